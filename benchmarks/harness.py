@@ -1,0 +1,141 @@
+"""The command: environments, children in turn, one table, the targets, and the section of RESULTS.md.
+
+``python -m benchmarks protocol records --check`` measures two sub-targets and exits with 1 where a target is missed,
+with 2 where something could not be measured. Each sub-target is a workload script of that name beside this file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from benchmarks import machine, report, table, targets
+from benchmarks.runner import CaseResult, ChildError, Description, Pace, Runner, describe
+from benchmarks.venvs import LIBRARIES, Library, Venv, VenvError, ensure
+from benchmarks.workload import OURS
+
+HERE = Path(__file__).resolve().parent
+SUB_TARGETS = ("protocol", "records", "produce", "consume", "latency", "spark")
+LEAST_ROUNDS = 5  # fewer say too little about the spread to be kept
+
+
+def available() -> list[str]:
+    """The sub-targets whose workload exists."""
+    return [name for name in SUB_TARGETS if (HERE / f"{name}.py").exists()]
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("sub_targets", nargs="+", metavar="SUB_TARGET", choices=available(), help=" ".join(available()))
+    parser.add_argument("--runs", type=int, default=LEAST_ROUNDS, help="rounds per case (default: %(default)s)")
+    parser.add_argument("--case", default="*", metavar="GLOB", help="only the cases that match")
+    parser.add_argument("--peers", default="", metavar="A,B", help="only these peers beside ours")
+    parser.add_argument("--quick", action="store_true", help="short runs, two rounds: to see that it works")
+    parser.add_argument("--check", action="store_true", help="exit with 1 where a target is missed")
+    parser.add_argument("--refresh", action="store_true", help="look for newer versions of the peers now")
+    parser.add_argument("--no-write", action="store_true", help="leave RESULTS.md alone")
+    parser.add_argument("--bootstrap", metavar="HOST:PORT", help="the broker, for workloads that need one")
+    args = parser.parse_args(argv)
+    if args.runs < 1:
+        parser.error("--runs must be at least 1")
+    unknown = set(filter(None, args.peers.split(","))) - set(LIBRARIES)
+    if unknown:
+        parser.error(f"no such peer: {', '.join(sorted(unknown))}; there are {', '.join(LIBRARIES)}")
+    return args
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run what the command line asks for; the exit code says how it went."""
+    argv = sys.argv[1:] if argv is None else argv
+    args = parse(argv)
+    try:
+        return max([run_sub_target(name, args, argv) for name in args.sub_targets])
+    except (ChildError, VenvError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+def run_sub_target(name: str, args: argparse.Namespace, argv: Sequence[str]) -> int:
+    """Measure one workload, print it, keep it where it is complete, and give the exit code."""
+    script = HERE / f"{name}.py"
+    told = describe(script)
+    libraries = prepare(told.impls, args.peers, refresh=args.refresh)
+    outcome = measure(script, told, libraries, args)
+    samples = {case: result.samples for case, result in outcome.items()}
+    unsupported = {case: result.unsupported for case, result in outcome.items()}
+    failures = [result.failure for result in outcome.values() if result.failure]
+    judged = targets.check(told.targets, samples, list(libraries))
+    section = report.Section(
+        name=name,
+        title=told.title,
+        date=datetime.now(timezone.utc).strftime("%Y-%m-%d"),
+        command=shlex.join(["python", "-m", "benchmarks", *argv]),
+        machine=machine.facts(),
+        versions={library.venv_name: venv.versions for library, venv in libraries.values()},
+        settings={**told.settings, "rounds": f"{_rounds(args)}, in turn, each run a fresh process"},
+        table=table.results(samples, unsupported, told.unit),
+        verdicts=table.verdicts(judged),
+    )
+    print(section.text())
+    for failure in failures:
+        print(f"\nnot measured: {failure}", file=sys.stderr)
+    if _is_complete(args) and not failures:
+        report.write(section)
+        print(f"\nkept in benchmarks/{report.RESULTS.name}", file=sys.stderr)
+    if failures:
+        return 2
+    return int(args.check and not all(verdict.holds for verdict in judged))
+
+
+def prepare(impls: Sequence[str], peers: str, *, refresh: bool) -> dict[str, tuple[Library, Venv]]:
+    """An environment for ours and each peer that was asked for, ours first."""
+    asked = set(filter(None, peers.split(",")))
+    names = [impl for impl in impls if impl == OURS or not asked or impl in asked]
+    names.sort(key=lambda impl: impl != OURS)
+    made: dict[str, Venv] = {}
+    for impl in names:
+        library = LIBRARIES[impl]
+        if library.venv_name not in made:
+            made[library.venv_name] = ensure(library, refresh=refresh)
+    return {impl: (LIBRARIES[impl], made[LIBRARIES[impl].venv_name]) for impl in names}
+
+
+def measure(
+    script: Path, told: Description, libraries: dict[str, tuple[Library, Venv]], args: argparse.Namespace
+) -> dict[str, CaseResult]:
+    """Every case that the command line lets through, with one line of progress each."""
+    cases = [case for case in told.cases if fnmatchcase(case.name, args.case)]
+    if not cases:
+        raise ChildError(f"no case matches {args.case!r}; there are {', '.join(case.name for case in told.cases)}")
+    options = ["--bootstrap", args.bootstrap] if args.bootstrap and "bootstrap" in told.options else []
+    pace = Pace(_rounds(args), 0.05, 0.25) if args.quick else Pace(_rounds(args), 0.35, 1.0)
+    outcome = {}
+    for number, case in enumerate(cases, 1):
+        place = f"[{number}/{len(cases)}] {case.name}"
+        runner = Runner(script, libraries, options, lambda text, place=place: _progress(f"{place}: {text}"))  # type: ignore[misc]
+        outcome[case.name] = runner.measure(case, pace)
+    _progress("")
+    return outcome
+
+
+def _rounds(args: argparse.Namespace) -> int:
+    return 2 if args.quick else int(args.runs)
+
+
+def _is_complete(args: argparse.Namespace) -> bool:
+    """Only a whole run with enough rounds may replace what is kept."""
+    partial = args.quick or args.no_write or args.peers or args.case != "*"
+    return not partial and args.runs >= LEAST_ROUNDS
+
+
+def _progress(text: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
