@@ -1,0 +1,49 @@
+"""A Kafka client in pure Python.
+
+The names below are loaded when they are first used (PEP 562), so that ``import kafka`` costs next to nothing.
+
+>>> import kafka
+>>> kafka.TopicPartition("events", 0)
+TopicPartition(topic='events', partition=0)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from kafka.version import __version__
+
+if TYPE_CHECKING:
+    from kafka.structs import ConsumerGroupMetadata as ConsumerGroupMetadata
+    from kafka.structs import OffsetAndMetadata as OffsetAndMetadata
+    from kafka.structs import TopicPartition as TopicPartition
+    from kafka.structs import TopicPartitionReplica as TopicPartitionReplica
+
+# Where each public name lives.
+_EXPORTS = {
+    "ConsumerGroupMetadata": "kafka.structs",
+    "OffsetAndMetadata": "kafka.structs",
+    "TopicPartition": "kafka.structs",
+    "TopicPartitionReplica": "kafka.structs",
+}
+
+__all__ = [
+    "__version__",
+    "ConsumerGroupMetadata",
+    "OffsetAndMetadata",
+    "TopicPartition",
+    "TopicPartitionReplica",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _EXPORTS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_EXPORTS[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
