@@ -81,7 +81,8 @@ def run_sub_target(name: str, args: argparse.Namespace, argv: Sequence[str]) -> 
         machine=machine.facts(),
         versions={library.venv_name: venv.versions for library, venv in libraries.values()},
         settings={**told.settings, "rounds": f"{_rounds(args)}, in turn, each run a fresh process"},
-        table=table.results(samples, unsupported, told.unit),
+        table=table.results(samples, told.unit),
+        absences=table.absences(unsupported),
         verdicts=table.verdicts(judged),
     )
     print(section.text())
@@ -111,7 +112,7 @@ def prepare(impls: Sequence[str], peers: str, *, refresh: bool) -> dict[str, tup
 def measure(
     script: Path, told: Description, libraries: dict[str, tuple[Library, Venv]], args: argparse.Namespace
 ) -> dict[str, CaseResult]:
-    """Every case that the command line lets through, with one line of progress each."""
+    """Every case that the command line lets through; a line on stderr when each is done."""
     cases = [case for case in told.cases if fnmatchcase(case.name, args.case)]
     if not cases:
         raise ChildError(f"no case matches {args.case!r}; there are {', '.join(case.name for case in told.cases)}")
@@ -121,8 +122,9 @@ def measure(
     for number, case in enumerate(cases, 1):
         place = f"[{number}/{len(cases)}] {case.name}"
         runner = Runner(script, libraries, options, lambda text, place=place: _progress(f"{place}: {text}"))  # type: ignore[misc]
-        outcome[case.name] = runner.measure(case, pace)
-    _progress("")
+        result = outcome[case.name] = runner.measure(case, pace)
+        _progress("")
+        print(f"{place}: {result.failure or table.one_line(result.samples, told.unit)}", file=sys.stderr)
     return outcome
 
 

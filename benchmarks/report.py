@@ -29,6 +29,7 @@ class Section:
     versions: Mapping[str, Mapping[str, str]]
     settings: Mapping[str, object]
     table: str
+    absences: str
     verdicts: str
 
     def text(self) -> str:
@@ -39,6 +40,7 @@ class Section:
             f"{self.date}, `{self.command}`  \n{machine}",
             "\n".join(f"- {key}: {value}" for key, value in self.settings.items()),
             self.table,
+            self.absences,
             f"Targets:\n\n{self.verdicts}" if self.verdicts else "",
             "Versions:\n\n" + "\n".join(_versions(library, found) for library, found in self.versions.items()),
         ]

@@ -1,0 +1,74 @@
+import argparse
+
+import pytest
+
+from benchmarks import harness, imports, machine
+from benchmarks.venvs import LIBRARIES, child_env
+
+
+def test_only_a_whole_run_is_kept():
+    assert harness._is_complete(harness.parse(["protocol"]))
+    for partial in (["--quick"], ["--case", "x*"], ["--peers", "kio"], ["--runs", "3"], ["--no-write"]):
+        assert not harness._is_complete(harness.parse(["protocol", *partial]))
+
+
+@pytest.mark.parametrize("argv", [["nothing"], ["protocol", "--peers", "nobody"], ["protocol", "--runs", "0"]])
+def test_a_wrong_command_line_is_refused(argv, capsys):
+    with pytest.raises(SystemExit) as caught:
+        harness.parse(argv)
+    assert caught.value.code == 2
+    assert capsys.readouterr().err
+
+
+def test_every_sub_target_that_is_offered_describes_itself_with_known_libraries():
+    for name in harness.available():
+        told = harness.describe(harness.HERE / f"{name}.py")
+        assert set(told.impls) <= set(LIBRARIES)
+        assert len({case.name for case in told.cases}) == len(told.cases)
+
+
+def test_ours_comes_first_and_peers_can_be_chosen(monkeypatch):
+    made = []
+    monkeypatch.setattr(harness, "ensure", lambda library, refresh: made.append((library.name, refresh)))
+    chosen = harness.prepare(["kio", "kafka-python", "purekafka"], "kio", refresh=True)
+    assert list(chosen) == ["purekafka", "kio"]
+    assert made == [("purekafka", True), ("kio", True)]
+
+
+def test_libraries_that_share_an_environment_build_it_once(monkeypatch):
+    made = []
+    monkeypatch.setattr(harness, "ensure", lambda library, refresh: made.append(library.name))
+    assert list(harness.prepare(["aiokafka", "aiokafka-pure"], "", refresh=False)) == ["aiokafka", "aiokafka-pure"]
+    assert made == ["aiokafka"]
+
+
+def test_a_pattern_without_a_case_is_an_error():
+    told = harness.describe(harness.HERE / "protocol.py")
+    with pytest.raises(harness.ChildError, match="no case matches 'nothing'"):
+        harness.measure(harness.HERE / "protocol.py", told, {}, argparse.Namespace(case="nothing"))
+
+
+def test_peers_never_see_the_working_tree(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "/somewhere")
+    monkeypatch.setenv("AIOKAFKA_NO_EXTENSIONS", "1")
+    assert "PYTHONPATH" not in child_env(LIBRARIES["kafka-python"])
+    assert "AIOKAFKA_NO_EXTENSIONS" not in child_env(LIBRARIES["aiokafka"])
+    assert child_env(LIBRARIES["aiokafka-pure"])["AIOKAFKA_NO_EXTENSIONS"] == "1"
+    assert child_env(LIBRARIES["purekafka"])["PYTHONPATH"] != "/somewhere"
+
+
+def test_machine_facts_name_no_host():
+    found = machine.facts()
+    assert list(found) == ["CPU", "cores", "memory", "system", "Python"]
+    assert int(found["cores"]) >= 1
+
+
+def test_import_time_is_read_from_the_report():
+    report = (
+        "import time: self [us] | cumulative | imported package\n"
+        "import time:        10 |         70 |   kafka.errors\n"
+        "import time:         5 |        120 | kafka\n"
+    )
+    assert imports.cumulative_us(report, "kafka") == 120
+    with pytest.raises(ValueError, match="nothing is not in the report"):
+        imports.cumulative_us(report, "nothing")
