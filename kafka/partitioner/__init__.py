@@ -1,0 +1,26 @@
+"""Partitioners: which partition a record goes to.
+
+A producer takes a callable ``f(key_bytes, all_partitions, available_partitions)``, the form of 1.x and 2.x, or an
+object with ``partition(topic, key, serialized_key, value, serialized_value, cluster)``, the form of 3.x. Those of this
+package are both.
+"""
+
+from kafka.partitioner.abc import Partitioner
+from kafka.partitioner.bind import bind_partitioner
+from kafka.partitioner.default import DefaultPartitioner
+from kafka.partitioner.hashed import HashedPartitioner, LegacyPartitioner, Murmur2Partitioner
+from kafka.partitioner.murmur2 import murmur2
+from kafka.partitioner.roundrobin import RoundRobinPartitioner
+from kafka.partitioner.sticky import StickyPartitioner
+
+__all__ = [
+    "DefaultPartitioner",
+    "HashedPartitioner",
+    "LegacyPartitioner",
+    "Murmur2Partitioner",
+    "Partitioner",
+    "RoundRobinPartitioner",
+    "StickyPartitioner",
+    "bind_partitioner",
+    "murmur2",
+]

@@ -1,0 +1,24 @@
+"""Serializers: what turns keys and values into bytes, and back.
+
+A client takes a plain callable ``f(value) -> bytes``, or an object with ``serialize`` in the form of 2.x,
+``serialize(topic, value)``, or of 3.x, ``serialize(topic, headers, data)``; deserializers likewise.
+"""
+
+from kafka.serializer.abstract import Deserializer, Headers, Serializer
+from kafka.serializer.bind import Bound, bind_deserializer, bind_serializer
+from kafka.serializer.default import DefaultSerializer, JsonSerializer, StringSerializer
+from kafka.serializer.wrapper import DeserializeWrapper, SerializeWrapper
+
+__all__ = [
+    "Bound",
+    "DefaultSerializer",
+    "DeserializeWrapper",
+    "Deserializer",
+    "Headers",
+    "JsonSerializer",
+    "SerializeWrapper",
+    "Serializer",
+    "StringSerializer",
+    "bind_deserializer",
+    "bind_serializer",
+]
