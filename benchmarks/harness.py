@@ -9,13 +9,15 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from benchmarks import machine, report, table, targets
-from benchmarks.runner import CaseResult, ChildError, Description, Pace, Runner, describe
+from benchmarks.broker import NoBroker, broker
+from benchmarks.runner import CaseResult, ChildError, Description, Pace, Runner, describe, run_script
 from benchmarks.venvs import LIBRARIES, Library, Venv, VenvError, ensure
 from benchmarks.workload import OURS
 
@@ -40,7 +42,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--check", action="store_true", help="exit with 1 where a target is missed")
     parser.add_argument("--refresh", action="store_true", help="look for newer versions of the peers now")
     parser.add_argument("--no-write", action="store_true", help="leave RESULTS.md alone")
-    parser.add_argument("--bootstrap", metavar="HOST:PORT", help="the broker, for workloads that need one")
+    parser.add_argument("--bootstrap", metavar="HOST:PORT", help="a broker to use in place of one started for the run")
     args = parser.parse_args(argv)
     if args.runs < 1:
         parser.error("--runs must be at least 1")
@@ -56,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parse(argv)
     try:
         return max([run_sub_target(name, args, argv) for name in args.sub_targets])
-    except (ChildError, VenvError) as error:
+    except (ChildError, VenvError, NoBroker) as error:
         print(error, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -68,7 +70,8 @@ def run_sub_target(name: str, args: argparse.Namespace, argv: Sequence[str]) -> 
     script = HERE / f"{name}.py"
     told = describe(script)
     libraries = prepare(told.impls, args.peers, refresh=args.refresh)
-    outcome = measure(script, told, libraries, args)
+    with ready_broker(script, told, args) as (options, broker):
+        outcome = measure(script, told, libraries, args, options)
     samples = {case: result.samples for case, result in outcome.items()}
     unsupported = {case: result.unsupported for case, result in outcome.items()}
     failures = [result.failure for result in outcome.values() if result.failure]
@@ -80,7 +83,7 @@ def run_sub_target(name: str, args: argparse.Namespace, argv: Sequence[str]) -> 
         command=shlex.join(["python", "-m", "benchmarks", *argv]),
         machine=machine.facts(),
         versions={library.venv_name: venv.versions for library, venv in libraries.values()},
-        settings={**told.settings, "rounds": f"{_rounds(args)}, in turn, each run a fresh process"},
+        settings={**told.settings, **broker, "rounds": f"{_rounds(args)}, in turn, each run a fresh process"},
         table=table.results(samples, told.unit),
         absences=table.absences(unsupported),
         verdicts=table.verdicts(judged),
@@ -109,14 +112,34 @@ def prepare(impls: Sequence[str], peers: str, *, refresh: bool) -> dict[str, tup
     return {impl: (LIBRARIES[impl], made[LIBRARIES[impl].venv_name]) for impl in names}
 
 
+@contextmanager
+def ready_broker(
+    script: Path, told: Description, args: argparse.Namespace
+) -> Iterator[tuple[list[str], dict[str, str]]]:
+    """The options that name the broker, with its topics made, and what to print of it; nothing where none is needed."""
+    if not told.needs_broker:
+        yield [], {}
+        return
+    with broker(args.bootstrap) as (bootstrap, about):
+        options = ["--bootstrap", bootstrap]
+        if told.set_up_impl:
+            library = LIBRARIES[told.set_up_impl]
+            venv = ensure(library, refresh=args.refresh)
+            run_script(script, library, venv, ["--set-up", *options], f"the set-up of {script.name}")
+        yield options, {"broker": about}
+
+
 def measure(
-    script: Path, told: Description, libraries: dict[str, tuple[Library, Venv]], args: argparse.Namespace
+    script: Path,
+    told: Description,
+    libraries: dict[str, tuple[Library, Venv]],
+    args: argparse.Namespace,
+    options: Sequence[str] = (),
 ) -> dict[str, CaseResult]:
     """Every case that the command line lets through; a line on stderr when each is done."""
     cases = [case for case in told.cases if fnmatchcase(case.name, args.case)]
     if not cases:
         raise ChildError(f"no case matches {args.case!r}; there are {', '.join(case.name for case in told.cases)}")
-    options = ["--bootstrap", args.bootstrap] if args.bootstrap and "bootstrap" in told.options else []
     pace = Pace(_rounds(args), 0.05, 0.25) if args.quick else Pace(_rounds(args), 0.35, 1.0)
     outcome = {}
     for number, case in enumerate(cases, 1):

@@ -37,7 +37,8 @@ class Description:
     cases: tuple[Case, ...]
     targets: tuple[Target, ...]
     settings: Mapping[str, object]
-    options: Mapping[str, str]
+    needs_broker: bool
+    set_up_impl: str
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,8 @@ def describe(script: Path) -> Description:
         cases=tuple(Case(**{**case, "impls": tuple(case["impls"])}) for case in told["cases"]),
         targets=tuple(Target(**target) for target in told["targets"]),
         settings=told["settings"],
-        options=told["options"],
+        needs_broker=told["needs_broker"],
+        set_up_impl=told["set_up_impl"],
     )
 
 
@@ -139,24 +141,29 @@ class Runner:
         return line
 
     def _child(self, impl: str, case: Case, count: int) -> dict[str, Any]:
-        library, venv = self._libraries[impl]
-        command = [str(venv.python), str(self._script), "--impl", impl, "--case", case.name, "--count", str(count)]
-        CACHE.mkdir(exist_ok=True)
-        try:
-            done = subprocess.run(
-                command + self._options,
-                capture_output=True,
-                text=True,
-                timeout=TIMEOUT_S,
-                check=False,
-                env=child_env(library),
-                cwd=CACHE,
-            )
-        except subprocess.TimeoutExpired:
-            raise ChildError(f"{case.name} with {impl}, count {count}: no end within {TIMEOUT_S:g} s") from None
-        if done.returncode:
-            raise ChildError(f"{case.name} with {impl} exited with {done.returncode}:\n{_tail(done.stderr)}")
-        return parse_line(done.stdout, f"{case.name} with {impl}", count)
+        who = f"{case.name} with {impl}"
+        arguments = ["--impl", impl, "--case", case.name, "--count", str(count)]
+        return parse_line(run_script(self._script, *self._libraries[impl], arguments + self._options, who), who, count)
+
+
+def run_script(script: Path, library: Library, venv: Venv, arguments: Sequence[str], who: str) -> str:
+    """Run a workload script in that environment to its end and give what it printed."""
+    CACHE.mkdir(exist_ok=True)
+    try:
+        done = subprocess.run(
+            [str(venv.python), str(script), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+            env=child_env(library),
+            cwd=CACHE,
+        )
+    except subprocess.TimeoutExpired:
+        raise ChildError(f"{who}: no end within {TIMEOUT_S:g} s") from None
+    if done.returncode:
+        raise ChildError(f"{who} exited with {done.returncode}:\n{_tail(done.stderr)}")
+    return done.stdout
 
 
 def parse_line(stdout: str, who: str, count: int) -> dict[str, Any]:

@@ -8,7 +8,8 @@ them to :func:`main`, which gives every workload the same command line::
     python benchmarks/protocol.py --impl kio --case NAME --count N
 
 The last prints one JSON line. It runs inside the venv of whichever library is measured, so this file needs the standard
-library alone, and a workload imports a library in ``prepare``, never at its top.
+library alone, and a workload imports a library in ``prepare``, never at its top. Workloads that need a broker also take
+``--bootstrap HOST:PORT``, and ``--set-up`` to make their topics.
 
 What is timed, for everyone alike: ``Job.run(count)`` and nothing else, after a warm-up, after a full collection and
 ``gc.freeze()``, with the cyclic collector left on as in any user's process. CPU is user plus system time of all threads
@@ -103,7 +104,9 @@ class Workload:
     prepare: Callable[[str, str, argparse.Namespace], Job]
     targets: Sequence[Target] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
-    options: Mapping[str, str] = field(default_factory=dict)  # extra options: name -> help
+    needs_broker: bool = False  # then there is an option --bootstrap, and the harness starts a broker if given none
+    set_up: Callable[[argparse.Namespace], object] | None = None  # makes topics and the like, once per invocation
+    set_up_impl: str = ""  # the library in whose environment that is done
 
     def describe(self) -> dict[str, Any]:
         """Everything but ``prepare``, as JSON-able values for the harness."""
@@ -114,7 +117,8 @@ class Workload:
             "cases": [asdict(case) for case in self.cases],
             "targets": [asdict(target) for target in self.targets],
             "settings": dict(self.settings),
-            "options": dict(self.options),
+            "needs_broker": self.needs_broker,
+            "set_up_impl": self.set_up_impl if self.set_up else "",
         }
 
 
@@ -126,13 +130,17 @@ def main(workload: Workload, argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--impl", choices=workload.impls, help="the library to run")
     parser.add_argument("--case", choices=[case.name for case in workload.cases], metavar="NAME", help="see --list")
     parser.add_argument("--count", type=int, default=1000, help="how many operations (default: %(default)s)")
-    for name, text in workload.options.items():
-        parser.add_argument(f"--{name}", help=text)
+    if workload.needs_broker:
+        parser.add_argument("--bootstrap", metavar="HOST:PORT", help="the broker")
+    if workload.set_up:
+        parser.add_argument("--set-up", action="store_true", help="make the topics that the cases need, and stop")
     args = parser.parse_args(argv)
     if args.list:
         print("\n".join(case.name for case in workload.cases))
     elif args.describe:
         print(json.dumps(workload.describe()))
+    elif workload.set_up and args.set_up:
+        workload.set_up(args)
     elif not (args.impl and args.case):
         parser.error("--impl and --case are needed for a run")
     else:

@@ -85,7 +85,8 @@ def test_a_script_is_described_by_itself(tmp_path):
         "cases": [{"name": "c", "about": "", "start": 5, "same_count": True, "impls": []}],
         "targets": [{"case": "c", "peer": "kio", "at_least": 2}],
         "settings": {"acks": 1},
-        "options": {},
+        "needs_broker": False,
+        "set_up_impl": "",
     }
     script = tmp_path / "script.py"
     script.write_text(f"print({json.dumps(told)!r})")
