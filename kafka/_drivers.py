@@ -1,0 +1,380 @@
+"""Who turns the loop: a network thread of its own, a user's thread that waits, or asyncio.
+
+A client has one `Loop` and one driver for it. Both drivers offer the same three things: start,
+run a coroutine of the library to its end, close.
+
+Threads. `ThreadDriver.run` is how a synchronous face waits. Where the selector allows it, the
+waiting thread claims the loop and turns it itself: no hand-over, no fight for the interpreter's
+lock between two threads. The network thread steps aside meanwhile and takes over on release.
+
+Ctrl-C. A signal handler that raises would cut a pass in two and leave a connection half-read, so
+in the main thread the handlers are put off while it turns the loop; they run, and raise, right
+after the pass (at most a pass later, which is milliseconds).
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import signal
+import threading
+import weakref
+from collections.abc import Callable, Coroutine
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from kafka._loop import Loop
+from kafka._tasks import Task
+from kafka.errors import ClientClosedError, IllegalStateError, KafkaTimeoutError
+from kafka.future import Future
+
+if TYPE_CHECKING:
+    import asyncio
+
+__all__ = ["AsyncioDriver", "ThreadDriver", "asyncio_driver"]
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+# How long a call whose time is up waits for its own coroutine to clean up, in seconds.
+_CANCEL_GRACE: Final = 0.25
+# How long tasks may take to end when a client is closed without saying how long.
+_CLOSE_GRACE: Final = 1.0
+# Handlers of these often raise (KeyboardInterrupt, SystemExit, a task queue's time limit).
+_DEFERRED: Final = tuple(
+    getattr(signal, name)
+    for name in ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGBREAK", "SIGINT")
+    if hasattr(signal, name)
+)
+
+
+class ThreadDriver:
+    """A daemon thread that turns a loop, and the way in for the threads of the application.
+
+    >>> driver = ThreadDriver(Loop())
+    >>> async def answer():
+    ...     return 42
+    >>> driver.run(answer())
+    42
+    >>> driver.close()
+    """
+
+    def __init__(self, loop: Loop, name: str = "kafka-network") -> None:
+        self.loop = loop
+        self._parked = _Parking()
+        self._start_lock = threading.Lock()
+        # The thread holds the loop and the parking, never the driver: a driver that nobody holds
+        # any more can be collected, which ends the thread.
+        self._thread = threading.Thread(target=_network_thread, args=(loop, self._parked), name=name, daemon=True)
+        self._finalizer = weakref.finalize(self, self._parked.stop, loop, _CLOSE_GRACE)
+        loop._on_release = self._parked.resume  # noqa: SLF001 - loop and driver are one machine
+        _DRIVERS.add(self)
+
+    def start(self) -> None:
+        """Start the thread if it does not run yet."""
+        if self._thread.ident is None:
+            with self._start_lock:
+                self.loop.check_usable()
+                if self._thread.ident is None:
+                    self._thread.start()
+
+    @property
+    def on_network_thread(self) -> bool:
+        """Whether the caller is the network thread, which must not wait for itself."""
+        return threading.get_ident() == self._thread.ident
+
+    def run(self, coro: Coroutine[Any, Any, T], deadline: float | None = None, what: str = "the call") -> T:
+        """Run a coroutine of the library to its end and return its result, by the deadline.
+
+        When the time is up, or Ctrl-C is pressed, the coroutine is cancelled.
+        """
+        if self.on_network_thread or self.loop._claimed_by == threading.get_ident():  # noqa: SLF001
+            coro.close()
+            raise IllegalStateError(f"{what} blocks, so it cannot be called from a callback on the network thread")
+        self.start()
+        task = self.loop.spawn(coro)
+        try:
+            self._wait(task, deadline)
+        except BaseException:
+            task.cancel()
+            raise
+        if not task.is_done:
+            task.cancel()
+            # Its clean-up is part of the call; and what it finished this moment is not lost.
+            self._wait(task, self.loop.time() + _CANCEL_GRACE, mine=False)
+            if self._parked.stopping:
+                raise ClientClosedError(f"The client was closed before {what} was done.")
+            if not task.succeeded():
+                raise KafkaTimeoutError(f"{what} took too long")
+        return task.result()
+
+    def wait(self, future: Future[Any], deadline: float | None = None) -> bool:
+        """Wait for a future in the calling thread; whether it is done by the deadline."""
+        if not future.is_done:
+            self.start()
+            self._wait(future, deadline)
+        return future.is_done
+
+    def try_turn(self) -> bool:
+        """Make one pass in the calling thread, without sleeping, if no other thread does."""
+        with _SignalsDeferred(self.loop) as pending:
+            if not self.loop.claim():
+                return False
+            try:
+                return not pending and self.loop.turn(0)
+            finally:
+                self.loop.release()
+
+    def _wait(self, future: Future[Any], deadline: float | None, *, mine: bool = True) -> None:
+        with _SignalsDeferred(self.loop) as pending:
+            claimed = mine and self.loop.claim()
+            if claimed:
+                try:
+                    self._turn_until(future, deadline, pending)
+                finally:
+                    self.loop.release()
+        if not claimed:
+            self._wait_for_others(future, deadline)
+
+    def _turn_until(self, future: Future[Any], deadline: float | None, pending: list[object]) -> None:
+        loop = self.loop
+        while not future.is_done and not pending and not loop.closed and not self._parked.stopping:
+            remaining = None if deadline is None else deadline - loop.time()
+            if remaining is not None and remaining <= 0:
+                return
+            loop.turn(remaining)
+
+    def _wait_for_others(self, future: Future[Any], deadline: float | None) -> None:
+        """Another thread turns the loop: sleep until it has resolved the future."""
+        gate = threading.Lock()
+        gate.acquire()
+
+        def opened(_result: object) -> None:
+            if gate.locked():
+                gate.release()
+
+        future.add_both(opened)
+        remaining = -1.0 if deadline is None else max(0.0, deadline - self.loop.time())
+        # A lock's wait is interruptible by signals, which is what makes Ctrl-C work here.
+        gate.acquire(timeout=min(remaining, threading.TIMEOUT_MAX))
+
+    def close(self, timeout: float = _CLOSE_GRACE) -> None:
+        """End the thread and everything that runs on the loop, within about `timeout` seconds.
+
+        Idempotent. From the network thread itself it returns at once; the thread ends after the pass.
+        """
+        self._finalizer.detach()
+        _DRIVERS.discard(self)
+        if self._thread.ident is None:
+            self.loop.close(0.0)
+            return
+        self._parked.stop(self.loop, timeout)
+        if not self.on_network_thread and not self.loop.forked:
+            self._thread.join(timeout + _CLOSE_GRACE)
+
+
+class _Parking:
+    """Where the network thread waits while another thread has claimed its loop, and hears of the end."""
+
+    def __init__(self) -> None:
+        self._resume = threading.Event()
+        self.stopping = False
+        self.grace = _CLOSE_GRACE
+
+    def park(self) -> None:
+        self._resume.wait()
+        self._resume.clear()  # the loop is looked at after this, so nothing that sets it now is missed
+
+    def resume(self) -> None:
+        self._resume.set()
+
+    def stop(self, loop: Loop, grace: float) -> None:
+        self.stopping, self.grace = True, grace
+        self._resume.set()
+        loop.wakeup()
+
+
+def _network_thread(loop: Loop, parked: _Parking) -> None:
+    """The life of the network thread."""
+    try:
+        while not parked.stopping:
+            if not loop.turn():
+                parked.park()
+        while not loop.retire():  # a thread that waits for a task has the loop: it goes when it sees the end
+            parked.park()
+        loop.close(parked.grace)
+    except BaseException as error:  # nobody above us, and every future has to hear of it
+        log.critical("The network thread died; this is a bug, please report it", exc_info=error)
+        loop.crash(error)
+
+
+class _SignalsDeferred:
+    """Put off the handlers of signals to the end of the block, in the main thread; elsewhere nothing.
+
+    Gives the list of what has come in, which is empty until then.
+    """
+
+    __slots__ = ("_loop", "_pending", "_saved")
+
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+        self._pending: list[tuple[int, FrameType | None]] = []
+        self._saved: list[tuple[int, Callable[[int, FrameType | None], Any]]] = []
+
+    def __enter__(self) -> list[Any]:
+        if threading.current_thread() is threading.main_thread():
+            for number in _DEFERRED:
+                handler = signal.getsignal(number)
+                if callable(handler):  # not SIG_DFL, SIG_IGN, or set by C code: those do not raise
+                    self._saved.append((number, handler))
+                    signal.signal(number, self._note)
+        return self._pending
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._pending.append((number, frame))
+        self._loop.wakeup()
+
+    def __exit__(self, *_: object) -> None:
+        saved = self._saved
+        for number, handler in saved:
+            signal.signal(number, handler)
+        handlers = dict(saved)
+        for number, frame in self._pending:
+            handlers[number](number, frame)
+
+
+class AsyncioDriver:
+    """Turns a loop on a running asyncio loop: one reader on the selector's descriptor, one timer.
+
+    Made and used on that loop's thread only.
+    """
+
+    def __init__(self, loop: Loop) -> None:
+        import asyncio
+
+        self.loop = loop
+        self._aio = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self._timer: asyncio.TimerHandle | None = None
+        self._armed_for: float | None = None
+        self._fd = loop.fileno()
+        self._aio.add_reader(self._fd, self._turn)
+        loop.attach(self._notify)
+
+    def start(self) -> None:
+        """Nothing to start: the asyncio loop runs already."""
+        self.loop.check_usable()
+
+    async def run(self, coro: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine of the library as part of the calling asyncio task.
+
+        Cancelling the asyncio task cancels the coroutine.
+        """
+        return await _await_task(self.loop.spawn(coro), self._aio)
+
+    async def close(self, timeout: float = _CLOSE_GRACE) -> None:
+        """End everything that runs on the loop, within `timeout` seconds; idempotent."""
+        if self.loop.closed:
+            return
+        try:
+            await _await_task(self.loop.spawn(self.loop.wind_down(timeout), "close"), self._aio)
+        finally:
+            self._aio.remove_reader(self._fd)
+            if self._timer is not None:
+                self._timer.cancel()
+            self.loop.detach()
+            self.loop.close(0.0)
+
+    def _notify(self) -> None:
+        """The loop has work: see to it that it is turned. From any thread, once until the next turn."""
+        if threading.get_ident() == self._thread:
+            self._aio.call_soon(self._turn)
+        else:
+            self._aio.call_soon_threadsafe(self._turn)
+
+    def _turn(self) -> None:
+        loop = self.loop
+        if loop.closed:
+            return
+        loop.rearm()
+        loop.turn(0)
+        if loop.has_ready:
+            loop.wakeup()
+        elif (deadline := loop.next_deadline()) != self._armed_for:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._armed_for, self._timer = deadline, None
+            if deadline is not None:
+                self._timer = self._aio.call_later(max(0.0, deadline - loop.time()), self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = self._armed_for = None
+        self._turn()
+
+
+async def _await_task(task: Task[T], aio: asyncio.AbstractEventLoop) -> T:
+    """Wait for a task of ours in a task of asyncio's."""
+    import asyncio
+
+    thread = threading.get_ident()
+    done: asyncio.Future[None] = aio.create_future()
+
+    def resolve() -> None:
+        if not done.done():
+            done.set_result(None)
+
+    def ended(_result: object) -> None:
+        if threading.get_ident() == thread:
+            resolve()
+        else:
+            aio.call_soon_threadsafe(resolve)
+
+    task.add_both(ended)
+    try:
+        await done
+    except asyncio.CancelledError:
+        task.cancel()
+        raise
+    return task.result()
+
+
+class _ThreadedAsyncioDriver:
+    """The network thread under asyncio, for event loops that cannot watch a selector (Windows' proactor)."""
+
+    def __init__(self, loop: Loop) -> None:
+        import asyncio
+
+        self.loop = loop
+        self._aio = asyncio.get_running_loop()
+        self._driver = ThreadDriver(loop)
+
+    def start(self) -> None:
+        self._driver.start()
+
+    async def run(self, coro: Coroutine[Any, Any, T]) -> T:
+        self._driver.start()
+        return await _await_task(self.loop.spawn(coro), self._aio)
+
+    async def close(self, timeout: float = _CLOSE_GRACE) -> None:
+        await self._aio.run_in_executor(None, self._driver.close, timeout)
+
+
+def asyncio_driver(loop: Loop) -> AsyncioDriver | _ThreadedAsyncioDriver:
+    """Return what turns `loop` under the running asyncio loop, as good as the platform allows."""
+    try:
+        return AsyncioDriver(loop)
+    except (NotImplementedError, OSError, ValueError, AttributeError):
+        return _ThreadedAsyncioDriver(loop)
+
+
+_DRIVERS: Final[weakref.WeakSet[ThreadDriver]] = weakref.WeakSet()
+
+
+def _close_all_at_exit() -> None:
+    for driver in tuple(_DRIVERS):
+        driver.close(0.0)
+
+
+# Runs while daemon threads still do, so what is left open is ended in order and resolved.
+atexit.register(_close_all_at_exit)

@@ -1,0 +1,476 @@
+"""The scheduler that every face of the client runs on: sockets, timers, tasks, one pass at a time.
+
+A `Loop` has no thread of its own. Whoever wants the client to get on calls `turn()`: the network
+thread (`kafka._drivers.ThreadDriver`), a foreign event loop (`kafka._drivers.AsyncioDriver`), a
+user's thread that waits anyway, a test. Asyncio is not imported.
+
+- A turn sleeps in the selector, outside the lock, for as long as its caller allows and no deadline
+  is due, then makes one *pass* under the lock: handlers of sockets that are ready, timers that are
+  due, and the callbacks that were queued when the pass began, no more. What those callbacks queue
+  is the next pass's, so the time between two looks at the sockets is bounded.
+- Nothing wakes the loop periodically. `turns` counts the turns; tests hold an idle client to it.
+- `call_soon` is safe from every thread and writes to the wake-up pipe only while someone sleeps.
+  All else (timers, descriptors, tasks' inner state) belongs to the pass.
+- Several threads may sleep in the same epoll or kqueue, but at most one of them makes passes: a
+  user's thread that *claims* the loop turns it itself, and its work then costs no thread switch.
+
+Rejected: asyncio on a private thread (a second network stack for the asyncio face, ten times the
+cost per wake-up), and generated sync/async twins (see DESIGN, section 1).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import selectors
+import weakref
+from collections import deque
+from collections.abc import Callable, Coroutine
+from threading import Lock, get_ident
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+
+from kafka._clock import SYSTEM_CLOCK, Clock
+from kafka._tasks import Shield, Task, TaskCancelled, TimeoutScope, wait_any
+from kafka._timers import Timer, TimerHeap
+from kafka._waker import Waker
+from kafka.errors import ClientClosedError, ForkedClientError, KafkaError, KafkaTimeoutError
+from kafka.future import Future
+
+if TYPE_CHECKING:
+    from random import Random
+
+__all__ = ["READ", "WRITE", "Loop"]
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+READ: Final = selectors.EVENT_READ
+WRITE: Final = selectors.EVENT_WRITE
+
+# The longest single sleep, in seconds: epoll counts milliseconds in 32 bits. One wake-up a day.
+_LONGEST_SLEEP: Final = 86_400.0
+# Passes that `close` makes without waiting; a task that is told to end needs two or three.
+_LAST_PASSES: Final = 50
+
+
+class HasFileno(Protocol):
+    """What a selector can watch."""
+
+    def fileno(self) -> int:
+        """Return the descriptor."""
+        ...
+
+
+class Loop:
+    """A selector, a clock and what waits for them.
+
+    >>> loop = Loop()
+    >>> async def answer():
+    ...     await loop.sleep(0.001)
+    ...     return 42
+    >>> loop.run_until(loop.spawn(answer()))
+    42
+    >>> loop.close()
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Clock = SYSTEM_CLOCK,
+        rng: Random | None = None,
+        selector: Callable[[], selectors.BaseSelector] = selectors.DefaultSelector,
+    ) -> None:
+        if rng is None:
+            from random import Random as SystemSeeded
+
+            rng = SystemSeeded()  # noqa: S311 - jitter and choice among equals, no secrets
+        self.clock = clock
+        self.rng = rng
+        self.turns = 0
+        self.current_task: Task[Any] | None = None
+        self._ready: deque[tuple[Callable[..., object], tuple[Any, ...]]] = deque()
+        self._timers = TimerHeap()
+        self._tasks: set[Task[Any]] = set()
+        self._handlers: dict[int, Callable[[int], object]] = {}
+        self._lock = Lock()
+        self._sleepers = 0
+        self._sleep_until: float | None = None  # what the last sleeper's timeout came from
+        self._passing = False
+        self._woken = False
+        self._claimed_by: int | None = None
+        self._on_release: Callable[[], object] | None = None
+        self._retiring = False
+        self._unusable: KafkaError | None = None
+        self.forked = False
+        self._selector = selector()
+        # Only these let one thread change the set of descriptors while another sleeps on it.
+        self.shareable = type(self._selector).__name__ in {"EpollSelector", "KqueueSelector", "MemorySelector"}
+        self._waker = Waker()
+        self._selector.register(self._waker, READ)
+        self._handlers[self._waker.fileno()] = self._drain_waker
+        self.notify: Callable[[], object] = self._waker.signal
+        _LOOPS.add(self)
+
+    # Asking for work to be done: from any thread…
+
+    def call_soon(self, callback: Callable[..., object], *args: Any) -> None:
+        """Run `callback(*args)` in the next pass. Safe from every thread, and from signal handlers."""
+        self._ready.append((callback, args))
+        # A pass looks at the queue again when it ends, so nobody has to be woken during one.
+        if self._sleepers and not self._passing:
+            self.wakeup()
+
+    # One function under both of asyncio's names: here they are the same.
+    call_soon_threadsafe = call_soon
+
+    def spawn(self, coro: Coroutine[Any, Any, T], name: str | None = None) -> Task[T]:
+        """Start a task; it first runs in the next pass. The task is the future of its result."""
+        if self._unusable is not None:
+            coro.close()
+            self.check_usable()
+        return Task(self, coro, name)
+
+    def spawn_logged(self, coro: Coroutine[Any, Any, object], name: str | None = None) -> Task[object]:
+        """Start a task for which nobody waits: if it fails, the log says so."""
+        task = self.spawn(coro, name)
+
+        def report(error: BaseException) -> None:
+            if not task._cancel_asked:  # noqa: SLF001 - being told to stop is no failure
+                log.error("%s failed: %s", task.name, error, exc_info=error)
+
+        task.add_errback(report)
+        return task
+
+    def wakeup(self) -> None:
+        """End the sleep of whoever sleeps, or the next one before it begins. Safe from every thread."""
+        if not self._woken:
+            self._woken = True
+            self.notify()
+
+    def check_usable(self) -> None:
+        """Raise ClientClosedError, or ForkedClientError in the child of the process that made the loop."""
+        if self._unusable is not None:
+            raise self._unusable
+
+    @property
+    def closed(self) -> bool:
+        """Whether the loop has ended (or belongs to another process)."""
+        return self._unusable is not None
+
+    # …and on the loop only.
+
+    def time(self) -> float:
+        """Return the monotonic time that deadlines are given in."""
+        return self.clock.monotonic()
+
+    def call_at(self, when: float, callback: Callable[..., object], *args: Any) -> Timer:
+        """Run `callback(*args)` at `when` (as `time()` counts). Returns what cancels it."""
+        return self._timers.add(when, callback, args)
+
+    def call_later(self, delay: float, callback: Callable[..., object], *args: Any) -> Timer:
+        """Run `callback(*args)` in `delay` seconds. Returns what cancels it."""
+        return self._timers.add(self.clock.monotonic() + delay, callback, args)
+
+    def watch(self, file: HasFileno, events: int, handler: Callable[[int], object]) -> None:
+        """Call `handler(ready_events)` whenever `file` is ready for one of `events` (READ, WRITE)."""
+        fd = file.fileno()
+        if fd in self._handlers:
+            self._selector.modify(file, events)
+        else:
+            self._selector.register(file, events)
+        self._handlers[fd] = handler
+
+    def unwatch(self, file: HasFileno) -> None:
+        """Stop watching `file`; call it before closing the file."""
+        if self._handlers.pop(file.fileno(), None) is not None:
+            self._selector.unregister(file)
+
+    async def sleep(self, delay: float) -> None:
+        """Wait for `delay` seconds."""
+        await self.sleep_until(self.clock.monotonic() + delay)
+
+    async def sleep_until(self, when: float) -> None:
+        """Wait until `when`."""
+        gate: Future[None] = Future()
+        timer = self.call_at(when, gate.try_success, None)
+        try:
+            await gate
+        finally:
+            timer.cancel()
+
+    def shield(self) -> Shield:
+        """`with loop.shield():` puts off the running task's cancellation until the block is left."""
+        return Shield(self)
+
+    def timeout_at(self, deadline: float | None, what: str = "the operation") -> TimeoutScope:
+        """`with loop.timeout_at(deadline, what):` raises KafkaTimeoutError in the running task."""
+        return TimeoutScope(self, deadline, what)
+
+    # Turning…
+
+    @property
+    def has_ready(self) -> bool:
+        """Whether the next turn has something to do at once."""
+        return bool(self._ready)
+
+    def next_deadline(self) -> float | None:
+        """When the first timer is due; None while there is none."""
+        return self._timers.next_deadline()
+
+    def turn(self, timeout: float | None = None) -> bool:
+        """Sleep until something is to be done, `timeout` seconds at most; then make one pass.
+
+        Returns False where another thread has claimed the loop: then there was no pass.
+        """
+        self.check_usable()
+        with self._lock:
+            if self._claimed_by not in (None, get_ident()):
+                return False
+            self.turns += 1
+            # Count first, look at the queue second: `call_soon` does it the other way round, so
+            # either it sees a sleeper and wakes it, or the sleeper sees what was queued.
+            self._sleepers += 1
+            wait = self._next_wait(timeout)
+        try:
+            events = self._selector.select(wait)
+        except BaseException:  # a signal handler may raise here, in a user's thread
+            with self._lock:
+                self._sleepers -= 1
+            raise
+        with self._lock:
+            self._sleepers -= 1
+            if self._claimed_by not in (None, get_ident()):
+                return False
+            self._pass(events)
+        return True
+
+    def run_until(self, future: Future[T], deadline: float | None = None) -> T:
+        """Turn the loop in this thread until `future` is done or the deadline is reached.
+
+        For whoever drives a loop without a driver: tests, and `KafkaClient.poll` by hand.
+        """
+        while not future.is_done:
+            remaining = None if deadline is None else deadline - self.clock.monotonic()
+            if remaining is not None and remaining <= 0:
+                break
+            self.turn(remaining)
+        if not future.is_done:
+            raise KafkaTimeoutError(f"{future!r} was not done in time")
+        return future.result()
+
+    def _next_wait(self, timeout: float | None) -> float | None:
+        deadline = self._timers.next_deadline()
+        if self._ready:
+            return 0.0
+        self._sleep_until = deadline
+        if deadline is None:
+            return timeout if timeout is None or timeout < _LONGEST_SLEEP else _LONGEST_SLEEP
+        wait = min(max(0.0, deadline - self.clock.monotonic()), _LONGEST_SLEEP)
+        return wait if timeout is None or wait < timeout else timeout
+
+    def _pass(self, events: list[tuple[selectors.SelectorKey, int]]) -> None:
+        ready = self._ready
+        self._passing = True
+        try:
+            for key, mask in events:
+                # Looked up now: an earlier handler, or the pass of another thread since the
+                # selector returned, may have closed this one. Spurious calls are allowed.
+                handler = self._handlers.get(key.fd)
+                if handler is not None:
+                    self._guarded(handler, (mask & (READ | WRITE),))
+            for timer in self._timers.take_due(self.clock.monotonic()):
+                ready.append((self._fire, (timer,)))
+            for _ in range(len(ready)):
+                callback, args = ready.popleft()
+                self._guarded(callback, args)
+        finally:
+            self._passing = False
+
+    @staticmethod
+    def _guarded(callback: Callable[..., object], args: tuple[Any, ...]) -> None:
+        try:
+            callback(*args)
+        except Exception:
+            log.exception("A callback on the network loop failed: %r", callback)
+
+    @staticmethod
+    def _fire(timer: Timer) -> None:
+        callback, args = timer.callback, timer.args
+        if callback is not None:
+            timer.callback, timer.args = None, ()
+            callback(*args)
+
+    def _drain_waker(self, _events: int) -> None:
+        # Drain first: a wake-up that comes in between is then not lost, at worst one too many.
+        self._waker.drain()
+        self._woken = False
+
+    # Turned by a thread that is not the driver's…
+
+    def claim(self) -> bool:
+        """Let this thread alone make passes until `release`; False if that is not possible now."""
+        if not self.shareable:
+            return False
+        with self._lock:
+            if self._claimed_by is not None or self._retiring or self._unusable is not None:
+                return False
+            self._claimed_by = get_ident()
+            return True
+
+    def release(self) -> None:
+        """Give the loop back to its driver."""
+        with self._lock:
+            self._claimed_by = None
+            on_release = self._on_release
+            deadline = self._timers.next_deadline()
+            late = deadline is not None and (self._sleep_until is None or deadline < self._sleep_until)
+            stale = bool(self._sleepers) and (late or bool(self._ready))
+        if on_release is not None:
+            on_release()
+        if stale:  # the driver sleeps towards a deadline that is no longer the first
+            self.wakeup()
+
+    # Turned by a foreign event loop…
+
+    def fileno(self) -> int:
+        """Return the descriptor that is readable when a turn has something to do.
+
+        Raises AttributeError or ValueError where the platform's selector has none.
+        """
+        return int(self._selector.fileno())  # type: ignore[attr-defined]  # epoll, kqueue, devpoll
+
+    def attach(self, notify: Callable[[], object]) -> None:
+        """Let `notify()` be called, from any thread, when the loop is to be turned soon."""
+        self.notify = notify
+        self._sleepers += 1  # between its turns the foreign loop sleeps for us
+        self.wakeup()
+
+    def rearm(self) -> None:
+        """Let the next `call_soon` notify again; the foreign loop says so when it begins a turn."""
+        self._woken = False
+
+    def detach(self) -> None:
+        """Undo `attach`."""
+        self.notify = self._waker.signal
+        self._sleepers -= 1
+
+    # When it ends…
+
+    async def wind_down(self, grace: float) -> None:
+        """Cancel every other task and wait until they have ended, for `grace` seconds at most."""
+        me = self.current_task
+        deadline = self.clock.monotonic() + grace
+        for task in tuple(self._tasks):
+            if task is not me:
+                task.cancel()
+        for task in tuple(self._tasks):
+            if task is not me:
+                await wait_any(self, task, deadline=deadline)
+
+    def retire(self) -> bool:
+        """Refuse further claims and cancel all tasks; whether nobody has the loop claimed."""
+        with self._lock:
+            self._retiring = True
+            free = self._claimed_by is None
+        for task in tuple(self._tasks):
+            task.cancel()
+        return free
+
+    def crash(self, error: BaseException) -> None:
+        """Make the loop unusable after an error inside it; every task fails with that as the reason."""
+        self._unusable = ClientClosedError(f"This client broke down and cannot be used any more: {error!r}")
+        self._abort_tasks()
+        self._ready.clear()
+        self._selector.close()
+        self._waker.close()
+
+    def close(self, grace: float = 1.0) -> None:
+        """End every task, run what they still want to do for `grace` seconds, free everything.
+
+        Idempotent. Called by whoever turns the loop, when nobody else does any more.
+        """
+        if self._unusable is not None:
+            return
+        for task in tuple(self._tasks):
+            task.cancel()
+        deadline = self.clock.monotonic() + grace
+        for _ in range(_LAST_PASSES):  # what can be done without waiting is done in any case
+            if not self._ready:
+                break
+            self.turn(0)
+        while self._tasks and (remaining := deadline - self.clock.monotonic()) > 0:
+            self.turn(remaining)
+        self._unusable = ClientClosedError("This client is closed.")
+        self._abort_tasks()
+        self._timers.clear()
+        self._ready.clear()
+        self._handlers.clear()
+        self._selector.close()
+        self._waker.close()
+        _LOOPS.discard(self)
+
+    def _abort_tasks(self) -> None:
+        """Resolve what did not end by itself: no future is left open, whatever happened."""
+        for task in tuple(self._tasks):
+            coro, task._coro = task._coro, None  # noqa: SLF001
+            self._tasks.discard(task)
+            if coro is not None:
+                try:
+                    coro.throw(TaskCancelled())
+                except (Exception, TaskCancelled, StopIteration):  # noqa: S110 - its last words, nobody listens
+                    pass
+                else:
+                    log.warning("%s did not end when it was told to", task.name)
+                    self._close_quietly(coro)
+            task.try_failure(ClientClosedError("The client was closed before this was done."))
+
+    @staticmethod
+    def _close_quietly(coro: Coroutine[Any, Any, object]) -> None:
+        try:
+            coro.close()
+        except RuntimeError:  # it ignored even that
+            log.warning("%r cannot be closed", coro)
+
+    def _abandon(self) -> None:
+        """In the child of a fork: let go of the parent's descriptors without touching its connections.
+
+        No lock is taken: the thread that held it does not exist here. Nothing is unregistered:
+        the kernel's epoll set is still shared with the parent.
+        """
+        self.forked = True
+        self._unusable = ForkedClientError(
+            f"This client was made in process {self._waker.pid} and cannot be used in its child {os.getpid()}: "
+            "connections do not survive a fork. Create the client in the child."
+        )
+        try:
+            files = [key.fileobj for key in self._selector.get_map().values()]
+        except (AttributeError, RuntimeError):
+            files = []
+        for file in files:
+            if not isinstance(file, int):
+                _close_descriptor(file)
+        _close_descriptor(self._selector)
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else "claimed" if self._claimed_by is not None else "open"
+        return f"<Loop {state} ready={len(self._ready)} timers={len(self._timers)} tasks={len(self._tasks)}>"
+
+
+_LOOPS: Final[weakref.WeakSet[Loop]] = weakref.WeakSet()
+
+
+def _close_descriptor(file: Any) -> None:
+    with contextlib.suppress(OSError):
+        file.close()
+
+
+def _after_fork_in_child() -> None:
+    for loop in tuple(_LOOPS):
+        loop._abandon()  # noqa: SLF001
+    _LOOPS.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

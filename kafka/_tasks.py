@@ -1,0 +1,358 @@
+"""Tasks from `async def`, and what they wait with: timeouts, shields, groups, events, locks.
+
+A coroutine of this library yields one of two things and nothing else: a `kafka.future.Future`
+that is not done ("run me when it is") or `None` ("run me in the next pass"). It never yields
+anything of asyncio's, and asyncio is not imported: the same coroutine runs under the network
+thread and under a foreign event loop.
+
+Everything here belongs to one `kafka._loop.Loop` and runs on whoever turns it; only
+`Task.cancel` may be called from anywhere.
+
+Cancelling: `TaskCancelled` is thrown at the point where the task waits. It derives from
+BaseException, so `except Exception` and `except KafkaError` do not swallow it. Outside, a
+cancelled task is a future that failed with `kafka.errors.Cancelled`. A clean-up that has to wait
+itself goes under `with loop.shield():`; the cancellation comes when the block is left.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Coroutine, Generator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from kafka.errors import Cancelled, KafkaTimeoutError
+from kafka.future import Future
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from kafka._loop import Loop
+
+__all__ = ["Event", "Mutex", "Shield", "Task", "TaskCancelled", "TaskGroup", "TimeoutScope", "checkpoint", "wait_any"]
+
+T = TypeVar("T")
+
+
+class TaskCancelled(BaseException):
+    """Thrown into a coroutine whose task was cancelled or whose timeout scope ran out."""
+
+
+class Task(Future[T], Generic[T]):
+    """A running coroutine, and the future of what it returns."""
+
+    def __init__(self, loop: Loop, coro: Coroutine[Any, Any, T], name: str | None = None) -> None:
+        super().__init__()
+        self.name = name or getattr(coro, "__qualname__", "task")
+        self._loop = loop
+        self._coro: Coroutine[Any, Any, T] | None = coro
+        self._waiting: Future[Any] | None = None
+        self._cancel_asked = False  # by `cancel`, as opposed to a timeout scope
+        self._cancel_due = False  # to be thrown at the next step that is not shielded
+        self._shields = 0
+        loop._tasks.add(self)  # noqa: SLF001 - the loop knows what it must end when it is closed
+        loop.call_soon(self._step)
+
+    def cancel(self) -> None:
+        """Ask the task to end; safe from any thread, without effect on a task that is done."""
+        self._cancel_asked = self._cancel_due = True
+        self._loop.call_soon(self._interrupt)
+
+    # Running…
+
+    def _step(self) -> None:
+        """Run the coroutine up to its next wait."""
+        coro = self._coro
+        if coro is None:
+            return
+        self._waiting = None
+        loop, outer = self._loop, self._loop.current_task
+        loop.current_task = self
+        try:
+            if self._cancel_due and not self._shields:
+                self._cancel_due = False
+                yielded = coro.throw(TaskCancelled())
+            else:
+                yielded = coro.send(None)
+        except StopIteration as stop:
+            self._end()
+            self.success(stop.value)
+        except TaskCancelled:
+            self._end()
+            self.failure(Cancelled(f"{self.name} was cancelled"))
+        except Exception as error:  # whatever it is, it is the task's result
+            self._end()
+            self.failure(error)
+        except BaseException as error:  # Ctrl-C and the like: the task ends and the driver hears of it
+            self._end()
+            self.failure(Cancelled(f"{self.name} was interrupted by {type(error).__name__}"))
+            raise
+        else:
+            self._park(yielded)
+        finally:
+            loop.current_task = outer
+
+    def _park(self, yielded: object) -> None:
+        if yielded is None:
+            self._loop.call_soon(self._step)
+            return
+        if not isinstance(yielded, Future):
+            self._reject(yielded)
+            return
+        self._waiting = yielded
+        yielded.add_both(self._wake)
+        if self._cancel_due and not self._shields:
+            self._loop.call_soon(self._resume)
+
+    def _reject(self, yielded: object) -> None:
+        coro = self._coro
+        self._end()
+        if coro is not None:
+            coro.close()
+        self.failure(TypeError(f"{self.name} awaited {yielded!r}, which is not of this library"))
+
+    def _wake(self, _result: object) -> None:
+        """Called by the awaited future, on whichever thread resolves it."""
+        self._loop.call_soon(self._resume)
+
+    def _resume(self) -> None:
+        # A wake-up may be stale: the future it came from was abandoned by a cancellation. What
+        # counts is whether the future that is awaited *now* is done.
+        waiting = self._waiting
+        if waiting is not None and (waiting.is_done or (self._cancel_due and not self._shields)):
+            self._step()
+
+    def _interrupt(self) -> None:
+        # Without a wait it is about to run anyway, and meets the flag at its next step.
+        if self._cancel_due and self._waiting is not None and not self._shields:
+            self._step()
+
+    def _end(self) -> None:
+        self._coro = None
+        self._loop._tasks.discard(self)  # noqa: SLF001
+
+    def __repr__(self) -> str:
+        state = "done" if self.is_done else f"waits for {self._waiting!r}" if self._waiting is not None else "runs"
+        return f"<Task {self.name} {state}>"
+
+
+class Shield:
+    """`with loop.shield():` puts off the cancellation of the running task to the end of the block."""
+
+    def __init__(self, loop: Loop) -> None:
+        task = loop.current_task
+        assert task is not None, "a shield needs a running task"
+        self._task = task
+
+    def __enter__(self) -> None:
+        self._task._shields += 1  # noqa: SLF001
+
+    def __exit__(self, *_: object) -> None:
+        self._task._shields -= 1  # noqa: SLF001
+
+
+class TimeoutScope:
+    """`with loop.timeout_at(deadline, "what was tried"):` ends the block at the deadline.
+
+    The block sees `TaskCancelled` at the point where it waits; who stands outside sees
+    `KafkaTimeoutError`. A cancellation from elsewhere passes through as what it is.
+    """
+
+    def __init__(self, loop: Loop, deadline: float | None, what: str) -> None:
+        task = loop.current_task
+        assert task is not None, "a timeout needs a running task"
+        self._task = task
+        self._what = what
+        self._expired = False
+        self._timer = None if deadline is None else loop.call_at(deadline, self._expire)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def _expire(self) -> None:
+        if not self._task._cancel_due:  # noqa: SLF001 - else it is being cancelled already
+            self._expired = self._task._cancel_due = True  # noqa: SLF001
+            self._task._interrupt()  # noqa: SLF001
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if not self._expired:
+            return
+        if kind is TaskCancelled:
+            if self._task._cancel_asked:  # noqa: SLF001 - someone else cancels too, and goes first
+                return
+            raise KafkaTimeoutError(f"{self._what} took too long") from None
+        # The block ended by itself before the interruption reached it: nothing to interrupt any more.
+        self._task._cancel_due = self._task._cancel_asked  # noqa: SLF001
+
+
+class TaskGroup:
+    """Tasks that end together: the block is left when all are done.
+
+    When one fails the others are cancelled, and its error comes out of the block. When the block
+    itself fails or is cancelled, all tasks are cancelled and waited for.
+
+    ::
+
+        async with TaskGroup(loop) as group:
+            group.spawn(fetch(1))
+            group.spawn(fetch(2))
+    """
+
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+        self._tasks: set[Task[Any]] = set()
+        self._error: BaseException | None = None
+        self._changed = Event()
+
+    def spawn(self, coro: Coroutine[Any, Any, T], name: str | None = None) -> Task[T]:
+        """Start a task of the group."""
+        task = self._loop.spawn(coro, name)
+        self._tasks.add(task)
+        task.add_callback(lambda _: self._ended(task, None))
+        task.add_errback(lambda error: self._ended(task, error))
+        return task
+
+    def _ended(self, task: Task[Any], error: BaseException | None) -> None:
+        self._tasks.discard(task)
+        if error is not None and self._error is None:
+            self._error = error
+            self.cancel()
+        self._changed.set()
+
+    def cancel(self) -> None:
+        """Cancel every task of the group."""
+        for task in tuple(self._tasks):
+            task.cancel()
+
+    async def _drained(self) -> None:
+        while self._tasks:
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is not None:
+                self.cancel()
+            else:
+                await self._drained()
+        except TaskCancelled:
+            self.cancel()
+            raise
+        finally:
+            with Shield(self._loop):
+                await self._drained()
+        if kind is None and self._error is not None:
+            raise self._error
+
+
+class Event:
+    """A flag that tasks wait for. Set it on the loop (`loop.call_soon(event.set)` from elsewhere)."""
+
+    __slots__ = ("_flag", "_waiters")
+
+    def __init__(self) -> None:
+        self._flag = False
+        self._waiters: list[Future[None]] = []
+
+    def is_set(self) -> bool:
+        """Whether the flag is up."""
+        return self._flag
+
+    def set(self) -> None:
+        """Raise the flag; whoever waits goes on."""
+        self._flag = True
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            waiter.success(None)
+
+    def clear(self) -> None:
+        """Lower the flag."""
+        self._flag = False
+
+    async def wait(self) -> None:
+        """Wait until the flag is up."""
+        if self._flag:
+            return
+        waiter: Future[None] = Future()
+        self._waiters.append(waiter)
+        try:
+            await waiter
+        finally:
+            if not waiter.is_done:  # cancelled: leave nothing behind in a long-lived event
+                self._waiters.remove(waiter)
+
+
+class Mutex:
+    """One task at a time, first come first served: `async with mutex:`."""
+
+    __slots__ = ("_held", "_waiters")
+
+    def __init__(self) -> None:
+        self._held = False
+        self._waiters: deque[Future[None]] = deque()
+
+    def locked(self) -> bool:
+        """Whether a task holds it."""
+        return self._held
+
+    async def __aenter__(self) -> None:
+        if not self._held:
+            self._held = True
+            return
+        waiter: Future[None] = Future()
+        self._waiters.append(waiter)
+        try:
+            await waiter  # handed over: it is ours when this returns
+        except BaseException:
+            if waiter.is_done:
+                self._release()
+            else:
+                self._waiters.remove(waiter)
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._release()
+
+    def _release(self) -> None:
+        if self._waiters:
+            self._waiters.popleft().success(None)
+        else:
+            self._held = False
+
+
+class checkpoint:  # noqa: N801 - reads as a verb: `await checkpoint()`
+    """`await checkpoint()` lets everything else that is ready run first."""
+
+    __slots__ = ()
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield None
+
+
+async def wait_any(loop: Loop, *futures: Future[Any], deadline: float | None = None) -> bool:
+    """Wait until one of `futures` is done (True) or the deadline is reached (False).
+
+    Meant for futures of requests, which end: a callback stays on each until it is done. For what
+    may never end use an `Event`.
+    """
+    if any(future.is_done for future in futures):
+        return True
+    gate: Future[None] = Future()
+    for future in futures:
+        future.add_both(lambda _: gate.try_success(None))
+    timer = None if deadline is None else loop.call_at(deadline, gate.try_success, None)
+    try:
+        await gate
+    finally:
+        if timer is not None:
+            timer.cancel()
+    return any(future.is_done for future in futures)

@@ -1,0 +1,130 @@
+"""Deadlines in order: a heap with lazy removal and a bounded number of dead entries.
+
+Owned by one loop and touched only by whoever turns it, so it takes no lock. Reads no clock: the
+caller says what time it is. A cancelled timer drops its callback at once (whatever the callback
+holds is free to go) and leaves an empty entry behind; most request timeouts are cancelled, so
+the heap is rebuilt when the empty entries outnumber the live ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heapify, heappop, heappush
+from itertools import count
+from typing import Any, Final
+
+__all__ = ["Timer", "TimerHeap"]
+
+# Below this many dead entries a rebuild is not worth its while.
+_STALE_FLOOR: Final = 64
+
+
+class Timer:
+    """One callback at one time; `cancel()` is idempotent and may come after it has run."""
+
+    __slots__ = ("_heap", "args", "callback", "when")
+
+    def __init__(self, when: float, callback: Callable[..., object], args: tuple[Any, ...], heap: TimerHeap) -> None:
+        self.when = when
+        self.callback: Callable[..., object] | None = callback
+        self.args = args
+        self._heap = heap
+
+    @property
+    def active(self) -> bool:
+        """Whether it will still run."""
+        return self.callback is not None
+
+    def cancel(self) -> None:
+        """Take it back: it will not run, and lets go of what it held."""
+        if self.callback is not None:
+            self.callback, self.args = None, ()
+            self._heap._forget()  # noqa: SLF001 - a timer and its heap are one thing in two classes
+
+    def __repr__(self) -> str:
+        return f"<Timer at {self.when:.3f} {self.callback if self.active else 'done'}>"
+
+
+class TimerHeap:
+    """The timers of a loop.
+
+    >>> timers = TimerHeap()
+    >>> late = timers.add(20.0, print, ("late",))
+    >>> early = timers.add(10.0, print, ("early",))
+    >>> early.cancel()
+    >>> timers.next_deadline()
+    20.0
+    >>> [timer.args for timer in timers.take_due(25.0)]
+    [('late',)]
+    """
+
+    def __init__(self) -> None:
+        self._entries: list[tuple[float, int, Timer]] = []
+        self._order = count()  # timers of one instant run in the order in which they were made
+        self._stale = 0
+
+    def __len__(self) -> int:
+        """How many timers will still run."""
+        return len(self._entries) - self._stale
+
+    @property
+    def entries(self) -> int:
+        """Entries held, dead ones among them (what the memory bound is about)."""
+        return len(self._entries)
+
+    def add(self, when: float, callback: Callable[..., object], args: tuple[Any, ...] = ()) -> Timer:
+        """Arrange for `callback(*args)` at `when`."""
+        timer = Timer(when, callback, args, self)
+        heappush(self._entries, (when, next(self._order), timer))
+        return timer
+
+    def next_deadline(self) -> float | None:
+        """When the first live timer is due; None while there is none."""
+        entries = self._entries
+        while entries:
+            if entries[0][2].callback is not None:
+                return entries[0][0]
+            heappop(entries)
+            self._stale -= 1
+        return None
+
+    def take_due(self, now: float) -> list[Timer]:
+        """Remove and return the live timers that are due, earliest first.
+
+        They stay cancellable until they run: whoever runs them asks `active` first.
+        """
+        due: list[Timer] = []
+        entries = self._entries
+        while entries and entries[0][0] <= now:
+            timer = heappop(entries)[2]
+            if timer.callback is None:
+                self._stale -= 1
+            else:
+                timer._heap = _NOWHERE  # noqa: SLF001 - no longer an entry of this heap
+                due.append(timer)
+        return due
+
+    def clear(self) -> None:
+        """Drop every timer without running it."""
+        for _, _, timer in self._entries:
+            timer.callback, timer.args = None, ()
+        self._entries.clear()
+        self._stale = 0
+
+    def _forget(self) -> None:
+        self._stale += 1
+        if self._stale > _STALE_FLOOR and self._stale * 2 > len(self._entries):
+            # In place: a caller may be iterating over this very list's head.
+            self._entries[:] = [entry for entry in self._entries if entry[2].callback is not None]
+            heapify(self._entries)
+            self._stale = 0
+
+
+class _Nowhere(TimerHeap):
+    """Where timers belong that were taken out to be run."""
+
+    def _forget(self) -> None:
+        return
+
+
+_NOWHERE: Final = _Nowhere()

@@ -1,0 +1,828 @@
+"""The scheduler: order, timers, tasks, cancellation, wake-ups, and how many turns it takes."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import multiprocessing
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import weakref
+
+import pytest
+
+from kafka._drivers import AsyncioDriver, ThreadDriver, asyncio_driver
+from kafka._loop import READ, Loop
+from kafka._tasks import Event, Mutex, TaskCancelled, TaskGroup, checkpoint, wait_any
+from kafka._timers import TimerHeap
+from kafka.errors import Cancelled, ClientClosedError, ForkedClientError, IllegalStateError, KafkaTimeoutError
+from kafka.future import Future
+from kafka.net.memory import FakeClock, MemoryNetwork, NothingWillHappenError
+
+
+@pytest.fixture
+def network():
+    return MemoryNetwork()
+
+
+@pytest.fixture
+def loop(network):
+    loop = Loop(clock=network.clock, selector=network.selector)
+    yield loop
+    loop.close()
+
+
+@pytest.fixture
+def driver():
+    driver = ThreadDriver(Loop())
+    yield driver
+    driver.close()
+
+
+def run(loop, coro):
+    return loop.run_until(loop.spawn(coro))
+
+
+# The timer heap
+
+
+def test_timers_of_one_instant_run_in_the_order_in_which_they_were_made():
+    timers = TimerHeap()
+    for number in range(5):
+        timers.add(1.0, print, (number,))
+    assert [timer.args[0] for timer in timers.take_due(1.0)] == [0, 1, 2, 3, 4]
+
+
+def test_cancelled_timers_do_not_pile_up():
+    timers = TimerHeap()
+    keep = timers.add(1e9, print)
+    for number in range(10_000):
+        timers.add(float(number), print).cancel()
+    assert timers.entries < 200
+    assert len(timers) == 1
+    assert timers.next_deadline() == keep.when
+
+
+def test_a_cancelled_timer_lets_go_of_its_callback():
+    class Held:
+        def run(self):
+            pass
+
+    held = Held()
+    gone = weakref.ref(held)
+    timer = TimerHeap().add(1.0, held.run)
+    timer.cancel()
+    del held
+    gc.collect()
+    assert gone() is None
+    timer.cancel()  # idempotent
+
+
+# Passes
+
+
+def test_a_pass_runs_what_was_ready_when_it_began(loop):
+    seen = []
+
+    def again(left):
+        seen.append(left)
+        if left:
+            loop.call_soon(again, left - 1)
+
+    loop.call_soon(again, 3)
+    loop.turn(0)
+    assert seen == [3]
+    loop.turn(0)
+    assert seen == [3, 2]
+
+
+def test_a_failing_callback_is_logged_and_does_not_stop_the_others(loop, caplog):
+    seen = []
+    loop.call_soon(lambda: 1 / 0)
+    loop.call_soon(seen.append, "ran")
+    loop.turn(0)
+    assert seen == ["ran"]
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_a_timer_cancelled_by_an_earlier_one_of_the_same_pass_does_not_run(loop):
+    seen = []
+    loop.call_later(1, lambda: second.cancel())  # noqa: PLW0108 - made in the next line
+    second = loop.call_later(1, seen.append, "second")
+    loop.call_later(2, seen.append, "third")
+    while not seen:
+        loop.turn()
+    assert seen == ["third"]
+
+
+def test_an_idle_loop_takes_one_turn_per_deadline(loop):
+    for delay in (10, 20, 30):
+        loop.call_later(delay, lambda: None)
+    started = loop.turns
+    end = loop.spawn(loop.sleep(60))
+    loop.run_until(end)
+    assert loop.turns - started <= 2 * 4 + 1
+
+
+def test_a_loop_with_nothing_to_wait_for_says_so_under_the_fake_clock(loop):
+    with pytest.raises(NothingWillHappenError):
+        loop.turn()
+
+
+def test_run_until_gives_up_at_the_deadline(loop):
+    with pytest.raises(KafkaTimeoutError):
+        loop.run_until(Future(), loop.time() + 5)
+
+
+def test_a_handler_may_unwatch_and_close_another_ready_socket(loop, network):
+    network.listen("b", 1)
+    socks = [network.socket() for _ in range(2)]
+    seen = []
+
+    def handler(events):
+        seen.append(events)
+        for sock in socks:
+            if not sock.closed:
+                loop.unwatch(sock)
+                sock.close()
+
+    for sock in socks:
+        sock.connect_ex(("b", 1))
+        sock.peer.send(b"x")
+        loop.watch(sock, READ, handler)
+    loop.turn(0)
+    assert seen == [READ]
+    loop.turn(0)
+
+
+# Tasks
+
+
+def test_a_task_returns_its_result_and_its_error(loop):
+    async def good():
+        await checkpoint()
+        return 1
+
+    async def bad():
+        await loop.sleep(1)
+        raise ValueError("no")
+
+    assert run(loop, good()) == 1
+    with pytest.raises(ValueError, match="no"):
+        run(loop, bad())
+
+
+def test_tasks_await_tasks_and_futures_of_other_threads(loop):
+    outside = Future()
+
+    async def inner():
+        return await outside
+
+    async def outer():
+        return await loop.spawn(inner()) + 1
+
+    task = loop.spawn(outer())
+    loop.turn(0)
+    loop.turn(0)
+    thread = threading.Thread(target=outside.success, args=(41,))
+    thread.start()
+    thread.join()
+    assert loop.run_until(task, loop.time() + 1) == 42
+
+
+def test_awaiting_something_foreign_fails_the_task(loop):
+    class Foreign:
+        def __await__(self):
+            yield "something"
+
+    async def wrong():
+        await Foreign()
+
+    with pytest.raises(TypeError, match="not of this library"):
+        run(loop, wrong())
+
+
+def test_cancelling_a_waiting_task_unwinds_it(loop):
+    unwound = []
+
+    async def waits():
+        try:
+            await Future()
+        except Exception:  # must not catch a cancellation
+            unwound.append("wrong")
+        finally:
+            unwound.append("finally")
+
+    task = loop.spawn(waits())
+    loop.turn(0)
+    task.cancel()
+    with pytest.raises(Cancelled):
+        loop.run_until(task)
+    assert unwound == ["finally"]
+
+
+def test_cancelling_a_task_before_it_ran_never_runs_it(loop):
+    async def never():
+        raise AssertionError
+
+    task = loop.spawn(never())
+    task.cancel()
+    with pytest.raises(Cancelled):
+        loop.run_until(task)
+
+
+def test_cancelling_a_done_task_changes_nothing(loop):
+    async def value():
+        return 1
+
+    task = loop.spawn(value())
+    loop.run_until(task)
+    task.cancel()
+    loop.turn(0)
+    assert task.value == 1
+
+
+def test_a_stale_wake_up_does_not_resume_the_wrong_wait(loop):
+    first, second = Future(), Future()
+
+    async def waits():
+        with contextlib.suppress(TaskCancelled):
+            await first
+        return await second
+
+    task = loop.spawn(waits())
+    loop.turn(0)
+    task.cancel()
+    loop.turn(0)
+    first.success("stale")
+    loop.turn(0)
+    assert not task.is_done
+    second.success("right")
+    assert loop.run_until(task) == "right"
+
+
+def test_a_shield_puts_off_the_cancellation(loop):
+    steps = []
+
+    async def waits():
+        with loop.shield():
+            await loop.sleep(1)
+            steps.append("cleaned up")
+        await loop.sleep(1)
+        steps.append("wrong")
+
+    task = loop.spawn(waits())
+    loop.turn(0)
+    task.cancel()
+    with pytest.raises(Cancelled):
+        loop.run_until(task)
+    assert steps == ["cleaned up"]
+
+
+def test_a_timeout_becomes_an_error_outside_its_block(loop, network):
+    async def waits():
+        with loop.timeout_at(loop.time() + 5, "asking for metadata"):
+            await Future()
+
+    before = network.clock.monotonic()
+    with pytest.raises(KafkaTimeoutError, match="asking for metadata"):
+        run(loop, waits())
+    assert network.clock.monotonic() - before == 5
+
+
+def test_the_outer_of_two_timeouts_passes_through_the_inner(loop):
+    async def waits():
+        with loop.timeout_at(loop.time() + 1, "outer"), loop.timeout_at(loop.time() + 2, "inner"):
+            await Future()
+
+    with pytest.raises(KafkaTimeoutError, match="outer"):
+        run(loop, waits())
+
+
+def test_a_timeout_that_the_block_outlives_under_a_shield_is_forgotten(loop):
+    async def waits():
+        with loop.timeout_at(loop.time() + 1, "never"), loop.shield():
+            await loop.sleep(2)
+        await loop.sleep(1)
+        return "fine"
+
+    assert run(loop, waits()) == "fine"
+
+
+def test_a_cancellation_is_no_timeout(loop):
+    async def waits():
+        with loop.timeout_at(loop.time() + 1, "never"):
+            await Future()
+
+    task = loop.spawn(waits())
+    loop.turn(0)
+    task.cancel()
+    with pytest.raises(Cancelled):
+        loop.run_until(task)
+
+
+def test_a_group_ends_with_its_last_task(loop, network):
+    async def main():
+        async with TaskGroup(loop) as group:
+            group.spawn(loop.sleep(3))
+            group.spawn(loop.sleep(7))
+
+    before = network.clock.monotonic()
+    run(loop, main())
+    assert network.clock.monotonic() - before == 7
+
+
+def test_a_failing_task_cancels_its_group_and_names_its_error(loop):
+    ended = []
+
+    async def fails():
+        await loop.sleep(1)
+        raise ValueError("first")
+
+    async def waits():
+        try:
+            await Future()
+        finally:
+            with loop.shield():
+                await loop.sleep(1)
+            ended.append(True)
+
+    async def main():
+        async with TaskGroup(loop) as group:
+            group.spawn(waits())
+            group.spawn(fails())
+
+    with pytest.raises(ValueError, match="first"):
+        run(loop, main())
+    assert ended == [True]
+
+
+def test_cancelling_who_waits_for_a_group_cancels_the_group(loop):
+    async def main():
+        async with TaskGroup(loop) as group:
+            group.spawn(waits())
+
+    ended = []
+
+    async def waits():
+        try:
+            await Future()
+        finally:
+            ended.append(True)
+
+    task = loop.spawn(main())
+    loop.turn(0)
+    loop.turn(0)
+    task.cancel()
+    with pytest.raises(Cancelled):
+        loop.run_until(task)
+    assert ended == [True]
+
+
+def test_an_event_wakes_all_and_keeps_no_cancelled_waiter(loop):
+    event = Event()
+    tasks = [loop.spawn(event.wait()) for _ in range(3)]
+    loop.turn(0)
+    tasks[0].cancel()
+    loop.turn(0)
+    assert len(event._waiters) == 2
+    event.set()
+    for task in tasks[1:]:
+        loop.run_until(task)
+
+
+def test_a_mutex_is_fair_and_survives_cancelled_waiters(loop):
+    mutex, order = Mutex(), []
+
+    async def use(name):
+        async with mutex:
+            order.append(name)
+            await loop.sleep(1)
+
+    tasks = [loop.spawn(use(name)) for name in "abc"]
+    loop.turn(0)
+    tasks[1].cancel()
+    loop.run_until(tasks[2])
+    assert order == ["a", "c"]
+    assert not mutex.locked()
+
+
+def test_wait_any_ends_with_the_first_or_the_deadline(loop):
+    early, late = Future(), Future()
+    loop.call_later(2, early.success, 1)
+
+    async def main():
+        assert not await wait_any(loop, early, late, deadline=loop.time() + 1)
+        assert await wait_any(loop, early, late)
+
+    run(loop, main())
+
+
+# Ending
+
+
+def test_close_ends_tasks_and_resolves_what_does_not_end(loop, caplog):
+    async def polite():
+        await Future()
+
+    async def stubborn():
+        while True:
+            with contextlib.suppress(TaskCancelled):
+                await Future()
+
+    tasks = [loop.spawn(polite()), loop.spawn(stubborn())]
+    loop.turn(0)
+    loop.close()
+    assert isinstance(tasks[0].exception, Cancelled)
+    assert isinstance(tasks[1].exception, ClientClosedError)
+    assert "did not end" in caplog.text
+    loop.close()
+    with pytest.raises(ClientClosedError):
+        loop.turn(0)
+
+
+# The network thread
+
+
+def test_run_returns_results_and_errors(driver):
+    async def good():
+        await driver.loop.sleep(0.001)
+        return 1
+
+    async def bad():
+        raise ValueError("no")
+
+    assert driver.run(good()) == 1
+    with pytest.raises(ValueError, match="no"):
+        driver.run(bad())
+
+
+def test_run_cancels_at_the_deadline(driver):
+    ended = []
+
+    async def waits():
+        try:
+            await Future()
+        finally:
+            ended.append(True)
+
+    with pytest.raises(KafkaTimeoutError, match="fetching took too long"):
+        driver.run(waits(), driver.loop.time() + 0.02, "fetching")
+    assert ended == [True]
+
+
+def test_many_threads_run_at_once(driver):
+    results = []
+
+    async def work(number):
+        for _ in range(5):
+            await driver.loop.sleep(0.001)
+        return number
+
+    def use(base):
+        results.extend(driver.run(work(number), driver.loop.time() + 30) for number in range(base, base + 10))
+
+    threads = [threading.Thread(target=use, args=(base,)) for base in range(0, 80, 10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert sorted(results) == list(range(80))
+
+
+def test_the_network_thread_goes_on_while_nobody_waits(driver):
+    done = threading.Event()
+
+    async def work():
+        await driver.loop.sleep(0.005)
+        done.set()
+
+    driver.start()
+    driver.loop.spawn(work())
+    assert done.wait(10)
+
+
+def test_a_timer_set_by_a_waiting_thread_is_met_after_it_left(driver):
+    """The network thread sleeps without a deadline meanwhile, and has to hear of the new one."""
+    done = threading.Event()
+
+    async def sets():
+        driver.loop.call_later(0.01, done.set)
+
+    driver.start()
+    driver.run(sets())
+    assert done.wait(10)
+
+
+def test_an_idle_network_thread_does_not_turn(driver):
+    async def nothing():
+        await checkpoint()
+
+    driver.run(nothing())
+    turns = driver.loop.turns
+    threading.Event().wait(0.1)
+    assert driver.loop.turns - turns <= 1
+
+
+def test_a_selector_that_cannot_be_shared_is_turned_by_the_thread_alone():
+    driver = ThreadDriver(Loop(selector=selectors.PollSelector))
+    try:
+        assert not driver.loop.claim()
+
+        async def work():
+            await driver.loop.sleep(0.001)
+            return threading.current_thread().name
+
+        assert driver.run(work(), driver.loop.time() + 10) == "kafka-network"
+    finally:
+        driver.close()
+
+
+def test_blocking_on_the_network_thread_is_refused(driver):
+    async def inner():
+        return 1
+
+    async def outer():
+        return driver.run(inner())
+
+    with pytest.raises(IllegalStateError, match="network thread"):
+        driver.run(outer())
+
+
+def test_close_from_a_callback_ends_the_thread():
+    driver = ThreadDriver(Loop())
+
+    async def closes():
+        await checkpoint()
+
+    driver.start()
+    driver.loop.call_soon(driver.close)
+    driver._thread.join(10)
+    assert not driver._thread.is_alive()
+    coro = closes()
+    with pytest.raises(ClientClosedError):
+        driver.run(coro)
+
+
+def test_close_resolves_a_call_that_another_thread_waits_in(driver):
+    errors = []
+    started = threading.Event()
+
+    async def waits():
+        started.set()
+        await Future()
+
+    def use():
+        try:
+            driver.run(waits())
+        except Exception as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=use)
+    thread.start()
+    assert started.wait(10)
+    driver.close()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert isinstance(errors[0], (Cancelled, ClientClosedError)), errors
+    assert not driver._thread.is_alive()
+
+
+def test_a_forgotten_driver_ends_its_thread():
+    driver = ThreadDriver(Loop())
+    driver.start()
+    thread = driver._thread
+    del driver
+    gc.collect()
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_no_descriptor_is_left():
+    def use():
+        driver = ThreadDriver(Loop())
+
+        async def nothing():
+            pass
+
+        driver.run(nothing())
+        driver.close()
+
+    use()
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(10):
+        use()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize("inline", [True, False])
+def test_ctrl_c_ends_a_blocking_call_within_a_second(inline):
+    driver = ThreadDriver(Loop() if inline else Loop(selector=selectors.PollSelector))
+    ended = threading.Event()
+
+    async def waits():
+        try:
+            await Future()
+        finally:
+            ended.set()
+
+    driver.start()
+    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    began = time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            driver.run(waits())
+        assert time.monotonic() - began < 1.1
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        assert ended.wait(5)
+    finally:
+        timer.join()
+        driver.close()
+
+
+def test_try_turn_makes_one_pass_in_the_calling_thread(driver):
+    names = []
+    driver.start()
+    driver.loop.claim()  # keeps the network thread out
+    driver.loop.call_soon(lambda: names.append(threading.current_thread()))
+    driver.loop.release()
+    deadline = time.monotonic() + 10
+    while not names and time.monotonic() < deadline:
+        driver.try_turn()
+    assert names
+
+
+def test_interpreter_exit_ends_what_was_left_open():
+    program = """
+from kafka._drivers import ThreadDriver
+from kafka._loop import Loop
+from kafka.future import Future
+driver = ThreadDriver(Loop())
+driver.start()
+async def waits():
+    await Future()
+task = driver.loop.spawn(waits())
+task.add_both(lambda outcome: print("resolved:", type(outcome).__name__))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "resolved: Cancelled\n", "")
+
+
+def _use_in_child(driver, pipe):
+    async def nothing():
+        pass
+
+    coro = nothing()
+    try:
+        driver.run(coro)
+    except Exception as error:
+        pipe.send(type(error).__name__)
+    driver.close()
+    pipe.close()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_child_of_a_fork_gets_an_error_and_the_parent_is_unharmed(driver):
+    async def answer():
+        await driver.loop.sleep(0.001)
+        return 42
+
+    assert driver.run(answer()) == 42
+    here, there = multiprocessing.get_context("fork").Pipe()
+    child = multiprocessing.get_context("fork").Process(target=_use_in_child, args=(driver, there))
+    child.start()
+    assert here.poll(30)
+    assert here.recv() == ForkedClientError.__name__
+    child.join(30)
+    assert child.exitcode == 0
+    assert driver.run(answer(), driver.loop.time() + 10) == 42
+
+
+# Asyncio
+
+
+def test_asyncio_turns_the_loop():
+    import asyncio
+
+    async def main():
+        driver = asyncio_driver(Loop())
+        assert isinstance(driver, AsyncioDriver)
+        left, right = socket.socketpair()
+        left.setblocking(False)
+        got = Future()
+
+        async def receives():
+            driver.loop.watch(left, READ, lambda _: got.try_success(left.recv(10)))
+            data = await got
+            driver.loop.unwatch(left)
+            await driver.loop.sleep(0.01)
+            return data
+
+        task = asyncio.create_task(driver.run(receives()))
+        await asyncio.sleep(0)
+        right.send(b"hello")
+        assert await task == b"hello"
+        turns = driver.loop.turns
+        await asyncio.sleep(0.05)
+        assert driver.loop.turns - turns <= 1
+        await driver.close()
+        left.close()
+        right.close()
+
+    asyncio.run(main())
+
+
+def test_asyncio_meets_a_deadline_that_comes_before_the_armed_one():
+    import asyncio
+
+    async def main():
+        driver = asyncio_driver(Loop())
+        slow = asyncio.create_task(driver.run(driver.loop.sleep(30)))
+        await asyncio.sleep(0.01)
+        await asyncio.wait_for(driver.run(driver.loop.sleep(0.01)), 5)
+        slow.cancel()
+        await asyncio.gather(slow, return_exceptions=True)
+        await driver.close()
+
+    asyncio.run(main())
+
+
+def test_cancelling_in_asyncio_cancels_the_coroutine():
+    import asyncio
+
+    async def main():
+        driver = asyncio_driver(Loop())
+        ended = []
+
+        async def waits():
+            try:
+                await Future()
+            finally:
+                ended.append(True)
+
+        task = asyncio.create_task(driver.run(waits()))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.sleep(0.01)
+        assert ended == [True]
+        assert not driver.loop._tasks
+        await driver.close()
+
+    asyncio.run(main())
+
+
+def test_asyncio_is_woken_by_other_threads():
+    import asyncio
+
+    async def main():
+        driver = asyncio_driver(Loop())
+        gate = Future()
+
+        async def waits():
+            return await gate
+
+        task = asyncio.create_task(driver.run(waits()))
+        await asyncio.sleep(0.01)
+        thread = threading.Thread(target=gate.success, args=("woken",))
+        thread.start()
+        assert await asyncio.wait_for(task, 5) == "woken"
+        thread.join()
+        await driver.close()
+
+    asyncio.run(main())
+
+
+def test_without_a_pollable_selector_a_thread_serves_asyncio():
+    import asyncio
+
+    class NoDescriptor(selectors.SelectSelector):
+        pass
+
+    async def main():
+        driver = asyncio_driver(Loop(selector=NoDescriptor))
+        assert not isinstance(driver, AsyncioDriver)
+
+        async def answer():
+            await driver.loop.sleep(0.001)
+            return 42
+
+        assert await driver.run(answer()) == 42
+        await driver.close()
+
+    asyncio.run(main())
+
+
+def test_the_fake_clock_moves_both_times_together():
+    clock = FakeClock()
+    wall = clock.time()
+    clock.advance(1.5)
+    assert clock.time() - wall == 1.5
