@@ -1,0 +1,1 @@
+"""Tests against Apache Kafka itself, and the small library that runs any of its releases as processes."""

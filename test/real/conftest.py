@@ -1,0 +1,104 @@
+"""Fixtures that give a test Apache Kafka itself, and the options that choose which.
+
+``kafka`` is one node of the chosen release for the whole session, ``kafka_cluster`` three nodes per
+module, ``kafka_at`` starts whatever a test asks for, ``kafka_matrix`` runs the test once per release
+of the matrix (mark it ``matrix``; such tests are left out unless ``-m`` speaks of them).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from . import kafka_jars
+from .kafka_process import KafkaCluster, live_clusters
+from .releases import MATRIX, chosen_version
+
+StartKafka = Callable[..., KafkaCluster]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--kafka-version", help="the release of Apache Kafka for ordinary tests (or KAFKA_VERSION)")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Everything here is ``real``; the matrix is run only when asked for."""
+    asked = "matrix" in (config.option.markexpr or "")
+    here = [item for item in items if item.path.is_relative_to(kafka_jars.HERE)]
+    for item in here:
+        item.add_marker("real")
+    left_out = [item for item in here if item.get_closest_marker("matrix") and not asked]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+    """A failed test's report ends with what the brokers logged last."""
+    report = yield
+    if report.failed:
+        for cluster in live_clusters:
+            for name, tail in cluster.log_tails().items():
+                report.sections.append((f"log of {name}", tail))
+    return report
+
+
+@functools.cache
+def _unavailable(version: str) -> str | None:
+    """Why a release cannot run here; asked once, so that fetching is not tried again for each test."""
+    try:
+        kafka_jars.jars(version)
+    except kafka_jars.KafkaUnavailable as error:
+        return str(error)
+    return None
+
+
+def need_kafka(version: str) -> str:
+    """The version, or the test is skipped with one line that says what to install."""
+    reason = _unavailable(version)
+    if reason:
+        pytest.skip(reason)
+    return version
+
+
+@pytest.fixture(scope="session")
+def kafka_version(request: pytest.FixtureRequest) -> str:
+    """The release that ordinary tests run against."""
+    return need_kafka(request.config.getoption("kafka_version", None) or chosen_version())
+
+
+@pytest.fixture(scope="session")
+def kafka(kafka_version: str) -> Iterator[KafkaCluster]:
+    """One node of the chosen release, shared by all tests: use topics of your own, do not stop it."""
+    with KafkaCluster(kafka_version) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def kafka_cluster(kafka_version: str) -> Iterator[KafkaCluster]:
+    """Three nodes of the chosen release, shared by a module; leave all of them running."""
+    with KafkaCluster(kafka_version, nodes=3) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def kafka_at() -> Iterator[StartKafka]:
+    """Start a cluster for this test alone: ``kafka_at("0.9.0.1", nodes=2, properties={...})``."""
+    with ExitStack() as stack:
+
+        def start(version: str | None = None, **options: Any) -> KafkaCluster:
+            return stack.enter_context(KafkaCluster(need_kafka(version or chosen_version()), **options))
+
+        yield start
+
+
+@pytest.fixture(scope="session", params=MATRIX)
+def kafka_matrix(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
+    """One node of each release of the matrix in turn; for tests marked ``matrix``."""
+    with KafkaCluster(need_kafka(request.param)) as cluster:
+        yield cluster

@@ -1,0 +1,458 @@
+"""Apache Kafka of any release as plain processes on loopback: one node or several, to be broken at will.
+
+>>> with KafkaCluster("4.3.1", nodes=3) as kafka:           # doctest: +SKIP
+...     kafka.create_topic("events", partitions=6, replicas=3)
+...     kafka.kill(kafka.leader("events", 0))
+
+Node ids count from 1. Every node also has a PLAINTEXT listener, over which the brokers and this
+library itself talk. Whatever happens to the test run, no process survives it (child.py).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import secrets
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from . import kafka_jars, ports, wire, zookeeper
+from .broker_config import (
+    CONTROLLER,
+    INTERNAL,
+    Listener,
+    NodePlan,
+    Security,
+    jaas_text,
+    properties_text,
+    security_properties,
+    server_properties,
+)
+from .child import Child
+from .releases import NEWEST, Release
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+START_TIMEOUT = 60.0
+STOP_TIMEOUT = 30.0
+HEAP_MB = 256
+JAVA_CONFIG = Path(__file__).parent / "java"
+PREFIX = "purekafka-kafka-"
+
+live_clusters: list[KafkaCluster] = []
+
+
+class KafkaCluster:
+    """Some nodes of one release, and ZooKeeper where that release needs it. A context manager."""
+
+    def __init__(
+        self,
+        version: str = NEWEST,
+        nodes: int = 1,
+        *,
+        listeners: Sequence[str] = (INTERNAL,),
+        properties: Mapping[str, str] | None = None,
+        node_properties: Mapping[int, Mapping[str, str]] | None = None,
+        security: Sequence[Security] = (),
+        host: str = "127.0.0.1",
+        heap_mb: int = HEAP_MB,
+        java_args: Sequence[str] = ("-XX:TieredStopAtLevel=1",),
+    ) -> None:
+        self.release = Release(version)
+        self.host = host
+        self._classpath = kafka_jars.classpath(version)
+        self._listeners = _with_internal(listeners)
+        self._first = Listener.parse(listeners[0]).name
+        self._properties = security_properties(security) | dict(properties or {})
+        self._node_properties = node_properties or {}
+        self._security = security
+        self._java_args = [f"-Xmx{heap_mb}m", *java_args]
+        self._cluster_id = urlsafe_b64encode(secrets.token_bytes(15)).decode() + "AA"
+        self._children: dict[int, Child] = {}
+        self._zookeeper: Child | None = None
+        self._zookeeper_port: int | None = None
+        self._plans: dict[int, NodePlan] = {}
+        self._nodes = range(1, nodes + 1)
+        self._root: Path | None = None
+        self._root_lock: int | None = None
+
+    # Coming up
+
+    def __enter__(self) -> Self:
+        return self.open()
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def open(self) -> Self:
+        """Start everything and wait until it answers."""
+        self._root, self._root_lock = _make_root()
+        live_clusters.append(self)
+        try:
+            self._lay_out()
+            if not self.release.kraft:
+                self._start_zookeeper()
+            for node in self._nodes:
+                self._launch(node)
+            self.wait_ready()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def _lay_out(self) -> None:
+        """Choose ports and write each node's directory."""
+        names = [one.name for one in self._listeners] + ([CONTROLLER] if self.release.kraft else [])
+        for node in self._nodes:
+            home = self.root / f"node-{node}"
+            home.mkdir()
+            taken = {name: ports.reserve() for name in names}
+            self._plans[node] = NodePlan(node, str(home / "data"), taken)
+        modules = [kind.login_module for kind in self._security if kind.login_module]
+        if modules:
+            (self.root / "jaas.conf").write_text(jaas_text(modules))
+            self._java_args.append(f"-Djava.security.auth.login.config={self.root / 'jaas.conf'}")
+        for kind in self._security:
+            self._java_args += [f"-D{key}={value}" for key, value in kind.java.items()]
+        if self.release.kraft:
+            self._format()
+        else:
+            self._zookeeper_port = ports.reserve()
+
+    def _write_properties(self, node: int) -> Path:
+        properties = server_properties(
+            self.release,
+            self._plans[node],
+            list(self._plans.values()),
+            self._listeners,
+            host=self.host,
+            zookeeper_port=self._zookeeper_port,
+            extra={**self._properties, **self._node_properties.get(node, {})},
+        )
+        path = self.root / f"node-{node}" / "server.properties"
+        path.write_text(properties_text(properties))
+        return path
+
+    def _format(self) -> None:
+        """Do what kafka-storage does, in no time: its output depends on the release alone but for the ids."""
+        template = _bootstrap_records(self.release, self._classpath)
+        for plan in self._plans.values():
+            data = Path(plan.data_dir)
+            data.mkdir()
+            shutil.copy(template, data / "bootstrap.checkpoint")
+            directory = urlsafe_b64encode(secrets.token_bytes(15)).decode() + "AA"
+            (data / "meta.properties").write_text(
+                f"version=1\ncluster.id={self._cluster_id}\nnode.id={plan.node_id}\ndirectory.id={directory}\n"
+            )
+
+    def _start_zookeeper(self) -> None:
+        home = self.root / "zookeeper"
+        home.mkdir()
+        assert self._zookeeper_port is not None
+        (home / "zoo.cfg").write_text(zookeeper.config_text(self._zookeeper_port, str(home / "data")))
+        main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+        command = self._java(main, str(home / "zoo.cfg"), heap_mb=128)
+        self._zookeeper = Child("zookeeper", command, home / "log")
+
+    def _launch(self, node: int) -> None:
+        command = self._java("kafka.Kafka", str(self._write_properties(node)))
+        self._children[node] = Child(f"kafka {self.release} node {node}", command, self._log_path(node))
+
+    def _java(self, main: str, *args: str, heap_mb: int | None = None) -> list[str]:
+        heap = [] if heap_mb is None else [f"-Xmx{heap_mb}m"]
+        return [kafka_jars.java(), *_JVM, *self._java_args, *heap, "-cp", self._classpath, main, *args]
+
+    def wait_ready(self, timeout: float = START_TIMEOUT) -> None:
+        """Wait until every running node answers and knows of all running nodes."""
+        running = self.running()
+        self._wait_known(running, running, time.monotonic() + timeout)
+
+    def _wait_known(self, askers: Sequence[int], wanted: Sequence[int], deadline: float) -> None:
+        for node in askers:
+            self._children[node].wait_for(
+                lambda node=node: set(wanted) <= self._known_to(node),  # type: ignore[misc]
+                f"an answer that names the nodes {list(wanted)}",
+                deadline,
+            )
+
+    def _known_to(self, node: int) -> set[int]:
+        try:
+            known = set(wire.metadata(self.address(node)).brokers)
+            if self.release.number < (0, 9):  # there a broker knows nobody until the first topic
+                with zookeeper.ZooKeeper(self.zookeeper_address()) as session:
+                    return {one for one in self._nodes if session.exists(f"/brokers/ids/{one}")}
+        except OSError:  # not listening yet, or it closed the connection in the middle of its start
+            return set()
+        return known
+
+    # What is where
+
+    @property
+    def root(self) -> Path:
+        """The directory with everything of this cluster; gone after :meth:`close`."""
+        assert self._root is not None, "the cluster is not open"
+        return self._root
+
+    @property
+    def version(self) -> str:
+        """The release, as text."""
+        return self.release.version
+
+    @property
+    def nodes(self) -> list[int]:
+        """All node ids, running or not."""
+        return list(self._nodes)
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """``host:port,...`` of all nodes at the first listener that was asked for."""
+        return self.bootstrap(self._first)
+
+    def bootstrap(self, listener: str) -> str:
+        """``host:port,...`` of all nodes at a listener, for example ``SASL_SSL``."""
+        return ",".join(f"{self.host}:{plan.ports[listener]}" for plan in self._plans.values())
+
+    def address(self, node: int, listener: str = INTERNAL) -> tuple[str, int]:
+        """Host and port of one node."""
+        return "127.0.0.1", self._plans[node].ports[listener]
+
+    def zookeeper_address(self) -> tuple[str, int]:
+        """Host and port of ZooKeeper, for releases that have one."""
+        assert self._zookeeper_port is not None, f"Kafka {self.version} runs without ZooKeeper"
+        return "127.0.0.1", self._zookeeper_port
+
+    def running(self) -> list[int]:
+        """The ids of the nodes whose process runs (or is paused)."""
+        return [node for node, child in self._children.items() if child.running()]
+
+    def pid(self, node: int) -> int:
+        """The process id of a node."""
+        return self._children[node].pid
+
+    def leader(self, topic: str, partition: int = 0) -> int:
+        """The node that leads a partition, -1 while nobody does."""
+        return wire.metadata(self._any_address(), topic).leaders[topic][partition]
+
+    def log_tail(self, node: int, lines: int = 40) -> str:
+        """The last lines that a node logged since its last start."""
+        return self._children[node].log_tail(lines)
+
+    def log_text(self, node: int) -> str:
+        """All that a node logged since its last start."""
+        return self._children[node].log_text()
+
+    def log_tails(self, lines: int = 40) -> dict[str, str]:
+        """The last lines of all processes, by name; for the report of a failed test."""
+        children = [*self._children.values(), self._zookeeper]
+        return {child.name: child.log_tail(lines) for child in children if child is not None}
+
+    def _log_path(self, node: int) -> Path:
+        return self.root / f"node-{node}" / "log"
+
+    def _any_address(self) -> tuple[str, int]:
+        return self.address(self.running()[0])
+
+    # Breaking it
+
+    def kill(self, node: int) -> None:
+        """End a node as a crash does (SIGKILL)."""
+        self._children[node].kill()
+
+    def stop(self, node: int) -> None:
+        """Shut a node down in order (SIGTERM): it hands over its partitions first."""
+        self._children[node].stop(STOP_TIMEOUT)
+
+    def start(self, node: int, timeout: float = START_TIMEOUT) -> None:
+        """Start a node that was killed or stopped, at its old ports with its old data; wait until it answers."""
+        assert node not in self.running(), f"node {node} is running"
+        deadline = time.monotonic() + timeout
+        if self._zookeeper is not None:
+            # A broker refuses to start while the session of its killed predecessor lives.
+            with zookeeper.ZooKeeper(self.zookeeper_address()) as session:
+                self._zookeeper.wait_for(lambda: not session.exists(f"/brokers/ids/{node}"), "end of session", deadline)
+        self._launch(node)
+        self._wait_known([node], [node], deadline)
+
+    def restart(self, node: int) -> None:
+        """Stop in order, then start."""
+        self.stop(node)
+        self.start(node)
+
+    def pause(self, node: int) -> None:
+        """Freeze a node (SIGSTOP): connections stay open, nothing answers."""
+        self._children[node].pause()
+
+    def resume(self, node: int) -> None:
+        """Let a paused node run again."""
+        self._children[node].resume()
+
+    # What a test needs to be there
+
+    def create_topic(
+        self, name: str, partitions: int = 1, replicas: int = 1, configs: Mapping[str, str] | None = None
+    ) -> str:
+        """Create a topic, wait until every running node knows all its leaders, and return its name."""
+        if self.release.kraft:
+            wire.create_topic(self._any_address(), name, partitions, replicas, configs or {})
+        else:
+            with zookeeper.ZooKeeper(self.zookeeper_address()) as session:
+                zookeeper.create_topic(
+                    session,
+                    name,
+                    partitions=partitions,
+                    replicas=replicas,
+                    nodes=self.running(),
+                    configs=configs or {},
+                )
+        self.wait_topic(name, partitions)
+        return name
+
+    def wait_topic(self, name: str, partitions: int = 1, timeout: float = START_TIMEOUT) -> None:
+        """Wait until every running node knows a leader for each partition of a topic."""
+        deadline = time.monotonic() + timeout
+
+        def known(node: int) -> bool:
+            leaders = wire.metadata(self.address(node), name).leaders.get(name, [])
+            return len(leaders) == partitions and min(leaders) >= 0
+
+        for node in self.running():
+            self._children[node].wait_for(lambda node=node: known(node), f"topic {name}", deadline)  # type: ignore[misc]
+
+    def add_scram_user(
+        self, user: str, password: str, mechanism: str = "SCRAM-SHA-256", iterations: int = 4096
+    ) -> None:
+        """Give a user a SCRAM credential; brokers know it within moments."""
+        if self.release.kraft:
+            wire.add_scram_user(self._any_address(), user, password, mechanism, iterations)
+        else:
+            with zookeeper.ZooKeeper(self.zookeeper_address()) as session:
+                zookeeper.add_scram_user(session, user, password, mechanism, iterations)
+
+    def tool(
+        self, main: str, *args: str, text: str | None = None, timeout: float = 60.0
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a Java program of this release, for example ``org.apache.kafka.tools.TopicCommand``, to its end."""
+        return run_java(self.version, main, *args, text=text, timeout=timeout)
+
+    # When it ends
+
+    def close(self) -> None:
+        """Kill what runs and remove every file; may be called twice."""
+        for child in [*self._children.values(), self._zookeeper]:
+            if child is not None:
+                child.kill()
+        if self in live_clusters:
+            live_clusters.remove(self)
+        for plan in self._plans.values():
+            for port in plan.ports.values():
+                ports.release(port)
+        self._plans.clear()
+        if self._zookeeper_port is not None:
+            ports.release(self._zookeeper_port)
+            self._zookeeper_port = None
+        if self._root is not None:
+            _remove_root(self._root)
+            self._root = None
+        if self._root_lock is not None:
+            os.close(self._root_lock)
+            self._root_lock = None
+
+
+_JVM = (
+    "-XX:+UseSerialGC",  # starts fastest and takes least
+    "-XX:-UsePerfData",  # no files in /tmp
+    "-Djava.awt.headless=true",
+    "-Dzookeeper.jmx.log4j.disable=true",  # ZooKeeper 3.4 asks for a part of log4j that reload4j lacks
+    f"-Dlog4j.configuration=file:{JAVA_CONFIG / 'log4j.properties'}",
+    f"-Dlog4j2.configurationFile={JAVA_CONFIG / 'log4j2.properties'}",
+)
+
+
+def run_java(
+    version: str, main: str, *args: str, text: str | None = None, timeout: float = 60.0
+) -> subprocess.CompletedProcess[str]:
+    """Run a Java program with the jars of a release to its end; output is captured, nothing is checked."""
+    command = [kafka_jars.java(), *_JVM, "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", kafka_jars.classpath(version)]
+    return subprocess.run(
+        [*command, main, *args], input=text, capture_output=True, text=True, timeout=timeout, check=False
+    )
+
+
+def _with_internal(listeners: Sequence[str]) -> list[Listener]:
+    parsed = [Listener.parse(text) for text in listeners]
+    if all(one.name != INTERNAL for one in parsed):
+        parsed.append(Listener(INTERNAL, INTERNAL))
+    return parsed
+
+
+_bootstrap_lock = threading.Lock()
+
+
+def _bootstrap_records(release: Release, classpath: str) -> Path:
+    """The feature levels of a new cluster of this release, as its own storage tool writes them; kept in the cache."""
+    name = f"bootstrap-{release}-{hashlib.sha256(classpath.encode()).hexdigest()[:8]}.checkpoint"
+    kept = kafka_jars.cache_dir() / name
+    kafka_jars.cache_dir().mkdir(parents=True, exist_ok=True)
+    with _bootstrap_lock, kafka_jars.locked(kept.with_suffix(".lock")):
+        if not kept.exists():
+            with tempfile.TemporaryDirectory(prefix=PREFIX, dir=kafka_jars.cache_dir()) as scratch:
+                plan = NodePlan(1, f"{scratch}/data", {INTERNAL: 9092, CONTROLLER: 9093})
+                listeners = [Listener(INTERNAL, INTERNAL)]
+                properties = server_properties(
+                    release, plan, [plan], listeners, host="127.0.0.1", zookeeper_port=None, extra={}
+                )
+                path = Path(scratch) / "server.properties"
+                path.write_text(properties_text(properties))
+                tool = ("kafka.tools.StorageTool", "format", "-t", "AAAAAAAAAAAAAAAAAAAAAQ", "-c", str(path))
+                result = run_java(release.version, *tool)
+                if result.returncode:
+                    raise RuntimeError(f"kafka-storage format failed:\n{result.stdout}{result.stderr}")
+                (Path(scratch) / "data" / "bootstrap.checkpoint").rename(kept)
+    return kept
+
+
+# Directories: each is locked while its cluster lives, so those of a killed run can be told and removed.
+
+
+def _make_root() -> tuple[Path, int]:
+    _sweep()
+    root = Path(tempfile.mkdtemp(prefix=PREFIX))
+    return root, _lock_directory(root)
+
+
+def _lock_directory(path: Path) -> int:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _sweep() -> None:
+    """Remove what runs that were killed have left."""
+    for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        try:
+            descriptor = _lock_directory(left)
+        except OSError:  # in use, not ours, or just gone
+            continue
+        age = time.time() - os.fstat(descriptor).st_mtime
+        if age > 60.0:  # a younger one may be between its creation and its lock
+            shutil.rmtree(left, ignore_errors=True)
+        os.close(descriptor)
+
+
+def _remove_root(root: Path) -> None:
+    if os.environ.get("KAFKA_TEST_KEEP"):
+        return
+    shutil.rmtree(root, ignore_errors=True)
