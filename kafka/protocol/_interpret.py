@@ -1,0 +1,232 @@
+"""Encodes and decodes by walking the definition: slow, plain, and exact in its complaints.
+
+The compiled codecs do the work. This interpreter is what they are held equal to in the tests, and it
+runs when one of them fails: it repeats the work to find the field at fault, or, for values that are
+right but unusual (a tuple where a struct is expected, bytes for text), to do it after all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kafka.errors import KafkaProtocolError
+from kafka.protocol import types
+from kafka.protocol._layout import Layout, WireField, element_as_field, element_min_size, layout_of
+from kafka.protocol.fields import MAKE_EMPTY
+from kafka.protocol.struct import Struct, StructMeta, cannot_carry, describe
+
+
+class Reader:
+    """A cursor over received bytes that never goes beyond their end."""
+
+    __slots__ = ("_view", "position")
+
+    def __init__(self, data: Any, start: int = 0) -> None:
+        self._view = memoryview(data).toreadonly()
+        self.position = start
+
+    @property
+    def left(self) -> int:
+        """How many bytes are left."""
+        return len(self._view) - self.position
+
+    def read(self, size: int, /) -> bytes:
+        """Return the next ``size`` bytes, fewer at the end."""
+        return bytes(self.view(size))
+
+    def view(self, size: int) -> memoryview:
+        """Return the next ``size`` bytes without a copy, fewer at the end."""
+        start = self.position
+        self.position = min(start + size, len(self._view))
+        return self._view[start : self.position]
+
+
+def decode(cls: StructMeta, data: Any, start: int = 0) -> Any:
+    """Decode one message of a bound class; all bytes from ``start`` on must be used."""
+    reader = Reader(data, start)
+    message = _decode_struct(layout_of(cls), reader, describe(cls))
+    if reader.left:
+        raise KafkaProtocolError(f"{describe(cls)}: {reader.left} bytes are left after the last field")
+    return message
+
+
+def decode_prefix(cls: StructMeta, data: Any) -> tuple[Any, int]:
+    """Decode a message that more bytes follow; return it and the number of bytes it took."""
+    reader = Reader(data)
+    return _decode_struct(layout_of(cls), reader, describe(cls)), reader.position
+
+
+def _decode_struct(layout: Layout, reader: Reader, where: str) -> Any:
+    struct = object.__new__(layout.cls)
+    for wire in layout.plain:
+        setattr(struct, wire.name, _at(_decode_field, wire, reader, f"{where}.{wire.name}"))
+    if layout.flexible:
+        for wire in layout.tagged:
+            setattr(struct, wire.name, _default(wire))
+        tags = _at(lambda _w, r, _p: types.TaggedFields.decode(r), None, reader, f"{where} tagged fields")
+        for wire in layout.tagged:
+            raw = tags.pop(wire.field.tag, None)
+            if raw is not None:
+                setattr(struct, wire.name, _decode_tagged(wire, raw, f"{where}.{wire.name}"))
+        struct.unknown_tags = tags or None
+    return struct
+
+
+def _default(wire: WireField) -> Any:
+    # A struct in a message of a version is of that version too.
+    if wire.field.default is MAKE_EMPTY and not wire.is_array:
+        return wire.element()
+    return wire.field.fresh_default()
+
+
+def _decode_tagged(wire: WireField, raw: bytes, where: str) -> Any:
+    reader = Reader(raw)
+    value = _at(_decode_field, wire, reader, where)
+    if reader.left:
+        raise KafkaProtocolError(f"{where}: {reader.left} bytes are left at the end of the tagged field")
+    return value
+
+
+def _at(decoder: Any, wire: WireField | None, reader: Reader, where: str) -> Any:
+    """Run a decoder; an error of it is told with the place, once."""
+    try:
+        return decoder(wire, reader, where)
+    except KafkaProtocolError as error:
+        if str(error).startswith(where.partition(".")[0]):
+            raise
+        raise KafkaProtocolError(f"{where} at byte {reader.position}: {error}") from None
+
+
+def _decode_field(wire: WireField, reader: Reader, where: str) -> Any:
+    if wire.is_array:
+        return _decode_array(wire, reader, where)
+    if wire.is_struct:
+        if wire.nullable and types.Int8.decode(reader) < 0:
+            return None
+        return _decode_struct(layout_of(wire.element), reader, where)
+    if wire.element is types.Records:
+        length = _sized(wire)._decode_length(reader)
+        if length is None:
+            return None
+        if length > reader.left:
+            raise KafkaProtocolError(f"needs {length} bytes, only {reader.left} are left")
+        return reader.view(length)
+    return _wire_type(wire).decode(reader)
+
+
+def _decode_array(wire: WireField, reader: Reader, where: str) -> Any:
+    count = _sized(wire)._decode_length(reader)
+    if count is None:
+        return None
+    needed = count * element_min_size(wire)
+    if needed > reader.left:
+        raise KafkaProtocolError(f"has {count} elements of at least {needed} bytes, only {reader.left} are left")
+    element = element_as_field(wire)
+    return [_at(_decode_field, element, reader, f"{where}[{index}]") for index in range(count)]
+
+
+def _sized(wire: WireField) -> Any:
+    if wire.is_array:
+        return types.Array(types.Int8, compact=wire.compact, nullable=wire.nullable)
+    return wire.element(compact=wire.compact, nullable=wire.nullable)
+
+
+def _wire_type(wire: WireField) -> types.AbstractType:
+    if wire.element in (types.String, types.Bytes, types.Records):
+        return _sized(wire)  # type: ignore[no-any-return]
+    return wire.element()  # type: ignore[no-any-return]
+
+
+def encode(cls: StructMeta, message: Any) -> bytes:
+    """Encode a message as the version of the bound class."""
+    return _encode_struct(layout_of(cls), message, describe(cls))
+
+
+def _encode_struct(layout: Layout, struct: Any, where: str) -> bytes:
+    struct = as_struct(layout.cls, struct, where)
+    _refuse_what_does_not_fit(layout.cls, struct, where)
+    parts = [_encode_named(wire, struct, where) for wire in layout.plain]
+    if layout.flexible:
+        tags = dict(struct.unknown_tags or {})
+        for wire in layout.tagged:
+            if not wire.field.is_default(getattr(struct, wire.name)):
+                tags[wire.field.tag] = _encode_named(wire, struct, where)
+        parts.append(types.TaggedFields.encode(tags))
+    return b"".join(parts)
+
+
+def _refuse_what_does_not_fit(cls: StructMeta, struct: Any, where: str) -> None:
+    for field in cls._fields.values():
+        if cls._version not in field.versions and not field.ignorable:
+            value = getattr(struct, field.name)
+            if not field.is_default(value):
+                raise cannot_carry(cls, field, value)
+    if struct.unknown_tags and cls._version not in cls._unbound._flexible:
+        raise KafkaProtocolError(f"{where} has no tagged fields: it is not a flexible version")
+
+
+def _encode_named(wire: WireField, struct: Any, where: str) -> bytes:
+    where = f"{where}.{wire.name}"
+    try:
+        return _encode_field(wire, getattr(struct, wire.name), where)
+    except KafkaProtocolError as error:
+        if str(error).startswith(where.partition(".")[0]):
+            raise
+        hint = " (hidden)" if wire.field.secret else f" {error}"
+        raise KafkaProtocolError(f"{where}{hint}") from None
+
+
+def _encode_field(wire: WireField, value: Any, where: str) -> bytes:
+    if wire.is_array:
+        return _encode_array(wire, value, where)
+    if wire.is_struct:
+        if not wire.nullable:
+            return _encode_struct(layout_of(wire.element), value, where)
+        return b"\xff" if value is None else b"\x01" + _encode_struct(layout_of(wire.element), value, where)
+    return _wire_type(wire).encode(value)
+
+
+def _encode_array(wire: WireField, items: Any, where: str) -> bytes:
+    sized = _sized(wire)
+    if items is None:
+        return sized._encode_length(None)  # type: ignore[no-any-return]
+    items = types.as_sequence(items)
+    element = element_as_field(wire)
+    parts = [sized._encode_length(len(items))]
+    for index, item in enumerate(items):
+        at = f"{where}[{index}]"
+        try:
+            parts.append(_encode_field(element, item, at))
+        except KafkaProtocolError as error:
+            if str(error).startswith(where.partition(".")[0]):
+                raise
+            raise KafkaProtocolError(f"{at} {error}") from None
+    return b"".join(parts)
+
+
+def as_struct(cls: StructMeta, value: Any, where: str) -> Any:
+    """Return ``value`` as a struct: tuples are taken in wire order, mappings by name, a lone value as the only field."""
+    if isinstance(value, Struct):
+        if type(value)._unbound is not cls._unbound:
+            raise KafkaProtocolError(f"{where} takes a {cls.__name__}, not a {describe(type(value))}")
+        return value
+    try:
+        if isinstance(value, (tuple, list)):
+            return _from_tuple(cls, value)
+        if isinstance(value, Mapping):
+            return cls(**value)
+        if value is not None and len(cls._wire_names()) == 1:
+            return cls(value)
+    except TypeError as error:
+        raise KafkaProtocolError(f"{where}: {error}") from None
+    raise KafkaProtocolError(f"{where} takes a {cls.__name__}, not {value!r} ({type(value).__name__})")
+
+
+def _from_tuple(cls: StructMeta, value: Any) -> Any:
+    if cls._version is None:
+        raise KafkaProtocolError(
+            f"{cls._label} cannot take {value!r}: the order of a tuple depends on the version, so use "
+            f"{cls._message.__name__}[n] or give the fields' names"
+        )
+    return cls(*value)

@@ -1,0 +1,165 @@
+"""Requests, responses and how they are framed for the wire.
+
+A request travels as a 4-byte size, a header and the message; so does its response. Which version a
+header has follows from the message's version, with two exceptions that are kept here.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from kafka.errors import KafkaProtocolError
+from kafka.protocol.struct import Struct, StructMeta, _need_version, describe
+
+if TYPE_CHECKING:
+    from kafka.protocol.headers import RequestHeader
+
+_R = TypeVar("_R", bound="Response")
+
+_SIZE = struct.Struct(">i").pack
+_LENGTH = struct.Struct(">h").pack
+#: API key, version, correlation id: the start of every request header.
+_HEADER = struct.Struct(">hhi")
+_CORRELATION = struct.Struct(">i")
+
+CONTROLLED_SHUTDOWN = 7
+API_VERSIONS = 18
+
+
+class _Counterpart:
+    """``Request.RESPONSE_TYPE`` and ``Response.REQUEST_TYPE``: the class of the same name's other half."""
+
+    def __init__(self, here: str, there: str) -> None:
+        self._here = here
+        self._there = there
+
+    def __get__(self, instance: Any, owner: StructMeta | None = None) -> Any:
+        import sys
+
+        cls: StructMeta = type(instance) if instance is not None else owner  # type: ignore[assignment]
+        name = cls._unbound.__name__
+        other = getattr(sys.modules[cls.__module__], name.removesuffix(self._here) + self._there, None)
+        if other is None:
+            raise AttributeError(f"{name} has no {self._there.lower()}")
+        return other if cls._version is None else other._of_version(cls._version)
+
+
+class Request(Struct):
+    """A message from a client to a broker.
+
+    >>> from kafka.protocol.metadata import MetadataRequest
+    >>> MetadataRequest[1](['events']).frame(correlation_id=7, client_id='me')
+    b'\\x00\\x00\\x00\\x18\\x00\\x03\\x00\\x01\\x00\\x00\\x00\\x07\\x00\\x02me\\x00\\x00\\x00\\x01\\x00\\x06events'
+    """
+
+    __slots__ = ()
+
+    API_KEY: ClassVar[int]
+    RESPONSE_TYPE: ClassVar[Any] = _Counterpart("Request", "Response")
+
+    def expect_response(self) -> bool:
+        """Whether the broker answers: all requests but a produce request with ``acks=0``."""
+        return not (self.API_KEY == 0 and getattr(self, "acks", None) == 0)
+
+    @classmethod
+    def header_version(cls, version: int | None = None) -> int:
+        """Return the version of the header that goes before this request."""
+        if version is None:
+            version = _need_version(cls)
+        if cls.API_KEY == CONTROLLED_SHUTDOWN and version == 0:
+            return 0  # the only API that was there before clients had names
+        return 2 if version in cls._unbound._flexible else 1
+
+    def frame_parts(self, correlation_id: int, client_id: str | None = None, version: int | None = None) -> list[bytes]:
+        """Return the framed request in pieces for a scatter-gather send; large fields are not copied."""
+        cls = type(self)
+        if version is None:
+            version = _need_version(cls)
+        header = _HEADER.pack(cls.API_KEY, version, correlation_id)
+        header_version = cls.header_version(version)
+        if header_version:
+            name = b"" if client_id is None else client_id.encode()
+            header += _LENGTH(-1 if client_id is None else len(name)) + name
+        if header_version > 1:
+            header += b"\0"
+        parts = [b"", *self.encode_parts(version)]
+        parts[0] = _SIZE(len(header) + sum(map(len, parts))) + header
+        return parts
+
+    def frame(self, correlation_id: int, client_id: str | None = None, version: int | None = None) -> bytes:
+        """Return the request as it goes over the wire: size, header, message."""
+        return b"".join(self.frame_parts(correlation_id, client_id, version))
+
+    @staticmethod
+    def unframe(data: Any) -> tuple[RequestHeader, Request]:
+        """Read a framed request (without its size), as a broker does: the header says what it is."""
+        from kafka.protocol._interpret import decode_prefix
+        from kafka.protocol.headers import RequestHeader
+        from kafka.protocol.registry import request_class
+
+        if len(data) < _HEADER.size:
+            raise KafkaProtocolError(f"a request needs at least {_HEADER.size} bytes, not {len(data)}")
+        api_key, version = _HEADER.unpack_from(data)[:2]
+        cls = request_class(api_key)[version]
+        header_class: Any = RequestHeader[cls.header_version()]
+        header, used = decode_prefix(header_class, data)
+        return header, cls.decode(data, start=used)
+
+
+class Response(Struct):
+    """A broker's answer.
+
+    >>> from kafka.protocol.metadata import MetadataResponse
+    >>> frame = MetadataResponse[0]([(1, 'a', 9092)], []).frame(correlation_id=7)
+    >>> MetadataResponse[0].unframe(frame[4:])
+    (7, MetadataResponse[0](brokers=[MetadataResponseBroker(node_id=1, host='a', port=9092)], topics=[]))
+    """
+
+    __slots__ = ()
+
+    API_KEY: ClassVar[int]
+    REQUEST_TYPE: ClassVar[Any] = _Counterpart("Response", "Request")
+
+    @classmethod
+    def header_version(cls, version: int | None = None) -> int:
+        """Return the version of the header that goes before this response."""
+        if version is None:
+            version = _need_version(cls)
+        if cls.API_KEY == API_VERSIONS:
+            return 0  # so that a client can read it before it knows what the broker speaks (KIP-511)
+        return 1 if version in cls._unbound._flexible else 0
+
+    @classmethod
+    def unframe(cls: type[_R], data: Any, version: int | None = None) -> tuple[int, _R]:
+        """Read a framed response (without its size); return the correlation id and the message."""
+        if len(data) < _CORRELATION.size:
+            raise KafkaProtocolError(f"{describe(cls)}: a response needs at least 4 bytes, not {len(data)}")
+        (correlation_id,) = _CORRELATION.unpack_from(data)
+        start = _CORRELATION.size
+        if cls.header_version(version):
+            start = _skip_header_tags(data, describe(cls))
+        return correlation_id, cls.decode(data, version, start=start)
+
+    def frame_parts(self, correlation_id: int, version: int | None = None) -> list[bytes]:
+        """Return the framed response in pieces for a scatter-gather send."""
+        header = _CORRELATION.pack(correlation_id) + b"\0" * type(self).header_version(version)
+        parts = [b"", *self.encode_parts(version)]
+        parts[0] = _SIZE(len(header) + sum(map(len, parts))) + header
+        return parts
+
+    def frame(self, correlation_id: int, version: int | None = None) -> bytes:
+        """Return the response as it goes over the wire: size, header, message."""
+        return b"".join(self.frame_parts(correlation_id, version))
+
+
+def _skip_header_tags(data: Any, label: str) -> int:
+    if len(data) > _CORRELATION.size and data[_CORRELATION.size] == 0:
+        return _CORRELATION.size + 1
+    from kafka.protocol._interpret import decode_prefix
+    from kafka.protocol.headers import ResponseHeader
+
+    try:
+        return decode_prefix(ResponseHeader[1], data)[1]
+    except KafkaProtocolError as error:
+        raise KafkaProtocolError(f"{label}: {error}") from None

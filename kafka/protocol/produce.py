@@ -1,0 +1,93 @@
+"""Appending records.
+
+Written by tools/generate_protocol.py from Kafka's message specs; do not edit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafka.protocol.api import Request, Response
+from kafka.protocol.fields import Array, field
+from kafka.protocol.struct import Struct
+from kafka.protocol.types import Int16, Int32, Int64, Records, String, Uuid
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from kafka.protocol.fields import Buffer
+
+__all__ = ["ProduceRequest", "ProduceResponse"]
+
+
+class ProduceRequest(Request, api_key=0, versions="0-13", flexible="9+"):
+    """Appends record batches to partitions."""
+
+    class PartitionProduceData(Struct):
+        """An element of ``TopicProduceData.partition_data``."""
+
+        index: int = field(Int32, "0+")
+        records: Buffer | None = field(Records, "0+", nullable="0+")
+
+    class TopicProduceData(Struct):
+        """An element of ``ProduceRequest.topic_data``."""
+
+        name: str = field(String, "0-12", ignorable=True)
+        topic_id: UUID = field(Uuid, "13+", ignorable=True)
+        partition_data: list[ProduceRequest.PartitionProduceData] = field(Array("PartitionProduceData"), "0+")
+
+    transactional_id: str | None = field(String, "3+", nullable="3+", default=None)
+    acks: int = field(Int16, "0+")
+    timeout_ms: int = field(Int32, "0+")
+    topic_data: list[TopicProduceData] = field(Array(TopicProduceData), "0+")
+
+
+class ProduceResponse(Response, api_key=0, versions="0-13", flexible="9+"):
+    """The answer to ``ProduceRequest``."""
+
+    class BatchIndexAndErrorMessage(Struct):
+        """An element of ``PartitionProduceResponse.record_errors``."""
+
+        batch_index: int = field(Int32, "8+")
+        batch_index_error_message: str | None = field(String, "8+", nullable="8+", default=None)
+
+    class LeaderIdAndEpoch(Struct):
+        """The value of ``PartitionProduceResponse.current_leader``."""
+
+        leader_id: int = field(Int32, "10+", default=-1)
+        leader_epoch: int = field(Int32, "10+", default=-1)
+
+    class PartitionProduceResponse(Struct):
+        """An element of ``TopicProduceResponse.partition_responses``."""
+
+        index: int = field(Int32, "0+")
+        error_code: int = field(Int16, "0+")
+        base_offset: int = field(Int64, "0+")
+        log_append_time_ms: int = field(Int64, "2+", default=-1, ignorable=True)
+        log_start_offset: int = field(Int64, "5+", default=-1, ignorable=True)
+        record_errors: list[ProduceResponse.BatchIndexAndErrorMessage] = field(
+            Array("BatchIndexAndErrorMessage"), "8+", ignorable=True
+        )
+        error_message: str | None = field(String, "8+", nullable="8+", default=None, ignorable=True)
+        current_leader: ProduceResponse.LeaderIdAndEpoch = field("LeaderIdAndEpoch", "10+", tag=0)
+
+    class TopicProduceResponse(Struct):
+        """An element of ``ProduceResponse.responses``."""
+
+        name: str = field(String, "0-12", ignorable=True)
+        topic_id: UUID = field(Uuid, "13+", ignorable=True)
+        partition_responses: list[ProduceResponse.PartitionProduceResponse] = field(
+            Array("PartitionProduceResponse"), "0+"
+        )
+
+    class NodeEndpoint(Struct):
+        """An element of ``ProduceResponse.node_endpoints``."""
+
+        node_id: int = field(Int32, "10+")
+        host: str = field(String, "10+")
+        port: int = field(Int32, "10+")
+        rack: str | None = field(String, "10+", nullable="10+", default=None)
+
+    responses: list[TopicProduceResponse] = field(Array(TopicProduceResponse), "0+")
+    throttle_time_ms: int = field(Int32, "1+", ignorable=True)
+    node_endpoints: list[NodeEndpoint] = field(Array(NodeEndpoint), "10+", tag=0)

@@ -1,0 +1,413 @@
+"""The object model of the protocol: structs whose attributes are the union of all versions.
+
+``FetchRequest`` has every field that any version carries. ``FetchRequest[4]`` is that class bound to
+version 4: positional arguments and iteration follow the wire order of version 4, ``encode()`` and
+``decode()`` need no version, and a field that version 4 lacks reads as its default and refuses any
+other value. Decoded objects are always of bound classes.
+
+Nothing is compiled before it is used: the initialiser of a class when the first instance is made, a
+codec when the first message of that version is encoded or decoded.
+
+Classes that state ``SCHEMA = Schema(...)`` instead of fields, the declarative style of old, work by
+that schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from kafka.errors import KafkaProtocolError, UnsupportedVersionError
+from kafka.protocol.aliases import FIELD_ALIASES
+from kafka.protocol.fields import Field, VersionRange
+from kafka.protocol.types import Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from kafka.protocol._compile import Codec
+
+_S = TypeVar("_S", bound="Struct")
+
+
+class Absent:
+    """Stands in a bound class for a field that this version does not carry.
+
+    Reads as the field's default. Takes nothing but that default, unless the definition lets a version
+    that cannot carry the field drop it.
+    """
+
+    __slots__ = ("_field",)
+
+    def __init__(self, field: Field) -> None:
+        self._field = field
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        return self if instance is None else self._field.fresh_default()
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        if not self._field.ignorable and not self._field.is_default(value):
+            raise cannot_carry(type(instance), self._field, value)
+
+
+class _NoTags:
+    """The unknown tags of a version that has no tag buffer: none."""
+
+    __slots__ = ()
+
+    def __get__(self, instance: Any, owner: type) -> None:
+        return None
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        if value:
+            raise KafkaProtocolError(f"{describe(type(instance))} has no tagged fields: it is not a flexible version")
+
+
+def cannot_carry(cls: StructMeta, field: Field, value: Any) -> KafkaProtocolError:
+    """Return the error for a value that a version has no place for."""
+    shown = "..." if field.secret else repr(value)
+    return UnsupportedVersionError(
+        f"{describe(cls)} cannot carry {field.name}={shown}: versions {field.versions} of it have that field"
+    )
+
+
+def describe(cls: StructMeta) -> str:
+    """Name a class and its version for a person, as ``FetchRequest[4].FetchTopic``."""
+    if cls._version is None:
+        return cls._label
+    message, dot, rest = cls._label.partition(".")
+    return f"{message}[{cls._version}]{dot}{rest}"
+
+
+class StructMeta(type):
+    """Turns a class body of fields into slots, and gives ``cls[version]``, ``len(cls)`` and a ``repr``."""
+
+    _label: str
+    _fields: Mapping[str, Field]
+    _aliases: Mapping[str, str]
+    _structs: list[StructMeta]
+    _message: StructMeta
+    _version: int | None
+    _unbound: StructMeta
+    _bound: dict[int, StructMeta]
+    _versions: VersionRange
+    _stable: VersionRange
+    _flexible: VersionRange
+    _schema: Schema | None
+    _codecs: dict[int, Codec]
+
+    def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **_options: Any) -> StructMeta:
+        """Make the class: its fields become slots."""
+        fields = {key: value for key, value in namespace.items() if isinstance(value, Field)}
+        for key in fields:
+            del namespace[key]
+        schema = namespace.get("SCHEMA")
+        names = schema.names if isinstance(schema, Schema) else tuple(fields)
+        namespace.setdefault("__slots__", names)
+        cls = super().__new__(mcls, name, bases, namespace)
+        if fields or "_fields" not in namespace:
+            cls._fields = fields or getattr(cls, "_fields", {})
+        for key, definition in fields.items():
+            definition.__set_name__(cls, key)
+        return cls
+
+    def __init__(
+        cls,
+        name: str,
+        bases: tuple[type, ...],
+        namespace: dict[str, Any],
+        *,
+        api_key: int | None = None,
+        record_type: int | None = None,
+        versions: str = "0+",
+        flexible: str = "none",
+        unstable: str = "none",
+    ) -> None:
+        super().__init__(name, bases, namespace)
+        if "_version" in namespace:  # a bound class: everything about it was said by _bind
+            return
+        cls._label = name
+        cls._version = None
+        cls._unbound = cls._message = cls
+        cls._bound = {}
+        cls._codecs = {}
+        cls._versions = VersionRange.parse(versions)
+        cls._flexible = VersionRange.parse(flexible)
+        cls._stable = cls._versions.without(VersionRange.parse(unstable))
+        cls._schema = namespace.get("SCHEMA")
+        if cls._schema is not None:
+            cls._version = getattr(cls, "API_VERSION", 0)
+        if api_key is not None:
+            cls.API_KEY = api_key
+        if record_type is not None:
+            cls.RECORD_TYPE = record_type
+        cls._aliases = FIELD_ALIASES.get(name, {})
+        cls._structs = [value for value in namespace.values() if isinstance(value, StructMeta)]
+        for struct in cls._structs:
+            for definition in struct._fields.values():
+                definition.resolve(namespace)
+            struct._message = cls
+            struct._label = f"{name}.{struct.__name__}"
+            struct._versions = cls._versions
+            struct._flexible = cls._flexible
+            struct._aliases = FIELD_ALIASES.get(struct._label, {})
+
+    # Versions
+
+    def __getitem__(cls: type[_S], version: int) -> type[_S]:
+        """Return the class bound to ``version``; negative numbers count from the newest."""
+        # The annotation of ``cls`` is what users' type checkers see; StructMeta is what it is.
+        return cls._of_version(version)  # type: ignore[attr-defined,no-any-return]
+
+    def _of_version(cls, version: int) -> StructMeta:
+        found = cls._bound.get(version)
+        if found is None:
+            number = version + cls._versions.high + 1 if version < 0 else version
+            if number not in cls._versions or cls._version is not None:
+                raise UnsupportedVersionError(
+                    f"{cls._label} has versions {cls._versions}, not {version}"
+                    if cls._version is None
+                    else f"{describe(cls)} is bound to a version already"
+                )
+            found = cls._bound.get(number) or cls._bind(number)
+        return found
+
+    def _bind(cls, version: int) -> StructMeta:
+        flexible = version in cls._flexible
+        namespace: dict[str, Any] = {
+            "__slots__": (),
+            "__module__": cls.__module__,
+            "__doc__": cls.__doc__,
+            "_version": version,
+            "_fields": cls._fields,
+        }
+        for name, definition in cls._fields.items():
+            if version not in definition.versions:
+                namespace[name] = Absent(definition)
+        if not flexible:
+            namespace["unknown_tags"] = _NoTags()
+        if cls is cls._message:
+            namespace["API_VERSION"] = version
+            for struct in cls._structs:
+                namespace[struct.__name__] = struct._of_version(version)
+        bound = StructMeta(cls.__name__, (cls,), namespace)
+        bound.__qualname__ = describe(bound)
+        # Two threads may get here at once: both must go on with the same class.
+        return cls._bound.setdefault(version, bound)
+
+    def __len__(cls) -> int:
+        return max(0, cls._versions.high - cls._versions.low + 1)
+
+    def __bool__(cls) -> bool:
+        return True
+
+    def __iter__(cls: type[_S]) -> Iterator[type[_S]]:
+        versions: VersionRange = cls._versions
+        return iter([cls[version] for version in range(versions.low, versions.high + 1)])
+
+    def __repr__(cls) -> str:
+        if not cls._fields and cls._schema is None and cls._message is cls:
+            return super().__repr__()
+        if cls._version is not None or cls._message is not cls:
+            return f"<class {describe(cls)}({', '.join(cls._wire_names())})>"
+        key = f" api_key={cls.API_KEY}" if hasattr(cls, "API_KEY") else ""
+        stable = "" if cls._stable == cls._versions else f" (stable {cls._stable})"
+        return f"<class {cls._label}{key} versions {cls._versions}{stable} flexible {cls._flexible}>"
+
+    # What a version looks like on the wire
+
+    def _wire_names(cls) -> tuple[str, ...]:
+        """Return the names of the fields that this version carries: in wire order, the tagged ones last."""
+        if cls._schema is not None:
+            return cls._schema.names
+        names = cls.__dict__.get("_names")
+        if names is None:
+            fields = [f for f in cls._fields.values() if cls._version is None or cls._version in f.versions]
+            plain = [f.name for f in fields if f.tag is None]
+            names = cls._names = (*plain, *(f.name for f in fields if f.tag is not None))
+        return names  # type: ignore[no-any-return]
+
+    def _codec(cls, version: int) -> Codec:
+        """Return the compiled codec of one version; ``cls`` is an unbound class."""
+        codec = cls._codecs.get(version)
+        if codec is None:
+            from kafka.protocol._compile import compile_codec
+
+            codec = cls._codecs.setdefault(version, compile_codec(cls._of_version(version)))
+        return codec
+
+
+class Struct(metaclass=StructMeta):
+    """A group of fields: a message, or a part of one.
+
+    Instances compare by value, unpack like tuples in the wire order of their version, and show all
+    that they hold:
+
+    >>> from kafka.protocol.metadata import MetadataRequest
+    >>> request = MetadataRequest[1](['events'])
+    >>> request.topics[0].name
+    'events'
+    >>> request
+    MetadataRequest[1](topics=[MetadataRequestTopic(name='events')])
+    """
+
+    __slots__ = ("unknown_tags",)
+
+    #: Tagged fields that our definition does not know, kept so that they can be passed on.
+    unknown_tags: Mapping[int, bytes] | None
+    API_VERSION: ClassVar[int]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # Runs once per class: the compiled initialiser takes this one's place.
+        cls = type(self)
+        if cls._schema is not None:
+            _init_by_schema(self, cls._schema, args, kwargs)
+            return
+        from kafka.protocol._compile import compile_init
+
+        initialiser: Callable[..., None] = compile_init(cls)
+        cls.__init__ = initialiser  # type: ignore[assignment]
+        initialiser(self, *args, **kwargs)
+
+    # To bytes and back
+
+    def encode(self, version: int | None = None) -> bytes:
+        """Return the wire form, of ``version`` or of the version that the class is bound to."""
+        return b"".join(self.encode_parts(version))
+
+    def encode_parts(self, version: int | None = None) -> list[bytes]:
+        """Return the wire form in pieces, so that large byte fields are not copied."""
+        cls = type(self)
+        if cls._schema is not None:
+            return [cls._schema.encode(tuple(self))]
+        if version is None:
+            version = _need_version(cls)
+        parts: list[bytes] = []
+        cls._unbound._codec(version).encode(self, parts)
+        return parts
+
+    @classmethod
+    def decode(cls: type[_S], data: Any, version: int | None = None, *, start: int = 0) -> _S:
+        """Read a message from bytes; whatever they are, only a ``KafkaProtocolError`` comes out.
+
+        It must fill ``data`` from ``start`` to the end.
+        """
+        if hasattr(data, "read"):
+            data = data.read()
+        meta: StructMeta = cls
+        if meta._schema is not None:
+            return cls(*_decode_all(meta._schema, data[start:], describe(meta)))
+        if version is None:
+            version = _need_version(meta)
+        return meta._unbound._codec(version).decode(data, start)  # type: ignore[no-any-return]
+
+    # As a value
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([getattr(self, name) for name in type(self)._wire_names()])
+
+    def __len__(self) -> int:
+        return len(type(self)._wire_names())
+
+    def __getitem__(self, index: Any) -> Any:
+        return tuple(self)[index]
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, tuple):
+            return tuple(self) == other
+        if not isinstance(other, Struct) or type(other)._unbound is not type(self)._unbound:
+            return NotImplemented
+        names = type(self)._fields or type(self)._wire_names()
+        return all(getattr(self, name) == getattr(other, name) for name in names) and (self.unknown_tags or {}) == (
+            other.unknown_tags or {}
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __getattr__(self, name: str) -> Any:
+        cls = type(self)
+        if name == "unknown_tags":
+            return None
+        official = cls._aliases.get(name)
+        if official is not None:
+            return getattr(self, official)
+        if name in cls._fields:
+            raise AttributeError(f"{describe(cls)}.{name} was never set")
+        raise AttributeError(f"{describe(cls)} has no field {name!r}; it has {', '.join(cls._wire_names())}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        cls = type(self)
+        names = cls._wire_names()
+        state = {name: getattr(self, name) for name in names}
+        return _rebuild, (cls._unbound, cls._version, state, self.unknown_tags)
+
+    def __repr__(self) -> str:
+        cls = type(self)
+        shown = [f"{name}={self._show(name)}" for name in cls._wire_names()]
+        if self.unknown_tags:
+            shown.append(f"unknown_tags={dict(self.unknown_tags)!r}")
+        name = describe(cls) if cls._unbound._message is cls._unbound else cls.__name__
+        return f"{name}({', '.join(shown)})"
+
+    def _show(self, name: str) -> str:
+        value = getattr(self, name)
+        definition = type(self)._fields.get(name)
+        if definition is not None and definition.secret and value:
+            return "<hidden>"
+        if isinstance(value, (bytes, bytearray, memoryview)) and len(value) > 64:
+            return f"<{len(value)} bytes>"
+        return repr(bytes(value)) if isinstance(value, memoryview) else repr(value)
+
+    # JSON, in the form of Kafka's own converters
+
+    def to_json(self, version: int | None = None) -> dict[str, Any]:
+        """Return plain data in Kafka's JSON form: official names, bytes in base64."""
+        from kafka.protocol import _json
+
+        return _json.to_json(self, _need_version(type(self)) if version is None else version)
+
+    @classmethod
+    def from_json(cls: type[_S], data: Mapping[str, Any], version: int | None = None) -> _S:
+        """Build a message from plain data; takes official names and ours."""
+        from kafka.protocol import _json
+
+        meta: StructMeta = cls
+        return _json.from_json(meta._unbound._of_version(_need_version(meta) if version is None else version), data)  # type: ignore[no-any-return]
+
+
+def _need_version(cls: StructMeta) -> int:
+    if cls._version is None:
+        raise KafkaProtocolError(
+            f"{cls._label} is not bound to a version: use {cls._label}[n] with n in {cls._versions}, or pass version="
+        )
+    return cls._version
+
+
+def _rebuild(cls: StructMeta, version: int | None, state: dict[str, Any], unknown_tags: Any) -> Any:
+    made = (cls if version is None or cls._schema is not None else cls._of_version(version))(**state)
+    if unknown_tags:
+        made.unknown_tags = unknown_tags
+    return made
+
+
+def _init_by_schema(struct: Struct, schema: Schema, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    if len(args) > len(schema.names):
+        raise TypeError(f"{describe(type(struct))} takes {len(schema.names)} values {schema.names}, not {len(args)}")
+    values = dict(zip(schema.names, args, strict=False))
+    for name, value in kwargs.items():
+        if name not in schema.names or name in values:
+            raise TypeError(f"{describe(type(struct))} takes {schema.names}, {name!r} is unknown or given twice")
+        values[name] = value
+    for name in schema.names:
+        setattr(struct, name, values.get(name))
+
+
+def _decode_all(schema: Schema, data: Any, label: str) -> tuple[Any, ...]:
+    try:
+        return schema.decode(BytesIO(data))
+    except KafkaProtocolError as error:
+        raise KafkaProtocolError(f"{label}: {error}") from None

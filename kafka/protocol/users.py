@@ -1,0 +1,181 @@
+"""Quotas and SCRAM credentials.
+
+Written by tools/generate_protocol.py from Kafka's message specs; do not edit.
+"""
+
+from __future__ import annotations
+
+from kafka.protocol.api import Request, Response
+from kafka.protocol.fields import Array, field
+from kafka.protocol.struct import Struct
+from kafka.protocol.types import Boolean, Bytes, Float64, Int8, Int16, Int32, String
+
+__all__ = [
+    "DescribeClientQuotasRequest",
+    "DescribeClientQuotasResponse",
+    "AlterClientQuotasRequest",
+    "AlterClientQuotasResponse",
+    "DescribeUserScramCredentialsRequest",
+    "DescribeUserScramCredentialsResponse",
+    "AlterUserScramCredentialsRequest",
+    "AlterUserScramCredentialsResponse",
+]
+
+
+class DescribeClientQuotasRequest(Request, api_key=48, versions="0-1", flexible="1+"):
+    """Lists client quotas."""
+
+    class ComponentData(Struct):
+        """An element of ``DescribeClientQuotasRequest.components``."""
+
+        entity_type: str = field(String, "0+")
+        match_type: int = field(Int8, "0+")
+        match: str | None = field(String, "0+", nullable="0+")
+
+    components: list[ComponentData] = field(Array(ComponentData), "0+")
+    strict: bool = field(Boolean, "0+")
+
+
+class DescribeClientQuotasResponse(Response, api_key=48, versions="0-1", flexible="1+"):
+    """The answer to ``DescribeClientQuotasRequest``."""
+
+    class EntityData(Struct):
+        """An element of ``EntryData.entity``."""
+
+        entity_type: str = field(String, "0+")
+        entity_name: str | None = field(String, "0+", nullable="0+")
+
+    class ValueData(Struct):
+        """An element of ``EntryData.values``."""
+
+        key: str = field(String, "0+")
+        value: float = field(Float64, "0+")
+
+    class EntryData(Struct):
+        """An element of ``DescribeClientQuotasResponse.entries``."""
+
+        entity: list[DescribeClientQuotasResponse.EntityData] = field(Array("EntityData"), "0+")
+        values: list[DescribeClientQuotasResponse.ValueData] = field(Array("ValueData"), "0+")
+
+    throttle_time_ms: int = field(Int32, "0+")
+    error_code: int = field(Int16, "0+")
+    error_message: str | None = field(String, "0+", nullable="0+")
+    entries: list[EntryData] | None = field(Array(EntryData), "0+", nullable="0+")
+
+
+class AlterClientQuotasRequest(Request, api_key=49, versions="0-1", flexible="1+"):
+    """Sets or removes client quotas."""
+
+    class EntityData(Struct):
+        """An element of ``EntryData.entity``."""
+
+        entity_type: str = field(String, "0+")
+        entity_name: str | None = field(String, "0+", nullable="0+")
+
+    class OpData(Struct):
+        """An element of ``EntryData.ops``."""
+
+        key: str = field(String, "0+")
+        value: float = field(Float64, "0+")
+        remove: bool = field(Boolean, "0+")
+
+    class EntryData(Struct):
+        """An element of ``AlterClientQuotasRequest.entries``."""
+
+        entity: list[AlterClientQuotasRequest.EntityData] = field(Array("EntityData"), "0+")
+        ops: list[AlterClientQuotasRequest.OpData] = field(Array("OpData"), "0+")
+
+    entries: list[EntryData] = field(Array(EntryData), "0+")
+    validate_only: bool = field(Boolean, "0+")
+
+
+class AlterClientQuotasResponse(Response, api_key=49, versions="0-1", flexible="1+"):
+    """The answer to ``AlterClientQuotasRequest``."""
+
+    class EntityData(Struct):
+        """An element of ``EntryData.entity``."""
+
+        entity_type: str = field(String, "0+")
+        entity_name: str | None = field(String, "0+", nullable="0+")
+
+    class EntryData(Struct):
+        """An element of ``AlterClientQuotasResponse.entries``."""
+
+        error_code: int = field(Int16, "0+")
+        error_message: str | None = field(String, "0+", nullable="0+")
+        entity: list[AlterClientQuotasResponse.EntityData] = field(Array("EntityData"), "0+")
+
+    throttle_time_ms: int = field(Int32, "0+")
+    entries: list[EntryData] = field(Array(EntryData), "0+")
+
+
+class DescribeUserScramCredentialsRequest(Request, api_key=50, versions="0", flexible="0+"):
+    """Lists which SCRAM credentials users have."""
+
+    class UserName(Struct):
+        """An element of ``DescribeUserScramCredentialsRequest.users``."""
+
+        name: str = field(String, "0+")
+
+    users: list[UserName] | None = field(Array(UserName), "0+", nullable="0+")
+
+
+class DescribeUserScramCredentialsResponse(Response, api_key=50, versions="0", flexible="0+"):
+    """The answer to ``DescribeUserScramCredentialsRequest``."""
+
+    class CredentialInfo(Struct):
+        """An element of ``DescribeUserScramCredentialsResult.credential_infos``."""
+
+        mechanism: int = field(Int8, "0+")
+        iterations: int = field(Int32, "0+")
+
+    class DescribeUserScramCredentialsResult(Struct):
+        """An element of ``DescribeUserScramCredentialsResponse.results``."""
+
+        user: str = field(String, "0+")
+        error_code: int = field(Int16, "0+")
+        error_message: str | None = field(String, "0+", nullable="0+")
+        credential_infos: list[DescribeUserScramCredentialsResponse.CredentialInfo] = field(
+            Array("CredentialInfo"), "0+"
+        )
+
+    throttle_time_ms: int = field(Int32, "0+")
+    error_code: int = field(Int16, "0+")
+    error_message: str | None = field(String, "0+", nullable="0+")
+    results: list[DescribeUserScramCredentialsResult] = field(Array(DescribeUserScramCredentialsResult), "0+")
+
+
+class AlterUserScramCredentialsRequest(Request, api_key=51, versions="0", flexible="0+"):
+    """Sets or deletes SCRAM credentials of users."""
+
+    class ScramCredentialDeletion(Struct):
+        """An element of ``AlterUserScramCredentialsRequest.deletions``."""
+
+        name: str = field(String, "0+")
+        mechanism: int = field(Int8, "0+")
+
+    class ScramCredentialUpsertion(Struct):
+        """An element of ``AlterUserScramCredentialsRequest.upsertions``."""
+
+        name: str = field(String, "0+")
+        mechanism: int = field(Int8, "0+")
+        iterations: int = field(Int32, "0+")
+        salt: bytes = field(Bytes, "0+", secret=True)
+        salted_password: bytes = field(Bytes, "0+", secret=True)
+
+    deletions: list[ScramCredentialDeletion] = field(Array(ScramCredentialDeletion), "0+")
+    upsertions: list[ScramCredentialUpsertion] = field(Array(ScramCredentialUpsertion), "0+")
+
+
+class AlterUserScramCredentialsResponse(Response, api_key=51, versions="0", flexible="0+"):
+    """The answer to ``AlterUserScramCredentialsRequest``."""
+
+    class AlterUserScramCredentialsResult(Struct):
+        """An element of ``AlterUserScramCredentialsResponse.results``."""
+
+        user: str = field(String, "0+")
+        error_code: int = field(Int16, "0+")
+        error_message: str | None = field(String, "0+", nullable="0+")
+
+    throttle_time_ms: int = field(Int32, "0+")
+    results: list[AlterUserScramCredentialsResult] = field(Array(AlterUserScramCredentialsResult), "0+")

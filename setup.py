@@ -1,0 +1,70 @@
+"""Metadata of the distribution ``purekafka``; the import package is ``kafka``."""
+
+import re
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+HERE = Path(__file__).parent
+VERSION = re.search(r'__version__ = "([^"]+)"', (HERE / "kafka" / "version.py").read_text()).group(1)
+
+# A consumer cannot know which codec it will meet, so every codec comes with a plain install.
+# From Python 3.14 on the standard library brings zstd itself.
+CODECS = [
+    "crc32c>=2.3",
+    "lz4>=4.0",
+    "python-snappy>=0.7",
+    'zstandard>=0.21; python_version < "3.14"',
+]
+
+EXTRAS = {
+    "cli": ["rich>=13"],
+    "gssapi": ["gssapi>=1.8"],
+    "spark": ["pyspark>=4.0", "pyarrow>=15", "numpy>=1.24"],
+    "columns": ["pyarrow>=15", "numpy>=1.24"],
+    "docs": ["sphinx>=7"],
+    "dev": [
+        "hypothesis>=6.90",
+        "import-linter>=2.0",
+        "mypy>=1.13",
+        "numpy>=1.24",
+        "pyarrow>=15",
+        "pytest>=8",
+        "pytest-randomly>=3.15",
+        "pytest-timeout>=2.3",
+        "ruff==0.17.6",
+        "typing_extensions>=4.6",
+    ],
+}
+EXTRAS["all"] = sorted({need for name in ("cli", "gssapi", "spark") for need in EXTRAS[name]})
+
+setup(
+    name="purekafka",
+    version=VERSION,
+    description="A Kafka client, an embedded broker and a Spark data source in pure Python",
+    long_description=(HERE / "README.rst").read_text(),
+    long_description_content_type="text/x-rst",
+    license="Apache-2.0",
+    license_files=["LICENSE"],
+    author="The purekafka developers",
+    packages=find_packages(include=["kafka", "kafka.*"]),
+    package_data={"kafka": ["py.typed"]},
+    python_requires=">=3.10",
+    install_requires=CODECS,
+    extras_require=EXTRAS,
+    entry_points={"console_scripts": ["purekafka = kafka.__main__:main"]},
+    classifiers=[
+        "Development Status :: 3 - Alpha",
+        "Intended Audience :: Developers",
+        "Operating System :: OS Independent",
+        "Programming Language :: Python :: 3",
+        "Programming Language :: Python :: 3.10",
+        "Programming Language :: Python :: 3.11",
+        "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
+        "Programming Language :: Python :: 3.14",
+        "Topic :: System :: Distributed Computing",
+        "Typing :: Typed",
+    ],
+    keywords="kafka client broker consumer producer spark",
+)
