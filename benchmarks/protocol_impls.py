@@ -12,6 +12,7 @@ import io
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from protocol_content import NONE_KNOWN, Message
@@ -54,7 +55,10 @@ def _purekafka(message: Message) -> Codec:
             return bytes(value)
         if isinstance(value, str | bytes | int | uuid.UUID | None):
             return value
-        return tuple(plain(item) for item in value)
+        # A struct unpacks in wire order with the tagged fields last; the content has none of those.
+        made_of = type(value)
+        untagged = [name for name in made_of._wire_names() if made_of._fields[name].tag is None]
+        return tuple(plain(item) for item in islice(value, len(untagged)))
 
     return Codec(make, lambda made: made.encode(), cls.decode, plain)
 
