@@ -1,0 +1,187 @@
+"""A token provider for OpenID Connect's client credentials grant (KIP-768; RFC 6749, section 4.4).
+
+Runs on worker threads only: it waits for the token endpoint. A token is kept until 80 % of its
+life have passed; when a new one cannot be had then, the old one serves as long as it is valid.
+Secrets appear in no repr, log or error.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from base64 import b64encode, urlsafe_b64decode
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote_plus, urlencode, urlsplit
+
+from kafka._clock import SYSTEM_CLOCK, Clock
+from kafka.errors import AuthenticationError, KafkaConfigurationError, KafkaConnectionError, KafkaError
+from kafka.net.http import HttpAnswer, http_request
+
+if TYPE_CHECKING:
+    import ssl
+
+__all__ = ["OidcTokenProvider", "provider_from_config"]
+
+log = logging.getLogger(__name__)
+
+# The part of a token's life after which a new one is fetched, as in Kafka's own client.
+_REFRESH_AFTER: Final = 0.8
+# A token this close to its end, in seconds, is not sent any more: clocks differ.
+_LAST_USE: Final = 10.0
+# For endpoints that do not say how long the token lives, and whose token does not either.
+_DEFAULT_LIFE: Final = 300.0
+
+Fetch = Callable[..., HttpAnswer]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Token:
+    text: str
+    refresh_at: float
+    expires_at: float
+
+
+class OidcTokenProvider:
+    """Fetches and renews tokens with a client's id and secret.
+
+    ::
+
+        provider = OidcTokenProvider("https://login.example/token", "my-app", "s3cret", scope="kafka")
+        KafkaProducer(sasl_mechanism="OAUTHBEARER", sasl_oauth_token_provider=provider, ...)
+    """
+
+    def __init__(
+        self,
+        token_endpoint_url: str,
+        client_id: str,
+        client_secret: str,
+        *,
+        scope: str | None = None,
+        extensions: Mapping[str, str] | None = None,
+        ssl_context: ssl.SSLContext | None = None,
+        timeout: float = 10.0,
+        header_urlencode: bool = False,
+        clock: Clock = SYSTEM_CLOCK,
+        fetch: Fetch = http_request,
+    ) -> None:
+        if urlsplit(token_endpoint_url).scheme not in {"http", "https"}:
+            raise KafkaConfigurationError(f"The token endpoint is to be an http(s) URL, not {token_endpoint_url!r}")
+        self._url = token_endpoint_url
+        self._client_id = client_id
+        self._client_secret = client_secret
+        self._scope = scope
+        self._extensions = dict(extensions or {})
+        self._ssl_context = ssl_context
+        self._timeout = timeout
+        self._encode: Callable[[str], str] = quote_plus if header_urlencode else str
+        self._clock = clock
+        self._fetch = fetch
+        self._lock = Lock()  # one fetch at a time, whatever number of connections ask
+        self._token: _Token | None = None
+
+    def token(self) -> str:
+        """Return a valid token, from the endpoint if need be."""
+        with self._lock:
+            now = self._clock.time()
+            token = self._token
+            if token is None or now >= token.refresh_at:
+                try:
+                    token = self._token = self._ask(now)
+                except KafkaError as error:
+                    if token is None or now >= token.expires_at - _LAST_USE:
+                        raise
+                    log.warning("Could not renew the OAuth token, the present one stays in use: %s", error)
+            return token.text
+
+    def extensions(self) -> dict[str, str]:
+        """Return what goes to the broker beside the token."""
+        return dict(self._extensions)
+
+    def _ask(self, now: float) -> _Token:
+        form = {"grant_type": "client_credentials"}
+        if self._scope:
+            form["scope"] = self._scope
+        credentials = f"{self._encode(self._client_id)}:{self._encode(self._client_secret)}"
+        answer = self._fetch(
+            "POST",
+            self._url,
+            body=urlencode(form).encode(),
+            headers={
+                "Authorization": "Basic " + b64encode(credentials.encode()).decode(),
+                "Content-Type": "application/x-www-form-urlencoded",
+                "Accept": "application/json",
+            },
+            timeout=self._timeout,
+            ssl_context=self._ssl_context,
+        )
+        return self._read(answer, now)
+
+    def _read(self, answer: HttpAnswer, now: float) -> _Token:
+        try:
+            fields = json.loads(answer.body)
+        except ValueError:
+            fields = None
+        if not isinstance(fields, dict):
+            fields = {}
+        if answer.status != 200:
+            why = " ".join(str(fields[key]) for key in ("error", "error_description") if key in fields)
+            text = f"The token endpoint {self._url} answered {answer.status} {why or answer.reason}"
+            # 4xx is about us, and trying again is in vain; 429 and 5xx pass.
+            if 400 <= answer.status < 500 and answer.status != 429:
+                raise AuthenticationError(f"{text}: check the client id, the secret and the scope")
+            raise KafkaConnectionError(text)
+        token = fields.get("access_token")
+        if not isinstance(token, str) or not token:
+            raise AuthenticationError(f"The token endpoint {self._url} answered without an access_token")
+        life = _lifetime(fields.get("expires_in"), token, now)
+        return _Token(token, now + life * _REFRESH_AFTER, now + life)
+
+    def __repr__(self) -> str:
+        return f"<OidcTokenProvider {self._url} client_id={self._client_id!r}>"
+
+
+def _lifetime(expires_in: object, token: str, now: float) -> float:
+    """Return how long the token lives: as the endpoint says, else as the token itself says."""
+    try:
+        if isinstance(expires_in, (int, float, str)) and float(expires_in) > 0:
+            return float(expires_in)
+        payload = token.split(".")[1]
+        claims = json.loads(urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+        return max(0.0, float(claims["exp"]) - now)
+    except (ValueError, IndexError, KeyError, TypeError):
+        return _DEFAULT_LIFE
+
+
+def provider_from_config(config: Mapping[str, Any]) -> OidcTokenProvider:
+    """Make a provider from the `sasl_oauthbearer_*` options of a client."""
+    prefix = "sasl_oauthbearer_"
+    url = config.get(prefix + "token_endpoint_url")
+    client_id = config.get(prefix + "client_id")
+    secret = config.get(prefix + "client_secret")
+    if not (url and client_id and secret is not None):
+        raise KafkaConfigurationError(
+            "SASL OAUTHBEARER needs sasl_oauth_token_provider, or sasl_oauthbearer_token_endpoint_url with "
+            "sasl_oauthbearer_client_id and sasl_oauthbearer_client_secret"
+        )
+    key = (url, client_id, secret, config.get(prefix + "scope"))
+    with _shared_lock:
+        provider = _shared.get(key)
+        if provider is None:
+            provider = _shared[key] = OidcTokenProvider(
+                url,
+                client_id,
+                secret,
+                scope=config.get(prefix + "scope"),
+                extensions=config.get(prefix + "extensions"),
+                ssl_context=config.get(prefix + "ssl_context"),
+            )
+        return provider
+
+
+# A mechanism object lives for one authentication; its token is worth keeping for the next. One
+# provider per set of credentials, of which a process has a handful.
+_shared: Final[dict[tuple[Any, ...], OidcTokenProvider]] = {}
+_shared_lock: Final = Lock()
