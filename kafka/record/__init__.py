@@ -1,0 +1,1 @@
+"""Record batches in all formats of Kafka: reading, building, converting."""

@@ -1,0 +1,223 @@
+"""Decoding of records in format v2 into ConsumerRecords: one loop, no call per record.
+
+0.5 µs per record with a 100-byte value, of which half makes the tuple (November 2026; kafka-python 4.7, aiokafka
+with its C extension 0.75). ``test/unit/record/reference.py`` has the plain twin; a property test holds the two equal.
+
+What the loop leaves unchecked on the way it makes up for at the end of each record: slices of bytes do not fail
+when they are short, but then the record does not end where its length says.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from kafka.errors import CorruptRecordError
+from kafka.record._errors import corrupt
+from kafka.record._varint import decode_varint
+from kafka.record.consumer_record import ConsumerRecord
+
+#: Length, attributes, timestamp delta, offset delta, key length, value length, number of headers: a byte each.
+SMALLEST_RECORD: Final = 7
+_SMALLEST_HEADER: Final = 2
+
+_new = tuple.__new__
+
+
+class Origin(NamedTuple):
+    """What all records of a batch have in common."""
+
+    topic: str
+    partition: int
+    base_offset: int
+    base_timestamp: int
+    append_time: int | None
+    """The broker's timestamp, if it stands in place of the records' own."""
+    leader_epoch: int
+
+
+def decode_rows(  # noqa: C901, PLR0912, PLR0915 - hot: calls and shared branches would cost more than they tidy
+    buf: bytes, pos: int, limit: int, take: int, origin: Origin, rows: list[ConsumerRecord]
+) -> int:
+    """Append ``take`` records from ``pos`` on to ``rows``; return the position after them.
+
+    Raises CorruptRecordError; what has been appended by then is for the caller to remove.
+    """
+    topic, partition, base_offset, base_timestamp, append_time, leader_epoch = origin
+    timestamp_type = 0 if append_time is None else 1
+    new, record_type, varint = _new, ConsumerRecord, decode_varint
+    append = rows.append
+    try:
+        for _ in range(take):
+            length = buf[pos]
+            pos += 1
+            if length > 127:
+                length = length & 127 | buf[pos] << 7
+                pos += 1
+                if length > 16383:
+                    length, pos = varint(buf, pos - 2)
+                    length <<= 1  # back to the zigzag form; a negative one cannot match below
+            start = pos
+            pos += 1  # attributes, of which none is defined
+            delta = buf[pos]
+            pos += 1
+            if delta > 127:
+                delta = delta & 127 | buf[pos] << 7
+                pos += 1
+                if delta > 16383:
+                    delta, pos = varint(buf, pos - 2)
+                    delta = delta << 1 if delta >= 0 else ~(delta << 1)
+            timestamp = base_timestamp + (delta >> 1 ^ -(delta & 1))
+            delta = buf[pos]
+            pos += 1
+            if delta > 127:
+                delta = delta & 127 | buf[pos] << 7
+                pos += 1
+                if delta > 16383:
+                    delta, pos = varint(buf, pos - 2)
+                    delta = delta << 1 if delta >= 0 else -1  # odd, which is refused below
+            offset = base_offset + (delta >> 1)
+            size = buf[pos]
+            pos += 1
+            if size == 1:
+                key = None
+                key_size = -1
+            else:
+                if size > 127:
+                    size = size & 127 | buf[pos] << 7
+                    pos += 1
+                    if size > 16383:
+                        size, pos = varint(buf, pos - 2)
+                        size <<= 1
+                if size & 1 or size < 0:
+                    raise corrupt(f"a key of length {-(size >> 1) - 1}", offset)
+                key_size = size >> 1
+                key = buf[pos : pos + key_size]
+                pos += key_size
+            size = buf[pos]
+            pos += 1
+            if size == 1:
+                value = None
+                size = -1
+            else:
+                if size > 127:
+                    size = size & 127 | buf[pos] << 7
+                    pos += 1
+                    if size > 16383:
+                        size, pos = varint(buf, pos - 2)
+                        size <<= 1
+                if size & 1 or size < 0:
+                    raise corrupt(f"a value of length {-(size >> 1) - 1}", offset)
+                size >>= 1
+                value = buf[pos : pos + size]
+                pos += size
+            if buf[pos]:
+                headers, header_size, pos = decode_headers(buf, pos, limit)
+            else:
+                headers = []
+                header_size = -1
+                pos += 1
+            if (pos - start) << 1 != length or delta & 1:
+                raise corrupt("the record does not end where its length says, or has a negative offset", offset)
+            append(
+                new(
+                    record_type,
+                    (
+                        topic,
+                        partition,
+                        offset,
+                        timestamp if append_time is None else append_time,
+                        timestamp_type,
+                        key,
+                        value,
+                        None,
+                        key_size,
+                        size,
+                        headers,
+                        leader_epoch,
+                        header_size,
+                    ),
+                )
+            )
+    except IndexError:
+        raise corrupt("the records are cut off", base_offset) from None
+    if pos > limit:
+        raise corrupt("the records go on after the end of the batch", base_offset)
+    return pos
+
+
+def decode_headers(buf: bytes, pos: int, limit: int) -> tuple[list[tuple[str, bytes | None]], int, int]:
+    """Return the headers at ``pos``, how many bytes of keys and values they have, and the position after them.
+
+    >>> decode_headers(b"\\x02\\x02a\\x021", 0, 5)
+    ([('a', b'1')], 2, 5)
+    """
+    count, pos = decode_varint(buf, pos)
+    if not 0 <= count <= (limit - pos) // _SMALLEST_HEADER:
+        raise corrupt(f"{count} headers in {limit - pos} bytes")
+    headers: list[tuple[str, bytes | None]] = []
+    total = 0
+    for _ in range(count):
+        size, pos = decode_varint(buf, pos)
+        end = pos + size
+        if size < 0 or end > limit:
+            raise corrupt(f"a header key of length {size}")
+        try:
+            key = buf[pos:end].decode()
+        except UnicodeDecodeError as err:
+            raise corrupt(f"a header key that is not UTF-8: {err.reason}") from err
+        total += size
+        size, pos = decode_varint(buf, end)
+        if size == -1:
+            headers.append((key, None))
+            continue
+        end = pos + size
+        if size < 0 or end > limit:
+            raise corrupt(f"a header value of length {size}")
+        headers.append((key, buf[pos:end]))
+        total += size
+        pos = end
+    return headers, total if headers else -1, pos
+
+
+def check_framing(buf: bytes, pos: int, limit: int, count: int, base_offset: int) -> None:
+    """Raise unless exactly ``count`` records, by their lengths, fill the bytes up to ``limit``.
+
+    Done before the first records of a batch are taken that will not be decoded in one go, so that a batch which
+    claims more or fewer than it has is refused as a whole.
+    """
+    try:
+        for _ in range(count):
+            length = buf[pos]
+            pos += 1
+            if length > 127:
+                length = length & 127 | buf[pos] << 7
+                pos += 1
+                if length > 16383:
+                    length, pos = decode_varint(buf, pos - 2)
+                    if length < 0:
+                        break
+                    pos += length
+                    continue
+            pos += length >> 1
+    except (IndexError, CorruptRecordError):
+        pos = -1
+    if pos != limit:
+        raise corrupt(f"the content does not amount to {count} records", base_offset)
+
+
+def skip_rows(buf: bytes, pos: int, limit: int, count: int, wanted: int) -> tuple[int, int]:
+    """Return how many records precede the first with an offset delta of at least ``wanted``, and where that begins.
+
+    >>> skip_rows(b"\\x0c\\0\\0\\0\\1\\1\\0" * 2, 0, 14, 2, 5)
+    (2, 14)
+    """
+    for index in range(count):
+        length, start = decode_varint(buf, pos)
+        _, at = decode_varint(buf, start + 1)
+        delta, _ = decode_varint(buf, at)
+        if delta >= wanted:
+            return index, pos
+        pos = start + length
+        if length < SMALLEST_RECORD - 1 or pos > limit:
+            raise corrupt(f"a record of length {length}")
+    return count, pos

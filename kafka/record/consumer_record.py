@@ -1,0 +1,36 @@
+"""The record that a consumer hands to the application."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class ConsumerRecord(NamedTuple):
+    """One record of a partition. A tuple, so it is immutable, cheap and compares by value.
+
+    >>> record = ConsumerRecord("events", 0, 17, 1700000000000, 0, None, b"hello")
+    >>> record.offset, record.value, record.headers
+    (17, b'hello', ())
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int | None
+    """Milliseconds since 1970 (UTC), -1 where the producer gave none; None in format v0, which has no timestamps."""
+    timestamp_type: int | None
+    """0: set by the producer. 1: by the broker on append. None in format v0."""
+    key: Any
+    """Bytes, or what the key deserializer made of them."""
+    value: Any
+    """Bytes, or what the value deserializer made of them. None is a tombstone."""
+    checksum: int | None = None
+    """The CRC-32 of a message in format v0 or v1; None in v2, where only batches have one."""
+    serialized_key_size: int = -1
+    serialized_value_size: int = -1
+    headers: Any = ()
+    """A list of ``(key, value)`` pairs of str and bytes (or None), in the order in which they were sent."""
+    leader_epoch: int = -1
+    """The epoch of the leader that appended the batch; -1 where the format or the broker does not tell."""
+    serialized_header_size: int = -1
+    """Bytes in header keys and values together; -1 without headers."""

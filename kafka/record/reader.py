@@ -1,0 +1,382 @@
+"""Reading what a fetch brought for one partition: lazily, batch by batch, as many records as are asked for.
+
+Data flow: the fetched buffer stays as it is; :class:`RecordReader` walks its headers, drops batches that need not
+be looked at (below the wanted offset, control, aborted), checks and unpacks one batch at a time and decodes from
+it the records that :meth:`~RecordReader.take` is asked for. So a fetch of 50 MB costs those 50 MB, one unpacked
+batch, and the records taken.
+
+Owned by one consumer and not locked. :meth:`~RecordReader.prepare` may run on another thread (checksum and
+decompression release the GIL) as long as nobody else uses the reader at that time.
+
+A damaged batch is refused as a whole, before the first of its records where that can be seen at the start. The error
+comes when the batch's turn has come: records in front of it are delivered first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from heapq import heapify, heappop
+from typing import Any, Final
+
+from kafka.codec import DEFAULT_LIMIT
+from kafka.errors import CorruptRecordError, KafkaError, RecordDeserializationError
+from kafka.record._decode import Origin, check_framing, decode_rows, skip_rows
+from kafka.record._errors import corrupt
+from kafka.record._legacy import read_messages, to_rows
+from kafka.record._open import Body, check_batch, control_type, open_batch
+from kafka.record.consumer_record import ConsumerRecord
+from kafka.record.header import BatchHeader, Buffer, read_header
+from kafka.structs import TopicPartition
+
+Deserialize = Callable[["bytes | None"], Any]
+
+_ABORT: Final = 0
+_new = tuple.__new__
+
+
+class RecordReader:
+    """The records in a fetched buffer, from an offset on.
+
+    >>> from kafka.record.builder import BatchBuilder
+    >>> batch = BatchBuilder(limit=1000)
+    >>> batch.extend([b"a", b"b", b"c"], 1700000000000)
+    3
+    >>> reader = RecordReader(batch.seal().data, "events", 0, fetch_offset=1)
+    >>> [record.value for record in reader.take(1)], reader.next_offset
+    ([b'b'], 2)
+    >>> [record.value for record in reader.take(500)], reader.next_offset, reader.exhausted
+    ([b'c'], 3, True)
+    """
+
+    __slots__ = (
+        "topic",
+        "partition",
+        "next_offset",
+        "_buffer",
+        "_position",
+        "_check_crcs",
+        "_limit",
+        "_committed_only",
+        "_aborted",
+        "_aborting",
+        "_key_deserializer",
+        "_value_deserializer",
+        "_header",
+        "_body",
+        "_origin",
+        "_at",
+        "_left",
+        "_messages",
+        "_framed",
+        "_at_end",
+        "_verified_to",
+        "_failure",
+        "_refused",
+        # Decoded records that have not been through the deserializers.
+        "_raw",
+        "_offset_after_raw",
+    )
+
+    topic: str
+    partition: int
+    next_offset: int
+    """The offset to fetch from once this reader is exhausted, or to go on from after an error. It passes batches that
+    hold no records for the application, and offsets that compaction removed (KAFKA-5443)."""
+    def __init__(
+        self,
+        buffer: Buffer,
+        topic: str,
+        partition: int,
+        fetch_offset: int,
+        *,
+        check_crcs: bool = True,
+        read_committed: bool = False,
+        aborted: Iterable[tuple[int, int]] = (),
+        max_batch_bytes: int = DEFAULT_LIMIT,
+        key_deserializer: Deserialize | None = None,
+        value_deserializer: Deserialize | None = None,
+    ) -> None:
+        """Read ``buffer`` from ``fetch_offset`` on.
+
+        ``aborted`` has the producer id and first offset of each aborted transaction, as the fetch response lists them,
+        in any order; it counts only with ``read_committed``. ``max_batch_bytes`` bounds what one batch may unpack to.
+        """
+        self.topic = topic
+        self.partition = partition
+        self.next_offset = fetch_offset
+        self._buffer = buffer
+        self._position = 0
+        self._check_crcs = check_crcs
+        self._limit = max_batch_bytes
+        self._committed_only = read_committed
+        self._aborted = [(first, producer) for producer, first in aborted]
+        heapify(self._aborted)
+        self._aborting: set[int] = set()
+        self._key_deserializer = key_deserializer
+        self._value_deserializer = value_deserializer
+        self._header: BatchHeader | None = None
+        self._body: Body | None = None
+        self._origin: Origin | None = None
+        self._at = self._left = 0
+        self._messages: list[ConsumerRecord] = []
+        self._framed = self._at_end = False
+        self._verified_to = 0
+        self._failure: KafkaError | None = None
+        self._refused: RecordDeserializationError | None = None
+        self._raw: list[ConsumerRecord] = []
+        self._offset_after_raw = fetch_offset
+
+    # Taking
+
+    def take(self, count: int) -> list[ConsumerRecord]:
+        """Return the next records, ``count`` of them or as many as are left; an empty list at the end.
+
+        Raises :class:`~kafka.errors.CorruptRecordError` for a damaged batch and
+        :class:`~kafka.errors.RecordDeserializationError` for a record that a deserializer refused. Both come again
+        at each call until :meth:`skip` is called.
+        """
+        if self._key_deserializer is None and self._value_deserializer is None:
+            return self._take_raw(count)
+        return self._take_deserialized(count)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether all has been taken."""
+        return self._at_end and not self._raw
+
+    def _take_raw(self, count: int) -> list[ConsumerRecord]:
+        if self._failure is not None:
+            raise self._failure
+        rows: list[ConsumerRecord] = []
+        try:
+            while len(rows) < count and self._open_next():
+                if self._messages:
+                    self._take_messages(rows, count)
+                else:
+                    self._take_rows(rows, count)
+            # Pass what holds no records, so that next_offset is as far as it can be.
+            self._find_next()
+        except KafkaError as err:
+            self._fail(err)
+            if not rows:
+                raise
+        return rows
+
+    def _take_rows(self, rows: list[ConsumerRecord], count: int) -> None:
+        """Decode from the open batch."""
+        header, body, origin = self._header, self._body, self._origin
+        assert header is not None and body is not None and origin is not None
+        before = len(rows)
+        wanted = min(count - before, self._left)
+        try:
+            if wanted < self._left and not self._framed:
+                check_framing(body.data, self._at, body.end, self._left, header.base_offset)
+                self._framed = True
+            self._at = decode_rows(body.data, self._at, body.end, wanted, origin, rows)
+            if wanted == self._left and self._at != body.end:
+                raise corrupt(f"{body.end - self._at} bytes after the last record", header.base_offset)
+        except CorruptRecordError:
+            del rows[before:]
+            raise
+        self._left -= wanted
+        if self._left:
+            self.next_offset = rows[-1].offset + 1
+        else:
+            self._close_batch(header)
+
+    def _take_messages(self, rows: list[ConsumerRecord], count: int) -> None:
+        """Hand out messages of an old format, which are unpacked as a whole."""
+        wanted = count - len(rows)
+        rows += self._messages[:wanted]
+        del self._messages[:wanted]
+        self.next_offset = rows[-1].offset + 1
+        if not self._messages:
+            self._header = None
+
+    def _close_batch(self, header: BatchHeader) -> None:
+        self._header = self._body = None
+        self.next_offset = max(self.next_offset, header.last_offset + 1)
+
+    # Finding and opening batches
+
+    def prepare(self) -> None:
+        """Check and unpack the next batch now, for instance on another thread, so that ``take`` need not.
+
+        What goes wrong is kept and raised by ``take``.
+        """
+        if self._failure is None:
+            try:
+                self._open_next()
+            except KafkaError as err:
+                self._fail(err)
+
+    def verify(self) -> None:
+        """Check the checksums of all batches now, so that ``take`` need not. A wrong one is left for ``take`` to raise.
+
+        >>> RecordReader(b"", "events", 0, 0).verify()
+        """
+        position = self._position
+        try:
+            while self._check_crcs and (header := read_header(self._buffer, position)) is not None:
+                if header.magic > 1:
+                    check_batch(self._buffer, header)
+                self._verified_to = position = header.end
+        except CorruptRecordError:
+            return
+
+    def _find_next(self) -> BatchHeader | None:
+        """Move to the next batch that has records to deliver and return its header; None at the end."""
+        while self._header is None:
+            header = read_header(self._buffer, self._position)
+            if header is None:
+                self._at_end = True
+                return None
+            if self._is_wanted(header):
+                self._header = header
+            else:
+                self.next_offset = max(self.next_offset, header.last_offset + 1)
+            self._position = header.end
+        return self._header
+
+    def _is_wanted(self, header: BatchHeader) -> bool:
+        if self._committed_only and header.producer_id >= 0 and not self._is_committed(header):
+            return False
+        return header.last_offset >= self.next_offset and header.count != 0 and not header.is_control
+
+    def _is_committed(self, header: BatchHeader) -> bool:
+        # An aborted transaction reaches from its first offset to its producer's next abort marker. Its batches are
+        # known by the producer's id, as that has one transaction at a time.
+        while self._aborted and self._aborted[0][0] <= header.last_offset:
+            self._aborting.add(heappop(self._aborted)[1])
+        if header.is_control:
+            if header.producer_id in self._aborting:
+                body = self._unpack(header)
+                if control_type(body, header) == _ABORT:
+                    self._aborting.discard(header.producer_id)
+            return False
+        return not (header.is_transactional and header.producer_id in self._aborting)
+
+    def _open_next(self) -> bool:
+        """Open the next batch unless one is open; False at the end."""
+        while self._body is None and not self._messages:
+            header = self._find_next()
+            if header is None:
+                return False
+            if header.magic < 2:
+                self._open_messages(header)
+            else:
+                self._open_batch(header)
+        return True
+
+    def _unpack(self, header: BatchHeader) -> Body:
+        check_crc = self._check_crcs and header.position >= self._verified_to
+        return open_batch(self._buffer, header, check_crc=check_crc, limit=self._limit)
+
+    def _open_messages(self, header: BatchHeader) -> None:
+        messages = read_messages(self._buffer, header, check_crcs=self._check_crcs, limit=self._limit)
+        wanted = [message for message in messages if message[0] >= self.next_offset]
+        self._messages = to_rows(wanted, self.topic, self.partition)
+        if not wanted:
+            self._close_batch(header)
+
+    def _open_batch(self, header: BatchHeader) -> None:
+        body = self._unpack(header)
+        self._at, self._left = body.start, header.count
+        self._framed = False
+        if self.next_offset > header.base_offset:
+            wanted = self.next_offset - header.base_offset
+            skipped, self._at = skip_rows(body.data, body.start, body.end, header.count, wanted)
+            self._left -= skipped
+        if not self._left:
+            self._close_batch(header)
+            return
+        self._body = body
+        self._origin = origin_of(header, self.topic, self.partition)
+
+    # Damage, and what deserializers refuse
+
+    def _fail(self, err: KafkaError) -> None:
+        if isinstance(err, CorruptRecordError) and err.topic_partition is None:
+            err.topic_partition = TopicPartition(self.topic, self.partition)
+            if err.offset is None and self._header is not None:
+                err.offset = self._header.base_offset
+        self._failure = err
+
+    def skip(self) -> None:
+        """Step over what the last error was about: the record that a deserializer refused, or the damaged batch.
+
+        Where not even the batch's length can be trusted, all that is left is given up.
+        """
+        if self._refused is not None:
+            self._refused = None
+            del self._raw[0]
+            self.next_offset = self._raw[0].offset if self._raw else self._offset_after_raw
+            return
+        if self._failure is None:
+            return
+        self._failure = None
+        self._body = None
+        self._messages = []
+        header = self._header
+        if header is None:  # the header itself is damaged, or the batch is a marker
+            try:
+                header = read_header(self._buffer, self._position)
+            except CorruptRecordError:
+                header = None
+            if header is None:
+                self._position = len(self._buffer)
+                self._at_end = True
+                return
+            self._position = header.end
+        self._close_batch(header)
+
+    def _take_deserialized(self, count: int) -> list[ConsumerRecord]:
+        """Take records through the deserializers; what is behind a refused one waits."""
+        if self._refused is not None:
+            raise self._refused
+        if not self._raw:
+            self._raw = self._take_raw(count)
+            self._offset_after_raw = self.next_offset
+        key_deserializer = self._key_deserializer or _as_it_is
+        value_deserializer = self._value_deserializer or _as_it_is
+        rows: list[ConsumerRecord] = []
+        for record in self._raw[:count]:
+            origin = "key"
+            try:
+                key = key_deserializer(record.key)
+                origin = "value"
+                value = value_deserializer(record.value)
+            except Exception as err:  # whatever the application's code raises
+                self._refused = _refusal(record, origin, err)
+                break
+            rows.append(_new(ConsumerRecord, (*record[:5], key, value, *record[7:])))
+        del self._raw[: len(rows)]
+        self.next_offset = self._raw[0].offset if self._raw else self._offset_after_raw
+        if self._refused is not None and not rows:
+            raise self._refused
+        return rows
+
+
+def _as_it_is(data: bytes | None) -> bytes | None:
+    return data
+
+
+def _refusal(record: ConsumerRecord, origin: str, cause: Exception) -> RecordDeserializationError:
+    err = RecordDeserializationError(
+        f"the {origin} deserializer raised {type(cause).__name__}: {cause}",
+        topic_partition=TopicPartition(record.topic, record.partition),
+        offset=record.offset,
+        origin=origin,
+        key_bytes=record.key,
+        value_bytes=record.value,
+        headers=record.headers,
+        timestamp=record.timestamp,
+    )
+    err.__cause__ = cause
+    return err
+
+
+def origin_of(header: BatchHeader, topic: str, partition: int) -> Origin:
+    """Return what the records of a batch share."""
+    append_time = header.max_timestamp if header.timestamp_type else None
+    return Origin(topic, partition, header.base_offset, header.base_timestamp, append_time, header.leader_epoch)
