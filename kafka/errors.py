@@ -1258,6 +1258,9 @@ class KafkaConfigurationError(FixNeededError):
     option: str | None = None
     """The option concerned."""
 
+    def _with_facts(self, text: str) -> str:
+        return text  # which names the option
+
 
 class UnsupportedCodecError(FixNeededError):
     """A compression codec is unknown, or the package that brings it is not installed."""

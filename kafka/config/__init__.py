@@ -1,0 +1,39 @@
+"""Configuration: one table for all classes, and the function that turns keywords into checked values.
+
+>>> config = resolve("producer", {"bootstrap_servers": "b1,b2:9093", "linger.ms": 20})
+>>> config["linger_ms"], config.seconds("request_timeout_ms"), str(config["bootstrap_servers"][1])
+(20, 30.0, 'b2:9093')
+>>> resolve("producer", {"lingr_ms": 20})
+Traceback (most recent call last):
+kafka.errors.KafkaConfigurationError: KafkaProducer has no option 'lingr_ms': did you mean 'linger_ms'?
+
+The table is in ``*_options.py`` beside this file, one row per option; what options ask of each other is in rules.py.
+The faces, the docs and ``--help`` read it from here, and nothing else in the library knows a default.
+"""
+
+from __future__ import annotations
+
+from kafka.config.option import CLASSES, Option
+from kafka.config.render import render_rst
+from kafka.config.resolve import Config, defaults, parse, resolve
+from kafka.config.security_options import MECHANISMS, accept_mechanism
+from kafka.config.servers import DEFAULT_PORT, ServerAddress, parse_servers
+from kafka.config.table import BY_SPELLING, OPTIONS, SECTIONS
+
+__all__ = [
+    "BY_SPELLING",
+    "CLASSES",
+    "DEFAULT_PORT",
+    "MECHANISMS",
+    "OPTIONS",
+    "SECTIONS",
+    "Config",
+    "Option",
+    "ServerAddress",
+    "accept_mechanism",
+    "defaults",
+    "parse",
+    "parse_servers",
+    "render_rst",
+    "resolve",
+]

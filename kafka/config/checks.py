@@ -1,0 +1,361 @@
+"""What values an option takes: each check says it in words, normalises, and refuses with ValueError.
+
+A check knows nothing of options. `kafka.config.resolve` adds the option's name and the value to the sentence, as in
+"linger_ms must be a number of at least 0, not -1".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from kafka.config.servers import parse_servers
+
+__all__ = [
+    "ApiVersion",
+    "Choice",
+    "Check",
+    "Custom",
+    "Flag",
+    "Items",
+    "Number",
+    "OneOf",
+    "Reset",
+    "Servers",
+    "SocketOptions",
+    "Text",
+    "Whole",
+]
+
+
+class Check(Protocol):
+    """What all checks have."""
+
+    @property
+    def accepts(self) -> str:
+        """The values taken, as they read after "must be"."""
+        ...
+
+    def __call__(self, value: Any) -> Any:
+        """The value as the library uses it; ValueError where it is not acceptable."""
+        ...
+
+    def parse(self, text: str) -> Any:
+        """The value for a text, as from a command line or a properties file."""
+        ...
+
+
+def _range(least: float | None, most: float | None) -> str:
+    if least is not None and most is not None:
+        return f" from {least:g} to {most:g}" if most < 1e6 else f" from {least:g} to {int(most)}"
+    if least is not None:
+        return f" of at least {least:g}"
+    return "" if most is None else f" of at most {most:g}"
+
+
+def _or_none(accepts: str, optional: bool) -> str:
+    return f"{accepts} or None" if optional else accepts
+
+
+@dataclass(frozen=True)
+class Whole:
+    """An integer within bounds."""
+
+    least: float | None = 0
+    most: float | None = None
+    optional: bool = False
+    infinite: bool = False
+
+    @property
+    def accepts(self) -> str:
+        """In words."""
+        return _or_none(f"an integer{_range(self.least, self.most)}{' or inf' if self.infinite else ''}", self.optional)
+
+    def __call__(self, value: Any) -> Any:
+        """The integer."""
+        if value is None and self.optional:
+            return None
+        if self.infinite and isinstance(value, float) and value == math.inf:
+            return value
+        # True and False are integers to Python, but never meant as such; 5.0 is.
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value // 1:
+            raise ValueError(value)
+        if (self.least is not None and value < self.least) or (self.most is not None and value > self.most):
+            raise ValueError(value)
+        return int(value)
+
+    def parse(self, text: str) -> Any:
+        """From digits."""
+        return self(None if self.optional and not text else math.inf if text == "inf" else int(text))
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number within bounds; times may be fractions of a millisecond, or ``inf``."""
+
+    least: float = 0
+    optional: bool = False
+
+    @property
+    def accepts(self) -> str:
+        """In words."""
+        return _or_none(f"a number{_range(self.least, None)}", self.optional)
+
+    def __call__(self, value: Any) -> Any:
+        """The number."""
+        if value is None and self.optional:
+            return None
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= self.least:
+            raise ValueError(value)
+        return value
+
+    def parse(self, text: str) -> Any:
+        """From digits."""
+        if self.optional and not text:
+            return None
+        number = float(text)
+        return self(int(number) if number.is_integer() else number)
+
+
+@dataclass(frozen=True)
+class Flag:
+    """True or False."""
+
+    accepts: str = "True or False"
+
+    def __call__(self, value: Any) -> bool:
+        """The flag."""
+        if not isinstance(value, bool):
+            raise ValueError(value)
+        return value
+
+    def parse(self, text: str) -> bool:
+        """From true or false."""
+        return self({"true": True, "false": False}.get(text.strip().lower(), text))
+
+
+@dataclass(frozen=True)
+class Text:
+    """A str; ``empty=False`` refuses the empty one."""
+
+    optional: bool = True
+    empty: bool = True
+
+    @property
+    def accepts(self) -> str:
+        """In words."""
+        return _or_none("a str" if self.empty else "a str that is not empty", self.optional)
+
+    def __call__(self, value: Any) -> Any:
+        """The text."""
+        if value is None and self.optional:
+            return None
+        if not isinstance(value, str) or not (value or self.empty):
+            raise ValueError(value)
+        return value
+
+    def parse(self, text: str) -> Any:
+        """The text itself."""
+        return self(text)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few names, in any case; synonyms map to what the library uses."""
+
+    names: Collection[str]
+    optional: bool = False
+    synonyms: Mapping[Any, Any] = field(default_factory=dict)
+    shown: str = ""
+
+    @property
+    def accepts(self) -> str:
+        """In words."""
+        return self.shown or _or_none("one of " + ", ".join(repr(name) for name in self.names), self.optional)
+
+    def __call__(self, value: Any) -> Any:
+        """The name."""
+        if value is None and self.optional:
+            return None
+        if isinstance(value, str):
+            value = value.lower()
+        for given, meant in (*self.synonyms.items(), *((name.lower(), name) for name in self.names)):
+            # 1 == True: compare types too, or acks=True would pass for acks=1.
+            if value == given and type(value) is type(given):
+                return meant
+        raise ValueError(value)
+
+    def parse(self, text: str) -> Any:
+        """The name; synonyms may be numbers."""
+        if self.optional and text.lower() in {"", "none"}:
+            return None
+        return self(int(text) if text.lstrip("-").isdigit() else text)
+
+
+@dataclass(frozen=True)
+class Custom:
+    """Anything that passes a test: callables, objects with certain methods."""
+
+    accepts: str
+    test: Callable[[Any], bool]
+    convert: Callable[[Any], Any] | None = None
+
+    def __call__(self, value: Any) -> Any:
+        """The object."""
+        if not self.test(value):
+            raise ValueError(value)
+        return value if self.convert is None else self.convert(value)
+
+    def parse(self, text: str) -> Any:
+        """Objects have no textual form, unless text itself is accepted."""
+        return self(text)
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list of things, or one of them alone."""
+
+    accepts: str
+    test: Callable[[Any], bool]
+
+    def __call__(self, value: Any) -> Any:
+        """The list, as a tuple."""
+        items = (value,) if self.test(value) else value
+        if isinstance(items, (str, bytes)) or not isinstance(items, Iterable):
+            raise ValueError(value)
+        found = tuple(items)
+        if not all(self.test(item) for item in found):
+            raise ValueError(value)
+        return found
+
+    def parse(self, text: str) -> Any:
+        """From names with commas between."""
+        return self([item.strip() for item in text.split(",") if item.strip()])
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Whatever one of several checks takes; the first that does counts."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def accepts(self) -> str:
+        """In words."""
+        return ", or ".join(check.accepts for check in self.checks)
+
+    def __call__(self, value: Any) -> Any:
+        """What the first check makes of it."""
+        return self._first(lambda check: check(value), value)
+
+    def parse(self, text: str) -> Any:
+        """What the first check makes of it."""
+        return self._first(lambda check: check.parse(text), text)
+
+    def _first(self, call: Callable[[Check], Any], value: Any) -> Any:
+        for check in self.checks:
+            try:
+                return call(check)
+            except ValueError:  # noqa: PERF203 - two or three checks, once per client
+                continue
+        raise ValueError(value)
+
+
+@dataclass(frozen=True)
+class Servers:
+    """Bootstrap servers; see `parse_servers` for the forms."""
+
+    accepts: str = "'host[:port]', several with commas between, or a list of such or of (host, port)"
+    empty: bool = False
+
+    def __call__(self, value: Any) -> Any:
+        """The addresses."""
+        servers = parse_servers(value)
+        if not servers and not self.empty:
+            raise ValueError(value)
+        return servers
+
+    def parse(self, text: str) -> Any:
+        """The addresses."""
+        return self(text)
+
+
+@dataclass(frozen=True)
+class ApiVersion:
+    """The release of the brokers."""
+
+    accepts: str = "None or 'auto' to ask the brokers, or a release such as (2, 8) or '2.8'"
+
+    def __call__(self, value: Any) -> tuple[int, ...] | None:
+        """The release, None for auto."""
+        if value is None or value == "auto":
+            return None
+        parts = value.split(".") if isinstance(value, str) else value
+        if not isinstance(parts, (tuple, list)) or not 2 <= len(parts) <= 4:
+            raise ValueError(value)
+        return tuple(Whole()(int(part) if isinstance(part, str) and part.isdigit() else part) for part in parts)
+
+    def parse(self, text: str) -> tuple[int, ...] | None:
+        """From digits and dots."""
+        return self(text or None)
+
+
+@dataclass(frozen=True)
+class Reset:
+    """Where a consumer starts without a position."""
+
+    accepts: str = "'earliest', 'latest', 'none', or 'by_duration:' and an ISO 8601 duration such as 'by_duration:PT1H'"
+
+    def __call__(self, value: Any) -> str:
+        """The policy."""
+        if not isinstance(value, str):
+            raise ValueError(value)
+        name = {"smallest": "earliest", "largest": "latest"}.get(value.lower(), value.lower())
+        if name in {"earliest", "latest", "none"}:
+            return name
+        prefix, _, duration = value.partition(":")
+        if prefix.lower() == "by_duration":
+            duration_ms(duration)
+            return f"by_duration:{duration}"
+        raise ValueError(value)
+
+    def parse(self, text: str) -> str:
+        """The policy."""
+        return self(text)
+
+
+def duration_ms(text: str) -> int:
+    """The milliseconds of an ISO 8601 duration in days, hours, minutes and seconds, as Java's Duration takes it.
+
+    >>> duration_ms("P1DT2H0.5S")
+    93600500
+    """
+    import re
+
+    match = re.fullmatch(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", text.upper(), flags=re.ASCII)
+    if match is None or not any(match.groups()):
+        raise ValueError(text)
+    days, hours, minutes, seconds = (float(group or 0) for group in match.groups())
+    return round((((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000)
+
+
+@dataclass(frozen=True)
+class SocketOptions:
+    """Arguments for ``socket.setsockopt``."""
+
+    accepts: str = "a list of (level, option, value)"
+
+    def __call__(self, value: Any) -> Any:
+        """The list, as a tuple of tuples."""
+        if not isinstance(value, (list, tuple)):
+            raise ValueError(value)
+        options = tuple(tuple(option) if isinstance(option, (list, tuple)) else () for option in value)
+        if not all(len(option) == 3 for option in options):
+            raise ValueError(value)
+        return options
+
+    def parse(self, text: str) -> Any:
+        """There is no textual form."""
+        raise ValueError(text)

@@ -1,0 +1,355 @@
+"""Options of all clients: where the cluster is, connections, time limits, metadata, metrics."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any, Final
+
+from kafka.config.checks import (
+    ApiVersion,
+    Choice,
+    Custom,
+    Flag,
+    Items,
+    Number,
+    Servers,
+    SocketOptions,
+    Text,
+    Whole,
+)
+from kafka.config.option import ALL_KINDS, FACES, LINKS, NETWORK, Lazy, Option
+from kafka.version import __version__
+
+__all__ = ["CLIENT_OPTIONS"]
+
+_TIMED: Final = LINKS | {"cluster", "coordinator", "consumer_coordinator", "heartbeat"}
+_METADATA: Final = NETWORK | {"cluster"}
+_MEASURED: Final = LINKS | {"coordinator", "consumer_coordinator"}
+
+
+def _is_node(value: Any) -> bool:
+    return isinstance(value, (int, str)) and not isinstance(value, bool)
+
+
+def _is_proxy(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and value.partition("://")[0] in {"socks5", "socks5h", "http"})
+
+
+def _is_socks(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and value.partition("://")[0] in {"socks5", "socks5h"})
+
+
+def _is_reporter(value: Any) -> bool:
+    return isinstance(value, type) or hasattr(value, "metric_change") or (isinstance(value, str) and "." in value)
+
+
+CLIENT_OPTIONS: Final = (
+    # Connecting
+    Option(
+        "bootstrap_servers",
+        _METADATA,
+        "localhost",
+        Servers(),
+        "Brokers to ask first. Not all of the cluster has to be listed; one that answers is enough.",
+        aliases=("metadata_broker_list",),
+    ),
+    Option(
+        "client_id",
+        LINKS,
+        f"purekafka-{__version__}",
+        Text(),
+        "The client's name in the logs, metrics and quotas of the brokers. A producer without one numbers itself.",
+        defaults={"producer": None},
+    ),
+    Option(
+        "client_software_name",
+        LINKS,
+        "purekafka",
+        Text(optional=False, empty=False),
+        "The library's name, as brokers see it.",
+        since="2.4",
+    ),
+    Option(
+        "client_software_version",
+        LINKS,
+        __version__,
+        Text(optional=False, empty=False),
+        "The library's version, as brokers see it.",
+        since="2.4",
+    ),
+    Option("node_id", frozenset({"connection"}), 0, Custom("an integer or a str", _is_node), "The broker's id."),
+    Option(
+        "api_version",
+        ALL_KINDS - {"heartbeat", "cluster"},
+        None,
+        ApiVersion(),
+        "The brokers' release, where it is known beforehand. Otherwise each connection asks.",
+    ),
+    Option(
+        "bootstrap_timeout_ms",
+        LINKS,
+        30000,
+        Number(),
+        "How long to look for the first broker, and for its version, before giving up with NoBrokersAvailable.",
+        aliases=("api_version_auto_timeout_ms",),
+    ),
+    Option(
+        "client_dns_lookup",
+        _METADATA | {"connection"},
+        "use_all_dns_ips",
+        Choice(
+            ("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"), synonyms={"default": "use_all_dns_ips"}
+        ),
+        "Whether all addresses of a name are tried, or each bootstrap name is first replaced by its canonical names.",
+    ),
+    Option(
+        "socket_connection_setup_timeout_ms",
+        LINKS,
+        10000,
+        Number(),
+        "How long one attempt at connecting may take. Doubles with each failure in a row.",
+    ),
+    Option(
+        "socket_connection_setup_timeout_max_ms",
+        LINKS,
+        30000,
+        Number(),
+        "The most that socket_connection_setup_timeout_ms grows to.",
+    ),
+    Option(
+        "reconnect_backoff_ms",
+        LINKS,
+        50,
+        Number(),
+        "How long to leave a broker alone after a failed attempt. Doubles with each failure in a row, within 20%.",
+    ),
+    Option(
+        "reconnect_backoff_max_ms",
+        LINKS,
+        30000,
+        Number(),
+        "The most that reconnect_backoff_ms grows to.",
+        aliases=("reconnect_backoff_max",),
+    ),
+    Option(
+        "connections_max_idle_ms",
+        LINKS,
+        540000,
+        Number(),
+        "Close connections unused for so long, before the broker does (connections.max.idle.ms).",
+    ),
+    Option(
+        "proxy_url",
+        LINKS,
+        None,
+        Custom("None or a URL of scheme socks5, socks5h or http", _is_proxy),
+        "Reach all brokers through a proxy. With socks5h the proxy resolves names. May hold user:password@.",
+        secret=True,
+    ),
+    Option(
+        "socks5_proxy",
+        LINKS,
+        None,
+        Custom("None or a URL of scheme socks5 or socks5h", _is_socks),
+        "The older name for a SOCKS5 proxy_url.",
+        secret=True,
+    ),
+    # Requests
+    Option(
+        "request_timeout_ms",
+        _TIMED - {"cluster", "heartbeat"},
+        30000,
+        Number(least=1),
+        "How long to wait for the reply to one request before its connection is given up.",
+    ),
+    Option(
+        "default_api_timeout_ms",
+        FACES,
+        60000,
+        Number(),
+        "How long a call that takes timeout_ms may block when none is given. At least request_timeout_ms.",
+    ),
+    Option(
+        "retry_backoff_ms",
+        _TIMED,
+        100,
+        Number(),
+        "How long to wait before a request is tried again. Doubles with each failure in a row, give or take 20%.",
+    ),
+    Option("retry_backoff_max_ms", _TIMED, 1000, Number(), "The most that retry_backoff_ms grows to."),
+    Option(
+        "max_in_flight_requests_per_connection",
+        LINKS,
+        5,
+        Whole(least=1),
+        "How many requests may wait for replies on one connection. Idempotent producers keep order up to 5.",
+    ),
+    Option(
+        "receive_message_max_bytes",
+        LINKS,
+        100_000_000,
+        Whole(least=1024),
+        "The largest reply accepted; a larger one closes the connection. Has to exceed fetch_max_bytes.",
+    ),
+    Option(
+        "receive_buffer_bytes",
+        LINKS,
+        None,
+        Whole(optional=True),
+        "SO_RCVBUF of the sockets. None leaves it to the system.",
+        aliases=("socket_receive_buffer_bytes",),
+    ),
+    Option(
+        "send_buffer_bytes",
+        LINKS,
+        None,
+        Whole(optional=True),
+        "SO_SNDBUF of the sockets. None leaves it to the system.",
+        aliases=("socket_send_buffer_bytes",),
+    ),
+    Option(
+        "socket_options",
+        LINKS,
+        ((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1), (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)),
+        SocketOptions(),
+        "What is passed to setsockopt for each socket.",
+    ),
+    Option(
+        "sock_chunk_bytes",
+        LINKS,
+        65536,
+        Whole(least=64),
+        "How much to ask of a socket at once while the size of a reply is not known. The rest is read in one piece.",
+    ),
+    Option(
+        "sock_chunk_buffer_count",
+        LINKS,
+        1000,
+        Whole(least=1),
+        "How many reads one connection may do before the others have their turn.",
+    ),
+    Option(
+        "selector",
+        LINKS,
+        Lazy("selectors", "DefaultSelector"),
+        Custom("a class as in the module selectors", callable),
+        "What the network thread waits with.",
+    ),
+    Option(
+        "state_change_callback",
+        frozenset({"connection"}),
+        None,
+        Custom("a callable or None", lambda value: value is None or callable(value)),
+        "Called as callback(node_id, sock, connection) whenever the connection's state changes.",
+    ),
+    Option(
+        "kafka_client",
+        FACES,
+        None,
+        Custom("a callable or None", lambda value: value is None or callable(value)),
+        "What makes the network client, called with its options; None is KafkaClient.",
+    ),
+    # Metadata
+    Option(
+        "metadata_max_age_ms",
+        _METADATA,
+        300000,
+        Number(),
+        "Refresh what is known about topics and brokers after so long, also without an error.",
+    ),
+    Option(
+        "allow_auto_create_topics",
+        (_METADATA - {"admin"}),
+        True,
+        Flag(),
+        "Whether asking for an unknown topic may create it, where the brokers allow it too.",
+        since="0.11",
+    ),
+    Option(
+        "metadata_recovery_strategy",
+        _METADATA,
+        "rebootstrap",
+        Choice(("rebootstrap", "none")),
+        "What to do when no known broker can be reached: start again from bootstrap_servers, or go on trying.",
+    ),
+    Option(
+        "metadata_recovery_rebootstrap_trigger_ms",
+        _METADATA,
+        300000,
+        Number(),
+        "Start again from bootstrap_servers when metadata could not be refreshed for so long.",
+    ),
+    Option(
+        "client_rack",
+        frozenset({"consumer", "client", "producer"}),
+        "",
+        Text(optional=False),
+        "Where this client runs. Consumers read from a replica there; producers prefer partitions led there.",
+        since="2.4",
+        aliases=("rack_id",),
+    ),
+    # Metrics
+    Option(
+        "metrics",
+        frozenset({"client", "connection", "coordinator", "consumer_coordinator"}),
+        None,
+        Custom("a kafka.metrics.Metrics or None", lambda value: value is None or hasattr(value, "sensor")),
+        "The registry to record into.",
+    ),
+    Option("metrics_enabled", FACES, True, Flag(), "Whether the client keeps metrics at all."),
+    Option(
+        "metric_reporters",
+        FACES,
+        (),
+        Items("a list of classes or instances of AbstractMetricsReporter", _is_reporter),
+        "Who is told of each metric that appears and goes.",
+    ),
+    Option("metrics_num_samples", FACES, 2, Whole(least=1), "How many windows a windowed metric looks back over."),
+    Option("metrics_sample_window_ms", FACES, 30000, Number(least=1), "The length of one window."),
+    Option(
+        "metric_group_prefix",
+        _MEASURED,
+        "",
+        Text(optional=False),
+        "What the names of the metrics' groups begin with.",
+        defaults={
+            "producer": "producer",
+            "consumer": "consumer",
+            "consumer_coordinator": "consumer",
+            "admin": "admin-client",
+        },
+    ),
+    Option(
+        "enable_metrics_push",
+        FACES,
+        True,
+        Flag(),
+        "Whether to send the cluster's operator the metrics that he subscribed to (KIP-714).",
+        since="3.7",
+    ),
+    # Historical
+    Option(
+        "wakeup_timeout_ms",
+        frozenset({"client"}),
+        3000,
+        Number(),
+        "Bounded how long a wake-up of the network thread might block.",
+        obsolete="waking the network thread never blocks",
+    ),
+    Option(
+        "bootstrap_topics_filter",
+        frozenset({"client", "producer"}),
+        frozenset(),
+        Custom("a set of topics", lambda value: isinstance(value, (set, frozenset, list, tuple))),
+        "Named the topics to ask for in the first request.",
+        obsolete="the first request asks for brokers only",
+    ),
+    Option(
+        "net",
+        FACES,
+        None,
+        Choice(("selector", "asyncio"), optional=True),
+        "Chose the event loop of the network thread.",
+        obsolete="all clients run on one loop; use kafka.aio under asyncio",
+    ),
+)

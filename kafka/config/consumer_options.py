@@ -1,0 +1,264 @@
+"""Options of consumers and of group membership."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from kafka.config.checks import Choice, Custom, Flag, Items, Number, Reset, Text, Whole
+from kafka.config.option import Lazy, Option
+
+__all__ = ["CONSUMER_OPTIONS"]
+
+_CONSUMER: Final = frozenset({"consumer"})
+_GROUP: Final = frozenset({"consumer", "coordinator", "consumer_coordinator"})
+_BEATS: Final = _GROUP | {"heartbeat"}
+_COMMITS: Final = frozenset({"consumer", "consumer_coordinator"})
+_OLD_GROUP: Final = "kafka-python-default-group"
+
+
+def _is_deserializer(value: Any) -> bool:
+    return value is None or callable(value) or callable(getattr(value, "deserialize", None))
+
+
+def _is_assignor(value: Any) -> bool:
+    return hasattr(value, "assign") or (isinstance(value, str) and value != "")
+
+
+_DESERIALIZER: Final = Custom("a callable, a Deserializer or None", _is_deserializer)
+
+CONSUMER_OPTIONS: Final = (
+    Option("key_deserializer", _CONSUMER, None, _DESERIALIZER, "Turns the bytes of keys into objects. None: bytes."),
+    Option(
+        "value_deserializer",
+        _CONSUMER,
+        None,
+        _DESERIALIZER,
+        "Turns the bytes of values into objects. None: bytes.",
+        aliases=("deserializer_class",),
+    ),
+    # Groups
+    Option(
+        "group_id",
+        _BEATS,
+        None,
+        Text(),
+        "The group to join, and to commit offsets for. None: neither.",
+        since="0.8.2",
+        defaults={"coordinator": _OLD_GROUP, "consumer_coordinator": _OLD_GROUP},
+    ),
+    Option(
+        "group_instance_id",
+        _GROUP,
+        None,
+        Text(empty=False),
+        "Makes this a static member, which may restart within session_timeout_ms without a rebalance (KIP-345).",
+        since="2.3",
+    ),
+    Option(
+        "group_protocol",
+        _COMMITS,
+        "classic",
+        Choice(("classic", "consumer", "auto")),
+        "How the group works: members assign partitions (classic), brokers do (consumer, KIP-848), or as the "
+        "brokers can (auto).",
+    ),
+    Option(
+        "group_remote_assignor",
+        _COMMITS,
+        None,
+        Text(empty=False),
+        "The broker's assignor for group_protocol='consumer': 'uniform', 'range', or one installed there.",
+        since="4.0",
+    ),
+    Option(
+        "partition_assignment_strategy",
+        _COMMITS,
+        Lazy("kafka.coordinator.assignors", "RangePartitionAssignor", "CooperativeStickyAssignor", many=True),
+        Items("a list of assignors, or of their names", _is_assignor),
+        "The assignors that this member knows, the preferred one first. All members need one in common.",
+        aliases=("assignors",),
+    ),
+    Option(
+        "session_timeout_ms",
+        _BEATS,
+        45000,
+        Number(least=1),
+        "A member whose heartbeats stay away for so long is removed from the group.",
+        since="0.9",
+        defaults={"coordinator": 30000, "consumer_coordinator": 30000, "heartbeat": 30000},
+    ),
+    Option(
+        "heartbeat_interval_ms",
+        _BEATS,
+        3000,
+        Number(least=1),
+        "The time between heartbeats; at most a third of session_timeout_ms is sound.",
+        since="0.9",
+    ),
+    Option(
+        "max_poll_interval_ms",
+        _BEATS,
+        300000,
+        Number(least=1),
+        "A member that calls poll() less often than this leaves the group until it does again.",
+        since="0.10.1",
+    ),
+    Option(
+        "enable_auto_commit",
+        _COMMITS,
+        True,
+        Flag(),
+        "Whether poll() and close() commit what was returned before.",
+        aliases=("auto_commit_enable",),
+    ),
+    Option("auto_commit_interval_ms", _COMMITS, 5000, Number(), "The time between automatic commits."),
+    Option(
+        "default_offset_commit_callback",
+        _COMMITS,
+        None,
+        Custom("a callable or None", lambda value: value is None or callable(value)),
+        "Called as callback(offsets, response or error) after each automatic commit, and after commit_async without "
+        "a callback.",
+    ),
+    Option(
+        "exclude_internal_topics",
+        _COMMITS,
+        True,
+        Flag(),
+        "Whether a pattern leaves out internal topics such as __consumer_offsets.",
+    ),
+    # Fetching
+    Option(
+        "auto_offset_reset",
+        _CONSUMER,
+        "latest",
+        Reset(),
+        "Where to start a partition that has no committed offset, or one that no longer exists.",
+    ),
+    Option(
+        "isolation_level",
+        _CONSUMER,
+        "read_uncommitted",
+        Choice(("read_uncommitted", "read_committed"), synonyms={0: "read_uncommitted", 1: "read_committed"}),
+        "Whether records of transactions are returned before these are committed, and also if they are aborted.",
+        since="0.11",
+    ),
+    Option("max_poll_records", _CONSUMER, 500, Whole(least=1), "The most records that poll() returns at once."),
+    Option(
+        "consumer_timeout_ms",
+        _CONSUMER,
+        math.inf,
+        Number(least=-1),
+        "Iteration ends when no record comes for so long. -1 is the older spelling of inf.",
+    ),
+    Option(
+        "fetch_min_bytes",
+        _CONSUMER,
+        1,
+        Whole(),
+        "Brokers hold a reply back until there is so much data, or until fetch_max_wait_ms.",
+    ),
+    Option(
+        "fetch_max_wait_ms",
+        _CONSUMER,
+        500,
+        Whole(),
+        "How long brokers hold a reply back.",
+        aliases=("fetch_wait_max_ms",),
+    ),
+    Option(
+        "fetch_max_bytes",
+        _CONSUMER,
+        52428800,
+        Whole(),
+        "How much one reply should hold at most. A first record that is larger comes all the same.",
+    ),
+    Option(
+        "max_partition_fetch_bytes",
+        _CONSUMER,
+        1048576,
+        Whole(),
+        "How much of one partition a reply should hold at most. A first record that is larger comes all the same, "
+        "except from brokers before 0.10.1.",
+        aliases=("fetch_message_max_bytes",),
+    ),
+    Option(
+        "fetch_buffer_memory",
+        _CONSUMER,
+        104857600,
+        Whole(least=1),
+        "How many bytes of fetched records may wait for poll(); nothing more is asked for while there are more.",
+    ),
+    Option(
+        "max_decompressed_bytes",
+        _CONSUMER,
+        268435456,
+        Whole(least=1),
+        "A batch that grows beyond this when it is decompressed is refused as corrupt.",
+    ),
+    Option(
+        "check_crcs",
+        _CONSUMER,
+        True,
+        Flag(),
+        "Whether the checksum of each batch is checked.",
+    ),
+    Option(
+        "skip_double_compressed_messages",
+        _CONSUMER,
+        False,
+        Flag(),
+        "Whether to pass over messages that a faulty producer of 1.2.4 and before compressed twice, instead of "
+        "returning the inner, still compressed set.",
+    ),
+    Option(
+        "enable_incremental_fetch_sessions",
+        _CONSUMER,
+        True,
+        Flag(),
+        "Whether to name in a request only the partitions that changed since the last one (KIP-227).",
+        since="1.1",
+    ),
+    # Historical
+    Option(
+        "iterator_refetch_records",
+        _CONSUMER,
+        1,
+        Whole(),
+        "Said how early iteration asked for more.",
+        obsolete="more is asked for in the background at all times",
+    ),
+    Option(
+        "legacy_iterator",
+        _CONSUMER,
+        False,
+        Flag(),
+        "Chose the iterator of 1.4.6 and before.",
+        obsolete="there is one iterator",
+    ),
+    Option(
+        "auto_commit_interval_messages",
+        _CONSUMER,
+        None,
+        Whole(optional=True),
+        "Committed after so many messages.",
+        obsolete="commit() may be called after any number of records",
+    ),
+    Option(
+        "socket_timeout_ms",
+        _CONSUMER,
+        None,
+        Number(optional=True),
+        "Bounded each read from a socket.",
+        obsolete="request_timeout_ms bounds each request",
+    ),
+    Option(
+        "refresh_leader_backoff_ms",
+        _CONSUMER,
+        None,
+        Number(optional=True),
+        "Was the pause before metadata was asked for again.",
+        obsolete="retry_backoff_ms is",
+    ),
+)

@@ -1,0 +1,79 @@
+"""One row of the table of configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kafka.config.checks import Check
+
+__all__ = ["ALL_KINDS", "CLASSES", "FACES", "LINKS", "NETWORK", "Lazy", "Option"]
+
+# Which class takes a kind of configuration.
+CLASSES: Final[dict[str, str]] = {
+    "producer": "KafkaProducer",
+    "consumer": "KafkaConsumer",
+    "admin": "KafkaAdminClient",
+    "client": "KafkaClient",
+    "connection": "BrokerConnection",
+    "cluster": "ClusterMetadata",
+    "coordinator": "BaseCoordinator",
+    "consumer_coordinator": "ConsumerCoordinator",
+    "heartbeat": "Heartbeat",
+}
+ALL_KINDS: Final = frozenset(CLASSES)
+FACES: Final = frozenset({"producer", "consumer", "admin"})
+NETWORK: Final = FACES | {"client"}
+LINKS: Final = NETWORK | {"connection"}
+
+
+class Lazy:
+    """A default that is imported, and with ``call`` made, only when it is asked for."""
+
+    def __init__(self, module: str, *names: str, call: bool = False, many: bool = False) -> None:
+        self._module, self._names, self._call, self._many = module, names, call, many
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}()" if self._call else name for name in self._names)
+        return f"[{shown}]" if self._many else shown
+
+    def get(self) -> Any:
+        """The default itself."""
+        from importlib import import_module
+
+        found = [getattr(import_module(self._module), name) for name in self._names]
+        made = [item() for item in found] if self._call else found
+        return tuple(made) if self._many else made[0]
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option: its name, who takes it, what it may be, and what it is for."""
+
+    name: str
+    kinds: frozenset[str]
+    default: Any
+    check: Check
+    doc: str
+    since: str = ""
+    """The oldest broker with which it has its effect; empty for all."""
+    aliases: tuple[str, ...] = ()
+    """Other names, besides the name with dots, which always works."""
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    """Defaults of single kinds that differ."""
+    secret: bool = False
+    """Never shown."""
+    obsolete: str = ""
+    """Why it no longer has an effect; it is accepted with a warning."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All spellings: the name, the aliases, and each with dots as the Java client has them."""
+        plain = (self.name, *self.aliases)
+        return tuple(dict.fromkeys((*plain, *(name.replace("_", ".") for name in plain))))
+
+    def default_for(self, kind: str) -> Any:
+        """The default of a class."""
+        default = self.defaults.get(kind, self.default)
+        return default.get() if isinstance(default, Lazy) else default

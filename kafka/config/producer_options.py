@@ -1,0 +1,195 @@
+"""Options of producers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from kafka.config.checks import Choice, Custom, Flag, Items, Number, Text, Whole
+from kafka.config.option import Lazy, Option
+
+__all__ = ["PRODUCER_OPTIONS"]
+
+_PRODUCER: Final = frozenset({"producer"})
+
+
+def _is_serializer(value: Any) -> bool:
+    return value is None or callable(value) or callable(getattr(value, "serialize", None))
+
+
+def _is_partitioner(value: Any) -> bool:
+    return callable(value) or callable(getattr(value, "partition", None))
+
+
+def _is_interceptor(value: Any) -> bool:
+    return any(hasattr(value, name) for name in ("on_send", "on_acknowledgement", "on_consume", "on_commit"))
+
+
+_SERIALIZER: Final = Custom("a callable, a Serializer or None", _is_serializer)
+
+PRODUCER_OPTIONS: Final = (
+    Option("key_serializer", _PRODUCER, None, _SERIALIZER, "Turns keys into bytes. None: keys are bytes."),
+    Option("value_serializer", _PRODUCER, None, _SERIALIZER, "Turns values into bytes. None: values are bytes."),
+    Option(
+        "acks",
+        _PRODUCER,
+        -1,
+        Choice((), synonyms={0: 0, 1: 1, -1: -1, "all": -1, "0": 0, "1": 1, "-1": -1}, shown="0, 1, 'all' or -1"),
+        "Who has to have a record before it counts as written: nobody (0), the leader (1), or all replicas in sync "
+        "('all', or -1).",
+        aliases=("request_required_acks",),
+    ),
+    Option(
+        "enable_idempotence",
+        _PRODUCER,
+        True,
+        Flag(),
+        "Whether brokers recognise and drop what was sent twice, and so keep the order. Needs acks='all' and at most "
+        "5 requests in flight; by default it gives way to options that say otherwise, and to older brokers.",
+        since="0.11",
+    ),
+    Option(
+        "transactional_id",
+        _PRODUCER,
+        None,
+        Text(empty=False),
+        "The name under which this producer's transactions go on after a restart. Two producers must not share it.",
+        since="0.11",
+    ),
+    Option(
+        "transaction_timeout_ms",
+        _PRODUCER,
+        60000,
+        Whole(least=1),
+        "The cluster aborts a transaction that stays open for so long.",
+        since="0.11",
+    ),
+    Option(
+        "delivery_timeout_ms",
+        _PRODUCER,
+        120000,
+        Number(),
+        "How long a record may take from send() to its result, with all retries. At least linger_ms plus "
+        "request_timeout_ms.",
+    ),
+    Option(
+        "retries",
+        _PRODUCER,
+        math.inf,
+        Whole(infinite=True),
+        "How often a batch is sent again after an error that may pass. delivery_timeout_ms is the better bound.",
+        aliases=("message_send_max_retries",),
+    ),
+    Option(
+        "linger_ms",
+        _PRODUCER,
+        5,
+        Number(),
+        "How long a batch may wait for more records. flush() and future.get() end the wait.",
+    ),
+    Option(
+        "batch_size",
+        _PRODUCER,
+        16384,
+        Whole(),
+        "A batch of so many bytes is sent without waiting longer. 0 sends each record alone.",
+    ),
+    Option(
+        "max_request_size",
+        _PRODUCER,
+        1048576,
+        Whole(least=1),
+        "The largest request, and with it the largest record before compression.",
+        aliases=("message_max_bytes",),
+    ),
+    Option(
+        "buffer_memory",
+        _PRODUCER,
+        33554432,
+        Whole(least=1),
+        "How many bytes of records may wait to be sent. send() blocks while there are more.",
+    ),
+    Option(
+        "max_block_ms",
+        _PRODUCER,
+        60000,
+        Number(),
+        "How long send() may block for buffer_memory or metadata, and transactional calls for the coordinator.",
+    ),
+    Option(
+        "compression_type",
+        _PRODUCER,
+        None,
+        Choice(("gzip", "snappy", "lz4", "zstd"), optional=True, synonyms={"none": None, "": None}),
+        "The codec for batches. zstd needs brokers of 2.1.",
+        aliases=("compression_codec",),
+    ),
+    Option(
+        "compression_level",
+        _PRODUCER,
+        None,
+        Whole(least=None, optional=True),
+        "The codec's level; None is the codec's own default. snappy has none.",
+        aliases=("compression_gzip_level", "compression_lz4_level", "compression_zstd_level"),
+    ),
+    Option(
+        "partitioner",
+        _PRODUCER,
+        Lazy("kafka.partitioner", "DefaultPartitioner", call=True),
+        Custom("a callable or a Partitioner", _is_partitioner),
+        "Chooses the partition of records for which none is given. The default hashes keys as the Java client does, "
+        "and fills batches by bytes where there is no key.",
+        aliases=("partitioner_class",),
+    ),
+    Option(
+        "partitioner_adaptive_partitioning_enable",
+        _PRODUCER,
+        True,
+        Flag(),
+        "Whether the default partitioner gives slower brokers fewer of the records without a key (KIP-794).",
+    ),
+    Option(
+        "partitioner_availability_timeout_ms",
+        _PRODUCER,
+        0,
+        Number(),
+        "The default partitioner avoids partitions whose broker takes no data for so long; 0 avoids none.",
+    ),
+    Option(
+        "partitioner_ignore_keys",
+        _PRODUCER,
+        False,
+        Flag(),
+        "Whether the default partitioner treats all records as if they had no key.",
+    ),
+    Option(
+        "metadata_max_idle_ms",
+        _PRODUCER,
+        300000,
+        Number(least=5000),
+        "Forget topics that nothing was sent to for so long.",
+    ),
+    Option(
+        "on_delivery",
+        _PRODUCER,
+        None,
+        Custom("a callable or None", lambda value: value is None or callable(value)),
+        "Called once per batch with the range of its records, or with its error.",
+    ),
+    Option(
+        "transaction_two_phase_commit_enable",
+        _PRODUCER,
+        False,
+        Flag(),
+        "Whether transactions stay open until an outer coordinator decides, without a timeout (KIP-939).",
+        since="4.1",
+    ),
+    Option(
+        "interceptors",
+        frozenset({"producer", "consumer"}),
+        (),
+        Items("a list of objects with on_send, on_acknowledgement, on_consume or on_commit", _is_interceptor),
+        "Objects that see records on their way: on_send and on_acknowledgement, on_consume and on_commit (KIP-42).",
+        aliases=("interceptor_classes",),
+    ),
+)

@@ -1,0 +1,169 @@
+"""From what the user gave to a complete, checked configuration."""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kafka.config.option import CLASSES, FACES, Lazy, Option
+from kafka.config.rules import RULES
+from kafka.config.table import BY_SPELLING, OPTIONS
+from kafka.errors import KafkaConfigurationError
+
+__all__ = ["Config", "defaults", "parse", "resolve"]
+
+
+class Config(Mapping[str, Any]):
+    """A complete configuration of one kind of object: every option with a checked value. Read-only.
+
+    Secrets are there to be read by key, and masked wherever the whole is shown.
+
+    >>> from kafka.config import resolve
+    >>> config = resolve("admin", {"proxy_url": "socks5://me:pw@proxy:1080"})
+    >>> "pw" in repr(config)
+    False
+    """
+
+    __slots__ = ("_values", "given", "kind")
+
+    def __init__(self, kind: str, values: dict[str, Any], given: frozenset[str]) -> None:
+        self.kind = kind
+        self.given = given
+        """The options that were given, as opposed to those at their default."""
+        self._values = values
+
+    def __getitem__(self, name: str) -> Any:
+        value = self._values[name]
+        if isinstance(value, Lazy):
+            value = self._values[name] = value.get()
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def seconds(self, name: str) -> float:
+        """An option that is a time in milliseconds, in seconds.
+
+        >>> from kafka.config import resolve
+        >>> resolve("admin", {}).seconds("metadata_max_age_ms")
+        300.0
+        """
+        assert name.endswith("_ms"), name
+        return float(self._values[name]) / 1000
+
+    def subset(self, kind: str, **changes: Any) -> Config:
+        """The configuration for an inner object: what it takes of this one, changes, and its own defaults."""
+        shared = {name: self._values[name] for name in self if kind in OPTIONS[name].kinds}
+        given = frozenset(name for name in self.given if name in shared) | frozenset(changes)
+        values = _with_defaults(kind, shared)
+        for name, value in changes.items():
+            values[name] = _checked(kind, name, OPTIONS[name], value)
+        return Config(kind, values, given)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={_shown(OPTIONS[name], self._values[name])}" for name in sorted(self.given))
+        return f"<{CLASSES[self.kind]} configuration: {shown or 'defaults'}>"
+
+
+def _shown(option: Option, value: Any) -> str:
+    return "'***'" if option.secret and value is not None else repr(value)
+
+
+def defaults(kind: str) -> dict[str, Any]:
+    """All options of a kind with their defaults, as a class shows them in DEFAULT_CONFIG.
+
+    >>> defaults("heartbeat")["heartbeat_interval_ms"]
+    3000
+    """
+    return {name: option.default_for(kind) for name, option in OPTIONS.items() if kind in option.kinds}
+
+
+def resolve(kind: str, given: Mapping[str, Any]) -> Config:
+    """The configuration for a class from its keywords, or `KafkaConfigurationError`.
+
+    Options may be spelled as in the table, by an alias, or with dots as the Java client has them.
+    """
+    chosen: dict[str, Any] = {}
+    for spelling, value in given.items():
+        option = _find(kind, spelling)
+        if option.name in chosen:
+            raise KafkaConfigurationError(f"{spelling!r} is {option.name} once more; give it once", option=option.name)
+        if option.obsolete:
+            warnings.warn(f"{spelling} no longer has an effect: {option.obsolete}", DeprecationWarning, stacklevel=3)
+        chosen[option.name] = _checked(kind, spelling, option, value)
+    values = _with_defaults(kind, chosen)
+    for rule in RULES:
+        rule(values, chosen)
+    return Config(kind, values, frozenset(chosen))
+
+
+def parse(kind: str, texts: Mapping[str, str]) -> dict[str, Any]:
+    """Values for `resolve` from texts, as from a command line or a properties file.
+
+    >>> parse("consumer", {"fetch.min.bytes": "100", "enable_auto_commit": "false"})
+    {'fetch_min_bytes': 100, 'enable_auto_commit': False}
+    """
+    found: dict[str, Any] = {}
+    for spelling, text in texts.items():
+        option = _find(kind, spelling)
+        try:
+            found[option.name] = option.check.parse(text)
+        except ValueError:
+            raise _unacceptable(kind, spelling, option, text) from None
+    return found
+
+
+def _with_defaults(kind: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, option in OPTIONS.items():
+        if kind not in option.kinds:
+            continue
+        if name in chosen:
+            values[name] = chosen[name]
+            continue
+        default = option.defaults.get(kind, option.default)
+        # A default goes through the check too: it is what normalises.
+        values[name] = default if isinstance(default, Lazy) else option.check(default)
+    return values
+
+
+def _checked(kind: str, spelling: str, option: Option, value: Any) -> Any:
+    try:
+        return option.check(value)
+    except (TypeError, ValueError):
+        raise _unacceptable(kind, spelling, option, value) from None
+
+
+def _unacceptable(kind: str, spelling: str, option: Option, value: Any) -> KafkaConfigurationError:
+    return KafkaConfigurationError(
+        f"{spelling} of {CLASSES[kind]} must be {option.check.accepts}, not {_shown(option, value)}", option=option.name
+    )
+
+
+def _find(kind: str, spelling: str) -> Option:
+    option = BY_SPELLING.get(spelling)
+    if option is not None and kind in option.kinds:
+        return option
+    if option is not None:
+        sentence = f"{CLASSES[kind]} has no option {spelling!r}: it is an option of {_takers(option)}"
+    else:
+        known = [name for name, found in BY_SPELLING.items() if kind in found.kinds]
+        near = difflib.get_close_matches(str(spelling), known, n=1, cutoff=0.6) or difflib.get_close_matches(
+            str(spelling), list(BY_SPELLING), n=1, cutoff=0.75
+        )
+        hint = f": did you mean {near[0]!r}?" if near else ""
+        if near and kind not in BY_SPELLING[near[0]].kinds:
+            hint += f" It is an option of {_takers(BY_SPELLING[near[0]])}"
+        sentence = f"{CLASSES[kind]} has no option {spelling!r}{hint}"
+    raise KafkaConfigurationError(sentence, option=str(spelling))
+
+
+def _takers(option: Option) -> str:
+    """Who takes an option, in a sentence: the classes that people make, or else the inner ones."""
+    kinds = (option.kinds & FACES) or option.kinds
+    return " and ".join(name for kind, name in CLASSES.items() if kind in kinds)

@@ -1,0 +1,309 @@
+"""Options of all clients about TLS and SASL."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kafka.config.checks import Choice, Custom, Flag, Number, OneOf, Text
+from kafka.config.option import LINKS, Option
+
+__all__ = ["MECHANISMS", "SASL_OPTIONS", "TLS_OPTIONS", "accept_mechanism"]
+
+MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "OAUTHBEARER", "AWS_MSK_IAM")
+
+
+def _is_path(value: Any) -> bool:
+    return value is None or isinstance(value, str) or hasattr(value, "__fspath__")
+
+
+def _is_password(value: Any) -> bool:
+    return value is None or isinstance(value, (str, bytes, bytearray)) or callable(value)
+
+
+def _is_context(value: Any) -> bool:
+    return value is None or hasattr(value, "wrap_bio")
+
+
+def _is_mapping(value: Any) -> bool:
+    return value is None or (hasattr(value, "keys") and all(isinstance(key, str) for key in value))
+
+
+def _is_token_provider(value: Any) -> bool:
+    return value is None or callable(getattr(value, "token", None))
+
+
+_accepted: set[str] = set()
+
+
+def accept_mechanism(name: str) -> None:
+    """Let ``sasl_mechanism`` take a further name; kafka.net.sasl calls it for mechanisms that users register."""
+    _accepted.add(name)
+
+
+def _is_registered(value: Any) -> bool:
+    return value in _accepted
+
+
+_PATH: Final = Custom("a path or None", _is_path, lambda value: None if value is None else str(value))
+
+TLS_OPTIONS: Final = (
+    Option(
+        "security_protocol",
+        LINKS,
+        "PLAINTEXT",
+        Choice(("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")),
+        "How to talk to the brokers: with TLS or without, and with SASL or without. Has to fit the listener.",
+    ),
+    Option(
+        "ssl_context",
+        LINKS,
+        None,
+        Custom("an ssl.SSLContext or None", _is_context),
+        "A context made by the application; no other ssl_ option but ssl_check_hostname counts then.",
+    ),
+    Option(
+        "ssl_check_hostname",
+        LINKS,
+        True,
+        Flag(),
+        "Whether the broker's certificate has to name the host that was connected to.",
+    ),
+    Option(
+        "ssl_cafile",
+        LINKS,
+        None,
+        _PATH,
+        "A PEM file with the authorities to trust. None trusts those of the system.",
+        aliases=("ssl_ca_location", "ssl_truststore_location"),
+    ),
+    Option(
+        "ssl_certfile",
+        LINKS,
+        None,
+        _PATH,
+        "A PEM file with the client's certificate and its chain, for brokers that ask for one.",
+        aliases=("ssl_certificate_location", "ssl_keystore_location"),
+    ),
+    Option(
+        "ssl_keyfile",
+        LINKS,
+        None,
+        _PATH,
+        "A PEM file with the client's private key, where it is not in ssl_certfile.",
+        aliases=("ssl_key_location",),
+    ),
+    Option(
+        "ssl_password",
+        LINKS,
+        None,
+        Custom("a str, bytes, a callable or None", _is_password),
+        "The password of the private key, or a callable that gives it.",
+        aliases=("ssl_key_password",),
+        secret=True,
+    ),
+    Option(
+        "ssl_truststore_certificates",
+        LINKS,
+        None,
+        Text(),
+        "The authorities to trust as PEM text, instead of ssl_cafile.",
+        aliases=("ssl_ca_pem",),
+    ),
+    Option(
+        "ssl_keystore_certificate_chain",
+        LINKS,
+        None,
+        Text(),
+        "The client's certificate and its chain as PEM text, instead of ssl_certfile.",
+        aliases=("ssl_certificate_pem",),
+    ),
+    Option(
+        "ssl_keystore_key",
+        LINKS,
+        None,
+        Text(),
+        "The client's private key as PEM text, instead of ssl_keyfile.",
+        aliases=("ssl_key_pem",),
+        secret=True,
+    ),
+    Option(
+        "ssl_crlfile",
+        LINKS,
+        None,
+        _PATH,
+        "A PEM file with revoked certificates; the broker's own certificate is checked against it.",
+        aliases=("ssl_crl_location",),
+    ),
+    Option(
+        "ssl_ciphers",
+        LINKS,
+        None,
+        Text(),
+        "The ciphers to offer, in OpenSSL's list format.",
+        aliases=("ssl_cipher_suites",),
+    ),
+)
+
+SASL_OPTIONS: Final = (
+    Option(
+        "sasl_mechanism",
+        LINKS,
+        None,
+        OneOf((Choice(MECHANISMS, optional=True), Custom("the name of one that was registered", _is_registered))),
+        "How to authenticate, with a security_protocol of SASL_PLAINTEXT or SASL_SSL.",
+    ),
+    Option(
+        "sasl_plain_username",
+        LINKS,
+        None,
+        Text(),
+        "The user for PLAIN and SCRAM.",
+        aliases=("sasl_username",),
+    ),
+    Option(
+        "sasl_plain_password",
+        LINKS,
+        None,
+        Custom("a str, bytes, a callable or None", _is_password),
+        "The password for PLAIN and SCRAM.",
+        aliases=("sasl_password",),
+        secret=True,
+    ),
+    Option(
+        "sasl_scram_delegation_token",
+        LINKS,
+        False,
+        Flag(),
+        "Whether user and password are the id and the HMAC of a delegation token.",
+        since="1.1",
+    ),
+    Option(
+        "sasl_kerberos_name",
+        LINKS,
+        None,
+        Custom("a str, a gssapi.Name or None", lambda _value: True),
+        "The broker's whole name for GSSAPI, instead of one made of service and domain name.",
+    ),
+    Option(
+        "sasl_kerberos_service_name",
+        LINKS,
+        "kafka",
+        Text(optional=False, empty=False),
+        "The service's part of the broker's name for GSSAPI.",
+    ),
+    Option(
+        "sasl_kerberos_domain_name",
+        LINKS,
+        None,
+        Text(),
+        "The host's part of the broker's name for GSSAPI. None is the host that is connected to.",
+    ),
+    Option(
+        "sasl_oauth_token_provider",
+        LINKS,
+        None,
+        Custom("an object with a method token(), or None", _is_token_provider),
+        "Gives the tokens for OAUTHBEARER; may also have extensions().",
+        since="2.0",
+    ),
+    Option(
+        "sasl_oauthbearer_token_endpoint_url",
+        LINKS,
+        None,
+        Text(),
+        "Where to fetch tokens for OAUTHBEARER with the client's credentials (OIDC), if there is no token provider.",
+        since="2.0",
+    ),
+    Option(
+        "sasl_oauthbearer_client_id",
+        LINKS,
+        None,
+        Text(),
+        "The id to fetch tokens with.",
+        aliases=("sasl_oauthbearer_client_credentials_client_id",),
+    ),
+    Option(
+        "sasl_oauthbearer_client_secret",
+        LINKS,
+        None,
+        Custom("a str, bytes, a callable or None", _is_password),
+        "The secret to fetch tokens with.",
+        aliases=("sasl_oauthbearer_client_credentials_client_secret",),
+        secret=True,
+    ),
+    Option("sasl_oauthbearer_scope", LINKS, None, Text(), "The scope to ask for."),
+    Option("sasl_oauthbearer_audience", LINKS, None, Text(), "The audience to ask for, for issuers that want one."),
+    Option(
+        "sasl_oauthbearer_extensions",
+        LINKS,
+        None,
+        Custom("a dict of str or None", _is_mapping),
+        "SASL extensions to send along with each token.",
+    ),
+    Option(
+        "sasl_oauthbearer_header_urlencode",
+        LINKS,
+        False,
+        Flag(),
+        "Whether to URL-encode id and secret in the Authorization header, as RFC 6749 wants and some issuers do not.",
+    ),
+    Option(
+        "sasl_oauthbearer_connect_timeout_ms",
+        LINKS,
+        10000,
+        Number(least=1),
+        "How long one request for a token may take.",
+        aliases=("sasl_login_connect_timeout_ms",),
+    ),
+    Option(
+        "sasl_oauthbearer_cafile",
+        LINKS,
+        None,
+        _PATH,
+        "A PEM file with the authorities to trust at the token endpoint. None trusts those of the system.",
+    ),
+    Option(
+        "sasl_oauthbearer_sub_claim_name",
+        LINKS,
+        "sub",
+        Text(optional=False, empty=False),
+        "The claim of a token that names the principal.",
+    ),
+    Option(
+        "sasl_oauthbearer_scope_claim_name",
+        LINKS,
+        "scope",
+        Text(optional=False, empty=False),
+        "The claim of a token that holds its scope.",
+    ),
+    Option(
+        "sasl_login_refresh_window_factor",
+        LINKS,
+        0.8,
+        Number(least=0.5),
+        "Fetch a new token when this share of the old one's life has passed.",
+    ),
+    Option(
+        "sasl_aws_region",
+        LINKS,
+        None,
+        Text(),
+        "The region for AWS_MSK_IAM. None takes it from the environment, or from the broker's name.",
+    ),
+    Option(
+        "sasl_aws_access_key_id",
+        LINKS,
+        None,
+        Text(),
+        "The access key for AWS_MSK_IAM. None takes all credentials from the environment.",
+    ),
+    Option("sasl_aws_secret_access_key", LINKS, None, Text(), "The secret key that belongs to it.", secret=True),
+    Option(
+        "sasl_aws_session_token",
+        LINKS,
+        None,
+        Text(),
+        "The session token, where the credentials are temporary.",
+        secret=True,
+    ),
+)

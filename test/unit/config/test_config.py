@@ -1,0 +1,455 @@
+"""kafka.config: one table; unknown names, wrong values and contradictions are refused in words."""
+
+import math
+import pickle
+import random
+import warnings
+from pathlib import Path
+
+import pytest
+
+from kafka.config import (
+    BY_SPELLING,
+    CLASSES,
+    OPTIONS,
+    Config,
+    ServerAddress,
+    accept_mechanism,
+    defaults,
+    parse,
+    parse_servers,
+    render_rst,
+    resolve,
+)
+from kafka.config.checks import duration_ms
+from kafka.config.option import Lazy
+from kafka.errors import KafkaConfigurationError
+from kafka.partitioner import DefaultPartitioner
+
+ROOT = Path(__file__).parents[3]
+
+# Keywords that constructors took in 1.3.4, 2.0.2, 2.3.0 and 3.0.12.
+_SECURITY = """security_protocol ssl_context ssl_check_hostname ssl_cafile ssl_certfile ssl_keyfile ssl_crlfile
+    ssl_password sasl_mechanism sasl_plain_username sasl_plain_password sasl_kerberos_name sasl_kerberos_service_name
+    sasl_kerberos_domain_name sasl_oauth_token_provider"""
+_NETWORK = f"""client_id request_timeout_ms reconnect_backoff_ms reconnect_backoff_max_ms
+    max_in_flight_requests_per_connection receive_buffer_bytes send_buffer_bytes socket_options sock_chunk_bytes
+    sock_chunk_buffer_count api_version api_version_auto_timeout_ms selector socks5_proxy proxy_url
+    receive_message_max_bytes {_SECURITY}"""
+_FACE = f"""bootstrap_servers retry_backoff_ms metadata_max_age_ms connections_max_idle_ms metric_reporters
+    metrics_num_samples metrics_sample_window_ms kafka_client bootstrap_timeout_ms client_dns_lookup {_NETWORK}"""
+HISTORIC = {
+    "producer": f"""key_serializer value_serializer acks bootstrap_topics_filter compression_type retries batch_size
+        linger_ms partitioner buffer_memory max_block_ms max_request_size enable_idempotence transactional_id
+        transaction_timeout_ms delivery_timeout_ms allow_auto_create_topics metrics_enabled ssl_ciphers
+        reconnect_backoff_max {_FACE}""",
+    "consumer": f"""group_id group_instance_id key_deserializer value_deserializer fetch_max_wait_ms fetch_min_bytes
+        fetch_max_bytes max_partition_fetch_bytes auto_offset_reset enable_auto_commit auto_commit_interval_ms
+        default_offset_commit_callback check_crcs isolation_level allow_auto_create_topics
+        partition_assignment_strategy max_poll_records max_poll_interval_ms session_timeout_ms heartbeat_interval_ms
+        consumer_timeout_ms skip_double_compressed_messages legacy_iterator enable_incremental_fetch_sessions
+        exclude_internal_topics metrics_enabled metric_group_prefix client_rack ssl_ciphers {_FACE}""",
+    "admin": f"default_api_timeout_ms {_FACE}",
+    "client": f"""bootstrap_servers bootstrap_topics_filter wakeup_timeout_ms connections_max_idle_ms retry_backoff_ms
+        metadata_max_age_ms allow_auto_create_topics metrics metric_group_prefix ssl_ciphers {_NETWORK}""",
+    "connection": f"""node_id state_change_callback metrics metric_group_prefix ssl_ciphers client_software_name
+        client_software_version {_NETWORK}""",
+    "cluster": "retry_backoff_ms metadata_max_age_ms bootstrap_servers allow_auto_create_topics client_dns_lookup",
+    "coordinator": """group_id group_instance_id session_timeout_ms heartbeat_interval_ms max_poll_interval_ms
+        retry_backoff_ms request_timeout_ms api_version metrics metric_group_prefix""",
+    "consumer_coordinator": """group_id enable_auto_commit auto_commit_interval_ms default_offset_commit_callback
+        assignors session_timeout_ms heartbeat_interval_ms retry_backoff_ms api_version exclude_internal_topics
+        metric_group_prefix""",
+    "heartbeat": "group_id heartbeat_interval_ms session_timeout_ms max_poll_interval_ms retry_backoff_ms",
+}
+
+# One acceptable value other than the default for what has no default that is a value.
+SAMPLES = {
+    "sasl_mechanism": None,
+    "api_version": "2.8",
+    "proxy_url": "socks5://p:1080",
+    "ssl_certfile": "c.pem",
+}
+
+
+def refused(kind, option, **given):
+    with pytest.raises(KafkaConfigurationError) as caught:
+        resolve(kind, given)
+    assert caught.value.option == option
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("kind", HISTORIC)
+def test_every_historic_keyword_is_taken(kind):
+    for name in HISTORIC[kind].split():
+        assert kind in BY_SPELLING[name].kinds, name
+
+
+@pytest.mark.parametrize("option", OPTIONS.values(), ids=str)
+class TestEveryOption:
+    def test_is_well_formed(self, option):
+        assert option.doc.endswith(".")
+        assert option.kinds <= set(CLASSES)
+        assert option.check.accepts
+        assert set(option.defaults) <= option.kinds
+
+    def test_its_defaults_are_acceptable(self, option):
+        for kind in option.kinds:
+            default = option.defaults.get(kind, option.default)
+            if not isinstance(default, Lazy):
+                checked = option.check(default)
+                assert option.check(checked) == checked or option.name == "bootstrap_servers"
+
+    def test_it_refuses_what_is_absurd_and_names_itself(self, option):
+        kind = min(option.kinds)
+        if option.name in {"sasl_kerberos_name", "metric_reporters"}:
+            return
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            absurd = {1.5j: None} if "dict" not in option.check.accepts else 1.5j
+            with pytest.raises(KafkaConfigurationError) as caught:
+                resolve(kind, {option.name: absurd})
+        assert caught.value.option == option.name
+        assert str(caught.value).startswith(f"{option.name} of {CLASSES[kind]} must be ")
+        assert option.check.accepts in str(caught.value)
+
+    def test_a_secret_is_never_shown(self, option):
+        if not option.secret:
+            assert not any(word in option.name for word in ("password", "secret", "session_token"))
+            return
+        for value in ("socks5://u:hunter2@p", "hunter2"):
+            try:
+                config = Config("admin", {option.name: option.check(value)}, frozenset([option.name]))
+            except ValueError:
+                continue
+            assert "hunter2" not in repr(config)
+            assert "***" in repr(config)
+        assert "hunter2" not in refused("admin", option.name, **{option.name: ["hunter2"]})
+
+
+def test_no_spelling_belongs_to_two_options():
+    spellings = [spelling for option in OPTIONS.values() for spelling in option.names]
+    assert len(spellings) == len(set(spellings))
+
+
+def test_an_unknown_option_names_the_nearest_known_one():
+    assert refused("producer", "lingr_ms", lingr_ms=5) == (
+        "KafkaProducer has no option 'lingr_ms': did you mean 'linger_ms'?"
+    )
+
+
+def test_an_option_of_another_class_names_that_class():
+    assert refused("producer", "group_id", group_id="g") == (
+        "KafkaProducer has no option 'group_id': it is an option of KafkaConsumer"
+    )
+    assert refused("admin", "fetch_min_byte", fetch_min_byte=1).endswith(
+        "did you mean 'fetch_min_bytes'? It is an option of KafkaConsumer"
+    )
+
+
+def test_an_option_like_no_other_is_refused_without_a_guess():
+    assert refused("consumer", "frobnicate", frobnicate=1) == "KafkaConsumer has no option 'frobnicate'"
+
+
+def test_a_wrong_value_says_what_is_accepted():
+    assert refused("consumer", "max_poll_records", max_poll_records=0) == (
+        "max_poll_records of KafkaConsumer must be an integer of at least 1, not 0"
+    )
+    assert "one of 'gzip', 'snappy', 'lz4', 'zstd' or None, not 'zip'" in refused(
+        "producer", "compression_type", compression_type="zip"
+    )
+
+
+@pytest.mark.parametrize("value", [True, "1", 1.5, float("nan"), math.inf, None, -1])
+def test_an_integer_is_an_integer(value):
+    refused("consumer", "fetch_min_bytes", fetch_min_bytes=value)
+
+
+def test_integers_may_be_written_as_floats():
+    assert resolve("consumer", {"fetch_min_bytes": 1e3})["fetch_min_bytes"] == 1000
+
+
+@pytest.mark.parametrize("value", [True, "5", float("nan"), None, -0.1])
+def test_a_time_is_a_number(value):
+    refused("producer", "linger_ms", linger_ms=value)
+
+
+def test_times_may_be_fractions_or_infinite():
+    config = resolve("producer", {"linger_ms": 0.5, "max_block_ms": math.inf})
+    assert config.seconds("linger_ms") == 0.0005
+    assert config.seconds("max_block_ms") == math.inf
+
+
+def test_java_names_and_aliases_are_taken():
+    config = resolve(
+        "consumer",
+        {"bootstrap.servers": "b:1", "fetch.wait.max.ms": 7, "client.rack": "r", "sasl.username": "u"},
+    )
+    assert (config["fetch_max_wait_ms"], config["client_rack"], config["sasl_plain_username"]) == (7, "r", "u")
+    assert config["bootstrap_servers"] == (ServerAddress("b", 1),)
+
+
+def test_an_option_given_twice_is_refused():
+    with pytest.raises(KafkaConfigurationError, match="once more"):
+        resolve("producer", {"linger_ms": 1, "linger.ms": 2})
+
+
+def test_an_option_without_effect_warns_and_says_why():
+    with pytest.warns(DeprecationWarning, match="legacy_iterator no longer has an effect: there is one iterator"):
+        resolve("consumer", {"legacy_iterator": False})
+
+
+def test_defaults_are_safe():
+    config = resolve("producer", {})
+    assert config["acks"] == -1
+    assert config["enable_idempotence"] is True
+    assert config["linger_ms"] == 5
+    assert config["delivery_timeout_ms"] == 120000
+    assert config["retries"] == math.inf
+    assert config["max_in_flight_requests_per_connection"] == 5
+    assert not config.given
+
+
+def test_default_config_of_the_manuals():
+    assert defaults("heartbeat")["session_timeout_ms"] == 30000
+    assert defaults("coordinator")["group_id"] == "kafka-python-default-group"
+    assert OPTIONS["group_id"].default_for("consumer") is None
+    assert defaults("client")["request_timeout_ms"] == defaults("connection")["request_timeout_ms"] == 30000
+
+
+def test_a_lazy_default_is_made_once():
+    config = resolve("producer", {})
+    assert isinstance(config["partitioner"], DefaultPartitioner)
+    assert config["partitioner"] is config["partitioner"]
+    assert config["partitioner"] is not resolve("producer", {})["partitioner"]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("b1", [("b1", 9092)]),
+        ("b1:9093", [("b1", 9093)]),
+        (" b1 , b2:9093,", [("b1", 9092), ("b2", 9093)]),
+        (["b1", "b2:1,b3:2"], [("b1", 9092), ("b2", 1), ("b3", 2)]),
+        (("b1", "b2"), [("b1", 9092), ("b2", 9092)]),
+        ([("b1", 9093), ["b2", 9094]], [("b1", 9093), ("b2", 9094)]),
+        (("b1", 9093), [("b1", 9093)]),
+        ("[::1]:9093", [("::1", 9093)]),
+        ("[::1]", [("::1", 9092)]),
+        ("fe80::1", [("fe80::1", 9092)]),
+        ("SASL_SSL://b1:9093", [("b1", 9093)]),
+        (["b1:1", "b1:1"], [("b1", 1)]),
+        ({"b1:1"}, [("b1", 1)]),
+    ],
+)
+def test_forms_of_bootstrap_servers(given, expected):
+    assert [tuple(server) for server in parse_servers(given)] == expected
+
+
+@pytest.mark.parametrize("given", ["", [], "b1:x", "b1:0", "b1:70000", "[::1", "[::1]x", ":9092", 5, [5], None, "a b"])
+def test_bootstrap_servers_that_make_no_sense(given):
+    refused("producer", "bootstrap_servers", bootstrap_servers=given)
+
+
+def test_a_server_prints_as_people_write_it():
+    assert [str(server) for server in parse_servers("b1,[::1]:5")] == ["b1:9092", "[::1]:5"]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [(None, None), ("auto", None), ((2, 8), (2, 8)), ([0, 10, 2], (0, 10, 2)), ("0.8.2.2", (0, 8, 2, 2))],
+)
+def test_api_version(given, expected):
+    assert resolve("client", {"api_version": given})["api_version"] == expected
+
+
+@pytest.mark.parametrize("given", ["2", "x.y", (2,), 2.8, (2, "b")])
+def test_api_version_that_makes_no_sense(given):
+    refused("client", "api_version", api_version=given)
+
+
+@pytest.mark.parametrize(("given", "expected"), [("ALL", -1), (-1, -1), ("-1", -1), (0, 0), (1, 1), ("1", 1)])
+def test_acks(given, expected):
+    assert resolve("producer", {"acks": given})["acks"] == expected
+
+
+@pytest.mark.parametrize("given", [True, 2, "quorum", None])
+def test_acks_that_make_no_sense(given):
+    refused("producer", "acks", acks=given)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [("smallest", "earliest"), ("LARGEST", "latest"), ("none", "none"), ("by_duration:PT1H", "by_duration:PT1H")],
+)
+def test_auto_offset_reset(given, expected):
+    assert resolve("consumer", {"auto_offset_reset": given})["auto_offset_reset"] == expected
+
+
+def test_auto_offset_reset_that_makes_no_sense():
+    for value in ("newest", "by_duration:1h", "by_duration:", None):
+        refused("consumer", "auto_offset_reset", auto_offset_reset=value)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("PT1H", 3600000), ("P1D", 86400000), ("PT0.25S", 250), ("p1dt1m", 86460000)]
+)
+def test_durations(text, expected):
+    assert duration_ms(text) == expected
+
+
+# What options ask of each other
+
+
+def test_defaults_give_way_to_what_contradicts_them():
+    assert resolve("producer", {"acks": 1})["enable_idempotence"] is False
+    assert resolve("producer", {"retries": 0})["enable_idempotence"] is False
+    assert resolve("producer", {"max_in_flight_requests_per_connection": 9})["enable_idempotence"] is False
+    assert resolve("producer", {"request_timeout_ms": 500000})["delivery_timeout_ms"] == 500005
+    assert resolve("admin", {"request_timeout_ms": 70000})["default_api_timeout_ms"] == 70000
+    assert resolve("admin", {"reconnect_backoff_ms": 40000})["reconnect_backoff_max_ms"] == 40000
+    assert resolve("consumer", {"session_timeout_ms": 3000})["heartbeat_interval_ms"] == 1000
+    assert resolve("consumer", {"request_timeout_ms": 400})["fetch_max_wait_ms"] == 200
+    assert resolve("consumer", {"fetch_max_bytes": 2**30})["receive_message_max_bytes"] == 2**30 + 512
+    assert resolve("consumer", {"consumer_timeout_ms": -1})["consumer_timeout_ms"] == math.inf
+
+
+@pytest.mark.parametrize(
+    ("kind", "option", "given"),
+    [
+        ("producer", "acks", {"enable_idempotence": True, "acks": 1}),
+        ("producer", "acks", {"transactional_id": "t", "acks": 1}),
+        ("producer", "enable_idempotence", {"transactional_id": "t", "enable_idempotence": False}),
+        ("producer", "retries", {"enable_idempotence": True, "retries": 0}),
+        (
+            "producer",
+            "max_in_flight_requests_per_connection",
+            {"enable_idempotence": True, "max_in_flight_requests_per_connection": 6},
+        ),
+        ("producer", "delivery_timeout_ms", {"delivery_timeout_ms": 1000}),
+        ("producer", "compression_level", {"compression_type": "snappy", "compression_level": 1}),
+        ("producer", "compression_level", {"compression_type": "gzip", "compression_level": 10}),
+        ("admin", "default_api_timeout_ms", {"default_api_timeout_ms": 1000}),
+        ("consumer", "heartbeat_interval_ms", {"heartbeat_interval_ms": 50000}),
+        ("consumer", "fetch_max_wait_ms", {"fetch_max_wait_ms": 30000}),
+        ("consumer", "group_instance_id", {"group_instance_id": "i"}),
+        ("consumer", "session_timeout_ms", {"group_protocol": "consumer", "session_timeout_ms": 10000}),
+        ("consumer", "group_remote_assignor", {"group_remote_assignor": "uniform"}),
+        ("client", "sasl_mechanism", {"sasl_mechanism": "PLAIN"}),
+        ("client", "sasl_mechanism", {"security_protocol": "SASL_SSL"}),
+        ("client", "sasl_mechanism", {"security_protocol": "SASL_SSL", "sasl_mechanism": "PLIAN"}),
+        ("client", "sasl_plain_username", {"security_protocol": "SASL_SSL", "sasl_mechanism": "PLAIN"}),
+        (
+            "client",
+            "sasl_plain_password",
+            {"security_protocol": "SASL_SSL", "sasl_mechanism": "SCRAM-SHA-512", "sasl_plain_username": "u"},
+        ),
+        ("client", "sasl_oauth_token_provider", {"security_protocol": "SASL_SSL", "sasl_mechanism": "OAUTHBEARER"}),
+        (
+            "client",
+            "sasl_oauthbearer_client_id",
+            {
+                "security_protocol": "SASL_SSL",
+                "sasl_mechanism": "OAUTHBEARER",
+                "sasl_oauthbearer_token_endpoint_url": "https://issuer/token",
+            },
+        ),
+        ("client", "ssl_truststore_certificates", {"ssl_cafile": "a", "ssl_truststore_certificates": "b"}),
+        ("client", "ssl_certfile", {"ssl_keyfile": "k"}),
+        ("client", "socks5_proxy", {"proxy_url": "socks5://p:1", "socks5_proxy": "socks5://p:1"}),
+        ("client", "proxy_url", {"proxy_url": "ftp://p:1"}),
+    ],
+)
+def test_contradictions_are_refused(kind, option, given):
+    assert option in refused(kind, option, **given)
+
+
+def test_what_belongs_together_is_accepted():
+    resolve("producer", {"compression_type": "zstd", "compression_level": -5})
+    resolve("consumer", {"group_protocol": "consumer", "group_id": "g", "group_remote_assignor": "uniform"})
+    resolve("consumer", {"group_id": "g", "group_instance_id": "i"})
+    config = resolve(
+        "client",
+        {"security_protocol": "sasl_ssl", "sasl_mechanism": "plain", "sasl_plain_username": "u", "sasl_password": "p"},
+    )
+    assert (config["security_protocol"], config["sasl_mechanism"]) == ("SASL_SSL", "PLAIN")
+
+
+def test_a_registered_mechanism_is_accepted():
+    accept_mechanism("X-TEST")
+    config = resolve("client", {"security_protocol": "SASL_SSL", "sasl_mechanism": "X-TEST"})
+    assert config["sasl_mechanism"] == "X-TEST"
+
+
+# The configuration as an object
+
+
+def test_a_subset_is_what_an_inner_object_takes():
+    outer = resolve("producer", {"request_timeout_ms": 5000, "linger_ms": 1, "ssl_password": "hunter2"})
+    inner = outer.subset("connection", node_id=7)
+    assert inner["request_timeout_ms"] == 5000
+    assert inner["node_id"] == 7
+    assert "linger_ms" not in inner
+    assert inner.given == {"request_timeout_ms", "ssl_password", "node_id"}
+    assert repr(inner) == ("<BrokerConnection configuration: node_id=7, request_timeout_ms=5000, ssl_password='***'>")
+    assert set(inner) == set(defaults("connection"))
+
+
+def test_a_configuration_behaves_as_a_mapping():
+    config = resolve("cluster", {})
+    assert len(config) == len(list(config)) == len(dict(config))
+    assert dict(pickle.loads(pickle.dumps(config))) == dict(config)
+    with pytest.raises(TypeError):
+        config["retry_backoff_ms"] = 1
+
+
+def test_texts_become_values():
+    found = parse(
+        "consumer",
+        {
+            "fetch.min.bytes": "7",
+            "enable_auto_commit": "FALSE",
+            "bootstrap_servers": "a:1,b",
+            "consumer_timeout_ms": "inf",
+            "api_version": "2.8",
+            "auto_offset_reset": "earliest",
+            "receive_buffer_bytes": "",
+            "isolation_level": "1",
+        },
+    )
+    assert resolve("consumer", found)["isolation_level"] == "read_committed"
+    assert (found["fetch_min_bytes"], found["enable_auto_commit"], found["consumer_timeout_ms"]) == (7, False, math.inf)
+    assert found["receive_buffer_bytes"] is None
+    assert parse("producer", {"acks": "-1", "compression.type": "none", "retries": "3", "linger_ms": "2.5"}) == {
+        "acks": -1,
+        "compression_type": None,
+        "retries": 3,
+        "linger_ms": 2.5,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("fetch_min_bytes", "many"), ("check_crcs", "yes"), ("socket_options", "1,2,3"), ("metadata", "1")],
+)
+def test_texts_that_make_no_sense(name, text):
+    with pytest.raises(KafkaConfigurationError):
+        parse("consumer", {name: text})
+
+
+def test_a_random_misspelling_finds_its_way_back():
+    rng = random.Random(5)
+    names = [name for name, option in OPTIONS.items() if "consumer" in option.kinds and len(name) > 12]
+    hits = 0
+    for name in names:
+        at = rng.randrange(1, len(name) - 1)
+        wrong = name[:at] + name[at + 1 :]
+        if wrong in BY_SPELLING:
+            continue
+        hits += f"did you mean {name!r}" in refused("consumer", wrong, **{wrong: 1})
+    assert hits > 0.9 * len(names)
+
+
+def test_the_docs_show_the_table_as_it_is():
+    path = ROOT / "docs" / "reference" / "configuration-options.inc"
+    assert path.read_text() == render_rst(), "run tools/generate_config_docs.py"
