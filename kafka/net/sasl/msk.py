@@ -39,6 +39,10 @@ class SaslMechanismAwsMskIam(ExchangeMechanism):
         host: str | None = None,
         clock: Clock = SYSTEM_CLOCK,
         credentials: Callable[[], AwsCredentials] = find_credentials,
+        sasl_aws_region: str | None = None,
+        sasl_aws_access_key_id: str | None = None,
+        sasl_aws_secret_access_key: str | None = None,
+        sasl_aws_session_token: str | None = None,
         **_config: Any,
     ) -> None:
         super().__init__()
@@ -46,14 +50,13 @@ class SaslMechanismAwsMskIam(ExchangeMechanism):
             raise KafkaConfigurationError("SASL AWS_MSK_IAM needs the broker's host")
         self._host = host
         self._clock = clock
+        self._region = sasl_aws_region or _find_region(host)
         self._credentials = credentials
-        found = _REGION.search(host)
-        region = found[1] if found else os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
-        if not region:
-            raise KafkaConfigurationError(
-                f"SASL AWS_MSK_IAM: no AWS region in the broker's name ({host}); set AWS_REGION"
-            )
-        self._region = region
+        if sasl_aws_access_key_id is not None:
+            if sasl_aws_secret_access_key is None:
+                raise KafkaConfigurationError("sasl_aws_access_key_id needs sasl_aws_secret_access_key")
+            given = AwsCredentials(sasl_aws_access_key_id, sasl_aws_secret_access_key, sasl_aws_session_token)
+            self._credentials = lambda: given
 
     def exchange(self) -> Generator[bytes, bytes, None]:
         """One message; the reply repeats the version."""
@@ -85,3 +88,13 @@ class SaslMechanismAwsMskIam(ExchangeMechanism):
     def auth_details(self) -> str:
         """Name the region."""
         return f"in {self._region} via SASL AWS_MSK_IAM"
+
+
+def _find_region(host: str) -> str:
+    found = _REGION.search(host)
+    region = found[1] if found else os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+    if not region:
+        raise KafkaConfigurationError(
+            f"SASL AWS_MSK_IAM: no AWS region in the broker's name ({host}); set sasl_aws_region or AWS_REGION"
+        )
+    return region

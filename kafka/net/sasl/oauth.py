@@ -99,5 +99,7 @@ class SaslMechanismOAuth(ExchangeMechanism):
         return [f"{key}={value}" for key, value in extensions.items()]
 
     def auth_details(self) -> str:
-        """Name the provider."""
-        return f"with a token of {type(self._provider).__name__} via SASL OAUTHBEARER"
+        """Name the principal where the provider knows it, else the provider."""
+        principal = getattr(self._provider, "principal", None)
+        whose = f"as {principal()}" if callable(principal) else f"with a token of {type(self._provider).__name__}"
+        return f"{whose} via SASL OAUTHBEARER"

@@ -1,8 +1,8 @@
 """A token provider for OpenID Connect's client credentials grant (KIP-768; RFC 6749, section 4.4).
 
-Runs on worker threads only: it waits for the token endpoint. A token is kept until 80 % of its
-life have passed; when a new one cannot be had then, the old one serves as long as it is valid.
-Secrets appear in no repr, log or error.
+Runs on worker threads only: it waits for the token endpoint. A token is kept until most of its life
+(`sasl_login_refresh_window_factor`) has passed; when a new one cannot be had then, the old one
+serves as long as it is valid. Secrets appear in no repr, log or error.
 """
 
 from __future__ import annotations
@@ -34,6 +34,17 @@ _LAST_USE: Final = 10.0
 # For endpoints that do not say how long the token lives, and whose token does not either.
 _DEFAULT_LIFE: Final = 300.0
 
+# Options of a client that are the provider's own under the same name.
+_PASSED_ON: Final = (
+    "scope",
+    "audience",
+    "extensions",
+    "cafile",
+    "header_urlencode",
+    "sub_claim_name",
+    "scope_claim_name",
+)
+
 Fetch = Callable[..., HttpAnswer]
 
 
@@ -60,10 +71,14 @@ class OidcTokenProvider:
         client_secret: str,
         *,
         scope: str | None = None,
+        audience: str | None = None,
         extensions: Mapping[str, str] | None = None,
-        ssl_context: ssl.SSLContext | None = None,
+        cafile: str | None = None,
         timeout: float = 10.0,
         header_urlencode: bool = False,
+        refresh_after: float = _REFRESH_AFTER,
+        sub_claim_name: str = "sub",
+        scope_claim_name: str = "scope",
         clock: Clock = SYSTEM_CLOCK,
         fetch: Fetch = http_request,
     ) -> None:
@@ -72,10 +87,16 @@ class OidcTokenProvider:
         self._url = token_endpoint_url
         self._client_id = client_id
         self._client_secret = client_secret
-        self._scope = scope
+        self._form = {"grant_type": "client_credentials"}
+        if scope:
+            self._form["scope"] = scope
+        if audience:
+            self._form["audience"] = audience
         self._extensions = dict(extensions or {})
-        self._ssl_context = ssl_context
+        self._cafile = cafile
         self._timeout = timeout
+        self._refresh_after = refresh_after
+        self._claim_names = (sub_claim_name, scope_claim_name)
         self._encode: Callable[[str], str] = quote_plus if header_urlencode else str
         self._clock = clock
         self._fetch = fetch
@@ -101,23 +122,30 @@ class OidcTokenProvider:
         return dict(self._extensions)
 
     def _ask(self, now: float) -> _Token:
-        form = {"grant_type": "client_credentials"}
-        if self._scope:
-            form["scope"] = self._scope
         credentials = f"{self._encode(self._client_id)}:{self._encode(self._client_secret)}"
         answer = self._fetch(
             "POST",
             self._url,
-            body=urlencode(form).encode(),
+            body=urlencode(self._form).encode(),
             headers={
                 "Authorization": "Basic " + b64encode(credentials.encode()).decode(),
                 "Content-Type": "application/x-www-form-urlencoded",
                 "Accept": "application/json",
             },
             timeout=self._timeout,
-            ssl_context=self._ssl_context,
+            ssl_context=self._ssl_context(),
         )
         return self._read(answer, now)
+
+    def _ssl_context(self) -> ssl.SSLContext | None:
+        if self._cafile is None:
+            return None
+        import ssl
+
+        try:
+            return ssl.create_default_context(cafile=self._cafile)
+        except OSError as error:
+            raise KafkaConfigurationError(f"sasl_oauthbearer_cafile {self._cafile}: {error}") from error
 
     def _read(self, answer: HttpAnswer, now: float) -> _Token:
         try:
@@ -137,7 +165,13 @@ class OidcTokenProvider:
         if not isinstance(token, str) or not token:
             raise AuthenticationError(f"The token endpoint {self._url} answered without an access_token")
         life = _lifetime(fields.get("expires_in"), token, now)
-        return _Token(token, now + life * _REFRESH_AFTER, now + life)
+        return _Token(token, now + life * self._refresh_after, now + life)
+
+    def principal(self) -> str:
+        """Return whom the present token names, and for what, as far as it can be read; for the log."""
+        claims = _claims(self._token.text) if self._token is not None else {}
+        shown = [f"{name} {claims[name]}" for name in self._claim_names if name in claims]
+        return ", ".join(shown) or f"client {self._client_id}"
 
     def __repr__(self) -> str:
         return f"<OidcTokenProvider {self._url} client_id={self._client_id!r}>"
@@ -148,40 +182,44 @@ def _lifetime(expires_in: object, token: str, now: float) -> float:
     try:
         if isinstance(expires_in, (int, float, str)) and float(expires_in) > 0:
             return float(expires_in)
+        return max(0.0, float(_claims(token)["exp"]) - now)
+    except (ValueError, KeyError, TypeError):
+        return _DEFAULT_LIFE
+
+
+def _claims(token: str) -> dict[str, Any]:
+    """Return what a JWT says, unverified, which is the broker's part; nothing of tokens of other kinds."""
+    try:
         payload = token.split(".")[1]
         claims = json.loads(urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
-        return max(0.0, float(claims["exp"]) - now)
-    except (ValueError, IndexError, KeyError, TypeError):
-        return _DEFAULT_LIFE
+    except (ValueError, IndexError):
+        return {}
+    return claims if isinstance(claims, dict) else {}
 
 
 def provider_from_config(config: Mapping[str, Any]) -> OidcTokenProvider:
     """Make a provider from the `sasl_oauthbearer_*` options of a client."""
     prefix = "sasl_oauthbearer_"
-    url = config.get(prefix + "token_endpoint_url")
-    client_id = config.get(prefix + "client_id")
-    secret = config.get(prefix + "client_secret")
+    options = {key.removeprefix(prefix): value for key, value in config.items() if key.startswith(prefix)}
+    url, client_id, secret = (options.get(key) for key in ("token_endpoint_url", "client_id", "client_secret"))
     if not (url and client_id and secret is not None):
         raise KafkaConfigurationError(
             "SASL OAUTHBEARER needs sasl_oauth_token_provider, or sasl_oauthbearer_token_endpoint_url with "
             "sasl_oauthbearer_client_id and sasl_oauthbearer_client_secret"
         )
-    key = (url, client_id, secret, config.get(prefix + "scope"))
+    more = {key: options[key] for key in _PASSED_ON if options.get(key) is not None}
+    if options.get("connect_timeout_ms") is not None:
+        more["timeout"] = options["connect_timeout_ms"] / 1000
+    if config.get("sasl_login_refresh_window_factor") is not None:
+        more["refresh_after"] = config["sasl_login_refresh_window_factor"]
+    key = repr((url, client_id, hash(secret), sorted(more.items(), key=str)))
     with _shared_lock:
-        provider = _shared.get(key)
-        if provider is None:
-            provider = _shared[key] = OidcTokenProvider(
-                url,
-                client_id,
-                secret,
-                scope=config.get(prefix + "scope"),
-                extensions=config.get(prefix + "extensions"),
-                ssl_context=config.get(prefix + "ssl_context"),
-            )
-        return provider
+        if key not in _shared:
+            _shared[key] = OidcTokenProvider(url, client_id, secret, **more)
+        return _shared[key]
 
 
 # A mechanism object lives for one authentication; its token is worth keeping for the next. One
 # provider per set of credentials, of which a process has a handful.
-_shared: Final[dict[tuple[Any, ...], OidcTokenProvider]] = {}
+_shared: Final[dict[str, OidcTokenProvider]] = {}
 _shared_lock: Final = Lock()

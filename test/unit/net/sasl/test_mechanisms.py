@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import types
+from base64 import urlsafe_b64encode
 
 import pytest
 
@@ -19,7 +20,7 @@ from kafka.net.memory import FakeClock
 from kafka.net.sasl import SASL_MECHANISMS, SaslMechanism, get_sasl_mechanism, register_sasl_mechanism, sasl_mechanism
 from kafka.net.sasl.aws import CredentialChain
 from kafka.net.sasl.msk import SaslMechanismAwsMskIam
-from kafka.net.sasl.oidc import OidcTokenProvider
+from kafka.net.sasl.oidc import OidcTokenProvider, provider_from_config
 from kafka.net.sasl.sigv4 import AwsCredentials, presign
 
 # The registry
@@ -203,8 +204,6 @@ def test_an_endpoint_that_is_away_does_not_matter_while_the_token_is_valid(caplo
 
 def test_the_life_of_a_token_is_read_from_itself_where_the_endpoint_is_silent():
     clock = FakeClock()
-    from base64 import urlsafe_b64encode
-
     claims = urlsafe_b64encode(json.dumps({"exp": clock.time() + 50}).encode()).decode().rstrip("=")
     endpoint = Endpoint((200, {"access_token": f"h.{claims}.s"}), (200, {"access_token": "opaque"}))
     provider = oidc(endpoint, clock)
@@ -236,7 +235,47 @@ def test_the_endpoint_must_be_http():
         OidcTokenProvider("file:///etc/passwd", "a", "b")
 
 
+def test_the_options_of_a_client_make_one_provider_that_is_kept():
+    options = {
+        "sasl_oauthbearer_token_endpoint_url": "https://login/token",
+        "sasl_oauthbearer_client_id": "me",
+        "sasl_oauthbearer_client_secret": "s3cret",
+        "sasl_oauthbearer_audience": "kafka",
+        "sasl_oauthbearer_connect_timeout_ms": 500,
+        "sasl_login_refresh_window_factor": 0.5,
+        "sasl_plain_username": "something else",
+    }
+    provider = provider_from_config(options)
+    assert provider_from_config(options) is provider
+    assert provider_from_config({**options, "sasl_oauthbearer_scope": "x"}) is not provider
+    endpoint = provider._fetch = Endpoint((200, {"access_token": "one", "expires_in": 100}))
+    provider.token()
+    assert b"audience=kafka" in endpoint.requests[0][2]["body"]
+    assert endpoint.requests[0][2]["timeout"] == 0.5
+    assert "client me" in oauth(provider).auth_details()
+
+
+def test_the_log_names_the_principal_of_a_jwt():
+    token = "h." + urlsafe_b64encode(b'{"sub":"ann","exp":1}').decode().rstrip("=") + ".s"
+    provider = oidc(Endpoint((200, {"access_token": token, "expires_in": 100})))
+    provider.token()
+    assert "sub ann" in oauth(provider).auth_details()
+
+
 # AWS
+
+
+def test_the_keys_and_the_region_of_the_configuration_come_first():
+    mechanism = SaslMechanismAwsMskIam(
+        host="b-1.kafka.eu-west-1.amazonaws.com",
+        clock=FakeClock(),
+        sasl_aws_region="us-east-2",
+        sasl_aws_access_key_id="MINE",
+        sasl_aws_secret_access_key="s",
+    )
+    assert json.loads(mechanism.auth_bytes())["x-amz-credential"].startswith("MINE/20231114/us-east-2/")
+    with pytest.raises(KafkaConfigurationError):
+        SaslMechanismAwsMskIam(host="b-1.kafka.eu-west-1.amazonaws.com", sasl_aws_access_key_id="MINE")
 
 
 def test_the_example_of_a_presigned_url_in_the_aws_manual():
