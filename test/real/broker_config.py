@@ -82,18 +82,26 @@ def properties_text(properties: Mapping[str, str]) -> str:
 
 
 def jaas_text(modules: Sequence[str]) -> str:
-    """A JAAS file with the broker's login modules; it serves releases that have no sasl.jaas.config too."""
+    """A JAAS file with the broker's login modules, for releases whose brokers have no sasl.jaas.config."""
     return "KafkaServer {\n" + "".join(f"  {module};\n" for module in modules) + "};\n"
 
 
-def security_properties(security: Sequence[Security]) -> dict[str, str]:
+def security_properties(
+    release: Release, security: Sequence[Security], listeners: Sequence[Listener]
+) -> dict[str, str]:
     """The properties of all kinds of security together."""
     merged: dict[str, str] = {}
     for kind in security:
         merged |= kind.properties
-    mechanisms = [kind.mechanism for kind in security if kind.mechanism]
+    mechanisms = {kind.mechanism: kind.login_module for kind in security if kind.mechanism}
     if mechanisms:
         merged["sasl.enabled.mechanisms"] = ",".join(mechanisms)
+    if release.jaas_properties:
+        for one in listeners:
+            if one.protocol.startswith("SASL_"):
+                prefix = f"listener.name.{one.name.lower()}"
+                for mechanism, module in mechanisms.items():
+                    merged[f"{prefix}.{mechanism.lower()}.sasl.jaas.config"] = f"{module};"
     return merged
 
 

@@ -11,6 +11,7 @@ import atexit
 import contextlib
 import os
 import queue
+import re
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import IO
 
 LAUNCHER = Path(__file__).with_name("_launcher.py")
+COMPLAINT = re.compile(r"\b(ERROR|FATAL)\b|^Caused by|^[\w.$]+(Exception|Error)\b")
 TICK = 0.02  # how often a condition outside of our process is looked at
 
 _alive: set[Child] = set()
@@ -101,7 +103,9 @@ class Child:
         """Wait until a condition holds; fail early, with the log, when the process ends before."""
         while not condition():
             if not self.running():
-                raise ChildDied(f"{self.name} ended with {self._process.returncode} before {what}\n{self.log_tail()}")
+                raise ChildDied(
+                    f"{self.name} ended with {self._process.returncode} before {what}\n{self._what_it_says()}"
+                )
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{self.name}: no {what} in time\n{self.log_tail()}")
             time.sleep(TICK)
@@ -109,6 +113,11 @@ class Child:
     def log_tail(self, lines: int = 40) -> str:
         """The last lines of its log."""
         return "\n".join(self.log_text().splitlines()[-lines:])
+
+    def _what_it_says(self) -> str:
+        """Its complaints, which a long shutdown may have pushed out of the log's tail, and that tail."""
+        complaints = [line for line in self.log_text().splitlines() if COMPLAINT.search(line)]
+        return "\n".join([*complaints[:10], "...", self.log_tail()])
 
     # When it ends
 

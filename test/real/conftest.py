@@ -15,8 +15,12 @@ from typing import Any
 import pytest
 
 from . import kafka_jars
+from .certificates import Authority, OpensslMissing
+from .java_client import JavaClient
 from .kafka_process import KafkaCluster, live_clusters
-from .releases import MATRIX, chosen_version
+from .kdc import KerberosMissing, KeyDistributionCenter
+from .oauth import TokenServer
+from .releases import MATRIX, NEWEST, chosen_version
 
 StartKafka = Callable[..., KafkaCluster]
 
@@ -102,3 +106,37 @@ def kafka_matrix(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
     """One node of each release of the matrix in turn; for tests marked ``matrix``."""
     with KafkaCluster(need_kafka(request.param)) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def java_client() -> Iterator[JavaClient]:
+    """Kafka's own Java client, of the newest release."""
+    with JavaClient(need_kafka(NEWEST)) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """A certificate authority for the session; tests that revoke should make their own."""
+    try:
+        return Authority(tmp_path_factory.mktemp("authority"))
+    except OpensslMissing as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def token_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TokenServer]:
+    """An identity provider that signs OAUTHBEARER tokens."""
+    with TokenServer(tmp_path_factory.mktemp("oauth")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def kdc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeyDistributionCenter]:
+    """A Kerberos realm with a running KDC."""
+    try:
+        center = KeyDistributionCenter(tmp_path_factory.mktemp("kdc"))
+    except KerberosMissing as error:
+        pytest.skip(str(error))
+    with center:
+        yield center

@@ -72,10 +72,11 @@ class KafkaCluster:
         self._classpath = kafka_jars.classpath(version)
         self._listeners = _with_internal(listeners)
         self._first = Listener.parse(listeners[0]).name
-        self._properties = security_properties(security) | dict(properties or {})
+        self._properties = security_properties(self.release, security, self._listeners) | dict(properties or {})
         self._node_properties = node_properties or {}
         self._security = security
         self._java_args = [f"-Xmx{heap_mb}m", *java_args]
+        self._broker_args: list[str] = []
         self._cluster_id = urlsafe_b64encode(secrets.token_bytes(15)).decode() + "AA"
         self._children: dict[int, Child] = {}
         self._zookeeper: Child | None = None
@@ -118,11 +119,11 @@ class KafkaCluster:
             taken = {name: ports.reserve() for name in names}
             self._plans[node] = NodePlan(node, str(home / "data"), taken)
         modules = [kind.login_module for kind in self._security if kind.login_module]
-        if modules:
+        if modules and not self.release.jaas_properties:
             (self.root / "jaas.conf").write_text(jaas_text(modules))
-            self._java_args.append(f"-Djava.security.auth.login.config={self.root / 'jaas.conf'}")
+            self._broker_args.append(f"-Djava.security.auth.login.config={self.root / 'jaas.conf'}")
         for kind in self._security:
-            self._java_args += [f"-D{key}={value}" for key, value in kind.java.items()]
+            self._broker_args += [f"-D{key}={value}" for key, value in kind.java.items()]
         if self.release.kraft:
             self._format()
         else:
@@ -160,16 +161,15 @@ class KafkaCluster:
         assert self._zookeeper_port is not None
         (home / "zoo.cfg").write_text(zookeeper.config_text(self._zookeeper_port, str(home / "data")))
         main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
-        command = self._java(main, str(home / "zoo.cfg"), heap_mb=128)
+        command = self._java("-Xmx128m", main, str(home / "zoo.cfg"))
         self._zookeeper = Child("zookeeper", command, home / "log")
 
     def _launch(self, node: int) -> None:
-        command = self._java("kafka.Kafka", str(self._write_properties(node)))
+        command = self._java(*self._broker_args, "kafka.Kafka", str(self._write_properties(node)))
         self._children[node] = Child(f"kafka {self.release} node {node}", command, self._log_path(node))
 
-    def _java(self, main: str, *args: str, heap_mb: int | None = None) -> list[str]:
-        heap = [] if heap_mb is None else [f"-Xmx{heap_mb}m"]
-        return [kafka_jars.java(), *_JVM, *self._java_args, *heap, "-cp", self._classpath, main, *args]
+    def _java(self, *args: str) -> list[str]:
+        return [kafka_jars.java(), *JVM_FLAGS, *self._java_args, "-cp", self._classpath, *args]
 
     def wait_ready(self, timeout: float = START_TIMEOUT) -> None:
         """Wait until every running node answers and knows of all running nodes."""
@@ -367,10 +367,11 @@ class KafkaCluster:
             self._root_lock = None
 
 
-_JVM = (
+JVM_FLAGS = (
     "-XX:+UseSerialGC",  # starts fastest and takes least
     "-XX:-UsePerfData",  # no files in /tmp
     "-Djava.awt.headless=true",
+    "-Dzookeeper.sasl.client=false",  # a JAAS file is for Kafka's listeners
     "-Dzookeeper.jmx.log4j.disable=true",  # ZooKeeper 3.4 asks for a part of log4j that reload4j lacks
     f"-Dlog4j.configuration=file:{JAVA_CONFIG / 'log4j.properties'}",
     f"-Dlog4j2.configurationFile={JAVA_CONFIG / 'log4j2.properties'}",
@@ -381,7 +382,14 @@ def run_java(
     version: str, main: str, *args: str, text: str | None = None, timeout: float = 60.0
 ) -> subprocess.CompletedProcess[str]:
     """Run a Java program with the jars of a release to its end; output is captured, nothing is checked."""
-    command = [kafka_jars.java(), *_JVM, "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", kafka_jars.classpath(version)]
+    command = [
+        kafka_jars.java(),
+        *JVM_FLAGS,
+        "-Xmx256m",
+        "-XX:TieredStopAtLevel=1",
+        "-cp",
+        kafka_jars.classpath(version),
+    ]
     return subprocess.run(
         [*command, main, *args], input=text, capture_output=True, text=True, timeout=timeout, check=False
     )

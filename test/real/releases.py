@@ -43,6 +43,11 @@ class Release:
         return self.number >= (0, 10, 2)
 
     @property
+    def jaas_properties(self) -> bool:
+        """True where each mechanism of a listener has its login module in a property (KIP-226)."""
+        return self.number >= (1, 1)
+
+    @property
     def maven_profiles(self) -> tuple[str, ...]:
         """The profiles of ``java/pom.xml`` with the jars that the release's own pom leaves out."""
         profiles = ["log4j2" if self.number >= (4,) else "log4j1"]
