@@ -200,10 +200,10 @@ def parse_field(raw: dict, common: dict[str, dict]) -> FieldSpec:
 
 def parse_default(raw: dict, kind: str) -> tuple[bool, object]:
     """Whether a default other than the type's own is stated, and which."""
-    text = raw.get("default", "")
-    if text == "":
+    text = raw.get("default")
+    if text in ("", None):  # a bare null is no default; the word "null" is one
         return False, None
-    if text in ("null", None):
+    if text == "null":
         return kind != "records", None  # records are null by nature
     if kind == "bool":
         value: object = text in (True, "true")

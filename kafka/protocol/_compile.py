@@ -31,6 +31,7 @@ from kafka.protocol._layout import (
     element_as_field,
     element_min_size,
     layout_of,
+    null_marker,
 )
 from kafka.protocol.fields import MAKE_EMPTY, Field
 from kafka.protocol.struct import Struct, StructMeta, cannot_carry, describe
@@ -392,7 +393,7 @@ def _decode_nested(source: _DecoderSource, wire: WireField, target: str) -> None
     marker = source.name("n")
     source.fixed("b", marker)
     source.flush()
-    source.line(f"if {marker} < 0: {target} = None")
+    source.line(f"if {marker} <= {null_marker(wire)}: {target} = None")
     source.line("else:")
     source.indent()
     _decode_struct(source, layout_of(wire.element), struct_)
@@ -631,7 +632,7 @@ def _encode_nested(source: _EncoderSource, wire: WireField, value: str) -> None:
         _encode_struct(source, layout_of(wire.element), struct_)
         return
     source.flush()
-    source.line(f"if {struct_} is None: put(b'\\xff')")
+    source.line(f"if {struct_} is None: put({_struct_of('b').pack(null_marker(wire))!r})")
     source.line("else:")
     source.indent()
     source.raw("b'\\x01'")

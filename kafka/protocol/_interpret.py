@@ -12,7 +12,7 @@ from typing import Any
 
 from kafka.errors import KafkaProtocolError
 from kafka.protocol import types
-from kafka.protocol._layout import Layout, WireField, element_as_field, element_min_size, layout_of
+from kafka.protocol._layout import Layout, WireField, element_as_field, element_min_size, layout_of, null_marker
 from kafka.protocol.fields import MAKE_EMPTY
 from kafka.protocol.struct import Struct, StructMeta, cannot_carry, describe
 
@@ -102,7 +102,7 @@ def _decode_field(wire: WireField, reader: Reader, where: str) -> Any:
     if wire.is_array:
         return _decode_array(wire, reader, where)
     if wire.is_struct:
-        if wire.nullable and types.Int8.decode(reader) < 0:
+        if wire.nullable and types.Int8.decode(reader) <= null_marker(wire):
             return None
         return _decode_struct(layout_of(wire.element), reader, where)
     if wire.element is types.Records:
@@ -183,7 +183,9 @@ def _encode_field(wire: WireField, value: Any, where: str) -> bytes:
     if wire.is_struct:
         if not wire.nullable:
             return _encode_struct(layout_of(wire.element), value, where)
-        return b"\xff" if value is None else b"\x01" + _encode_struct(layout_of(wire.element), value, where)
+        if value is None:
+            return types.Int8.encode(null_marker(wire))  # type: ignore[no-any-return]
+        return b"\x01" + _encode_struct(layout_of(wire.element), value, where)
     return _wire_type(wire).encode(value)
 
 

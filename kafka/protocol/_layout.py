@@ -65,6 +65,15 @@ class Layout(NamedTuple):
         return sum(map(min_size, self.plain)) + self.flexible
 
 
+def null_marker(wire: WireField) -> int:
+    """Return what stands for null in front of a nullable struct; anything greater means that it is there.
+
+    The protocol guide knows -1 alone. Kafka's own classes write 0 where the struct is a tagged field, and
+    so it is in the logs of consumer groups (ConsumerGroupMemberMetadataValue).
+    """
+    return -1 if wire.field.tag is None else 0
+
+
 def layout_of(cls: StructMeta) -> Layout:
     """Return the layout of a bound class."""
     version = cls._version
@@ -116,4 +125,5 @@ __all__ = [
     "element_min_size",
     "layout_of",
     "min_size",
+    "null_marker",
 ]

@@ -199,9 +199,7 @@ class ConsumerGroupMemberMetadataValue(Struct, record_type=5, versions="0", flex
     subscribed_topic_regex: str | None = field(String, "0+", nullable="0+")
     rebalance_timeout_ms: int = field(Int32, "0+", default=-1)
     server_assignor: str | None = field(String, "0+", nullable="0+")
-    classic_member_metadata: ClassicMemberMetadata | None = field(
-        ClassicMemberMetadata, "0+", nullable="0+", default=None, tag=0
-    )
+    classic_member_metadata: ClassicMemberMetadata | None = field(ClassicMemberMetadata, "0+", nullable="0+", tag=0)
 
 
 class ConsumerGroupTargetAssignmentMetadataKey(Struct, record_type=6, versions="0", flexible="none"):
@@ -251,7 +249,7 @@ class ConsumerGroupCurrentMemberAssignmentValue(Struct, record_type=8, versions=
 
         topic_id: UUID = field(Uuid, "0+")
         partitions: list[int] = field(Array(Int32), "0+")
-        assignment_epochs: list[int] | None = field(Array(Int32), "0+", nullable="0+", default=None, tag=0)
+        assignment_epochs: list[int] | None = field(Array(Int32), "0+", nullable="0+", tag=0)
 
     member_epoch: int = field(Int32, "0+")
     previous_member_epoch: int = field(Int32, "0+")
@@ -404,7 +402,7 @@ class StreamsGroupMetadataValue(Struct, record_type=17, versions="0", flexible="
     metadata_hash: int = field(Int64, "0+")
     validated_topology_epoch: int = field(Int32, "0+", default=-1, tag=0)
     last_assignment_configs: list[LastAssignmentConfig] | None = field(
-        Array(LastAssignmentConfig), "0+", nullable="0+", default=None, tag=1
+        Array(LastAssignmentConfig), "0+", nullable="0+", tag=1
     )
 
 
@@ -490,7 +488,7 @@ class StreamsGroupCurrentMemberAssignmentValue(Struct, record_type=22, versions=
 
         subtopology_id: str = field(String, "0+")
         partitions: list[int] = field(Array(Int32), "0+")
-        assignment_epochs: list[int] | None = field(Array(Int32), "0+", nullable="0+", default=None, tag=0)
+        assignment_epochs: list[int] | None = field(Array(Int32), "0+", nullable="0+", tag=0)
 
     member_epoch: int = field(Int32, "0+")
     previous_member_epoch: int = field(Int32, "0+")

@@ -1,0 +1,80 @@
+# Everything a developer or a user of a checkout runs. Nothing needs to be activated or installed
+# globally: the first target that needs it makes .venv.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.PHONY: help demo test test-unit test-embedded test-real test-matrix check lint format types layers docs wheel generated clean \
+	bench bench-protocol bench-records bench-produce bench-consume bench-latency
+
+help:  ## show this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1: /p' $(MAKEFILE_LIST) | column -t -s :
+
+$(INSTALLED): setup.py pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet --editable '.[dev,docs]'
+	touch $@
+
+demo: $(INSTALLED)  ## run the main job once and show it
+	@$(BIN)/python -m kafka demo
+
+test: $(INSTALLED)  ## all tests: unit, embedded and, where Java and Maven are, against real Kafka
+	$(BIN)/pytest
+
+test-unit: $(INSTALLED)  ## the tests that need no socket
+	$(BIN)/pytest test/unit --doctest-modules kafka
+
+test-embedded: $(INSTALLED)  ## the tests against the embedded broker
+	$(BIN)/pytest test/embedded
+
+test-real: $(INSTALLED)  ## the tests against the newest Apache Kafka
+	$(BIN)/pytest test/real
+
+test-matrix: $(INSTALLED)  ## the tests against every supported release of Apache Kafka
+	$(BIN)/pytest test/real --matrix -m matrix
+
+check: lint types layers docs wheel  ## everything that is checked besides the tests
+
+lint: $(INSTALLED)  ## style and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(INSTALLED)  ## put everything into shape
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format --quiet .
+
+types: $(INSTALLED)  ## mypy --strict
+	$(BIN)/mypy
+
+layers: $(INSTALLED)  ## imports point down only
+	$(BIN)/lint-imports --no-cache
+
+docs: $(INSTALLED)  ## the documentation; a warning is an error
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+
+wheel: $(INSTALLED)  ## a wheel, installed into an empty environment and used from elsewhere
+	$(BIN)/python tools/check_wheel.py
+
+BENCH = $(BIN)/python -m benchmarks
+bench: bench-protocol bench-records  ## every benchmark against the other libraries
+
+bench-protocol: $(INSTALLED)
+	$(BENCH) protocol
+
+bench-records: $(INSTALLED)
+	$(BENCH) records
+
+bench-produce: $(INSTALLED)
+	$(BENCH) produce
+
+bench-consume: $(INSTALLED)
+	$(BENCH) consume
+
+bench-latency: $(INSTALLED)
+	$(BENCH) latency
+
+clean:  ## forget what was built; keeps .venv
+	rm -rf build dist *.egg-info docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis

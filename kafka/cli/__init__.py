@@ -1,0 +1,43 @@
+"""The command line: one module per command, imported only when that command runs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from kafka.errors import KafkaError
+from kafka.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: Command -> what it does. The module of that name has ``add_arguments(parser)`` and ``run(arguments) -> exit code``.
+COMMANDS = {
+    "protocol": "show the messages of the protocol; decode and encode them",
+    "demo": "a first look: runs in seconds, needs nothing",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; return the exit code: 0 fine, 1 it failed, 2 the words are wrong."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    parser = argparse.ArgumentParser(prog="purekafka", description="Kafka from the shell, in pure Python.")
+    parser.add_argument("--version", action="version", version=f"purekafka {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, help_ in COMMANDS.items():
+        command = commands.add_parser(name, help=help_, description=help_[0].upper() + help_[1:] + ".")
+        if words[:1] == [name]:
+            import_module(f"kafka.cli.{name}").add_arguments(command)
+    arguments = parser.parse_args(words)
+    try:
+        return int(import_module(f"kafka.cli.{arguments.command}").run(arguments))
+    except KafkaError as error:
+        print(f"purekafka {arguments.command}: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # the reader of our output, head for example, has seen enough
+        sys.stderr.close()
+        return 0
+    except KeyboardInterrupt:
+        return 130

@@ -1,0 +1,153 @@
+"""``purekafka protocol``: what the messages look like, and what bytes say.
+
+    purekafka protocol list
+    purekafka protocol show FetchRequest --version 12
+    purekafka protocol decode MetadataResponse --version 1 00000000...
+    purekafka protocol encode MetadataRequest --version 1 '{"topics": [{"name": "events"}]}'
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from kafka.errors import KafkaProtocolError
+from kafka.protocol.registry import APIS, api_named
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from kafka.protocol.fields import Field
+    from kafka.protocol.struct import StructMeta
+
+#: Messages that belong to no API.
+_OTHERS = {
+    "RequestHeader": "headers",
+    "ResponseHeader": "headers",
+    "ConsumerProtocolSubscription": "consumer_protocol",
+    "ConsumerProtocolAssignment": "consumer_protocol",
+    "ControlRecordTypeSchema": "control_records",
+    "EndTxnMarker": "control_records",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the words of this command."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    actions.add_parser("list", help="all APIs with their keys and versions")
+    show = actions.add_parser("show", help="the fields of a message")
+    show.add_argument("message", help="FetchRequest, FetchResponse, or Fetch for both")
+    show.add_argument("--version", type=int, help="one version, in wire order; otherwise all of them")
+    decode = actions.add_parser("decode", help="bytes to JSON")
+    encode = actions.add_parser("encode", help="JSON to bytes, in hexadecimal")
+    for action, data, what in ((decode, "hex", "the bytes in hexadecimal"), (encode, "json", "the message as JSON")):
+        action.add_argument("message", help="for example FetchResponse")
+        action.add_argument("--version", type=int, required=True)
+        action.add_argument("data", metavar=data.upper(), help=f"{what}; - reads it from standard input")
+    decode.add_argument(
+        "--framed", action="store_true", help="the bytes begin with a header, as they travel after their size"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the chosen action."""
+    return {"list": _list, "show": _show, "decode": _decode, "encode": _encode}[arguments.action](arguments)
+
+
+def _list(_arguments: argparse.Namespace) -> int:
+    print(f"{'key':>4}  {'name':<32} {'versions':<9} {'flexible':<9} listeners")
+    for api in APIS.values():
+        flexible = "-" if api.flexible_from is None else f"{api.flexible_from}+"
+        versions = f"{api.min_version}-{api.max_version}"
+        print(f"{api.key:>4}  {api.name:<32} {versions:<9} {flexible:<9} {api.listeners}")
+    return 0
+
+
+def _find(name: str) -> list[StructMeta]:
+    """Return the messages that a name stands for."""
+    others = {key.lower(): (key, module) for key, module in _OTHERS.items()}
+    if name.lower() in others:
+        key, module = others[name.lower()]
+        return [getattr(import_module(f"kafka.protocol.{module}"), key)]
+    api = api_named(name)
+    if name.lower().endswith("request"):
+        return [api.request]
+    return [api.response] if name.lower().endswith("response") else [api.request, api.response]
+
+
+def _find_one(name: str, version: int) -> Any:
+    found = _find(name)
+    if len(found) > 1:
+        raise KafkaProtocolError(f"{name} is two messages: say {found[0].__name__} or {found[1].__name__}")
+    return found[0]._of_version(version)  # noqa: SLF001 - what cls[version] does, for a type checker
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    for cls in _find(arguments.message):
+        chosen = cls if arguments.version is None else cls._of_version(arguments.version)  # noqa: SLF001
+        print(repr(cls).removeprefix("<class ").removesuffix(">"))
+        for line in _tree(chosen, 1):
+            print(line)
+    return 0
+
+
+def _tree(cls: StructMeta, depth: int) -> Iterator[str]:
+    for name in cls._wire_names():  # noqa: SLF001
+        field = cls._fields[name]  # noqa: SLF001
+        nested = field.element if hasattr(field.element, "_fields") else None
+        element = nested.__name__ if nested else field.element.__name__.lower()
+        type_ = f"[{element}]" if field.is_array else element
+        print_name = "  " * depth + name
+        yield f"{print_name:<40} {type_:<28} {_facts(cls, field)}".rstrip()
+        if nested is not None:
+            version = cls._version  # noqa: SLF001
+            yield from _tree(nested if version is None else nested._of_version(version), depth + 1)  # noqa: SLF001
+
+
+def _facts(cls: StructMeta, field: Field) -> str:
+    version = cls._version  # noqa: SLF001
+    facts = []
+    if version is None:
+        facts.append(f"versions {field.versions}")
+        if field.nullable.low <= field.nullable.high:
+            facts.append(f"nullable {field.nullable}")
+    elif version in field.nullable:
+        facts.append("nullable")
+    if field.tag is not None:
+        facts.append(f"tag {field.tag}")
+    if field.explicit_default:
+        facts.append(f"default {field.default!r}")
+    if field.ignorable:
+        facts.append("ignorable")
+    return ", ".join(facts)
+
+
+def _decode(arguments: argparse.Namespace) -> int:
+    cls = _find_one(arguments.message, arguments.version)
+    text = sys.stdin.read() if arguments.data == "-" else arguments.data
+    try:
+        data = bytes.fromhex(text.replace(":", "").removeprefix("0x"))
+    except ValueError as error:
+        raise KafkaProtocolError(f"the bytes are no hexadecimal text: {error}") from None
+    if arguments.framed:
+        header, message = cls.unframe(data)
+        about = header if isinstance(header, int) else header.correlation_id
+        print(f"correlation id {about}", file=sys.stderr)
+    else:
+        message = cls.decode(data)
+    print(json.dumps(message.to_json(), indent=2))
+    return 0
+
+
+def _encode(arguments: argparse.Namespace) -> int:
+    cls = _find_one(arguments.message, arguments.version)
+    text = sys.stdin.read() if arguments.data == "-" else arguments.data
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        raise KafkaProtocolError(f"the message is no JSON: {error}") from None
+    print(cls.from_json(data).encode().hex())
+    return 0
