@@ -1,0 +1,113 @@
+"""Names to addresses without holding up the loop, in the order in which to try them.
+
+Lookups run on workers; lookups of the same name at the same time are one. A result is reused for
+a few seconds, or until `forget` says that none of its addresses answered.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterable
+from itertools import chain, zip_longest
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kafka.errors import KafkaConnectionError
+from kafka.net.workers import ThreadWorkers, Workers
+
+if TYPE_CHECKING:
+    from kafka._loop import Loop
+    from kafka.future import Future
+
+__all__ = ["Address", "Resolver", "interleave"]
+
+# How long a result is reused, in seconds. Names that move (brokers in containers) are looked up anew
+# after a failure anyway.
+_FRESH: Final = 10.0
+
+Lookup = Callable[..., list[tuple[Any, ...]]]
+
+
+class Address(NamedTuple):
+    """Where to connect: the family of the socket, and what to give to `connect`."""
+
+    family: int
+    sockaddr: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        host, port = self.sockaddr[:2]
+        return f"[{host}]:{port}" if ":" in str(host) else f"{host}:{port}"
+
+
+class Resolver:
+    """Resolves for one loop. `lookup` has the signature of `socket.getaddrinfo`."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        workers: Workers | None = None,
+        lookup: Lookup = socket.getaddrinfo,
+        reverse: Callable[[tuple[Any, ...], int], tuple[str, str]] = socket.getnameinfo,
+    ) -> None:
+        self._loop = loop
+        self._workers = workers or ThreadWorkers(name="kafka-dns")
+        self._lookup = lookup
+        self._reverse = reverse
+        self._known: dict[tuple[str, int, int], tuple[float, list[Address]]] = {}
+        self._asked: dict[tuple[str, int, int], Future[list[tuple[Any, ...]]]] = {}
+
+    async def resolve(self, host: str, port: int, family: int = socket.AF_UNSPEC) -> list[Address]:
+        """Return all addresses of `host`, in the order of RFC 8305. KafkaConnectionError if there is none."""
+        key = (host, port, family)
+        known = self._known.get(key)
+        if known is not None and self._loop.time() - known[0] < _FRESH:
+            return known[1]
+        asked = self._asked.get(key)
+        if asked is None:
+            asked = self._asked[key] = self._workers.submit(
+                self._lookup, host, port, family, socket.SOCK_STREAM, socket.IPPROTO_TCP
+            )
+        try:
+            found = await asked
+        except (OSError, UnicodeError) as error:  # UnicodeError: a label that IDNA cannot encode
+            raise KafkaConnectionError(f"cannot resolve {host}: {error}", host=host, port=port) from error
+        finally:
+            if asked.is_done:
+                self._asked.pop(key, None)
+        addresses = interleave(Address(entry[0], tuple(entry[4])) for entry in found)
+        if not addresses:
+            raise KafkaConnectionError(f"{host} has no address", host=host, port=port)
+        self._known[key] = (self._loop.time(), addresses)
+        return addresses
+
+    def forget(self, host: str) -> None:
+        """Look `host` up anew the next time: nothing answered where it was."""
+        for key in [key for key in self._known if key[0] == host]:
+            del self._known[key]
+
+    async def canonical_names(self, host: str, port: int) -> list[str]:
+        """Return the names behind each address of `host` (KIP-235); an address without a name stands for itself.
+
+        For one bootstrap name with many addresses whose brokers' certificates or Kerberos names are
+        those of the hosts.
+        """
+        names = []
+        for address in await self.resolve(host, port):
+            try:
+                name, _ = await self._workers.submit(self._reverse, address.sockaddr, socket.NI_NAMEREQD)
+            except OSError:
+                name = str(address.sockaddr[0])
+            names.append(name)
+        return list(dict.fromkeys(names))
+
+
+def interleave(addresses: Iterable[Address]) -> list[Address]:
+    """Alternate between families, beginning with the system's first choice (RFC 8305, section 4).
+
+    >>> six, four = socket.AF_INET6, socket.AF_INET
+    >>> [address.sockaddr for address in interleave(Address(*a) for a in [(six, (1,)), (six, (2,)), (four, (3,))])]
+    [(1,), (3,), (2,)]
+    """
+    families: dict[int, list[Address]] = {}
+    for address in dict.fromkeys(addresses):
+        families.setdefault(address.family, []).append(address)
+    return [address for address in chain.from_iterable(zip_longest(*families.values())) if address is not None]

@@ -1,0 +1,92 @@
+"""Threads for what cannot be done without blocking: name lookups, token endpoints, password hashing.
+
+A worker lives while there is work and not longer, so an idle client has none. They are daemons: a
+name server that does not answer must not hold up the interpreter's end, which is why this is not
+concurrent.futures, whose threads are joined at exit.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from threading import Lock, Thread
+from typing import Any, Final, Protocol, TypeVar
+
+from kafka.future import Future
+
+__all__ = ["InlineWorkers", "ThreadWorkers", "Workers"]
+
+T = TypeVar("T")
+
+# Lookups of different names in parallel; more would only queue at the resolver.
+_MOST: Final = 4
+
+
+class Workers(Protocol):
+    """Runs a blocking function somewhere and gives the future of its result."""
+
+    def submit(self, function: Callable[..., T], *args: Any) -> Future[T]:
+        """Run `function(*args)`."""
+        ...
+
+
+class ThreadWorkers:
+    """Up to `most` threads at a time.
+
+    >>> done = ThreadWorkers().submit(len, "four")
+    >>> while not done.is_done: pass
+    >>> done.value
+    4
+    """
+
+    def __init__(self, most: int = _MOST, name: str = "kafka-worker") -> None:
+        self._most = most
+        self._name = name
+        self._lock = Lock()
+        self._jobs: deque[Callable[[], object]] = deque()
+        self._running = 0
+
+    def submit(self, function: Callable[..., T], *args: Any) -> Future[T]:
+        """Run `function(*args)` on a worker. The future's callbacks run there too."""
+        future: Future[T] = Future()
+        with self._lock:
+            self._jobs.append(partial(_run, future, function, args))
+            if self._running >= self._most:
+                return future
+            self._running += 1
+        try:
+            Thread(target=self._work, name=self._name, daemon=True).start()
+        except RuntimeError as error:  # no more threads to be had, or the interpreter ends
+            with self._lock:
+                self._running -= 1
+            future.try_failure(error)
+        return future
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                if not self._jobs:
+                    self._running -= 1
+                    return
+                job = self._jobs.popleft()
+            job()
+
+
+class InlineWorkers:
+    """Runs at once, in the caller: for tests in memory."""
+
+    def submit(self, function: Callable[..., T], *args: Any) -> Future[T]:
+        """Run `function(*args)` now."""
+        future: Future[T] = Future()
+        _run(future, function, args)
+        return future
+
+
+def _run(future: Future[T], function: Callable[..., T], args: tuple[Any, ...]) -> None:
+    try:
+        value = function(*args)
+    except BaseException as error:  # a worker has nobody above it; whoever waits hears of it
+        future.try_failure(error if isinstance(error, Exception) else RuntimeError(repr(error)))
+    else:
+        future.try_success(value)
