@@ -1,0 +1,206 @@
+"""What a metric is: a name, something that can be measured, and how.
+
+Times are milliseconds since the epoch, as in older releases, whose users pass them in.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kafka._clock import SYSTEM_CLOCK, Clock
+
+__all__ = [
+    "AbstractCompoundStat",
+    "AbstractMeasurable",
+    "AbstractMeasurableStat",
+    "AbstractStat",
+    "AnonMeasurable",
+    "KafkaMetric",
+    "MetricConfig",
+    "MetricName",
+    "NamedMeasurable",
+    "Quota",
+]
+
+
+class MetricName:
+    """A metric's name, the group it belongs to, and tags; the description is not part of the identity.
+
+    >>> MetricName("rate", "producer", tags={"client": "a"}) == MetricName("rate", "producer", "text", {"client": "a"})
+    True
+    """
+
+    __slots__ = ("_hash", "description", "group", "name", "tags")
+
+    def __init__(
+        self, name: str, group: str, description: str | None = None, tags: Mapping[str, Any] | None = None
+    ) -> None:
+        if not name or not group:
+            raise ValueError(f"A metric needs a name and a group, not {name!r} and {group!r}")
+        if tags is not None and not isinstance(tags, Mapping):
+            raise TypeError(f"The tags of a metric must be a dict, not {tags!r}")
+        self.name = name
+        self.group = group
+        self.description = description
+        self.tags = dict(tags or {})
+        self._hash = hash((name, group, tuple(sorted(self.tags.items()))))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, MetricName):
+            return NotImplemented
+        return (self.name, self.group, self.tags) == (other.name, other.group, other.tags)
+
+    def __repr__(self) -> str:
+        return f"MetricName(name={self.name!r}, group={self.group!r}, tags={self.tags!r})"
+
+
+@dataclass(frozen=True)
+class Quota:
+    """A bound that a metric should keep.
+
+    >>> Quota.upper_bound(10).is_acceptable(11)
+    False
+    """
+
+    bound: float
+    is_upper: bool
+
+    @staticmethod
+    def upper_bound(upper_bound: float) -> Quota:
+        """Values up to the bound are acceptable."""
+        return Quota(upper_bound, is_upper=True)
+
+    @staticmethod
+    def lower_bound(lower_bound: float) -> Quota:
+        """Values from the bound on are acceptable."""
+        return Quota(lower_bound, is_upper=False)
+
+    def is_upper_bound(self) -> bool:
+        """Which of the two it is."""
+        return self.is_upper
+
+    def is_acceptable(self, value: float) -> bool:
+        """Whether the value keeps the bound."""
+        return value <= self.bound if self.is_upper else value >= self.bound
+
+
+class MetricConfig:
+    """How a metric looks back: over ``samples`` windows, each of a length in time or a number of events."""
+
+    __slots__ = ("_samples", "event_window", "quota", "tags", "time_window_ms")
+
+    def __init__(
+        self,
+        quota: Quota | None = None,
+        samples: int = 2,
+        event_window: int = sys.maxsize,
+        time_window_ms: float = 30 * 1000,
+        tags: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.quota = quota
+        self.samples = samples
+        self.event_window = event_window
+        self.time_window_ms = time_window_ms
+        self.tags = dict(tags or {})
+
+    @property
+    def samples(self) -> int:
+        """The number of windows."""
+        return self._samples
+
+    @samples.setter
+    def samples(self, value: int) -> None:
+        if value < 1:
+            raise ValueError(f"A metric needs at least 1 sample, not {value!r}")
+        self._samples = value
+
+
+class AbstractMeasurable(ABC):
+    """Something that has a value now."""
+
+    @abstractmethod
+    def measure(self, config: MetricConfig, now: float) -> float:
+        """The value at a time."""
+
+
+class AnonMeasurable(AbstractMeasurable):
+    """A function ``f(config, now)`` as a measurable."""
+
+    def __init__(self, measure_fn: Callable[[MetricConfig, float], float]) -> None:
+        self._measure_fn = measure_fn
+
+    def measure(self, config: MetricConfig, now: float) -> float:
+        """Call the function."""
+        return float(self._measure_fn(config, now))
+
+
+class AbstractStat(ABC):
+    """Something that takes values in."""
+
+    @abstractmethod
+    def record(self, config: MetricConfig, value: float, time_ms: float) -> None:
+        """Take a value."""
+
+
+class AbstractMeasurableStat(AbstractStat, AbstractMeasurable):
+    """Takes values in and has one value, such as their average."""
+
+
+class AbstractCompoundStat(AbstractStat):
+    """Takes values in and has several values, such as percentiles."""
+
+    @abstractmethod
+    def stats(self) -> Sequence[NamedMeasurable]:
+        """The values, each with its name."""
+
+
+@dataclass(frozen=True)
+class NamedMeasurable:
+    """One of the values of a compound stat."""
+
+    name: MetricName
+    stat: AbstractMeasurable
+
+
+class KafkaMetric:
+    """A metric as reporters see it.
+
+    >>> KafkaMetric(MetricName("one", "g"), AnonMeasurable(lambda config, now: 1), MetricConfig()).value()
+    1.0
+    """
+
+    __slots__ = ("_clock", "_lock", "config", "measurable", "metric_name")
+
+    def __init__(
+        self,
+        metric_name: MetricName,
+        measurable: AbstractMeasurable,
+        config: MetricConfig,
+        *,
+        lock: threading.RLock | None = None,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        if not isinstance(measurable, AbstractMeasurable):
+            raise TypeError(f"{metric_name} needs something with measure(config, now), not {measurable!r}")
+        self.metric_name = metric_name
+        self.measurable = measurable
+        self.config = config
+        # The sensor's own, so that a window is not replaced while it is summed up.
+        self._lock = lock or threading.RLock()
+        self._clock = clock
+
+    def value(self, time_ms: float | None = None) -> float:
+        """The value now, or at a time."""
+        with self._lock:
+            return self.measurable.measure(self.config, self._clock.time() * 1000 if time_ms is None else time_ms)
+
+    def __repr__(self) -> str:
+        return f"<KafkaMetric {self.metric_name!r}>"

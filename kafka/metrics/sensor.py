@@ -1,0 +1,121 @@
+"""Where values are recorded: a sensor hands each to its stats, and to its parents."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kafka.errors import QuotaViolationError
+from kafka.metrics.metric import (
+    AbstractCompoundStat,
+    AbstractMeasurableStat,
+    AbstractStat,
+    KafkaMetric,
+    MetricConfig,
+    MetricName,
+)
+
+if TYPE_CHECKING:
+    from kafka.metrics.metrics import Metrics
+
+__all__ = ["Sensor"]
+
+
+class Sensor:
+    """One stream of values, such as the sizes of requests. Made by `Metrics.sensor`; any thread may record.
+
+    The lock is re-entrant: a finalizer that runs while it is held may record too.
+    """
+
+    def __init__(
+        self,
+        registry: Metrics,
+        name: str,
+        parents: Sequence[Sensor] | None,
+        config: MetricConfig | None,
+        inactive_sensor_expiration_time_seconds: float,
+    ) -> None:
+        if not name:
+            raise ValueError("A sensor needs a name")
+        self.name = name
+        self._registry = registry
+        self.parents = tuple(parents or ())
+        self._config = config or registry.config
+        self._expiration_ms = inactive_sensor_expiration_time_seconds * 1000
+        self._lock = threading.RLock()
+        self._metrics: list[KafkaMetric] = []
+        self._stats: list[AbstractStat] = []
+        self._last_record_ms = registry.now_ms()
+        ancestors: list[Sensor] = []
+        for parent in self.parents:
+            ancestors += parent.lineage()
+        if len(ancestors) != len(set(ancestors)):
+            raise ValueError(f"Sensor {name!r} has an ancestor by two ways, in which its values would count twice")
+
+    def lineage(self) -> list[Sensor]:
+        """The sensor and all its ancestors."""
+        return [self, *(ancestor for parent in self.parents for ancestor in parent.lineage())]
+
+    @property
+    def metrics(self) -> tuple[KafkaMetric, ...]:
+        """The metrics fed by this sensor."""
+        return tuple(self._metrics)
+
+    def record(self, value: float = 1.0, time_ms: float | None = None) -> None:
+        """Take a value. Raises `QuotaViolationError` where a metric leaves its bound; the value counts all the same."""
+        if time_ms is None:
+            time_ms = self._registry.now_ms()
+        config = self._config
+        with self._lock:
+            self._last_record_ms = time_ms
+            for stat in self._stats:
+                stat.record(config, value, time_ms)
+            violation = self._violation(time_ms)
+        for parent in self.parents:
+            parent.record(value, time_ms)
+        if violation is not None:
+            raise violation
+
+    def _violation(self, time_ms: float) -> QuotaViolationError | None:
+        for metric in self._metrics:
+            quota = metric.config.quota
+            if quota is None:
+                continue
+            value = metric.value(time_ms)
+            if not quota.is_acceptable(value):
+                side = "at most" if quota.is_upper else "at least"
+                return QuotaViolationError(f"{metric.metric_name} must be {side} {quota.bound}, not {value}")
+        return None
+
+    def add(self, metric_name: MetricName, stat: AbstractMeasurableStat, config: MetricConfig | None = None) -> None:
+        """Feed a stat, and register it as a metric."""
+        with self._lock:
+            metric = KafkaMetric(metric_name, stat, config or self._config, lock=self._lock, clock=self._registry.clock)
+            self._registry.register_metric(metric)
+            self._metrics.append(metric)
+            self._stats.append(stat)
+
+    def add_compound(self, compound_stat: AbstractCompoundStat, config: MetricConfig | None = None) -> None:
+        """Feed a stat that has several values, and register each as a metric."""
+        if not isinstance(compound_stat, AbstractCompoundStat):
+            raise TypeError(f"A compound stat has stats(), {compound_stat!r} has not")
+        with self._lock:
+            self._stats.append(compound_stat)
+            for named in compound_stat.stats():
+                metric = KafkaMetric(
+                    named.name, named.stat, config or self._config, lock=self._lock, clock=self._registry.clock
+                )
+                self._registry.register_metric(metric)
+                self._metrics.append(metric)
+
+    def has_expired(self) -> bool:
+        """Whether nothing was recorded for so long that the sensor may go."""
+        return self._registry.now_ms() - self._last_record_ms > self._expiration_ms
+
+    def expires_at_ms(self) -> float:
+        """When it will have expired, if nothing more is recorded."""
+        return self._last_record_ms + self._expiration_ms
+
+    def __repr__(self) -> str:
+        return f"<Sensor {self.name}>"
