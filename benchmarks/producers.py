@@ -60,7 +60,7 @@ class ClassicProducer:
         try:
             from kafka import KafkaProducer
         except ImportError as error:
-            raise Unsupported(str(error)) from error
+            raise Unsupported("there is no KafkaProducer in it") from error
         self._plan = plan
         self._values = values(plan.size)
         self._producer = KafkaProducer(

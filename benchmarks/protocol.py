@@ -43,7 +43,7 @@ def _job(impl: str, message: Message, verb: str) -> Job:
     try:
         library = codec(impl, message)
     except ImportError as error:
-        raise Unsupported(str(error)) from error
+        raise Unsupported(f"no {error.name}") from error
     content = message.make()
     made = library.make(content)
     data = library.encode(made)

@@ -13,7 +13,7 @@ IN_FLIGHT = 5
 FETCH_MAX_BYTES = 52_428_800
 PARTITION_FETCH_BYTES = 1_048_576
 FETCH_MIN_BYTES = 1
-FETCH_WAIT_MS = 500
+FETCH_WAIT_MS = 10  # short: what is asked for at the end of a topic shall not delay the next pass
 TIMEOUT_S = 60.0
 
 _POOL = 1000
