@@ -128,9 +128,7 @@ def _zero_tables(log2: int) -> tuple[Any, ...]:
 
 def _append_zeros(crcs: Any, log2: int) -> Any:
     tables = _zero_tables(log2)
-    return (
-        tables[0][crcs & 0xFF] ^ tables[1][crcs >> 8 & 0xFF] ^ tables[2][crcs >> 16 & 0xFF] ^ tables[3][crcs >> 24]
-    )
+    return tables[0][crcs & 0xFF] ^ tables[1][crcs >> 8 & 0xFF] ^ tables[2][crcs >> 16 & 0xFF] ^ tables[3][crcs >> 24]
 
 
 def crc32c_numpy(data: Buffer, value: int = 0) -> int:

@@ -9,10 +9,14 @@ when they are short, but then the record does not end where its length says.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from itertools import repeat
+from operator import add
 from typing import Final, NamedTuple
 
 from kafka.errors import CorruptRecordError
 from kafka.record._errors import corrupt
+from kafka.record._runs import SHORTEST, Run, find_run
 from kafka.record._varint import decode_varint
 from kafka.record.consumer_record import ConsumerRecord
 
@@ -33,6 +37,59 @@ class Origin(NamedTuple):
     append_time: int | None
     """The broker's timestamp, if it stands in place of the records' own."""
     leader_epoch: int
+
+
+def take_rows(buf: bytes, pos: int, limit: int, take: int, origin: Origin, rows: list[ConsumerRecord]) -> int:
+    """Append ``take`` records from ``pos`` on to ``rows``; return the position after them.
+
+    Runs of equal shape go the fast way, the others through the loop, in growing pieces so that searching for runs
+    where there are none costs little.
+
+    Raises CorruptRecordError; what has been appended by then is for the caller to remove.
+    """
+    piece = 32
+    while take:
+        run = find_run(buf, pos, limit, take) if take >= SHORTEST else None
+        if run is not None:
+            rows += run_rows(run, origin)
+            pos = run.end
+            take -= run.count
+            continue
+        piece = min(piece * 2, take)
+        pos = decode_rows(buf, pos, limit, piece, origin, rows)
+        take -= piece
+    return pos
+
+
+def run_rows(run: Run, origin: Origin) -> Iterator[ConsumerRecord]:
+    """Make records of a run, without a bytecode per record."""
+    topic, partition, base_offset, base_timestamp, append_time, leader_epoch = origin
+    count = run.count
+    timestamps: Iterable[int]
+    if append_time is None:
+        timestamps = map(add, run.timestamp_deltas, repeat(base_timestamp))
+    else:
+        timestamps = repeat(append_time)
+    offsets = run.offset_deltas
+    fields = zip(
+        repeat(topic, count),
+        repeat(partition),
+        range(base_offset + offsets.start, base_offset + offsets.stop)
+        if isinstance(offsets, range)
+        else map(add, offsets, repeat(base_offset)),
+        timestamps,
+        repeat(0 if append_time is None else 1),
+        repeat(None) if run.keys is None else run.keys,
+        repeat(None) if run.values is None else run.values,
+        repeat(None),
+        repeat(run.key_size),
+        repeat(run.value_size),
+        [[] for _ in repeat(None, count)],
+        repeat(leader_epoch),
+        repeat(-1),
+        strict=False,
+    )
+    return map(_new, repeat(ConsumerRecord), fields)
 
 
 def decode_rows(  # noqa: C901, PLR0912, PLR0915 - hot: calls and shared branches would cost more than they tidy

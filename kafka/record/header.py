@@ -183,9 +183,7 @@ def _read_legacy_header(buffer: Buffer, position: int, magic: int) -> BatchHeade
     if offset < 0:
         raise corrupt("negative offset", offset)
     count = -1 if attributes & CODEC_MASK else 1
-    return BatchHeader(
-        position, offset, length, -1, magic, crc, attributes, 0, timestamp, timestamp, -1, -1, -1, count
-    )
+    return BatchHeader(position, offset, length, -1, magic, crc, attributes, 0, timestamp, timestamp, -1, -1, -1, count)
 
 
 def _check_length(offset: int, length: int, least: int) -> None:

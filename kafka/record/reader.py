@@ -20,12 +20,13 @@ from typing import Any, Final
 
 from kafka.codec import DEFAULT_LIMIT
 from kafka.errors import CorruptRecordError, KafkaError, RecordDeserializationError
-from kafka.record._decode import Origin, check_framing, decode_rows, skip_rows
+from kafka.record._decode import Origin, check_framing, take_rows, skip_rows
 from kafka.record._errors import corrupt
 from kafka.record._legacy import read_messages, to_rows
 from kafka.record._open import Body, check_batch, control_type, open_batch
 from kafka.record.consumer_record import ConsumerRecord
 from kafka.record.header import BatchHeader, Buffer, read_header
+from kafka.record.rows import origin_of
 from kafka.structs import TopicPartition
 
 Deserialize = Callable[["bytes | None"], Any]
@@ -82,6 +83,7 @@ class RecordReader:
     next_offset: int
     """The offset to fetch from once this reader is exhausted, or to go on from after an error. It passes batches that
     hold no records for the application, and offsets that compaction removed (KAFKA-5443)."""
+
     def __init__(
         self,
         buffer: Buffer,
@@ -172,7 +174,7 @@ class RecordReader:
             if wanted < self._left and not self._framed:
                 check_framing(body.data, self._at, body.end, self._left, header.base_offset)
                 self._framed = True
-            self._at = decode_rows(body.data, self._at, body.end, wanted, origin, rows)
+            self._at = take_rows(body.data, self._at, body.end, wanted, origin, rows)
             if wanted == self._left and self._at != body.end:
                 raise corrupt(f"{body.end - self._at} bytes after the last record", header.base_offset)
         except CorruptRecordError:
@@ -374,9 +376,3 @@ def _refusal(record: ConsumerRecord, origin: str, cause: Exception) -> RecordDes
     )
     err.__cause__ = cause
     return err
-
-
-def origin_of(header: BatchHeader, topic: str, partition: int) -> Origin:
-    """Return what the records of a batch share."""
-    append_time = header.max_timestamp if header.timestamp_type else None
-    return Origin(topic, partition, header.base_offset, header.base_timestamp, append_time, header.leader_epoch)

@@ -1,0 +1,211 @@
+"""Building message sets in formats v0 and v1, for brokers before Kafka 0.11.
+
+The same verbs as :class:`kafka.record.builder.BatchBuilder`, so that a producer chooses a class and nothing else.
+Without a codec the result is the messages in a row; with one it is a wrapper message around them, compressed.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Sequence
+from typing import Final
+
+from kafka.codec import CODEC_NONE, CODEC_ZSTD, check_level, codec_id, compressor
+from kafka.errors import IllegalStateError, UnsupportedCodecError
+from kafka.record._encode import Headers
+from kafka.record.builder import FULL
+from kafka.record.header import LOG_APPEND_TIME, NO_TIMESTAMP
+
+_OFFSET_AND_SIZE: Final = struct.Struct(">qi")
+_CRC: Final = struct.Struct(">I")
+_V0_HEAD: Final = struct.Struct(">bb")
+_V1_HEAD: Final = struct.Struct(">bbq")
+_INT32: Final = struct.Struct(">i")
+_NULL: Final = _INT32.pack(-1)
+#: Offset, size, CRC, magic, attributes, timestamp (v1), and the lengths of key and value.
+OVERHEADS: Final = (26, 34)
+
+
+class SealedMessages:
+    """The bytes of a finished message set, with the facts that a sender needs. The twin of ``SealedBatch``."""
+
+    __slots__ = ("data", "size", "count", "codec", "base_timestamp", "max_timestamp", "uncompressed_size")
+
+    # What old formats do not have.
+    producer_id: Final = -1
+    producer_epoch: Final = -1
+    base_sequence: Final = -1
+    is_transactional: Final = False
+    header: Final = b""
+
+    def __init__(
+        self, data: bytes, count: int, codec: int, base_timestamp: int, max_timestamp: int, uncompressed_size: int
+    ) -> None:
+        self.data = data
+        self.size = len(data)
+        self.count = count
+        self.codec = codec
+        self.base_timestamp = base_timestamp
+        self.max_timestamp = max_timestamp
+        self.uncompressed_size = uncompressed_size
+
+    @property
+    def body(self) -> bytes:
+        """All of it: there is no header apart."""
+        return self.data
+
+
+class LegacyBuilder:
+    """An open message set of format v0 or v1.
+
+    >>> messages = LegacyBuilder(magic=1, limit=1000)
+    >>> messages.append(1700000000000, None, b"hello")
+    0
+    >>> len(messages.seal().data) == 34 + 5
+    True
+    """
+
+    __slots__ = (
+        "magic",
+        "count",
+        "size",
+        "limit",
+        "base_timestamp",
+        "max_timestamp",
+        "_codec",
+        "_level",
+        "_parts",
+        "_last",
+    )
+
+    def __init__(self, magic: int, limit: int, codec: int | str | None = None, level: int | None = None) -> None:
+        self.magic = magic
+        self.count = 0
+        self.size = 0
+        self.limit = limit
+        self.base_timestamp = self.max_timestamp = NO_TIMESTAMP
+        self._codec = codec_id(codec)
+        if self._codec == CODEC_ZSTD:
+            raise UnsupportedCodecError(f"zstd needs format v2 (Kafka 2.1); this broker takes v{magic}", codec="zstd")
+        check_level(self._codec, level)
+        self._level = level
+        self._parts: list[bytes] | None = []
+        self._last = 0
+
+    # Filling
+
+    def append(self, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers | None = None) -> int:
+        """Add a message; return its index, or :data:`~kafka.record.builder.FULL`. Old formats have no headers.
+
+        >>> LegacyBuilder(magic=0, limit=1000).append(-1, b"k", b"v")
+        0
+        """
+        if headers:
+            raise ValueError(f"format v{self.magic} has no headers; brokers have them since Kafka 0.11")
+        return self.append_at(self.count, timestamp, key, value)
+
+    def append_at(
+        self,
+        offset: int,
+        timestamp: int,
+        key: bytes | None,
+        value: bytes | None,
+        attributes: int = 0,
+    ) -> int:
+        """Add a message that has this offset: relative to the first within a compressed v1 set, else absolute.
+
+        >>> LegacyBuilder(magic=1, limit=1000).append_at(17, -1, None, b"v")
+        0
+        """
+        if self._parts is None:
+            raise IllegalStateError("the message set is sealed; its bytes do not change any more")
+        message = encode_message(self.magic, offset, timestamp, key, value, attributes)
+        size = self.size + len(message)
+        if size > self.limit and self.count:
+            return FULL
+        self._parts.append(message)
+        if not self.count:
+            self.base_timestamp = self.max_timestamp = timestamp
+        elif timestamp > self.max_timestamp:
+            self.max_timestamp = timestamp
+        self.size = size
+        self._last = offset
+        self.count += 1
+        return self.count - 1
+
+    def extend(
+        self,
+        values: Sequence[bytes | None],
+        timestamp: int,
+        keys: Sequence[bytes | None] | None = None,
+        start: int = 0,
+    ) -> int:
+        """Add messages from ``values[start]`` on until one does not fit; return how many went in.
+
+        >>> LegacyBuilder(magic=1, limit=1000).extend([b"a", b"b"], -1)
+        2
+        """
+        first = self.count
+        for at in range(start, len(values)):
+            if self.append(timestamp, None if keys is None else keys[at], values[at]) == FULL:
+                break
+        return self.count - first
+
+    # Closing
+
+    def seal(self, *, wrapper_offset: int | None = None, append_time: int | None = None) -> SealedMessages:
+        """Finish the set, as a compressed wrapper if there is a codec and that makes it smaller.
+
+        ``wrapper_offset`` and ``append_time`` are for brokers; a producer's wrapper has the last index as its offset.
+
+        >>> messages = LegacyBuilder(magic=0, limit=10_000, codec="gzip")
+        >>> messages.extend([b"0123456789" * 10] * 50, -1)
+        50
+        >>> messages.seal().codec
+        1
+        """
+        if not self._parts:
+            raise IllegalStateError("a message set without messages cannot be sealed")
+        data = b"".join(self._parts)
+        self._parts = None
+        codec = CODEC_NONE
+        if self._codec:
+            packed = compressor(self._codec, self._level, broken_lz4_checksum=self.magic == 0)(data)
+            wrapper = encode_message(
+                self.magic,
+                self._last if wrapper_offset is None else wrapper_offset,
+                self.max_timestamp if append_time is None else append_time,
+                None,
+                packed,
+                self._codec | (0 if append_time is None else LOG_APPEND_TIME),
+            )
+            # A wrapper that a broker gave an offset must stay one, as its inner offsets are relative.
+            if len(wrapper) < len(data) or wrapper_offset is not None:
+                codec, data = self._codec, wrapper
+        return SealedMessages(data, self.count, codec, self.base_timestamp, self.max_timestamp, self.size)
+
+
+def encode_message(
+    magic: int, offset: int, timestamp: int, key: bytes | None, value: bytes | None, attributes: int = 0
+) -> bytes:
+    """Encode one message of format v0 or v1 (v0 has no timestamp).
+
+    >>> len(encode_message(0, 0, -1, None, b""))
+    26
+    """
+    head = _V1_HEAD.pack(1, attributes, timestamp) if magic else _V0_HEAD.pack(0, attributes)
+    parts = [head]
+    for field in (key, value):
+        parts += (_NULL,) if field is None else (_INT32.pack(len(field)), field)
+    content = b"".join(parts)
+    return b"%b%b%b" % (_OFFSET_AND_SIZE.pack(offset, len(content) + 4), _CRC.pack(zlib.crc32(content)), content)
+
+
+def message_size(magic: int, key: bytes | None, value: bytes | None) -> int:
+    """Return how many bytes a message takes.
+
+    >>> message_size(1, None, b"hello")
+    39
+    """
+    return OVERHEADS[magic] + len(key or b"") + len(value or b"")
