@@ -5,7 +5,6 @@ Trying a call and catching TypeError would hide the TypeErrors of the user's own
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -31,6 +30,8 @@ def arity(function: Callable[..., Any]) -> Arity | None:
     >>> arity(print).takes(5)
     True
     """
+    import inspect  # which takes longer to load than most of the library
+
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

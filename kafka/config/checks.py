@@ -2,13 +2,14 @@
 
 A check knows nothing of options. `kafka.config.resolve` adds the option's name and the value to the sentence, as in
 "linger_ms must be a number of at least 0, not -1".
+
+Plain classes: a dozen dataclasses would take longer to import than all the rest of the table.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from kafka.config.servers import parse_servers
@@ -59,14 +60,13 @@ def _or_none(accepts: str, optional: bool) -> str:
     return f"{accepts} or None" if optional else accepts
 
 
-@dataclass(frozen=True)
 class Whole:
     """An integer within bounds."""
 
-    least: float | None = 0
-    most: float | None = None
-    optional: bool = False
-    infinite: bool = False
+    def __init__(
+        self, least: float | None = 0, most: float | None = None, *, optional: bool = False, infinite: bool = False
+    ) -> None:
+        self.least, self.most, self.optional, self.infinite = least, most, optional, infinite
 
     @property
     def accepts(self) -> str:
@@ -91,12 +91,11 @@ class Whole:
         return self(None if self.optional and not text else math.inf if text == "inf" else int(text))
 
 
-@dataclass(frozen=True)
 class Number:
     """A number within bounds; times may be fractions of a millisecond, or ``inf``."""
 
-    least: float = 0
-    optional: bool = False
+    def __init__(self, least: float = 0, *, optional: bool = False) -> None:
+        self.least, self.optional = least, optional
 
     @property
     def accepts(self) -> str:
@@ -119,11 +118,10 @@ class Number:
         return self(int(number) if number.is_integer() else number)
 
 
-@dataclass(frozen=True)
 class Flag:
     """True or False."""
 
-    accepts: str = "True or False"
+    accepts = "True or False"
 
     def __call__(self, value: Any) -> bool:
         """The flag."""
@@ -136,12 +134,11 @@ class Flag:
         return self({"true": True, "false": False}.get(text.strip().lower(), text))
 
 
-@dataclass(frozen=True)
 class Text:
     """A str; ``empty=False`` refuses the empty one."""
 
-    optional: bool = True
-    empty: bool = True
+    def __init__(self, *, optional: bool = True, empty: bool = True) -> None:
+        self.optional, self.empty = optional, empty
 
     @property
     def accepts(self) -> str:
@@ -161,14 +158,18 @@ class Text:
         return self(text)
 
 
-@dataclass(frozen=True)
 class Choice:
     """One of a few names, in any case; synonyms map to what the library uses."""
 
-    names: Collection[str]
-    optional: bool = False
-    synonyms: Mapping[Any, Any] = field(default_factory=dict)
-    shown: str = ""
+    def __init__(
+        self,
+        names: Collection[str],
+        *,
+        optional: bool = False,
+        synonyms: Mapping[Any, Any] | None = None,
+        shown: str = "",
+    ) -> None:
+        self.names, self.optional, self.synonyms, self.shown = names, optional, synonyms or {}, shown
 
     @property
     def accepts(self) -> str:
@@ -194,13 +195,11 @@ class Choice:
         return self(int(text) if text.lstrip("-").isdigit() else text)
 
 
-@dataclass(frozen=True)
 class Custom:
     """Anything that passes a test: callables, objects with certain methods."""
 
-    accepts: str
-    test: Callable[[Any], bool]
-    convert: Callable[[Any], Any] | None = None
+    def __init__(self, accepts: str, test: Callable[[Any], bool], convert: Callable[[Any], Any] | None = None) -> None:
+        self.accepts, self.test, self.convert = accepts, test, convert
 
     def __call__(self, value: Any) -> Any:
         """The object."""
@@ -213,12 +212,11 @@ class Custom:
         return self(text)
 
 
-@dataclass(frozen=True)
 class Items:
     """A list of things, or one of them alone."""
 
-    accepts: str
-    test: Callable[[Any], bool]
+    def __init__(self, accepts: str, test: Callable[[Any], bool]) -> None:
+        self.accepts, self.test = accepts, test
 
     def __call__(self, value: Any) -> Any:
         """The list, as a tuple."""
@@ -235,11 +233,11 @@ class Items:
         return self([item.strip() for item in text.split(",") if item.strip()])
 
 
-@dataclass(frozen=True)
 class OneOf:
     """Whatever one of several checks takes; the first that does counts."""
 
-    checks: tuple[Check, ...]
+    def __init__(self, *checks: Check) -> None:
+        self.checks = checks
 
     @property
     def accepts(self) -> str:
@@ -263,17 +261,15 @@ class OneOf:
         raise ValueError(value)
 
 
-@dataclass(frozen=True)
 class Servers:
     """Bootstrap servers; see `parse_servers` for the forms."""
 
-    accepts: str = "'host[:port]', several with commas between, or a list of such or of (host, port)"
-    empty: bool = False
+    accepts = "'host[:port]', several with commas between, or a list of such or of (host, port)"
 
     def __call__(self, value: Any) -> Any:
         """The addresses."""
         servers = parse_servers(value)
-        if not servers and not self.empty:
+        if not servers:
             raise ValueError(value)
         return servers
 
@@ -282,11 +278,10 @@ class Servers:
         return self(text)
 
 
-@dataclass(frozen=True)
 class ApiVersion:
     """The release of the brokers."""
 
-    accepts: str = "None or 'auto' to ask the brokers, or a release such as (2, 8) or '2.8'"
+    accepts = "None or 'auto' to ask the brokers, or a release such as (2, 8) or '2.8'"
 
     def __call__(self, value: Any) -> tuple[int, ...] | None:
         """The release, None for auto."""
@@ -302,11 +297,10 @@ class ApiVersion:
         return self(text or None)
 
 
-@dataclass(frozen=True)
 class Reset:
     """Where a consumer starts without a position."""
 
-    accepts: str = "'earliest', 'latest', 'none', or 'by_duration:' and an ISO 8601 duration such as 'by_duration:PT1H'"
+    accepts = "'earliest', 'latest', 'none', or 'by_duration:' and an ISO 8601 duration such as 'by_duration:PT1H'"
 
     def __call__(self, value: Any) -> str:
         """The policy."""
@@ -341,11 +335,10 @@ def duration_ms(text: str) -> int:
     return round((((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000)
 
 
-@dataclass(frozen=True)
 class SocketOptions:
     """Arguments for ``socket.setsockopt``."""
 
-    accepts: str = "a list of (level, option, value)"
+    accepts = "a list of (level, option, value)"
 
     def __call__(self, value: Any) -> Any:
         """The list, as a tuple of tuples."""

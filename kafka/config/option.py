@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kafka.config.checks import Check
@@ -47,25 +46,43 @@ class Lazy:
         return tuple(made) if self._many else made[0]
 
 
-@dataclass(frozen=True)
 class Option:
     """An option: its name, who takes it, what it may be, and what it is for."""
 
-    name: str
-    kinds: frozenset[str]
-    default: Any
-    check: Check
-    doc: str
-    since: str = ""
-    """The oldest broker with which it has its effect; empty for all."""
-    aliases: tuple[str, ...] = ()
-    """Other names, besides the name with dots, which always works."""
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-    """Defaults of single kinds that differ."""
-    secret: bool = False
-    """Never shown."""
-    obsolete: str = ""
-    """Why it no longer has an effect; it is accepted with a warning."""
+    __slots__ = ("aliases", "check", "default", "defaults", "doc", "kinds", "name", "obsolete", "secret", "since")
+
+    def __init__(
+        self,
+        name: str,
+        kinds: frozenset[str],
+        default: Any,
+        check: Check,
+        doc: str,
+        *,
+        since: str = "",
+        aliases: tuple[str, ...] = (),
+        defaults: Mapping[str, Any] | None = None,
+        secret: bool = False,
+        obsolete: str = "",
+    ) -> None:
+        self.name = name
+        self.kinds = kinds
+        self.default = default
+        self.check = check
+        self.doc = doc
+        self.since = since
+        """The oldest broker with which it has its effect; empty for all."""
+        self.aliases = aliases
+        """Other names, besides the name with dots, which always works."""
+        self.defaults = defaults or {}
+        """Defaults of single kinds that differ."""
+        self.secret = secret
+        """Never shown."""
+        self.obsolete = obsolete
+        """Why it no longer has an effect; it is accepted with a warning."""
+
+    def __str__(self) -> str:
+        return self.name
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -152,6 +151,8 @@ def _find(kind: str, spelling: str) -> Option:
     if option is not None:
         sentence = f"{CLASSES[kind]} has no option {spelling!r}: it is an option of {_takers(option)}"
     else:
+        import difflib
+
         known = [name for name, found in BY_SPELLING.items() if kind in found.kinds]
         near = difflib.get_close_matches(str(spelling), known, n=1, cutoff=0.6) or difflib.get_close_matches(
             str(spelling), list(BY_SPELLING), n=1, cutoff=0.75

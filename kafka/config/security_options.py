@@ -59,7 +59,7 @@ TLS_OPTIONS: Final = (
         LINKS,
         None,
         Custom("an ssl.SSLContext or None", _is_context),
-        "A context made by the application; no other ssl_ option but ssl_check_hostname counts then.",
+        "A context made by the application; no other option for TLS but ssl_check_hostname counts then.",
     ),
     Option(
         "ssl_check_hostname",
@@ -149,7 +149,7 @@ SASL_OPTIONS: Final = (
         "sasl_mechanism",
         LINKS,
         None,
-        OneOf((Choice(MECHANISMS, optional=True), Custom("the name of one that was registered", _is_registered))),
+        OneOf(Choice(MECHANISMS, optional=True), Custom("the name of one that was registered", _is_registered)),
         "How to authenticate, with a security_protocol of SASL_PLAINTEXT or SASL_SSL.",
     ),
     Option(

@@ -9,8 +9,7 @@ import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafka._clock import SYSTEM_CLOCK, Clock
 
@@ -62,8 +61,7 @@ class MetricName:
         return f"MetricName(name={self.name!r}, group={self.group!r}, tags={self.tags!r})"
 
 
-@dataclass(frozen=True)
-class Quota:
+class Quota(NamedTuple):
     """A bound that a metric should keep.
 
     >>> Quota.upper_bound(10).is_acceptable(11)
@@ -162,8 +160,7 @@ class AbstractCompoundStat(AbstractStat):
         """The values, each with its name."""
 
 
-@dataclass(frozen=True)
-class NamedMeasurable:
+class NamedMeasurable(NamedTuple):
     """One of the values of a compound stat."""
 
     name: MetricName

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafka._signature import arity
 from kafka.errors import KafkaConfigurationError
@@ -12,8 +11,7 @@ from kafka.errors import KafkaConfigurationError
 __all__ = ["Bound", "bind_deserializer", "bind_serializer"]
 
 
-@dataclass(frozen=True)
-class Bound:
+class Bound(NamedTuple):
     """A serializer made ready for a hot path.
 
     ``call(data)`` where ``plain`` is true, else ``call(topic, headers, data)``: the caller branches once per client.

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from kafka.metrics.metric import AbstractCompoundStat, AnonMeasurable, MetricConfig, MetricName, NamedMeasurable
 from kafka.metrics.stats.sampled import AbstractSampledStat, Window
@@ -136,8 +135,7 @@ def quantile_of(counts: Sequence[Sequence[float]], scheme: BinScheme, total: flo
     return math.inf
 
 
-@dataclass(frozen=True)
-class Percentile:
+class Percentile(NamedTuple):
     """The name of a percentile's metric, and which it is: 99 for the 99th."""
 
     name: MetricName
