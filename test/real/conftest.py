@@ -2,7 +2,7 @@
 
 ``kafka`` is one node of the chosen release for the whole session, ``kafka_cluster`` three nodes per
 module, ``kafka_at`` starts whatever a test asks for, ``kafka_matrix`` runs the test once per release
-of the matrix (mark it ``matrix``; such tests are left out unless ``-m`` speaks of them).
+of the matrix (mark it ``matrix``; such tests are left out unless ``--matrix`` or ``-m`` asks for them).
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ StartKafka = Callable[..., KafkaCluster]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--matrix", action="store_true", help="also run what runs against every release of Apache Kafka")
     parser.addoption("--kafka-version", help="the release of Apache Kafka for ordinary tests (or KAFKA_VERSION)")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Everything here is ``real``; the matrix is run only when asked for."""
-    asked = "matrix" in (config.option.markexpr or "")
+    asked = config.getoption("matrix", False) or "matrix" in (config.option.markexpr or "")
     here = [item for item in items if item.path.is_relative_to(kafka_jars.HERE)]
     for item in here:
         item.add_marker("real")
@@ -39,6 +40,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in set(left_out)]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> None:
+    """Fetch what will be needed before the first test, whose time limit it would count against."""
+    here = [item for item in session.items if item.path.is_relative_to(kafka_jars.HERE)]
+    if here and not session.config.option.collectonly:
+        matrix = any(item.get_closest_marker("matrix") for item in here)
+        for version in MATRIX if matrix else (_chosen(session.config),):
+            _unavailable(version)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -62,6 +73,10 @@ def _unavailable(version: str) -> str | None:
     return None
 
 
+def _chosen(config: pytest.Config) -> str:
+    return config.getoption("kafka_version", None) or chosen_version()
+
+
 def need_kafka(version: str) -> str:
     """The version, or the test is skipped with one line that says what to install."""
     reason = _unavailable(version)
@@ -73,7 +88,7 @@ def need_kafka(version: str) -> str:
 @pytest.fixture(scope="session")
 def kafka_version(request: pytest.FixtureRequest) -> str:
     """The release that ordinary tests run against."""
-    return need_kafka(request.config.getoption("kafka_version", None) or chosen_version())
+    return need_kafka(_chosen(request.config))
 
 
 @pytest.fixture(scope="session")
@@ -91,12 +106,12 @@ def kafka_cluster(kafka_version: str) -> Iterator[KafkaCluster]:
 
 
 @pytest.fixture
-def kafka_at() -> Iterator[StartKafka]:
+def kafka_at(request: pytest.FixtureRequest) -> Iterator[StartKafka]:
     """Start a cluster for this test alone: ``kafka_at("0.9.0.1", nodes=2, properties={...})``."""
     with ExitStack() as stack:
 
         def start(version: str | None = None, **options: Any) -> KafkaCluster:
-            return stack.enter_context(KafkaCluster(need_kafka(version or chosen_version()), **options))
+            return stack.enter_context(KafkaCluster(need_kafka(version or _chosen(request.config)), **options))
 
         yield start
 

@@ -14,15 +14,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-import tempfile
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from . import kafka_jars
+from . import jvm
 from .child import Child
+from .scratch import Scratch
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -52,13 +52,11 @@ class Golden:
 
     def __init__(self, version: str) -> None:
         self.version = version
-        self._scratch = tempfile.TemporaryDirectory(prefix="purekafka-golden-")
-        classpath = kafka_jars.classpath(version)
-        flags = ("-Xmx384m", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-XX:TieredStopAtLevel=1")
+        self._scratch = Scratch()
         self._java = Child(
             f"Golden.java with Kafka {version}",
-            [kafka_jars.java(), *flags, "-cp", classpath, str(SOURCE)],
-            Path(self._scratch.name) / "log",
+            jvm.command(version, *jvm.QUICK_START, "-Xmx384m", str(SOURCE)),
+            self._scratch.path / "log",
             pipes=True,
         )
 
@@ -71,7 +69,7 @@ class Golden:
     def close(self) -> None:
         """End the JVM; may be called twice."""
         self._java.kill()
-        self._scratch.cleanup()
+        self._scratch.close()
 
     # Bytes and JSON
 

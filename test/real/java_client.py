@@ -14,15 +14,14 @@ from __future__ import annotations
 
 import base64
 import json
-import tempfile
 import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import kafka_jars
+from . import jvm
 from .child import Child
-from .kafka_process import JVM_FLAGS
+from .scratch import Scratch
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -42,14 +41,13 @@ class JavaClient:
     """Calls block until Java has answered; several threads take turns."""
 
     def __init__(self, version: str, system_properties: Mapping[str, str] | None = None) -> None:
-        self._scratch = tempfile.TemporaryDirectory(prefix="purekafka-java-")
+        self._scratch = Scratch()
         self._lock = threading.Lock()
         properties = [f"-D{key}={value}" for key, value in (system_properties or {}).items()]
-        flags = [*JVM_FLAGS, "-Xmx256m", "-XX:TieredStopAtLevel=1", *properties]
         self._java = Child(
             f"JavaClient.java with Kafka {version}",
-            [kafka_jars.java(), *flags, "-cp", kafka_jars.classpath(version), str(SOURCE)],
-            Path(self._scratch.name) / "log",
+            jvm.command(version, *jvm.QUICK_START, "-Xmx256m", *properties, str(SOURCE)),
+            self._scratch.path / "log",
             pipes=True,
         )
 
@@ -62,7 +60,7 @@ class JavaClient:
     def close(self) -> None:
         """End the JVM; may be called twice."""
         self._java.kill()
-        self._scratch.cleanup()
+        self._scratch.close()
 
     def produce(
         self,

@@ -10,21 +10,13 @@ library itself talk. Whatever happens to the test run, no process survives it (c
 
 from __future__ import annotations
 
-import fcntl
-import hashlib
-import os
-import secrets
-import shutil
 import subprocess
-import tempfile
-import threading
 import time
-from base64 import urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import kafka_jars, ports, wire, zookeeper
+from . import jvm, kafka_jars, kraft_format, ports, wire, zookeeper
 from .broker_config import (
     CONTROLLER,
     INTERNAL,
@@ -38,6 +30,7 @@ from .broker_config import (
 )
 from .child import Child
 from .releases import NEWEST, Release
+from .scratch import Scratch
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -45,8 +38,6 @@ if TYPE_CHECKING:
 START_TIMEOUT = 60.0
 STOP_TIMEOUT = 30.0
 HEAP_MB = 256
-JAVA_CONFIG = Path(__file__).parent / "java"
-PREFIX = "purekafka-kafka-"
 
 live_clusters: list[KafkaCluster] = []
 
@@ -65,11 +56,12 @@ class KafkaCluster:
         security: Sequence[Security] = (),
         host: str = "127.0.0.1",
         heap_mb: int = HEAP_MB,
-        java_args: Sequence[str] = ("-XX:TieredStopAtLevel=1",),
+        java_args: Sequence[str] = jvm.QUICK_START,
+        archive: bool = True,
     ) -> None:
         self.release = Release(version)
         self.host = host
-        self._classpath = kafka_jars.classpath(version)
+        kafka_jars.jars(version)  # what is missing is said before anything starts
         self._listeners = _with_internal(listeners)
         self._first = Listener.parse(listeners[0]).name
         self._properties = security_properties(self.release, security, self._listeners) | dict(properties or {})
@@ -77,14 +69,13 @@ class KafkaCluster:
         self._security = security
         self._java_args = [f"-Xmx{heap_mb}m", *java_args]
         self._broker_args: list[str] = []
-        self._cluster_id = urlsafe_b64encode(secrets.token_bytes(15)).decode() + "AA"
+        self._archive = archive and version == NEWEST  # the one that is started often
         self._children: dict[int, Child] = {}
         self._zookeeper: Child | None = None
         self._zookeeper_port: int | None = None
         self._plans: dict[int, NodePlan] = {}
         self._nodes = range(1, nodes + 1)
-        self._root: Path | None = None
-        self._root_lock: int | None = None
+        self._scratch: Scratch | None = None
 
     # Coming up
 
@@ -96,7 +87,10 @@ class KafkaCluster:
 
     def open(self) -> Self:
         """Start everything and wait until it answers."""
-        self._root, self._root_lock = _make_root()
+        if self._archive:
+            flag = jvm.class_archive(self.version, _train)
+            self._broker_args += [flag] if flag else []
+        self._scratch = Scratch()
         live_clusters.append(self)
         try:
             self._lay_out()
@@ -125,7 +119,9 @@ class KafkaCluster:
         for kind in self._security:
             self._broker_args += [f"-D{key}={value}" for key, value in kind.java.items()]
         if self.release.kraft:
-            self._format()
+            cluster_id = kraft_format.new_id()
+            for plan in self._plans.values():
+                kraft_format.format_node(self.release, plan, cluster_id)
         else:
             self._zookeeper_port = ports.reserve()
 
@@ -143,18 +139,6 @@ class KafkaCluster:
         path.write_text(properties_text(properties))
         return path
 
-    def _format(self) -> None:
-        """Do what kafka-storage does, in no time: its output depends on the release alone but for the ids."""
-        template = _bootstrap_records(self.release, self._classpath)
-        for plan in self._plans.values():
-            data = Path(plan.data_dir)
-            data.mkdir()
-            shutil.copy(template, data / "bootstrap.checkpoint")
-            directory = urlsafe_b64encode(secrets.token_bytes(15)).decode() + "AA"
-            (data / "meta.properties").write_text(
-                f"version=1\ncluster.id={self._cluster_id}\nnode.id={plan.node_id}\ndirectory.id={directory}\n"
-            )
-
     def _start_zookeeper(self) -> None:
         home = self.root / "zookeeper"
         home.mkdir()
@@ -169,7 +153,7 @@ class KafkaCluster:
         self._children[node] = Child(f"kafka {self.release} node {node}", command, self._log_path(node))
 
     def _java(self, *args: str) -> list[str]:
-        return [kafka_jars.java(), *JVM_FLAGS, *self._java_args, "-cp", self._classpath, *args]
+        return jvm.command(self.version, *self._java_args, *args)
 
     def wait_ready(self, timeout: float = START_TIMEOUT) -> None:
         """Wait until every running node answers and knows of all running nodes."""
@@ -199,8 +183,8 @@ class KafkaCluster:
     @property
     def root(self) -> Path:
         """The directory with everything of this cluster; gone after :meth:`close`."""
-        assert self._root is not None, "the cluster is not open"
-        return self._root
+        assert self._scratch is not None, "the cluster is not open"
+        return self._scratch.path
 
     @property
     def version(self) -> str:
@@ -341,7 +325,7 @@ class KafkaCluster:
         self, main: str, *args: str, text: str | None = None, timeout: float = 60.0
     ) -> subprocess.CompletedProcess[str]:
         """Run a Java program of this release, for example ``org.apache.kafka.tools.TopicCommand``, to its end."""
-        return run_java(self.version, main, *args, text=text, timeout=timeout)
+        return jvm.run(self.version, main, *args, text=text, timeout=timeout)
 
     # When it ends
 
@@ -359,40 +343,9 @@ class KafkaCluster:
         if self._zookeeper_port is not None:
             ports.release(self._zookeeper_port)
             self._zookeeper_port = None
-        if self._root is not None:
-            _remove_root(self._root)
-            self._root = None
-        if self._root_lock is not None:
-            os.close(self._root_lock)
-            self._root_lock = None
-
-
-JVM_FLAGS = (
-    "-XX:+UseSerialGC",  # starts fastest and takes least
-    "-XX:-UsePerfData",  # no files in /tmp
-    "-Djava.awt.headless=true",
-    "-Dzookeeper.sasl.client=false",  # a JAAS file is for Kafka's listeners
-    "-Dzookeeper.jmx.log4j.disable=true",  # ZooKeeper 3.4 asks for a part of log4j that reload4j lacks
-    f"-Dlog4j.configuration=file:{JAVA_CONFIG / 'log4j.properties'}",
-    f"-Dlog4j2.configurationFile={JAVA_CONFIG / 'log4j2.properties'}",
-)
-
-
-def run_java(
-    version: str, main: str, *args: str, text: str | None = None, timeout: float = 60.0
-) -> subprocess.CompletedProcess[str]:
-    """Run a Java program with the jars of a release to its end; output is captured, nothing is checked."""
-    command = [
-        kafka_jars.java(),
-        *JVM_FLAGS,
-        "-Xmx256m",
-        "-XX:TieredStopAtLevel=1",
-        "-cp",
-        kafka_jars.classpath(version),
-    ]
-    return subprocess.run(
-        [*command, main, *args], input=text, capture_output=True, text=True, timeout=timeout, check=False
-    )
+        if self._scratch is not None:
+            self._scratch.close()
+            self._scratch = None
 
 
 def _with_internal(listeners: Sequence[str]) -> list[Listener]:
@@ -402,65 +355,8 @@ def _with_internal(listeners: Sequence[str]) -> list[Listener]:
     return parsed
 
 
-_bootstrap_lock = threading.Lock()
-
-
-def _bootstrap_records(release: Release, classpath: str) -> Path:
-    """The feature levels of a new cluster of this release, as its own storage tool writes them; kept in the cache."""
-    name = f"bootstrap-{release}-{hashlib.sha256(classpath.encode()).hexdigest()[:8]}.checkpoint"
-    kept = kafka_jars.cache_dir() / name
-    kafka_jars.cache_dir().mkdir(parents=True, exist_ok=True)
-    with _bootstrap_lock, kafka_jars.locked(kept.with_suffix(".lock")):
-        if not kept.exists():
-            with tempfile.TemporaryDirectory(prefix=PREFIX, dir=kafka_jars.cache_dir()) as scratch:
-                plan = NodePlan(1, f"{scratch}/data", {INTERNAL: 9092, CONTROLLER: 9093})
-                listeners = [Listener(INTERNAL, INTERNAL)]
-                properties = server_properties(
-                    release, plan, [plan], listeners, host="127.0.0.1", zookeeper_port=None, extra={}
-                )
-                path = Path(scratch) / "server.properties"
-                path.write_text(properties_text(properties))
-                tool = ("kafka.tools.StorageTool", "format", "-t", "AAAAAAAAAAAAAAAAAAAAAQ", "-c", str(path))
-                result = run_java(release.version, *tool)
-                if result.returncode:
-                    raise RuntimeError(f"kafka-storage format failed:\n{result.stdout}{result.stderr}")
-                (Path(scratch) / "data" / "bootstrap.checkpoint").rename(kept)
-    return kept
-
-
-# Directories: each is locked while its cluster lives, so those of a killed run can be told and removed.
-
-
-def _make_root() -> tuple[Path, int]:
-    _sweep()
-    root = Path(tempfile.mkdtemp(prefix=PREFIX))
-    return root, _lock_directory(root)
-
-
-def _lock_directory(path: Path) -> int:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor
-
-
-def _sweep() -> None:
-    """Remove what runs that were killed have left."""
-    for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        try:
-            descriptor = _lock_directory(left)
-        except OSError:  # in use, not ours, or just gone
-            continue
-        age = time.time() - os.fstat(descriptor).st_mtime
-        if age > 60.0:  # a younger one may be between its creation and its lock
-            shutil.rmtree(left, ignore_errors=True)
-        os.close(descriptor)
-
-
-def _remove_root(root: Path) -> None:
-    if os.environ.get("KAFKA_TEST_KEEP"):
-        return
-    shutil.rmtree(root, ignore_errors=True)
+def _train(flag: str) -> None:
+    """Let a broker load the classes that every broker loads, and put them into an archive as it ends."""
+    with KafkaCluster(NEWEST, java_args=(*jvm.QUICK_START, flag), archive=False) as cluster:
+        cluster.create_topic("training")
+        cluster.stop(1)
