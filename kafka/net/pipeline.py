@@ -1,0 +1,259 @@
+"""Requests and their replies on one connection: order, correlation ids, deadlines, throttling. Sans-IO.
+
+Requests wait in a queue until the connection may take them (it is ready, not throttled, fewer than
+the allowed number are in flight), then become bytes in `outgoing` and wait in order for replies.
+A reply belongs to the oldest request in flight or the stream is broken. Each future is resolved
+exactly once: with the reply, or by `fail`, or at its deadline.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+from kafka.errors import (
+    CorrelationIdError,
+    KafkaError,
+    KafkaProtocolError,
+    KafkaTimeoutError,
+    NodeNotReadyError,
+    RequestTimedOutError,
+)
+from kafka.future import Future
+from kafka.net.frames import SendQueue
+from kafka.net.versions import BrokerVersions
+
+__all__ = ["Pipeline"]
+
+_FIND_COORDINATOR: Final = 10
+_MAX_CORRELATION_ID: Final = 2**31 - 1
+
+Decode = Callable[[Any], Any]
+
+
+class _Entry:
+    """A request that was submitted."""
+
+    __slots__ = ("correlation_id", "deadline", "decode", "future", "name", "request", "sent_at", "skippable")
+
+    def __init__(self, request: Any, future: Future[Any], deadline: float) -> None:
+        self.request = request
+        self.future = future
+        self.deadline = deadline
+        self.name = type(request).__name__
+        self.correlation_id = 0
+        self.sent_at = 0.0
+        self.decode: Decode | None = None
+        self.skippable = False
+
+
+class Pipeline:
+    """What a connection does between the socket and the futures."""
+
+    def __init__(self, client_id: str | None, max_in_flight: int) -> None:
+        self.outgoing = SendQueue()
+        self.open = False
+        """Whether requests may go out: set by the connection when it is ready."""
+        self.versions: BrokerVersions | None = None
+        self.throttled_until = 0.0
+        self.on_reply: Callable[[str, float, int], object] | None = None
+        """Called with a request's name, its latency and the reply's size: for metrics."""
+        self._client_id = client_id
+        self._max_in_flight = max_in_flight
+        self._waiting: deque[_Entry] = deque()
+        self._in_flight: deque[_Entry] = deque()
+        self._leaving: deque[_Entry] = deque()  # produce requests with acks=0, done when they have left
+        self._correlation_id = 0
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests wait for replies."""
+        return len(self._in_flight)
+
+    @property
+    def waiting(self) -> int:
+        """How many requests were not sent yet."""
+        return len(self._waiting)
+
+    def can_send_more(self) -> bool:
+        """Whether another request may be in flight."""
+        return len(self._in_flight) < self._max_in_flight
+
+    # Going out…
+
+    def submit(self, request: Any, deadline: float) -> Future[Any]:
+        """Queue a request; the future resolves to the response."""
+        entry = _Entry(request, Future(), deadline)
+        self._waiting.append(entry)
+        return entry.future
+
+    def pump(self, now: float) -> None:
+        """Turn waiting requests into bytes, as many as may go out."""
+        if not self.open or now < self.throttled_until:
+            return
+        versions = self.versions
+        assert versions is not None
+        while self._waiting and len(self._in_flight) < self._max_in_flight:
+            entry = self._waiting.popleft()
+            if entry.future.is_done:  # given up by whoever asked
+                continue
+            request = entry.request
+            try:
+                version = versions.version_for(request)
+                self._send(entry, version, request.expect_response(), now)
+            except (KafkaError, TypeError, ValueError, OverflowError, AttributeError) as error:
+                entry.future.try_failure(_not_encodable(entry, error))
+
+    def control(
+        self, request: Any, version: int, now: float, deadline: float, *, decode: Decode | None = None
+    ) -> Future[Any]:
+        """Send a request of the connection's own past the queue: versions, authentication."""
+        entry = _Entry(request, Future(), deadline)
+        entry.decode = decode
+        self._send(entry, version, True, now)
+        return entry.future
+
+    def control_raw(self, data: bytes, now: float, deadline: float) -> Future[Any]:
+        """Send a bare SASL token (SaslHandshake version 0); the future resolves to the bare reply."""
+        entry = _Entry(None, Future(), deadline)
+        entry.name = "SaslToken"
+        entry.sent_at = now
+        entry.correlation_id = -1
+        self._in_flight.append(entry)
+        self.outgoing.put([len(data).to_bytes(4, "big") + data])
+        return entry.future
+
+    def let_skip_oldest(self) -> None:
+        """Let the reply to the next request pass over the oldest one: old brokers do not answer what they do not know."""
+        if self._in_flight:
+            self._in_flight[0].skippable = True
+
+    def _send(self, entry: _Entry, version: int, expect: bool, now: float) -> None:
+        self._correlation_id = correlation_id = (self._correlation_id + 1) & _MAX_CORRELATION_ID
+        pieces = entry.request.frame_parts(correlation_id, self._client_id, version)
+        entry.correlation_id = correlation_id
+        entry.sent_at = now
+        if not expect:
+            self._leaving.append(entry)
+            self.outgoing.put(pieces, self._left)
+            return
+        if entry.decode is None:
+            response = type(entry.request).RESPONSE_TYPE
+            entry.decode = _decoder(response, version)
+        self._in_flight.append(entry)
+        self.outgoing.put(pieces)
+
+    def _left(self) -> None:
+        self._leaving.popleft().future.try_success(None)
+
+    # Coming in…
+
+    def received(self, frame: bytes | bytearray, now: float) -> tuple[Future[Any], Any] | None:
+        """Hand a frame to the request that it answers; return its future and the response.
+
+        A KafkaProtocolError means that the connection cannot go on.
+        """
+        entry = self._match(frame)
+        if entry is None:
+            return None
+        if self.on_reply is not None:
+            self.on_reply(entry.name, now - entry.sent_at, len(frame))
+        if entry.decode is None:
+            entry.future.try_success(bytes(frame))
+            return entry.future, frame
+        try:
+            response = entry.decode(frame)
+        except KafkaError as error:
+            entry.future.try_failure(error)
+            raise
+        throttle = getattr(response, "throttle_time_ms", 0)
+        if throttle > 0 and self.versions is not None and self.versions.throttles_itself:
+            self.throttled_until = max(self.throttled_until, now + throttle / 1000)
+        entry.future.try_success(response)
+        return entry.future, response
+
+    def _match(self, frame: bytes | bytearray) -> _Entry | None:
+        in_flight = self._in_flight
+        if not in_flight:
+            raise KafkaProtocolError(f"the broker sent {len(frame)} bytes that nobody asked for")
+        entry = in_flight[0]
+        if entry.correlation_id < 0:
+            return in_flight.popleft()
+        if len(frame) < 4:
+            raise KafkaProtocolError(f"a reply of {len(frame)} bytes is too short to be one")
+        found = int.from_bytes(frame[:4], "big", signed=True)
+        if found != entry.correlation_id and not self._quirk(entry, found):
+            skipped = in_flight[1] if len(in_flight) > 1 else None
+            if not (entry.skippable and skipped is not None and skipped.correlation_id == found):
+                raise CorrelationIdError(
+                    f"the broker answered request {found}, expected was {entry.correlation_id} ({entry.name})"
+                )
+            in_flight.popleft()
+            entry.future.try_failure(NodeNotReadyError(f"the broker does not answer {entry.name}"))
+        return in_flight.popleft()
+
+    @staticmethod
+    def _quirk(entry: _Entry, found: int) -> bool:
+        """0.8.2 brokers answer the first requests for a coordinator with a correlation id of zero."""
+        return found == 0 and getattr(entry.request, "API_KEY", None) == _FIND_COORDINATOR
+
+    # Time…
+
+    def next_deadline(self) -> float | None:
+        """Return when something has to be done although nothing comes in; None for never."""
+        deadlines = [entry.deadline for entry in self._in_flight]
+        deadlines += [entry.deadline for entry in self._waiting]
+        if self._waiting and self.open and self.throttled_until:
+            deadlines.append(self.throttled_until)
+        return min(deadlines, default=None)
+
+    def expire(self, now: float) -> RequestTimedOutError | None:
+        """Fail requests whose time is up; return the error if one was in flight, which ends the connection.
+
+        A reply that comes later could not be told from one that was never sent.
+        """
+        if any(entry.deadline <= now for entry in self._waiting):
+            alive: deque[_Entry] = deque()
+            for entry in self._waiting:
+                if entry.deadline > now:
+                    alive.append(entry)
+                else:
+                    entry.future.try_failure(KafkaTimeoutError(f"{entry.name} could not be sent in time"))
+            self._waiting = alive
+        if self.throttled_until and self.throttled_until <= now:
+            self.throttled_until = 0.0
+        error = None
+        for entry in self._in_flight:
+            if entry.deadline <= now:
+                waited = now - entry.sent_at
+                error = RequestTimedOutError(f"no reply to {entry.name} within {waited:.1f} seconds")
+                entry.future.try_failure(error)
+        return error
+
+    def fail(self, error: BaseException) -> None:
+        """Fail everything: the connection has ended."""
+        self.open = False
+        self.throttled_until = 0.0
+        self.outgoing = SendQueue()
+        in_flight, self._in_flight = self._in_flight, deque()
+        waiting, self._waiting = self._waiting, deque()
+        leaving, self._leaving = self._leaving, deque()
+        for entry in (*in_flight, *leaving):
+            entry.future.try_failure(error)
+        if waiting:
+            # Not sent, so not in effect: a caller may try again without a doubt.
+            unsent = error if not getattr(error, "outcome_unknown", False) else NodeNotReadyError(f"not sent: {error}")
+            for entry in waiting:
+                entry.future.try_failure(unsent)
+
+
+def _decoder(response: Any, version: int) -> Decode:
+    return lambda frame: response.unframe(frame, version)[1]
+
+
+def _not_encodable(entry: _Entry, error: Exception) -> BaseException:
+    """Return the error for a request that cannot be put into bytes: the caller's mistake, not the connection's."""
+    if isinstance(error, KafkaError):
+        return error
+    return KafkaProtocolError(f"{entry.name} cannot be encoded: {error}")

@@ -1,0 +1,73 @@
+"""The states of a connection and what leads from one to another, as one table.
+
+The table is the documentation (docs/internals/network.rst draws it) and the law: a step that is not
+in it is a bug of ours and raises.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+__all__ = ["NEXT", "ConnectionEvent", "ConnectionStates", "next_state"]
+
+
+class ConnectionStates(str, Enum):
+    """Where a connection is in its life. The historic names, and the steps that they lumped together."""
+
+    DISCONNECTED = "<disconnected>"
+    RESOLVING = "<resolving>"
+    CONNECTING = "<connecting>"
+    TUNNELLING = "<tunnelling>"
+    HANDSHAKE = "<handshake>"
+    CHECKING_API_VERSIONS = "<checking_api_versions>"
+    AUTHENTICATING = "<authenticating>"
+    CONNECTED = "<connected>"
+    REAUTHENTICATING = "<reauthenticating>"
+
+
+class ConnectionEvent(Enum):
+    """What a connection does next."""
+
+    OPEN = "look up the address"
+    DIAL = "connect to one of the addresses"
+    TUNNEL = "ask the proxy to lead on"
+    SECURE = "begin TLS"
+    ASK = "ask for the API versions"
+    AUTHENTICATE = "begin SASL"
+    READY = "take requests"
+    CLOSE = "close"
+
+
+_S, _E = ConnectionStates, ConnectionEvent
+
+NEXT: Final[dict[tuple[ConnectionStates, ConnectionEvent], ConnectionStates]] = {
+    (_S.DISCONNECTED, _E.OPEN): _S.RESOLVING,
+    (_S.RESOLVING, _E.DIAL): _S.CONNECTING,
+    (_S.CONNECTING, _E.TUNNEL): _S.TUNNELLING,
+    (_S.CONNECTING, _E.SECURE): _S.HANDSHAKE,
+    (_S.CONNECTING, _E.ASK): _S.CHECKING_API_VERSIONS,
+    (_S.TUNNELLING, _E.SECURE): _S.HANDSHAKE,
+    (_S.TUNNELLING, _E.ASK): _S.CHECKING_API_VERSIONS,
+    (_S.HANDSHAKE, _E.ASK): _S.CHECKING_API_VERSIONS,
+    (_S.CHECKING_API_VERSIONS, _E.AUTHENTICATE): _S.AUTHENTICATING,
+    (_S.CHECKING_API_VERSIONS, _E.READY): _S.CONNECTED,
+    (_S.AUTHENTICATING, _E.READY): _S.CONNECTED,
+    # KIP-368: before the session's end, on the same connection, between requests
+    (_S.CONNECTED, _E.AUTHENTICATE): _S.REAUTHENTICATING,
+    (_S.REAUTHENTICATING, _E.READY): _S.CONNECTED,
+    # Every state can end; an end that has come already comes again without effect.
+    **{(state, _E.CLOSE): _S.DISCONNECTED for state in _S},
+}
+
+
+def next_state(state: ConnectionStates, event: ConnectionEvent) -> ConnectionStates:
+    """Return the state that `event` leads to.
+
+    >>> next_state(ConnectionStates.DISCONNECTED, ConnectionEvent.OPEN).value
+    '<resolving>'
+    """
+    try:
+        return NEXT[state, event]
+    except KeyError:
+        raise AssertionError(f"a connection that is {state.value} cannot {event.value}; please report this") from None

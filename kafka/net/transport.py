@@ -1,0 +1,222 @@
+"""From a host's name to a stream of bytes that leads to the broker: names, addresses, proxy, TLS.
+
+One coroutine, run on the loop, cancelled by closing the connection; whatever it had opened by then
+it closes. It reads no frames and knows no Kafka. `OSError` and `ssl.SSLError` end here.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from kafka._loop import READ, WRITE, Loop
+from kafka._tasks import wait_any
+from kafka.errors import KafkaConnectionError
+from kafka.future import Future
+from kafka.net.dns import Address
+
+if TYPE_CHECKING:
+    from kafka.net.proxy import ProxyUrl
+    from kafka.net.settings import ConnectionSettings
+    from kafka.net.tls import TlsStream
+
+__all__ = ["PlainStream", "SocketFactory", "Stream", "dial", "readiness", "tunnel", "upgrade"]
+
+# RFC 8305, section 8: the delay before the next address is tried beside the one that has not answered.
+_STAGGER: Final = 0.25
+
+SocketFactory = Callable[..., Any]
+
+
+class Stream(Protocol):
+    """What a connection sends to and receives from: a non-blocking socket, or TLS over one."""
+
+    pending_in: bool
+    pending_out: bool
+
+    def fileno(self) -> int:
+        """Return the descriptor to watch."""
+        ...
+
+    def recv_into(self, buffer: memoryview, /) -> int:
+        """Receive; 0 is the end of the stream, BlockingIOError means nothing now."""
+        ...
+
+    def sendmsg(self, buffers: Sequence[bytes | memoryview], /) -> int:
+        """Send; BlockingIOError means nothing now."""
+        ...
+
+    def flush(self) -> None:
+        """Send what `sendmsg` has taken and not sent yet."""
+        ...
+
+    def close(self) -> None:
+        """Close."""
+        ...
+
+
+class PlainStream:
+    """A socket without encryption."""
+
+    pending_in: Final = False
+    pending_out: Final = False
+
+    def __init__(self, sock: Any) -> None:
+        self._sock = sock
+        self.fileno: Callable[[], int] = sock.fileno
+        self.recv_into: Callable[[memoryview], int] = sock.recv_into
+        self.sendmsg: Callable[[Sequence[bytes | memoryview]], int] = getattr(sock, "sendmsg", self._send_joined)
+        self.close: Callable[[], None] = sock.close
+
+    def _send_joined(self, buffers: Sequence[bytes | memoryview]) -> int:
+        """Stand in where the system has no sendmsg (Windows)."""
+        return int(self._sock.send(b"".join(buffers)))
+
+    def flush(self) -> None:
+        """Nothing is kept here."""
+
+
+async def readiness(loop: Loop, sock: Any, events: int) -> None:
+    """Wait until a socket is ready."""
+    ready: Future[None] = Future()
+    loop.watch(sock, events, lambda _: ready.try_success(None))
+    try:
+        await ready
+    finally:
+        loop.unwatch(sock)
+
+
+# TCP…
+
+
+async def dial(
+    loop: Loop, addresses: Sequence[Address], settings: ConnectionSettings, make_socket: SocketFactory
+) -> tuple[Any, Address]:
+    """Connect to the first address that answers (RFC 8305): the next is tried after a failure, or beside a slow one."""
+    waiting = deque(addresses)
+    attempts: dict[Future[None], tuple[Any, Address]] = {}
+    problems: list[str] = []
+    try:
+        while waiting or attempts:
+            if waiting:
+                address = waiting.popleft()
+                _start(loop, address, settings, make_socket, attempts)
+            deadline = loop.time() + _STAGGER if waiting else None
+            await wait_any(loop, *attempts, deadline=deadline)
+            for future in [future for future in attempts if future.is_done]:
+                sock, address = attempts.pop(future)
+                loop.unwatch(sock)
+                if future.exception is None:
+                    return sock, address
+                problems.append(f"{address}: {future.exception}")
+                sock.close()
+    finally:
+        for sock, _ in attempts.values():
+            loop.unwatch(sock)
+            sock.close()
+    raise KafkaConnectionError("; ".join(problems) or "no address to connect to")
+
+
+def _start(
+    loop: Loop,
+    address: Address,
+    settings: ConnectionSettings,
+    make_socket: SocketFactory,
+    attempts: dict[Future[None], tuple[Any, Address]],
+) -> None:
+    """Begin to connect; the future tells how it ended."""
+    future: Future[None] = Future()
+    try:
+        sock = make_socket(address.family, socket.SOCK_STREAM)
+    except OSError as error:  # no descriptors left, or no such family here
+        raise KafkaConnectionError(f"cannot make a socket for {address}: {error}") from error
+    attempts[future] = (sock, address)
+    try:
+        sock.setblocking(False)
+        _set_options(sock, settings)
+        code = sock.connect_ex(address.sockaddr)
+    except OSError as error:
+        future.failure(error)
+        return
+    if code == 0:
+        future.success(None)
+    elif code in {errno.EINPROGRESS, errno.EWOULDBLOCK, getattr(errno, "WSAEWOULDBLOCK", errno.EINPROGRESS)}:
+        loop.watch(sock, WRITE, lambda _: _finish(sock, future))
+    else:
+        future.failure(OSError(code, os.strerror(code)))
+
+
+def _finish(sock: Any, future: Future[None]) -> None:
+    code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+    if code:
+        future.try_failure(OSError(code, os.strerror(code)))
+    else:
+        future.try_success(None)
+
+
+def _set_options(sock: Any, settings: ConnectionSettings) -> None:
+    for option in settings.socket_options:
+        sock.setsockopt(*option)
+    if settings.receive_buffer is not None:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, settings.receive_buffer)
+    if settings.send_buffer is not None:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, settings.send_buffer)
+
+
+# Proxy…
+
+
+async def tunnel(loop: Loop, sock: Any, proxy: ProxyUrl, host: str, port: int) -> None:
+    """Have the proxy lead the connection on to the broker."""
+    steps = proxy.steps(host, port)
+    try:
+        unsent = next(steps)
+        while True:
+            while unsent:
+                try:
+                    unsent = unsent[sock.send(unsent) :]
+                except BlockingIOError:  # noqa: PERF203 - a few hundred bytes, once per connection
+                    await readiness(loop, sock, WRITE)
+            await readiness(loop, sock, READ)
+            try:
+                data = sock.recv(4096)
+            except BlockingIOError:
+                continue
+            if not data:
+                raise KafkaConnectionError(f"the proxy {proxy.host}:{proxy.port} closed the connection")
+            unsent = steps.send(data)
+    except StopIteration:
+        return
+    except OSError as error:
+        raise KafkaConnectionError(f"the proxy {proxy.host}:{proxy.port} failed: {error}") from error
+
+
+# TLS…
+
+
+async def upgrade(
+    loop: Loop, sock: Any, host: str, settings: ConnectionSettings, *, lenient: bool = False
+) -> TlsStream:
+    """Make the connection an encrypted one. Closes nothing: on failure the socket is still the caller's."""
+    from kafka.net.tls import TlsStream, tls_error
+
+    context = settings.lenient_tls_context if lenient else settings.tls_context
+    assert context is not None
+    stream = TlsStream(sock, context, host)
+    import ssl
+
+    while True:
+        try:
+            stream.handshake()
+        except BlockingIOError:  # noqa: PERF203 - two or three times per connection
+            await readiness(loop, sock, READ | (WRITE if stream.pending_out else 0))
+        except ssl.SSLError as error:
+            raise tls_error(error, host) from error
+        except OSError as error:
+            raise KafkaConnectionError(f"the connection broke during the TLS handshake: {error}") from error
+        else:
+            return stream
