@@ -157,6 +157,15 @@ def kill_all() -> None:
         child.kill()
 
 
+def _forget_in_fork() -> None:
+    """A fork of the test process (some tests fork) has no children, and no thread that forks."""
+    global _forker, _forker_lock
+    _alive.clear()
+    _forker, _forker_lock = None, threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forget_in_fork)
+
 # The thread that forks
 
 _Job = tuple["Future[subprocess.Popen[bytes]]", "Callable[[], subprocess.Popen[bytes]]"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .broker_config import Security
+from .releases import Release
 
 
 def plain(users: Mapping[str, str]) -> Security:
@@ -32,6 +33,22 @@ def unsecured_oauth() -> Security:
         'unsecuredLoginStringClaim_sub="broker"'
     )
     return Security(mechanism="OAUTHBEARER", login_module=module)
+
+
+def access_control(version: str, *super_users: str) -> Security:
+    """Nobody but these users may do anything that no ACL allows them.
+
+    The brokers, and who comes through the plain listener, are ``ANONYMOUS`` and may do everything.
+    """
+    number = Release(version).number
+    if Release(version).kraft:
+        authorizer = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+    elif number >= (2, 4):
+        authorizer = "kafka.security.authorizer.AclAuthorizer"
+    else:
+        authorizer = "kafka.security.auth.SimpleAclAuthorizer"
+    users = ";".join(f"User:{name}" for name in ("ANONYMOUS", *super_users))
+    return Security({"authorizer.class.name": authorizer, "super.users": users})
 
 
 def reauthenticate_every(milliseconds: int) -> Security:

@@ -137,6 +137,28 @@ def test_kerberos_lets_in_who_has_a_ticket(kdc: KeyDistributionCenter, kafka_at:
             java.nodes(cluster.bootstrap_servers, **config, sasl_jaas_config=f"{alice.replace('alice', 'mallory')};")
 
 
+def test_unsecured_tokens_are_believed(kafka_at: StartKafka, java_client: JavaClient) -> None:
+    cluster = kafka_at(NEWEST, listeners=("SASL_PLAINTEXT",), security=[sasl.unsecured_oauth()])
+    module = f"{SASL_MODULES}.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub"
+    config = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "OAUTHBEARER"}
+    assert java_client.nodes(cluster.bootstrap_servers, **config, sasl_jaas_config=f'{module}="alice";') == [1]
+
+
+@pytest.mark.parametrize(
+    "version",
+    [pytest.param("1.1.1", marks=pytest.mark.matrix), pytest.param("2.8.2", marks=pytest.mark.matrix), NEWEST],
+)
+def test_access_control_keeps_out_who_was_not_let_in(version: str, kafka_at: StartKafka) -> None:
+    users = sasl.plain({"root": "secret", "alice": "secret"})
+    security = [users, sasl.access_control(version, "root")]
+    cluster = kafka_at(version, listeners=("SASL_PLAINTEXT",), security=security)
+    topic = cluster.create_topic("guarded")
+    with JavaClient(need_kafka("3.9.1")) as java:
+        java.produce(cluster.bootstrap_servers, topic, [{"value": b"x"}], **login("PLAIN", "root", "secret"))
+        with pytest.raises(JavaClientError, match="TopicAuthorizationException"):
+            java.produce(cluster.bootstrap_servers, topic, [{"value": b"x"}], **login("PLAIN", "alice", "secret"))
+
+
 def test_certificates_of_every_kind(authority: Authority) -> None:
     def check(certificate: Certificate, *options: str) -> str:
         result = subprocess.run(
