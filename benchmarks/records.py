@@ -21,7 +21,10 @@ _IMPLS = (OURS, "kafka-python", "aiokafka", "aiokafka-pure")
 _BATCHES = 4
 
 _SHAPES = [
-    f"{size}{key}{headers}" for size in ("100B", "1KB", "20-300B") for key in ("", "-key") for headers in ("", "-headers")
+    f"{size}{key}{headers}"
+    for size in ("100B", "1KB", "20-300B")
+    for key in ("", "-key")
+    for headers in ("", "-headers")
 ]
 _CODECS = ("gzip", "snappy", "lz4", "zstd")
 _KINDS = [*_SHAPES, *(f"100B-{codec}" for codec in _CODECS)]
@@ -29,7 +32,9 @@ _KINDS = [*_SHAPES, *(f"100B-{codec}" for codec in _CODECS)]
 
 def _cases() -> list[Case]:
     cases = [Case(f"append-{kind}", "one call per record", 20) for kind in _KINDS]
-    cases += [Case(f"bulk-{kind}", "the fastest way to build a batch of a list", 20) for kind in ("100B", "1KB", "20-300B")]
+    cases += [
+        Case(f"bulk-{kind}", "the fastest way to build a batch of a list", 20) for kind in ("100B", "1KB", "20-300B")
+    ]
     cases += [Case(f"read-{kind}", "to ConsumerRecords", 5) for kind in _KINDS]
     cases += [Case(f"raw-{kind}", "to what the record module yields", 5) for kind in ("100B", "20-300B")]
     ours = [f"columns-{kind}" for kind in ("100B", "100B-key", "1KB", "20-300B", "100B-lz4")]

@@ -238,6 +238,31 @@ class BatchBuilder:
         self._greatest_before = -1
         self._stamp = b""
 
+    @classmethod
+    def of_records(
+        cls,
+        records: bytes,
+        count: int,
+        base_timestamp: int,
+        max_timestamp: int,
+        limit: int,
+        codec: int | str | None = None,
+        level: int | None = None,
+    ) -> BatchBuilder:
+        """Return a builder that already has ``count`` encoded records, with offset deltas from 0 on.
+
+        >>> records = b"\\x0e\\x00\\x00\\x00\\x01\\x02v\\x00"
+        >>> BatchBuilder.of_records(records, 1, 1700000000000, 1700000000000, limit=1000).seal().size
+        69
+        """
+        builder = cls(limit, codec, level)
+        builder._open_parts().append(records)
+        builder.count = count
+        builder.size += len(records)
+        builder.base_timestamp = base_timestamp
+        builder.max_timestamp = max_timestamp
+        return builder
+
     # Filling
 
     def append(self, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers | None = None) -> int:

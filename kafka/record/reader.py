@@ -14,16 +14,18 @@ comes when the batch's turn has come: records in front of it are delivered first
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heapify, heappop
 from typing import Any, Final
 
 from kafka.codec import DEFAULT_LIMIT
 from kafka.errors import CorruptRecordError, KafkaError, RecordDeserializationError
+from kafka.record._columns_plain import Section, from_rows
 from kafka.record._decode import Origin, check_framing, take_rows, skip_rows
 from kafka.record._errors import corrupt
 from kafka.record._legacy import read_messages, to_rows
 from kafka.record._open import Body, check_batch, control_type, open_batch
+from kafka.record.columns import Columns
 from kafka.record.consumer_record import ConsumerRecord
 from kafka.record.header import BatchHeader, Buffer, read_header
 from kafka.record.rows import origin_of
@@ -32,6 +34,7 @@ from kafka.structs import TopicPartition
 Deserialize = Callable[["bytes | None"], Any]
 
 _ABORT: Final = 0
+_COLUMN_BYTES: Final = 8 << 20
 _new = tuple.__new__
 
 
@@ -195,6 +198,63 @@ class RecordReader:
         if not self._messages:
             self._header = None
 
+    def columns(self, *, at_least: int = 65_536, numpy: bool | None = None) -> Iterator[Columns]:
+        """Yield all that is left as columns, ``at_least`` records at a time or 8 MiB, whichever is reached first.
+
+        ``numpy`` says whether numpy and pyarrow are to be used; None means: where both are installed. Deserializers are
+        not applied. A damaged batch raises when its turn comes, as in ``take``.
+
+        >>> list(RecordReader(b"", "events", 0, 0).columns())
+        []
+        """
+        decode = column_decoder(numpy)
+        while True:
+            if self._failure is not None:
+                raise self._failure
+            sections: list[Section] = []
+            messages: list[ConsumerRecord] = []
+            try:
+                self._collect(sections, messages, at_least)
+            except KafkaError as err:
+                self._fail(err)
+            if messages:
+                yield from_rows(messages)
+            elif sections:
+                yield self._decoded(decode, sections)
+            elif self._failure is None:
+                return
+
+    def _collect(self, sections: list[Section], messages: list[ConsumerRecord], at_least: int) -> None:
+        """Take what is left of the open batch and whole batches after it, all of the new format or all of old ones."""
+        count = size = 0
+        while count < at_least and size < _COLUMN_BYTES and self._open_next():
+            header = self._header
+            if self._messages:
+                if sections:
+                    return
+                count += len(self._messages)
+                self._take_messages(messages, len(messages) + len(self._messages))
+                continue
+            if messages:
+                return
+            body = self._body
+            assert header is not None
+            assert body is not None
+            sections.append(Section(body.data, self._at, body.end, self._left, header))
+            count += self._left
+            size += body.end - self._at
+            self._close_batch(header)
+        self._find_next()
+
+    def _decoded(self, decode: Callable[[Sequence[Section]], Columns], sections: list[Section]) -> Columns:
+        try:
+            return decode(sections)
+        except CorruptRecordError as err:
+            # Whichever batch it was: go back to before the first of them.
+            self.next_offset = sections[0].header.base_offset
+            self._fail(err)
+            raise
+
     def _close_batch(self, header: BatchHeader) -> None:
         self._header = self._body = None
         self.next_offset = max(self.next_offset, header.last_offset + 1)
@@ -357,6 +417,25 @@ class RecordReader:
         if self._refused is not None and not rows:
             raise self._refused
         return rows
+
+
+def column_decoder(numpy: bool | None = None) -> Callable[[Sequence[Section]], Columns]:
+    """Return what turns sections into columns: with numpy and pyarrow where both are installed, or as told.
+
+    >>> column_decoder(numpy=False).__module__
+    'kafka.record._columns_plain'
+    """
+    if numpy is not False:
+        try:
+            from kafka.record import _columns_numpy
+        except ImportError:
+            if numpy:
+                raise
+        else:
+            return _columns_numpy.from_sections
+    from kafka.record import _columns_plain
+
+    return _columns_plain.from_sections
 
 
 def _as_it_is(data: bytes | None) -> bytes | None:

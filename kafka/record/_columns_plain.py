@@ -1,0 +1,143 @@
+"""Columns with nothing but Python: runs of equal shape without an object per record, the rest by way of rows."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from itertools import repeat
+from operator import add
+from typing import NamedTuple
+
+from kafka.record._decode import decode_rows
+from kafka.record._errors import corrupt
+from kafka.record._runs import SHORTEST, Run, find_run
+from kafka.record.columns import BinaryColumn, Columns, HeaderColumn, packed
+from kafka.record.consumer_record import ConsumerRecord
+from kafka.record.header import BatchHeader
+from kafka.record.rows import origin_of
+
+
+class Section(NamedTuple):
+    """Records of one batch: ``count`` of them in ``data[start:end]``."""
+
+    data: bytes
+    start: int
+    end: int
+    count: int
+    header: BatchHeader
+
+
+def from_rows(rows: Sequence[ConsumerRecord]) -> Columns:
+    """Turn records into columns, all of v0 or none.
+
+    >>> len(from_rows([]))
+    0
+    """
+    gathered = _Gathered()
+    gathered.add_rows(rows)
+    return gathered.columns()
+
+
+def from_sections(sections: Sequence[Section]) -> Columns:
+    """Decode the records of several batches into columns.
+
+    >>> len(from_sections([]))
+    0
+    """
+    gathered = _Gathered()
+    for section in sections:
+        gathered.add_section(section)
+    return gathered.columns()
+
+
+class _Gathered:
+    """The columns while they grow."""
+
+    def __init__(self) -> None:
+        self._offsets: array[int] = array("q")
+        self._timestamps: array[int] = array("q")
+        self._types: array[int] = array("b")
+        self._keys: list[bytes | None] = []
+        self._values: list[bytes | None] = []
+        self._headers: list[Sequence[tuple[str, bytes | None]]] | None = None  # until a record has some
+        # The sizes that occur, -1 for null; None among them where nobody has looked.
+        self._key_sizes: set[int | None] = set()
+        self._value_sizes: set[int | None] = set()
+
+    def add_section(self, section: Section) -> None:
+        data, pos, end, left, header = section
+        origin = origin_of(header, "", 0)
+        piece = 32
+        while left:
+            run = find_run(data, pos, end, left) if left >= SHORTEST else None
+            if run is not None:
+                self._add_run(run, header)
+                pos = run.end
+                left -= run.count
+                continue
+            piece = min(piece * 2, left)
+            rows: list[ConsumerRecord] = []
+            pos = decode_rows(data, pos, end, piece, origin, rows)
+            left -= piece
+            self.add_rows(rows)
+        if pos != end:
+            raise corrupt(f"{end - pos} bytes after the last record", header.base_offset)
+
+    def _add_run(self, run: Run, header: BatchHeader) -> None:
+        count = run.count
+        self._offsets += _shifted(run.offset_deltas, header.base_offset)
+        if header.timestamp_type:
+            self._timestamps += array("q", [header.max_timestamp]) * count
+        else:
+            self._timestamps += _shifted(run.timestamp_deltas, header.base_timestamp)
+        self._types += array("b", [header.timestamp_type or 0]) * count
+        self._keys += repeat(None, count) if run.keys is None else run.keys
+        self._values += repeat(None, count) if run.values is None else run.values
+        self._key_sizes.add(run.key_size)
+        self._value_sizes.add(run.value_size)
+        if self._headers is not None:
+            self._headers += repeat((), count)
+
+    def add_rows(self, rows: Sequence[ConsumerRecord]) -> None:
+        if not rows:
+            return
+        _, _, offsets, timestamps, types, keys, values, _, _, _, headers, _, _ = zip(*rows, strict=True)
+        if types[0] is None:  # format v0; all of them then, as batches of one format come together
+            timestamps = types = (-1,) * len(rows)
+        if self._headers is None and any(headers):
+            self._headers = [()] * len(self._offsets)
+        if self._headers is not None:
+            self._headers += headers
+        self._offsets += packed("q", offsets)
+        self._timestamps += packed("q", timestamps)
+        self._types += packed("b", types)
+        self._keys += keys
+        self._values += values
+        self._key_sizes.add(None if any(key is not None for key in keys) else -1)
+        self._value_sizes.add(None)
+
+    def columns(self) -> Columns:
+        count = len(self._offsets)
+        return Columns(
+            self._offsets,
+            self._timestamps,
+            self._types,
+            _binary(self._keys, self._key_sizes),
+            _binary(self._values, self._value_sizes),
+            HeaderColumn.none(count) if self._headers is None else HeaderColumn.from_rows(self._headers),
+        )
+
+
+def _binary(values: list[bytes | None], sizes: set[int | None]) -> BinaryColumn:
+    size = next(iter(sizes)) if len(sizes) == 1 else None
+    if size == -1:
+        return BinaryColumn.nulls(len(values))
+    return BinaryColumn.from_values(values, size)
+
+
+def _shifted(deltas: Sequence[int], base: int) -> array[int]:
+    if isinstance(deltas, range):
+        return packed("q", range(base + deltas.start, base + deltas.stop))
+    if deltas.count(deltas[0]) == len(deltas):
+        return array("q", [base + deltas[0]]) * len(deltas)
+    return packed("q", list(map(add, deltas, repeat(base))))
