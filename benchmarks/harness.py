@@ -11,11 +11,12 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timezone
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from benchmarks import machine, report, table, targets
+from benchmarks import machine, ours, report, table, targets
 from benchmarks.broker import NoBroker, broker
 from benchmarks.runner import CaseResult, ChildError, Description, Pace, Runner, describe, run_script
 from benchmarks.venvs import LIBRARIES, Library, Venv, VenvError, ensure
@@ -70,7 +71,11 @@ def run_sub_target(name: str, args: argparse.Namespace, argv: Sequence[str]) -> 
     script = HERE / f"{name}.py"
     told = describe(script)
     libraries = prepare(told.impls, args.peers, refresh=args.refresh)
-    with ready_broker(script, told, args) as (options, broker):
+    versions = {library.venv_name: venv.versions for library, venv in libraries.values()}
+    versions[OURS] = {**versions[OURS], OURS: ours.version()}
+    with ours.snapshot() as package, ready_broker(script, told, args) as (options, broker_facts):
+        library, venv = libraries[OURS]
+        libraries[OURS] = (replace(library, env={"PYTHONPATH": str(package)}), venv)
         outcome = measure(script, told, libraries, args, options)
     samples = {case: result.samples for case, result in outcome.items()}
     unsupported = {case: result.unsupported for case, result in outcome.items()}
@@ -82,8 +87,8 @@ def run_sub_target(name: str, args: argparse.Namespace, argv: Sequence[str]) -> 
         date=datetime.now(timezone.utc).strftime("%Y-%m-%d"),
         command=shlex.join(["python", "-m", "benchmarks", *argv]),
         machine=machine.facts(),
-        versions={library.venv_name: venv.versions for library, venv in libraries.values()},
-        settings={**told.settings, **broker, "rounds": f"{_rounds(args)}, in turn, each run a fresh process"},
+        versions=versions,
+        settings={**told.settings, **broker_facts, "rounds": f"{_rounds(args)}, in turn, each run a fresh process"},
         table=table.results(samples, told.unit),
         absences=table.absences(unsupported),
         verdicts=table.verdicts(judged),

@@ -81,6 +81,7 @@ WORKLOAD = Workload(
         "sizes": "6 partitions to produce to; 1,000 topics of 6 partitions; 50 members; 1,000 B of records a partition",
         "timed": "the body alone, from a made message to bytes and from bytes to a message with all its structs",
         "checked": "all libraries make the same bytes of the same content and read the same content of them",
+        "kio": "decodes in a compiled extension of its own, encodes in Python",
         _IMPORT: "a message is a process here; CPU is that of the whole process, import ms what -X importtime says",
     },
 )

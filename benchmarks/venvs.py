@@ -2,8 +2,8 @@
 
 A venv is built beside its place and then put there by replacing a symbolic link, so an interrupted build is never taken
 for a good one and a run that goes on keeps what it started with. Ours gets its dependencies only: the package itself
-comes from the working tree by PYTHONPATH, so that what is measured is what is being edited. The peers never see the
-working tree, whose package has the same name as one of theirs.
+comes from a copy of the working tree by PYTHONPATH (ours.py). The peers never see the working tree, whose package has
+the same name as one of theirs.
 """
 
 from __future__ import annotations
