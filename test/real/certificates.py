@@ -121,12 +121,18 @@ class Authority:
 
     def openssl(self, *args: str) -> None:
         """Run the openssl program in the authority's directory."""
-        program = shutil.which("openssl")
-        if program is None:
-            raise OpensslMissing("TLS tests need the openssl program (Debian: openssl)")
-        result = subprocess.run([program, *args], cwd=self.directory, capture_output=True, text=True, check=False)
-        if result.returncode:
-            raise RuntimeError(f"openssl {' '.join(args)}\n{result.stderr}")
+        openssl(*args, directory=self.directory)
+
+
+def openssl(*args: str, directory: Path, data: bytes | None = None) -> bytes:
+    """Run the openssl program in a directory; what it prints."""
+    program = shutil.which("openssl")
+    if program is None:
+        raise OpensslMissing("TLS and OAUTHBEARER tests need the openssl program (Debian: openssl)")
+    result = subprocess.run([program, *args], input=data, cwd=directory, capture_output=True, check=False)
+    if result.returncode:
+        raise RuntimeError(f"openssl {' '.join(args)}\n{result.stderr.decode()}")
+    return result.stdout
 
 
 def broker_tls(

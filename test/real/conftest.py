@@ -22,6 +22,7 @@ from .kdc import KerberosMissing, KeyDistributionCenter
 from .oauth import TokenServer
 from .releases import MATRIX, NEWEST, chosen_version
 
+TIER_SKIPPED = pytest.StashKey[str]()
 StartKafka = Callable[..., KafkaCluster]
 
 
@@ -44,12 +45,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> None:
-    """Fetch what will be needed before the first test, whose time limit it would count against."""
-    here = [item for item in session.items if item.path.is_relative_to(kafka_jars.HERE)]
-    if here and not session.config.option.collectonly:
-        matrix = any(item.get_closest_marker("matrix") for item in here)
-        for version in MATRIX if matrix else (_chosen(session.config),):
+    """Fetch what will be needed before the first test, whose time limit it would count against.
+
+    Where that cannot be, the whole tier is left out, with one line at the end instead of one per test.
+    """
+    here = {item for item in session.items if item.path.is_relative_to(kafka_jars.HERE)}
+    if not here or session.config.option.collectonly:
+        return
+    reason = _unavailable(_chosen(session.config))
+    if reason:
+        session.items[:] = [item for item in session.items if item not in here]
+        session.config.stash[TIER_SKIPPED] = f"SKIPPED [{len(here)}] test/real: {reason}"
+    elif any(item.get_closest_marker("matrix") for item in here):
+        for version in MATRIX:
             _unavailable(version)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if line := config.stash.get(TIER_SKIPPED, None):
+        terminalreporter.write_line(line, yellow=True)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -142,7 +156,11 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 @pytest.fixture(scope="session")
 def token_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TokenServer]:
     """An identity provider that signs OAUTHBEARER tokens."""
-    with TokenServer(tmp_path_factory.mktemp("oauth")) as server:
+    try:
+        server = TokenServer(tmp_path_factory.mktemp("oauth"))
+    except OpensslMissing as error:
+        pytest.skip(str(error))
+    with server:
         yield server
 
 

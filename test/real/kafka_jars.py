@@ -43,7 +43,7 @@ def java() -> str:
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
     if found is None:
-        raise KafkaUnavailable("real Kafka tests need Java: install a JRE 17 (Debian: openjdk-17-jdk-headless)")
+        raise KafkaUnavailable("real Kafka tests need Java: install a JDK 17 (Debian: openjdk-17-jdk-headless)")
     return found
 
 

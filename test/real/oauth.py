@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import base64
 import json
-import subprocess
 import threading
 import time
 import urllib.parse
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .broker_config import Security
+from .certificates import openssl
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -52,7 +52,7 @@ class TokenServer:
 
     def __post_init__(self) -> None:
         self._key = self.directory / "oauth.key"
-        _run("openssl", "genrsa", "-out", str(self._key), "2048")
+        openssl("genrsa", "-out", str(self._key), "2048", directory=self.directory)
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"provider": self}))
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.05,), name="token-server")
 
@@ -86,13 +86,13 @@ class TokenServer:
         times = {"iat": int(now), "exp": int(now + (self.lifetime if lifetime is None else lifetime))}
         body = {"iss": ISSUER, "aud": AUDIENCE, "sub": subject, **times, **claims}
         signed = f"{_part({'alg': 'RS256', 'typ': 'JWT', 'kid': KEY_ID})}.{_part(body)}"
-        signature = _run("openssl", "dgst", "-sha256", "-sign", str(self._key), data=signed.encode())
+        signature = openssl("dgst", "-sha256", "-sign", str(self._key), directory=self.directory, data=signed.encode())
         return f"{signed}.{_base64url(signature)}"
 
     def jwks(self) -> dict[str, Any]:
         """The public key, as RFC 7517 writes it."""
-        modulus = _run("openssl", "rsa", "-in", str(self._key), "-modulus", "-noout").decode().strip()
-        number = bytes.fromhex(modulus.removeprefix("Modulus="))
+        modulus = openssl("rsa", "-in", str(self._key), "-modulus", "-noout", directory=self.directory)
+        number = bytes.fromhex(modulus.decode().strip().removeprefix("Modulus="))
         key = {"kty": "RSA", "kid": KEY_ID, "use": "sig", "alg": "RS256"}
         return {"keys": [{**key, "n": _base64url(number), "e": _base64url(b"\x01\x00\x01")}]}
 
@@ -162,7 +162,3 @@ def _part(value: dict[str, Any]) -> str:
 
 def _base64url(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
-
-
-def _run(*command: str, data: bytes | None = None) -> bytes:
-    return subprocess.run(command, input=data, check=True, capture_output=True).stdout

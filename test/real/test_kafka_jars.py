@@ -88,7 +88,7 @@ def test_without_java_or_maven_one_line_says_what_to_install(
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PUREKAFKA_TEST_CACHE", str(tmp_path / "empty"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(kafka_jars.KafkaUnavailable, match="install a JRE 17"):
+    with pytest.raises(kafka_jars.KafkaUnavailable, match="install a JDK 17"):
         kafka_jars.jars.__wrapped__(VERSION)
     (place / "bin" / "mvn").unlink()
     monkeypatch.setenv("PATH", str(place / "bin"))
