@@ -165,6 +165,8 @@ def read_header(buffer: Buffer, position: int = 0) -> BatchHeader | None:
         raise corrupt(
             f"{header.count} records in offsets {header.base_offset} to {header.last_offset}", header.base_offset
         )
+    if not header.count and length != _V2_LEAST:
+        raise corrupt(f"no records in {length - _V2_LEAST} bytes of them", header.base_offset)
     return header
 
 

@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka.errors import IllegalArgumentError, IllegalStateError, UnsupportedCodecError
+from kafka.record.builder import FULL, BatchBuilder, record_size
+from kafka.record.header import read_header, scan
+from kafka.record.rows import decode_batch
+from kafka.record.split import split_batch
+
+from . import reference
+from .strategies import PLAIN_RECORDS, RECORDS
+
+NOW = 1_700_000_000_000
+
+
+def expected(records: list[tuple]) -> bytes:
+    return reference.batch([(index, *record) for index, record in enumerate(records)])
+
+
+@given(st.one_of(RECORDS, PLAIN_RECORDS))
+def test_batch_has_the_bytes_of_the_reference(records: list[tuple]) -> None:
+    builder = BatchBuilder(limit=1 << 30)
+    for index, (timestamp, key, value, headers) in enumerate(records):
+        assert builder.append(timestamp, key, value, headers) == index
+    size = builder.size
+    data = builder.seal().data
+    assert data == expected(records)
+    assert len(data) == size
+
+
+@given(st.one_of(RECORDS, PLAIN_RECORDS), st.integers(61, 5000))
+def test_refused_record_leaves_no_trace(records: list[tuple], limit: int) -> None:
+    builder = BatchBuilder(limit)
+    taken = []
+    for record in records:
+        before = builder.size
+        if builder.append(*record) == FULL:
+            assert builder.size == before
+        else:
+            assert len(taken) == 0 or builder.size <= limit
+            taken.append(record)
+    assert builder.count == len(taken)
+    assert builder.seal().data == expected(taken)
+
+
+@given(
+    st.lists(st.lists(st.one_of(st.none(), st.binary(max_size=5), st.just(b"v" * 100), st.just(b"v" * 5000)), max_size=150), max_size=4),
+    st.integers(61, 20_000),
+)
+def test_extend_is_append_repeated(lists: list[list[bytes | None]], limit: int) -> None:
+    bulk, single = BatchBuilder(limit), BatchBuilder(limit)
+    for step, values in enumerate(lists):
+        timestamp = NOW + step // 2
+        taken = bulk.extend(values, timestamp)
+        for index, value in enumerate(values):
+            full = single.append(timestamp, None, value) == FULL
+            assert full == (index >= taken)
+            if full:
+                break
+    assert (bulk.count, bulk.size) == (single.count, single.size)
+    if bulk.count:
+        assert bulk.seal().data == single.seal().data
+
+
+def test_extend_takes_keys_and_a_start() -> None:
+    builder = BatchBuilder(limit=10_000)
+    assert builder.extend([b"a", b"b", b"c"], NOW, keys=[b"1", None, b"3"], start=1) == 2
+    data = builder.seal().data
+    assert [(row.key, row.value) for row in decode_batch(data, next(scan(data)))] == [(None, b"b"), (b"3", b"c")]
+
+
+def test_offset_deltas_grow_over_their_widths() -> None:
+    builder = BatchBuilder(limit=1 << 30)
+    values = [b"%d" % index for index in range(9000)]
+    assert builder.extend(values, NOW) == 9000
+    assert builder.append(NOW, None, b"last") == 9000
+    data = builder.seal().data
+    rows = decode_batch(data, next(scan(data)))
+    assert [row.offset for row in rows] == list(range(9001))
+    assert [row.value for row in rows] == [*values, b"last"]
+
+
+def test_first_record_is_taken_whatever_its_size() -> None:
+    builder = BatchBuilder(limit=100)
+    assert builder.append(NOW, None, b"x" * 1000) == 0
+    assert builder.append(NOW, None, b"") == FULL
+    assert BatchBuilder(limit=100).extend([b"x" * 1000, b"y"], NOW) == 1
+
+
+def test_greatest_timestamp_is_that_of_records_taken() -> None:
+    builder = BatchBuilder(limit=150)
+    builder.append(NOW, None, b"x" * 50)
+    assert builder.append(NOW + 9, None, b"x" * 50) == FULL
+    assert builder.append(NOW + 9, b"k", b"x" * 50) == FULL
+    builder.append(NOW + 1, None, b"")
+    sealed = builder.seal()
+    assert (sealed.base_timestamp, sealed.max_timestamp) == (NOW, NOW + 1)
+    assert read_header(sealed.data).max_timestamp == NOW + 1
+
+
+@given(st.one_of(st.none(), st.binary(max_size=200)), st.one_of(st.none(), st.binary(max_size=200)), st.lists(st.tuples(st.text(max_size=5), st.none()), max_size=3))
+def test_record_size_is_what_a_record_adds(key: bytes | None, value: bytes | None, headers: list) -> None:
+    builder = BatchBuilder(limit=10_000)
+    before = builder.size
+    builder.append(NOW, key, value, headers)
+    assert builder.size - before == record_size(key, value, headers)
+
+
+def test_sealed_batch_does_not_change() -> None:
+    builder = BatchBuilder(limit=1000)
+    builder.append(NOW, None, b"v")
+    sealed = builder.seal(producer_id=5, producer_epoch=1, base_sequence=2**31 - 1, transactional=True)
+    for act in (lambda: builder.append(NOW, None, b"w"), lambda: builder.append(NOW, b"k", b"w"), builder.seal, lambda: builder.extend([b"w"], NOW)):
+        with pytest.raises(IllegalStateError):
+            act()
+    header = read_header(sealed.data)
+    assert (header.producer_id, header.producer_epoch, header.base_sequence) == (5, 1, 2**31 - 1)
+    assert header.is_transactional
+    assert not header.is_control
+    assert header.last_sequence == 2**31 - 1
+
+
+def test_sequence_wraps_around_to_zero() -> None:
+    builder = BatchBuilder(limit=1000)
+    builder.extend([b"a", b"b", b"c"], NOW)
+    header = read_header(builder.seal(producer_id=5, producer_epoch=1, base_sequence=2**31 - 2).data)
+    assert header.last_sequence == 0
+
+
+def test_empty_batch_cannot_be_sealed() -> None:
+    with pytest.raises(IllegalStateError):
+        BatchBuilder(limit=1000).seal()
+
+
+def test_with_producer_changes_nothing_else() -> None:
+    builder = BatchBuilder(limit=1000, codec="gzip")
+    builder.extend([b"value" * 10] * 5, NOW)
+    sealed = builder.seal(producer_id=5, producer_epoch=1, base_sequence=7, transactional=True)
+    other = sealed.with_producer(6, 0, 0)
+    assert other.body is sealed.body
+    assert (other.count, other.codec, other.size) == (sealed.count, sealed.codec, sealed.size)
+    header = read_header(other.data)
+    assert (header.producer_id, header.producer_epoch, header.base_sequence) == (6, 0, 0)
+    assert header.is_transactional
+    assert len(decode_batch(other.data, header)) == 5
+    assert sealed.with_producer(5, 1, 7).data == sealed.data
+
+
+def test_incompressible_batch_goes_out_as_it_is() -> None:
+    builder = BatchBuilder(limit=1000, codec="gzip")
+    builder.append(NOW, None, b"x")
+    sealed = builder.seal()
+    assert sealed.codec == 0
+    assert read_header(sealed.data).codec == 0
+
+
+def test_level_must_suit_the_codec() -> None:
+    with pytest.raises(IllegalArgumentError, match="1 to 9"):
+        BatchBuilder(1000, "gzip", 10)
+    with pytest.raises(IllegalArgumentError, match="no compression levels"):
+        BatchBuilder(1000, "snappy", 1)
+    with pytest.raises(UnsupportedCodecError, match="brotli"):
+        BatchBuilder(1000, "brotli")
+
+
+@settings(max_examples=30)
+@given(RECORDS, st.integers(70, 3000), st.sampled_from([None, "gzip", "lz4"]))
+def test_split_keeps_all_records_in_order(records: list[tuple], limit: int, codec: str | None) -> None:
+    builder = BatchBuilder(limit=1 << 30, codec=codec)
+    for record in records:
+        builder.append(*record)
+    parts = split_batch(builder.seal(), limit, codec)
+    assert sum(part.count for part in parts) == len(records)
+    found = []
+    for part in parts:
+        assert part.count == 1 or part.size <= limit
+        data = part.seal().data
+        header = read_header(data)
+        assert header.base_offset == 0
+        found += [(row.timestamp, row.key, row.value, row.headers) for row in decode_batch(data, header)]
+    assert found == [tuple(record) for record in records]
