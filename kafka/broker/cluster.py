@@ -1,0 +1,283 @@
+"""The state of the whole cluster, which all nodes of a broker share: topics, leaders, nodes, what tests ordered.
+
+One object per :class:`~kafka.broker.Broker`, living on its event loop and touched by that thread only; the control
+methods of the broker come here by way of the loop. Parts that are large have modules of their own and hang here:
+
+=====================  ==============================================================================================
+``clock``, ``timers``  time (:mod:`kafka.broker.clock`)
+``apis``, ``faults``   what is advertised; what a test ordered
+``configs``            broker and topic configuration (:mod:`kafka.broker.configs`)
+``storage``            where logs and tables are kept
+``coordinators``       which node coordinates a group or transaction
+``service(Class)``     the one ``Class(cluster)`` of this cluster: group coordinator, transaction coordinator ...
+=====================  ==============================================================================================
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from importlib import import_module
+from random import Random
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kafka.broker.call import Authorizer, TransactionGate
+from kafka.broker.clock import BrokerClock, Timers
+from kafka.broker.configs import Configs
+from kafka.broker.coordinators import Coordinators
+from kafka.broker.dispatch import Dispatcher
+from kafka.broker.faults import Faults
+from kafka.broker.leaders import elect, place
+from kafka.broker.node import Node
+from kafka.broker.storage import Storage
+from kafka.broker.topics import Partition, Topic
+from kafka.broker.versions import ApiTable
+
+if TYPE_CHECKING:
+    from kafka.protocol.fields import Buffer
+
+__all__ = ["Cluster"]
+
+T = TypeVar("T")
+
+#: Services that are made when the broker starts, as ``module:Class``: those whose state on disk sets timers.
+EARLY_SERVICES: tuple[str, ...] = ()
+
+
+class Cluster:
+    """Everything that the nodes of one broker share."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        clock: BrokerClock,
+        storage: Storage,
+        *,
+        apis: ApiTable | None = None,
+        configs: Mapping[str, str] | None = None,
+        random: Random | None = None,
+    ) -> None:
+        self.loop = loop
+        self.clock = clock
+        self.timers = Timers(clock, loop)
+        self.random = random or Random()
+        self.apis = apis or ApiTable()
+        self.faults = Faults()
+        self.dispatcher = Dispatcher(self)
+        self.storage = storage
+        self.store = storage.store
+        self.configs = Configs(self.store, configs or {})
+        self.coordinators = Coordinators(self)
+        self.nodes: dict[int, Node] = {}
+        self.topics: dict[str, Topic] = {}
+        self.topics_by_id: dict[uuid.UUID, Topic] = {}
+        self.authorizer: Authorizer | None = None
+        self.transaction_gate: TransactionGate | None = None
+        self._services: dict[type[Any], Any] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._identity = self.store.table("cluster")
+        if "id" not in self._identity:
+            self._identity["id"] = _cluster_id(self.random)
+        self.cluster_id: str = self._identity["id"]
+
+    # Parts made by others
+
+    def service(self, cls: Callable[[Cluster], T]) -> T:
+        """Return this cluster's one instance of ``cls``, made as ``cls(cluster)`` when it is first asked for.
+
+        One that has a ``close()`` is closed with the cluster.
+        """
+        found = self._services.get(cls)  # type: ignore[call-overload]
+        if found is None:
+            found = self._services[cls] = cls(self)  # type: ignore[index]
+        return found  # type: ignore[no-any-return]
+
+    def start_services(self) -> None:
+        """Make the services that cannot wait to be asked for."""
+        for name in EARLY_SERVICES:
+            module, _, cls = name.partition(":")
+            self.service(getattr(import_module(module), cls))
+
+    def background(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Run a coroutine beside the requests; it is cancelled when the cluster closes."""
+        task = self.loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._background_done)
+        return task
+
+    def _background_done(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.loop.call_exception_handler({"message": "the broker's background work failed", "exception": error})
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait on the broker's clock."""
+        done = self.loop.create_future()
+        timer = self.timers.call_later(seconds, lambda: done.done() or done.set_result(None))
+        try:
+            await done
+        finally:
+            timer.cancel()
+
+    # Nodes
+
+    @property
+    def max_frame(self) -> int:
+        """The largest request that is read."""
+        return self.configs.broker_int("socket.request.max.bytes")
+
+    @property
+    def controller_id(self) -> int:
+        """The running node with the lowest id; -1 if none runs."""
+        return min((node.node_id for node in self.nodes.values() if node.is_running), default=-1)
+
+    def live_nodes(self) -> list[Node]:
+        """Return the nodes that run, by id."""
+        return [node for _, node in sorted(self.nodes.items()) if node.is_running]
+
+    def nodes_changed(self) -> None:
+        """A node has started or stopped: elect leaders, move coordinators."""
+        live = {node.node_id for node in self.nodes.values() if node.is_running}
+        for topic in self.topics.values():
+            if any([elect(partition, live) for partition in topic.partitions]):
+                self.save_topic(topic)
+        self.coordinators.moved()
+
+    # Topics
+
+    def topic(self, name: str | None = None, topic_id: uuid.UUID | None = None) -> Topic | None:
+        """Find a topic by its name, or without one by its id."""
+        if name:
+            return self.topics.get(name)
+        return self.topics_by_id.get(topic_id) if topic_id is not None else None
+
+    def partition(self, topic: str, index: int) -> Partition | None:
+        """Find a partition."""
+        found = self.topics.get(topic)
+        return None if found is None else found.partition(index)
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int | None = None,
+        replication_factor: int | None = None,
+        configs: Mapping[str, str] | None = None,
+        assignment: Iterable[list[int]] | None = None,
+        topic_id: uuid.UUID | None = None,
+    ) -> Topic:
+        """Create a topic; its name, numbers and configuration are checked already. Defaults are the brokers'."""
+        topic = Topic(name, topic_id or self.new_uuid(), dict(configs or {}))
+        self.topics[name] = topic
+        self.topics_by_id[topic.id] = topic
+        if assignment is None:
+            wanted = self.configs.broker_int("num.partitions") if partitions is None else partitions
+            copies = replication_factor or self.configs.broker_int("default.replication.factor")
+            assignment = place(wanted, min(copies, len(self.nodes)), sorted(self.nodes), self.random)
+        self.add_partitions(topic, assignment)
+        return topic
+
+    def add_partitions(self, topic: Topic, assignment: Iterable[list[int]]) -> None:
+        """Give a topic more partitions, with these replicas."""
+        live = {node.node_id for node in self.nodes.values() if node.is_running} or set(self.nodes)
+        for replicas in assignment:
+            index = len(topic.partitions)
+            log = self.storage.open_log(topic, index, self.configs, self.clock)
+            partition = Partition(topic, index, list(replicas), log)
+            topic.partitions.append(partition)
+            elect(partition, live)
+        self.save_topic(topic)
+
+    def delete_topic(self, topic: Topic) -> None:
+        """Delete a topic and its records; those who wait for it are told."""
+        topic.is_deleted = True
+        self.topics.pop(topic.name, None)
+        self.topics_by_id.pop(topic.id, None)
+        self.store.table("topics").pop(topic.name, None)
+        for partition in topic.partitions:
+            partition.leader = -1
+            partition.changed()
+            self.storage.delete_log(partition.log)
+
+    def save_topic(self, topic: Topic) -> None:
+        """Remember a topic as it is now."""
+        if not topic.is_deleted:
+            self.store.table("topics")[topic.name] = topic.to_json()
+
+    def load_topics(self) -> None:
+        """Open the topics that the storage remembers."""
+        for name, saved in list(self.store.table("topics").items()):
+            topic = Topic(name, uuid.UUID(saved["id"]), saved["configs"])
+            self.topics[name] = topic
+            self.topics_by_id[topic.id] = topic
+            for index, (replicas, leader, epoch) in enumerate(saved["partitions"]):
+                log = self.storage.open_log(topic, index, self.configs, self.clock)
+                partition = Partition(topic, index, replicas, log)
+                partition.leader, partition.leader_epoch = leader, epoch
+                topic.partitions.append(partition)
+
+    # Numbers
+
+    def new_uuid(self) -> uuid.UUID:
+        """Return a random id that Kafka would make: none that begins with a dash in its text form."""
+        while True:
+            found = uuid.UUID(int=self.random.getrandbits(128), version=4)
+            if found.bytes[0] >> 2 != 62:
+                return found
+
+    def new_producer_id(self) -> int:
+        """Return a producer id that nobody has had; they are given out in blocks, so a crash skips some."""
+        next_id: int = self._identity.get("next_producer_id", 0)
+        self._identity["next_producer_id"] = next_id + 1
+        return next_id
+
+    # Records, for those who write them beside the Produce API
+
+    def append(self, partition: Partition, data: Buffer) -> int:
+        """Append one sealed batch to a partition and wake its readers; return its first offset."""
+        offset = partition.log.append(data, partition.leader_epoch)
+        partition.changed()
+        return offset
+
+    def append_marker(
+        self,
+        partition: Partition,
+        producer_id: int,
+        producer_epoch: int,
+        *,
+        committed: bool,
+        coordinator_epoch: int = 0,
+    ) -> int:
+        """End a producer's transaction on a partition with a control record; wake its readers; return its offset."""
+        offset = partition.log.append_marker(
+            producer_id,
+            producer_epoch,
+            partition.leader_epoch,
+            committed=committed,
+            coordinator_epoch=coordinator_epoch,
+        )
+        partition.changed()
+        return offset
+
+    # The end
+
+    async def close(self) -> None:
+        """Stop the nodes, the services and the background work; close the files."""
+        for node in self.nodes.values():
+            if node.is_running:
+                node.stop()
+        for service in reversed(self._services.values()):
+            close = getattr(service, "close", None)
+            if close is not None:
+                close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self.timers.close()
+        self.storage.close(self.topics.values())
+
+
+def _cluster_id(random: Random) -> str:
+    from base64 import urlsafe_b64encode
+
+    return urlsafe_b64encode(random.getrandbits(128).to_bytes(16, "big")).decode().rstrip("=")

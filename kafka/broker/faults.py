@@ -1,0 +1,186 @@
+"""What tests order to go wrong, or want to see: errors, delays, changed replies, and the log of requests.
+
+The dispatcher asks :class:`Faults` about each request. With no order in force that is one look-up in an empty dict.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.broker.versions import ApiKeyLike, api_key_of
+from kafka.errors import KafkaError
+
+if TYPE_CHECKING:
+    from kafka.broker.call import Call
+    from kafka.protocol.api import Request, Response
+
+__all__ = ["CLOSE", "NO_REPLY", "Exchange", "Faults", "Order", "SeenRequest"]
+
+
+class _Action:
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+#: Returned by an interceptor: the request is never answered.
+NO_REPLY: Final = _Action("NO_REPLY")
+#: Returned by an interceptor: the connection is closed instead.
+CLOSE: Final = _Action("CLOSE")
+
+ErrorLike = int | KafkaError | type[KafkaError] | None
+
+
+def error_code(error: ErrorLike) -> int | None:
+    """Return the code of an error given as number, class or instance; None stays None."""
+    if error is None or isinstance(error, int):
+        return error
+    code = getattr(error, "code", None)
+    if not isinstance(code, int):
+        raise TypeError(f"{error!r} has no error code of the protocol")
+    return code
+
+
+@dataclass(frozen=True)
+class SeenRequest:
+    """A request that arrived, as ``broker.requests`` lists it."""
+
+    request: Request
+    api_key: int
+    version: int
+    client_id: str | None
+    node_id: int
+    connection: int
+    """The number of the connection; each has its own."""
+    correlation_id: int
+    time: float
+    """The broker's time."""
+    size: int
+
+    @property
+    def name(self) -> str:
+        """The API's name, as ``Fetch``."""
+        return type(self.request).__name__.removesuffix("Request")
+
+
+@dataclass
+class Exchange:
+    """A request and the reply that is about to go out; what an interceptor is given."""
+
+    request: Request
+    reply: Any
+    call: Call
+
+    @property
+    def node_id(self) -> int:
+        """The node that was asked."""
+        return self.call.node.node_id
+
+    @property
+    def client_id(self) -> str:
+        """The client's name for itself."""
+        return self.call.client_id
+
+    @property
+    def version(self) -> int:
+        """The request's version."""
+        return self.call.version
+
+
+Interceptor = Callable[[Exchange], Any]
+
+
+@dataclass(eq=False)
+class Order:
+    """One thing that a test ordered; ``remove()`` or the end of ``with`` takes it back."""
+
+    api_key: int | None
+    node: int | None
+    times: int | None
+    errors: deque[int | None] = field(default_factory=deque)
+    interceptor: Interceptor | None = None
+    before: bool = False
+    delay: float = 0.0
+    drops: bool = False
+    used: int = 0
+    _owner: Faults | None = None
+
+    def remove(self) -> None:
+        """Take it back."""
+        if self._owner is not None:
+            self._owner.remove(self)
+
+    def __enter__(self) -> Order:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.remove()
+
+
+class Faults:
+    """The orders in force, and the requests that have been seen."""
+
+    #: The log of requests keeps the latest up to this many bytes of frames.
+    LOG_BYTES: Final = 16 * 1024 * 1024
+
+    def __init__(self) -> None:
+        self._orders: dict[int | None, list[Order]] = defaultdict(list)
+        self.is_active = False
+        self._log: deque[SeenRequest] = deque()
+        self._log_bytes = 0
+
+    def add(self, api: ApiKeyLike | None, **options: Any) -> Order:
+        """Put an order in force; for all APIs with None."""
+        order = Order(None if api is None else api_key_of(api), **options, _owner=self)
+        self._orders[order.api_key].append(order)
+        self.is_active = True
+        return order
+
+    def remove(self, order: Order) -> None:
+        """Take an order back; harmless if it is used up."""
+        orders = self._orders.get(order.api_key)
+        if orders and order in orders:
+            orders.remove(order)
+        self.is_active = any(self._orders.values())
+
+    def clear(self) -> None:
+        """Take all orders back."""
+        self._orders.clear()
+        self.is_active = False
+
+    def matching(self, api_key: int, node_id: int) -> Iterator[Order]:
+        """Yield the orders for this request, and count the use of each one that is taken."""
+        for order in (*self._orders.get(api_key, ()), *self._orders.get(None, ())):
+            if order.node is None or order.node == node_id:
+                yield order
+
+    def use(self, order: Order) -> None:
+        """Count one use; an order that has been used as often as it says is gone."""
+        order.used += 1
+        if order.times is not None and order.used >= order.times:
+            self.remove(order)
+
+    # The log of requests
+
+    def note(self, seen: SeenRequest) -> None:
+        """Remember a request; forget the oldest beyond :attr:`LOG_BYTES`."""
+        self._log.append(seen)
+        self._log_bytes += seen.size
+        while self._log_bytes > self.LOG_BYTES:
+            self._log_bytes -= self._log.popleft().size
+
+    def seen(self) -> list[SeenRequest]:
+        """Return the requests, oldest first."""
+        return list(self._log)
+
+    def forget(self) -> None:
+        """Empty the log of requests."""
+        self._log.clear()
+        self._log_bytes = 0

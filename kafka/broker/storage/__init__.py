@@ -1,0 +1,59 @@
+"""Where records and tables are kept: in memory, or in a directory.
+
+A :class:`Storage` opens and deletes logs and has the :class:`~kafka.broker.store.Store` of small things. The cluster
+does not know which kind it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from kafka.broker.storage.log import Log
+from kafka.broker.storage.segment import MemorySegment
+from kafka.broker.store import Store
+
+if TYPE_CHECKING:
+    from kafka.broker.clock import BrokerClock
+    from kafka.broker.configs import Configs
+    from kafka.broker.topics import Topic
+
+__all__ = ["MemoryStorage", "Storage"]
+
+#: Segments in memory grow by doubling, so they are kept small enough that a copy goes unnoticed.
+_MEMORY_SEGMENT: Final = 4 * 1024 * 1024
+
+
+class Storage:
+    """What both kinds of storage offer."""
+
+    store: Store
+
+    def open_log(self, topic: Topic, index: int, configs: Configs, clock: BrokerClock) -> Log:
+        """Open, or make, the log of a partition."""
+        raise NotImplementedError
+
+    def delete_log(self, log: Log) -> None:
+        """Remove a log and its files."""
+        for segment in log.segments:
+            segment.delete()
+        log.segments.clear()
+
+    def close(self, topics: Iterable[Topic]) -> None:
+        """Close everything in an orderly manner."""
+        for topic in topics:
+            for partition in topic.partitions:
+                partition.log.close()
+        self.store.close()
+
+
+class MemoryStorage(Storage):
+    """Everything in memory, gone with the process."""
+
+    def __init__(self) -> None:
+        self.store = Store()
+
+    def open_log(self, topic: Topic, index: int, configs: Configs, clock: BrokerClock) -> Log:
+        """Make an empty log."""
+        config = configs.log_config(topic)
+        return Log(MemorySegment, clock.now_ms, config, max_segment_bytes=_MEMORY_SEGMENT)

@@ -1,0 +1,323 @@
+"""One partition's log: what was appended, in segments, and all that follows from it.
+
+Offsets, the last stable offset, leader epochs, producers and aborted transactions are derived from the batches alone,
+so a log that is read again from disk is as it was. As replicas are notional, the high watermark is the end of the log.
+
+Not locked: it belongs to the broker's event loop.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from kafka.broker.storage.markers import marker_batch
+from kafka.broker.storage.producers import Producers
+from kafka.broker.storage.segment import Segment
+from kafka.record.header import BatchHeader, Buffer, read_header, scan
+
+__all__ = ["Log", "LogConfig", "LogOffsets"]
+
+#: Milliseconds after which an idle producer is forgotten (producer.id.expiration.ms).
+_PRODUCER_EXPIRATION_MS: Final = 86_400_000
+
+
+@dataclass(frozen=True)
+class LogConfig:
+    """The topic configuration that a log goes by; times in milliseconds, -1 without limit."""
+
+    segment_bytes: int = 1 << 30
+    segment_ms: int = 604_800_000
+    retention_bytes: int = -1
+    retention_ms: int = 604_800_000
+    deletes: bool = True
+    compacts: bool = False
+    delete_retention_ms: int = 86_400_000
+    min_compaction_lag_ms: int = 0
+    flush_messages: int = 2**63 - 1
+
+
+class LogOffsets(NamedTuple):
+    """Where a log stands."""
+
+    start: int
+    stable: int
+    end: int
+
+
+SegmentMaker = Callable[[int, int], Segment]
+
+
+class Log:
+    """The records of one partition."""
+
+    def __init__(
+        self,
+        make_segment: SegmentMaker,
+        now_ms: Callable[[], int],
+        config: LogConfig | None = None,
+        *,
+        max_segment_bytes: int = 1 << 62,
+        directory: Any = None,
+    ) -> None:
+        self._make_segment = make_segment
+        self._now_ms = now_ms
+        #: Replaced when the topic's configuration changes.
+        self.config = config or LogConfig()
+        self._max_segment_bytes = max_segment_bytes
+        self.directory = directory
+        self.segments: list[Segment] = []
+        self.start_offset = 0
+        self.end_offset = 0
+        self.producers = Producers()
+        #: (epoch, first offset), ascending in both.
+        self.epochs: list[tuple[int, int]] = []
+        self._unflushed = 0
+        #: Whether every append is on the disk before it is acknowledged.
+        self.fsync = False
+
+    # Where it stands
+
+    @property
+    def high_watermark(self) -> int:
+        """Readers see what is below."""
+        return self.end_offset
+
+    @property
+    def stable_offset(self) -> int:
+        """The last stable offset: ``read_committed`` readers see what is below."""
+        first = self.producers.first_open()
+        return self.end_offset if first is None else first
+
+    @property
+    def size(self) -> int:
+        """Bytes in all segments."""
+        return sum(segment.size for segment in self.segments)
+
+    @property
+    def last_epoch(self) -> int:
+        """The latest leader epoch, -1 before the first."""
+        return self.epochs[-1][0] if self.epochs else -1
+
+    # Appending
+
+    def append(self, data: Buffer, leader_epoch: int) -> int:
+        """Append complete batches as they are, but for offsets and epoch; return the first offset."""
+        base = self.end_offset
+        for header in scan(data):
+            self.append_batch(data, header, leader_epoch)
+        self.appended()
+        return base
+
+    def append_batch(self, data: Buffer, header: BatchHeader, leader_epoch: int) -> int:
+        """Append the batch that ``header`` is of; return its first offset. Call :meth:`appended` after the last one."""
+        offset = self.end_offset
+        segment = self._segment_for(header)
+        segment.append(data, header, offset, leader_epoch)
+        self.end_offset = offset + header.last_offset_delta + 1
+        if leader_epoch > self.last_epoch:
+            self.begin_epoch(leader_epoch, offset)
+        if header.producer_id >= 0 and not header.is_control:
+            self.producers.appended(header, offset)
+        self._unflushed += max(header.count, 1)
+        return offset
+
+    def appended(self) -> None:
+        """See to it that what was appended is as safe as configured."""
+        if self.fsync or self._unflushed >= self.config.flush_messages:
+            self._unflushed = 0
+            if self.segments:
+                self.segments[-1].flush()
+
+    def append_marker(
+        self, producer_id: int, producer_epoch: int, leader_epoch: int, *, committed: bool, coordinator_epoch: int = 0
+    ) -> int:
+        """Append the control record that ends a transaction; return its offset.
+
+        Raises InvalidProducerEpochError or TransactionCoordinatorFencedError for one that comes too late.
+        """
+        self.producers.check_marker(producer_id, producer_epoch, coordinator_epoch)
+        now = self._now_ms()
+        data = marker_batch(producer_id, producer_epoch, now, committed=committed, coordinator_epoch=coordinator_epoch)
+        header = read_header(data)
+        assert header is not None
+        offset = self.append_batch(data, header, leader_epoch)
+        self.producers.ended(
+            producer_id, producer_epoch, offset, now, committed=committed, coordinator_epoch=coordinator_epoch
+        )
+        self.appended()
+        return offset
+
+    def begin_epoch(self, epoch: int, offset: int | None = None) -> None:
+        """A leader with this epoch takes over; what it appends begins at the end of the log."""
+        if epoch > self.last_epoch:
+            start = self.end_offset if offset is None else offset
+            # An epoch in which nothing was appended leaves no trace but the next one's start.
+            while self.epochs and self.epochs[-1][1] >= start:
+                self.epochs.pop()
+            self.epochs.append((epoch, start))
+
+    def _segment_for(self, header: BatchHeader) -> Segment:
+        now = self._now_ms()
+        if self.segments:
+            last = self.segments[-1]
+            limit = min(self.config.segment_bytes, self._max_segment_bytes)
+            full = last.size + header.size > limit
+            old = now - last.created_ms >= self.config.segment_ms
+            if not len(last) or not (full or old):
+                return last
+            last.flush()
+        segment = self._make_segment(self.end_offset, now)
+        self.segments.append(segment)
+        return segment
+
+    # Reading
+
+    def read(self, offset: int, max_bytes: int, upper: int | None = None, *, whole_first: bool = True) -> Buffer:
+        """Return batches from the one that holds ``offset`` on, at most ``max_bytes`` of them.
+
+        As from Kafka, the first may begin before ``offset``, and the last may be cut off; only if the first alone is
+        larger than ``max_bytes`` and ``whole_first`` says so does it come whole. Nothing from ``upper`` on is read.
+        """
+        upper = self.end_offset if upper is None else min(upper, self.end_offset)
+        number = self._segment_number(offset)
+        parts: list[Buffer] = []
+        left = max_bytes
+        while number < len(self.segments) and (left > 0 or (whole_first and not parts)):
+            segment = self.segments[number]
+            start = segment.find_position(offset)
+            end = segment.size if segment.last_offset < upper else segment.find_position(upper)
+            if end > start:
+                if end - start > left:
+                    end = start + left
+                    if whole_first and not parts:
+                        end = max(end, segment.batch_end(start))
+                parts.append(segment.read(start, end))
+                left -= end - start
+            if segment.last_offset + 1 >= upper:
+                break
+            number += 1
+        if len(parts) == 1:
+            return parts[0]
+        return b"".join(parts)
+
+    def available(self, offset: int, upper: int, limit: int) -> int:
+        """Return how many bytes :meth:`read` has from ``offset`` to ``upper``; counted no further than ``limit``."""
+        number = self._segment_number(offset)
+        total = 0
+        while number < len(self.segments) and total < limit:
+            segment = self.segments[number]
+            total += segment.find_position(upper) - segment.find_position(offset)
+            number += 1
+        return total
+
+    def _segment_number(self, offset: int) -> int:
+        """Return the number of the segment in which to look for ``offset``."""
+        segments = self.segments
+        if not segments or offset >= segments[-1].base_offset:
+            return max(0, len(segments) - 1)
+        return max(0, bisect_right(segments, offset, key=lambda segment: segment.base_offset) - 1)
+
+    def batches_from(self, offset: int) -> Any:
+        """Yield (segment, entry number) of each batch from ``offset`` on."""
+        for at in range(self._segment_number(offset), len(self.segments)):
+            segment = self.segments[at]
+            for number in range(segment.find(offset), len(segment)):
+                yield segment, number
+
+    # Epochs
+
+    def epoch_end(self, epoch: int) -> tuple[int, int]:
+        """Return the greatest known epoch up to ``epoch`` and where its records end; (-1, -1) if there is none.
+
+        For the latest epoch, or any later one, records end at the end of the log: only the latter is not known (-1).
+        """
+        if not self.epochs or epoch < 0:
+            return -1, -1
+        if epoch == self.epochs[-1][0]:
+            return epoch, self.end_offset
+        number = bisect_right(self.epochs, epoch, key=lambda pair: pair[0])
+        if number == len(self.epochs):
+            return -1, -1
+        if number == 0:
+            # Before all that is known: the answer is where the first known epoch begins.
+            return epoch, self.epochs[0][1]
+        return self.epochs[number - 1][0], self.epochs[number][1]
+
+    def epoch_of(self, offset: int) -> int:
+        """Return the leader epoch under which ``offset`` was or would be written, -1 if unknown."""
+        number = bisect_right(self.epochs, offset, key=lambda pair: pair[1])
+        return self.epochs[number - 1][0] if number else -1
+
+    # Shrinking
+
+    def delete_before(self, offset: int) -> None:
+        """Move the start of the log up; segments that are then wholly before it are removed."""
+        if offset <= self.start_offset:
+            return
+        self.start_offset = offset
+        self.producers.forget_before(offset)
+        while len(self.segments) > 1 and self.segments[1].base_offset <= offset:
+            self.segments.pop(0).delete()
+        if self.segments and self.segments[0].last_offset < offset and len(self.segments) == 1:
+            self.segments.pop().delete()
+        self._trim_epochs()
+
+    def _trim_epochs(self) -> None:
+        number = bisect_right(self.epochs, self.start_offset, key=lambda pair: pair[1])
+        if number > 1:
+            self.epochs = self.epochs[number - 1 :]
+        if self.epochs and self.epochs[0][1] < self.start_offset:
+            self.epochs[0] = (self.epochs[0][0], self.start_offset)
+
+    def apply_retention(self) -> bool:
+        """Remove what is older, or more, than the configuration allows; return whether anything was."""
+        before = self.start_offset
+        now = self._now_ms()
+        self.producers.expire(now - _PRODUCER_EXPIRATION_MS)
+        if self.config.deletes:
+            self._expire_old(now)
+            self._shed_size()
+        return self.start_offset > before
+
+    def _expire_old(self, now: int) -> None:
+        keep = self.config.retention_ms
+        if keep < 0:
+            return
+        while self.segments:
+            segment = self.segments[0]
+            latest = segment.max_timestamp if segment.max_timestamp >= 0 else segment.created_ms
+            if not len(segment) or now - latest <= keep or segment.last_offset + 1 > self.high_watermark:
+                return
+            self._drop_first()
+
+    def _shed_size(self) -> None:
+        limit = self.config.retention_bytes
+        if limit < 0:
+            return
+        excess = self.size - limit
+        # As in Kafka whole segments go, and only while what is left is no less than the limit.
+        while len(self.segments) > 1 and excess - self.segments[0].size >= 0:
+            excess -= self.segments[0].size
+            self._drop_first()
+
+    def _drop_first(self) -> None:
+        segment = self.segments[0]
+        start = segment.last_offset + 1
+        if len(self.segments) == 1:
+            self.segments.pop(0).delete()
+        self.delete_before(start)
+
+    # The end
+
+    def flush(self) -> None:
+        """Have everything on the disk."""
+        if self.segments:
+            self.segments[-1].flush()
+
+    def close(self) -> None:
+        """Close the files."""
+        for segment in self.segments:
+            segment.close()

@@ -1,0 +1,150 @@
+"""What the cluster has to remember besides records: small tables of JSON values, kept in memory and, with a data
+directory, in one append-only file.
+
+``store.table("topics")`` behaves as a dict with ``str`` keys whose values are JSON data; assigning is what makes a
+change durable, so a value is replaced, never changed in place. Whoever needs something remembered takes a table of
+its own; nobody else knows what is in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Iterator, MutableMapping
+from pathlib import Path
+from typing import IO, Any, Final
+
+__all__ = ["Store", "Table"]
+
+#: The file is written anew when it has this many times as many lines as there are values.
+_REWRITE_FACTOR: Final = 4
+_REWRITE_FROM: Final = 1000
+
+
+class Table(MutableMapping[str, Any]):
+    """One table of the store.
+
+    >>> table = Store().table("offsets")
+    >>> table["g/events/0"] = {"offset": 7}
+    >>> table["g/events/0"], len(table)
+    ({'offset': 7}, 1)
+    """
+
+    __slots__ = ("_data", "_name", "_store")
+
+    def __init__(self, store: Store, name: str) -> None:
+        self._store = store
+        self._name = name
+        self._data: dict[str, Any] = {}
+
+    def __getitem__(self, key: str) -> Any:
+        return self._data[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self._data[key] = value
+        self._store.write(self._name, key, value)
+
+    def __delitem__(self, key: str) -> None:
+        del self._data[key]
+        self._store.write(self._name, key, None)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._data)
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def load(self, key: str, value: Any) -> None:
+        """Take a value from the file."""
+        if value is None:
+            self._data.pop(key, None)
+        else:
+            self._data[key] = value
+
+
+class Store:
+    """All tables; with a path, durable."""
+
+    def __init__(self, path: Path | None = None, *, fsync: bool = False) -> None:
+        self._tables: dict[str, Table] = {}
+        self._path = path
+        self._fsync = fsync
+        self._file: IO[bytes] | None = None
+        self._lines = 0
+        if path is not None:
+            self._read(path)
+
+    def table(self, name: str) -> Table:
+        """Return the table of that name, empty if it is new."""
+        found = self._tables.get(name)
+        if found is None:
+            found = self._tables[name] = Table(self, name)
+        return found
+
+    def write(self, name: str, key: str, value: Any) -> None:
+        """Append a change; None deletes."""
+        if self._file is None:
+            return
+        self._file.write(_line(name, key, value))
+        self._flush()
+        self._lines += 1
+        if self._lines > _REWRITE_FROM and self._lines > _REWRITE_FACTOR * sum(map(len, self._tables.values())):
+            self._rewrite()
+
+    def close(self) -> None:
+        """Close the file, in its shortest form."""
+        if self._file is not None:
+            self._rewrite()
+            assert self._file is not None
+            self._file.close()
+            self._file = None
+
+    def _flush(self) -> None:
+        assert self._file is not None
+        self._file.flush()
+        if self._fsync:
+            os.fsync(self._file.fileno())
+
+    def _read(self, path: Path) -> None:
+        data = path.read_bytes() if path.exists() else b""
+        good = 0
+        for raw in data.splitlines(keepends=True):
+            entry = _parse(raw)
+            if entry is None:  # torn by a crash: what was acknowledged is before it
+                break
+            name, key, value = entry
+            self.table(name).load(key, value)
+            good += len(raw)
+            self._lines += 1
+        # The torn end is cut off only after all before it was understood; the file stays open for appending.
+        self._file = path.open("ab")
+        if good < len(data):
+            self._file.truncate(good)
+
+    def _rewrite(self) -> None:
+        assert self._path is not None
+        assert self._file is not None
+        fresh = self._path.with_suffix(".new")
+        with fresh.open("wb") as out:
+            for name, table in self._tables.items():
+                out.writelines(_line(name, key, value) for key, value in table.items())
+            out.flush()
+            os.fsync(out.fileno())
+        self._file.close()
+        fresh.replace(self._path)
+        self._file = self._path.open("ab")
+        self._lines = sum(map(len, self._tables.values()))
+
+
+def _line(name: str, key: str, value: Any) -> bytes:
+    text = json.dumps([name, key, value], separators=(",", ":")).encode()
+    return b"%08x %s\n" % (zlib.crc32(text), text)
+
+
+def _parse(raw: bytes) -> tuple[str, str, Any] | None:
+    checksum, _, text = raw.rstrip(b"\n").partition(b" ")
+    if not raw.endswith(b"\n") or checksum != b"%08x" % zlib.crc32(text):
+        return None
+    name, key, value = json.loads(text)
+    return name, key, value

@@ -1,0 +1,96 @@
+"""Topics and partitions as the cluster knows them: who leads, who replicates, where the records are."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.broker.storage.log import Log
+
+__all__ = ["INTERNAL_TOPICS", "NO_LEADER", "Partition", "Topic", "is_valid_topic_name"]
+
+INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+NO_LEADER: Final = -1
+_LEGAL: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+
+
+def is_valid_topic_name(name: str) -> bool:
+    """Whether Kafka would take it.
+
+    >>> is_valid_topic_name("a.b_c-1"), is_valid_topic_name(".."), is_valid_topic_name("a b")
+    (True, False, False)
+    """
+    return 0 < len(name) <= 249 and name not in {".", ".."} and _LEGAL.issuperset(name)
+
+
+class Partition:
+    """One partition: its log, shared by its notional replicas, and who leads it.
+
+    ``replicas`` is in order of preference. ``isr`` are those of them whose nodes run. A move of the leader, to another
+    node or to none, counts up ``leader_epoch``.
+    """
+
+    __slots__ = ("_watchers", "index", "isr", "leader", "leader_epoch", "log", "partition_epoch", "replicas", "topic")
+
+    def __init__(self, topic: Topic, index: int, replicas: list[int], log: Log) -> None:
+        self.topic = topic
+        self.index = index
+        self.replicas = replicas
+        self.isr = list(replicas)
+        self.leader = replicas[0]
+        self.leader_epoch = 0
+        self.partition_epoch = 0
+        self.log = log
+        self._watchers: set[Callable[[Partition], None]] = set()
+
+    @property
+    def tp(self) -> TopicPartition:
+        """Its name."""
+        return TopicPartition(self.topic.name, self.index)
+
+    # Those who wait for records: fetches
+
+    def watch(self, call: Callable[[Partition], None]) -> None:
+        """Call ``call(partition)`` after each change that a waiting reader may care about."""
+        self._watchers.add(call)
+
+    def unwatch(self, call: Callable[[Partition], None]) -> None:
+        """Stop calling."""
+        self._watchers.discard(call)
+
+    def changed(self) -> None:
+        """Tell the watchers: records were appended, the leader moved, the topic was deleted, a marker was written."""
+        if self._watchers:
+            for call in tuple(self._watchers):
+                call(self)
+
+
+class Topic:
+    """One topic."""
+
+    __slots__ = ("configs", "id", "is_deleted", "is_internal", "name", "partitions")
+
+    def __init__(self, name: str, topic_id: uuid.UUID, configs: dict[str, str] | None = None) -> None:
+        self.name = name
+        self.id = topic_id
+        #: What was set for this topic alone.
+        self.configs: dict[str, str] = dict(configs or {})
+        self.partitions: list[Partition] = []
+        self.is_internal = name in INTERNAL_TOPICS
+        self.is_deleted = False
+
+    def partition(self, index: int) -> Partition | None:
+        """Return a partition, or None if there is none of that number."""
+        return self.partitions[index] if 0 <= index < len(self.partitions) else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what has to be remembered of it."""
+        return {
+            "id": str(self.id),
+            "configs": self.configs,
+            "partitions": [[p.replicas, p.leader, p.leader_epoch] for p in self.partitions],
+        }

@@ -1,0 +1,79 @@
+"""Which APIs are advertised, in which versions: what is served, narrowed to a release or by a test."""
+
+from __future__ import annotations
+
+from kafka.broker.apis import served
+from kafka.errors import IllegalArgumentError
+from kafka.protocol.registry import APIS, api_named
+
+__all__ = ["ApiKeyLike", "ApiTable", "api_key_of"]
+
+ApiKeyLike = int | str | type
+
+
+def api_key_of(api: ApiKeyLike) -> int:
+    """Return the key of an API given as number, name, request or response class.
+
+    >>> from kafka.protocol.fetch import FetchRequest
+    >>> api_key_of(1), api_key_of("Fetch"), api_key_of(FetchRequest)
+    (1, 1, 1)
+    """
+    if isinstance(api, str):
+        return api_named(api).key
+    key = api if isinstance(api, int) else getattr(api, "API_KEY", None)
+    if not isinstance(key, int) or key not in APIS:
+        raise IllegalArgumentError(f"{api!r} is no API of Kafka")
+    return key
+
+
+class ApiTable:
+    """The versions in force: ``table.get(key)`` is (lowest, highest) or None.
+
+    >>> table = ApiTable()
+    >>> table.advertise("Metadata", 0, 5)
+    >>> table.get(3)
+    (0, 5)
+    """
+
+    def __init__(self, as_version: str | None = None) -> None:
+        self._offered: dict[int, tuple[int, int]] = {}
+        self.as_version = as_version
+        release = _release(as_version) if as_version else None
+        for key in served():
+            api = APIS[key]
+            if "broker" not in api.listeners.split():
+                continue
+            versions = (api.min_version, api.max_version)
+            if release is not None:
+                if key not in release:
+                    continue
+                low, high = release[key]
+                versions = (max(low, versions[0]), min(high, versions[1]))
+            self._offered[key] = versions
+
+    def get(self, api_key: int) -> tuple[int, int] | None:
+        """Return the lowest and highest version of an API, or None if it is not served."""
+        return self._offered.get(api_key)
+
+    def items(self) -> list[tuple[int, int, int]]:
+        """Return key, lowest and highest version of all of them."""
+        return [(key, *versions) for key, versions in sorted(self._offered.items())]
+
+    def advertise(self, api: ApiKeyLike, low: int, high: int) -> None:
+        """Serve an API in these versions only; ``high < low`` means not at all."""
+        key = api_key_of(api)
+        if high < low:
+            self._offered.pop(key, None)
+            return
+        if key not in served():
+            raise IllegalArgumentError(f"the embedded broker does not have {APIS[key].name}")
+        lowest, highest = APIS[key].min_version, APIS[key].max_version
+        if low < lowest or high > highest:
+            raise IllegalArgumentError(f"{APIS[key].name} has versions {lowest} to {highest}, not {low} to {high}")
+        self._offered[key] = (low, high)
+
+
+def _release(name: str) -> dict[int, tuple[int, int]]:
+    from kafka.protocol.broker_release import release_apis
+
+    return release_apis(name)
