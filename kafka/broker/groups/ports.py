@@ -1,0 +1,98 @@
+"""What the coordinators need from the broker, as protocols, and the answer that may come later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, Protocol, TypeVar
+from uuid import UUID
+
+__all__ = ["Answer", "Clock", "Timer", "Timers", "Topics"]
+
+T = TypeVar("T")
+
+
+class Clock(Protocol):
+    """The broker's time."""
+
+    def now_ms(self) -> int:
+        """Milliseconds since the epoch."""
+        ...
+
+
+class Timer(Protocol):
+    """Something that will be called unless it is cancelled before."""
+
+    def cancel(self) -> None:
+        """Forget it; harmless once it has been called."""
+        ...
+
+
+class Timers(Protocol):
+    """Calls after a while of the broker's time."""
+
+    def call_later(self, delay: float, call: Callable[..., object], *args: Any) -> Timer:
+        """Call ``call(*args)`` in ``delay`` seconds."""
+        ...
+
+
+class Topics(Protocol):
+    """What the coordinators ask about topics."""
+
+    def topic_names(self) -> Iterable[str]:
+        """Every topic's name."""
+        ...
+
+    def topic_id(self, name: str) -> UUID | None:
+        """Return a topic's id; None if there is no such topic."""
+        ...
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        """Return the name of the topic of that id; None if there is none."""
+        ...
+
+    def partition_count(self, name: str) -> int | None:
+        """Return how many partitions a topic has; None if there is no such topic."""
+        ...
+
+
+class Answer(Generic[T]):
+    """A value that is there at once or comes later; it comes once.
+
+    >>> answer = Answer()
+    >>> answer.then(print)
+    >>> answer.set("joined")
+    joined
+    >>> answer.is_set, answer.value
+    (True, 'joined')
+    """
+
+    __slots__ = ("_callbacks", "_value", "is_set")
+
+    def __init__(self) -> None:
+        self.is_set = False
+        self._value: T | None = None
+        self._callbacks: list[Callable[[T], object]] = []
+
+    @property
+    def value(self) -> T:
+        """The value; asking before it is there is an error of the caller."""
+        if not self.is_set:
+            raise ValueError("the answer is not there yet")
+        return self._value  # type: ignore[return-value]
+
+    def set(self, value: T) -> None:
+        """Give the value to whoever waits for it."""
+        if self.is_set:
+            raise ValueError("the answer was given already")
+        self.is_set = True
+        self._value = value
+        callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback(value)
+
+    def then(self, callback: Callable[[T], object]) -> None:
+        """Call ``callback`` with the value, now or when it comes."""
+        if self.is_set:
+            callback(self.value)
+        else:
+            self._callbacks.append(callback)

@@ -1,0 +1,74 @@
+"""The broker's properties that concern groups and committed offsets, with Kafka's names and defaults.
+
+One default differs: ``group.initial.rebalance.delay.ms`` is 0 here and 3000 in Kafka, because who starts an embedded
+broker waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+__all__ = ["GroupSettings"]
+
+
+@dataclass(frozen=True)
+class GroupSettings:
+    """How the group coordinator behaves; times are in seconds.
+
+    >>> GroupSettings.from_properties({"group.min.session.timeout.ms": "10"}).min_session_timeout
+    0.01
+    """
+
+    initial_rebalance_delay: float = 0.0
+    min_session_timeout: float = 6.0
+    max_session_timeout: float = 1800.0
+    max_size: int = 2147483647
+    new_member_join_timeout: float = 300.0
+    consumer_session_timeout: float = 45.0
+    consumer_heartbeat_interval: float = 5.0
+    consumer_max_size: int = 2147483647
+    consumer_assignors: tuple[str, ...] = ("uniform", "range")
+    consumer_migration_policy: str = "bidirectional"
+    protocols: tuple[str, ...] = ("classic", "consumer")
+    offset_metadata_max_bytes: int = 4096
+    offsets_retention: float = 7 * 24 * 3600.0
+    offsets_check_interval: float = 600.0
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str]) -> GroupSettings:
+        """Read the properties that are ours; the others belong to someone else."""
+        known = {field.name: field.type for field in fields(cls)}
+        given: dict[str, object] = {}
+        for name, attribute in _PROPERTIES.items():
+            text = properties.get(name)
+            if text is None:
+                continue
+            kind = known[attribute]
+            if kind == "float":
+                given[attribute] = float(text) * _UNITS[name.rpartition(".")[2]]
+            elif kind == "int":
+                given[attribute] = int(text)
+            elif kind == "str":
+                given[attribute] = text.lower()
+            else:
+                given[attribute] = tuple(part.strip().lower() for part in text.split(",") if part.strip())
+        return cls(**given)  # type: ignore[arg-type]
+
+
+_UNITS = {"ms": 0.001, "minutes": 60.0}
+_PROPERTIES = {
+    "group.initial.rebalance.delay.ms": "initial_rebalance_delay",
+    "group.min.session.timeout.ms": "min_session_timeout",
+    "group.max.session.timeout.ms": "max_session_timeout",
+    "group.max.size": "max_size",
+    "group.consumer.session.timeout.ms": "consumer_session_timeout",
+    "group.consumer.heartbeat.interval.ms": "consumer_heartbeat_interval",
+    "group.consumer.max.size": "consumer_max_size",
+    "group.consumer.assignors": "consumer_assignors",
+    "group.consumer.migration.policy": "consumer_migration_policy",
+    "group.coordinator.rebalance.protocols": "protocols",
+    "offset.metadata.max.bytes": "offset_metadata_max_bytes",
+    "offsets.retention.minutes": "offsets_retention",
+    "offsets.retention.check.interval.ms": "offsets_check_interval",
+}
