@@ -64,7 +64,13 @@ CODEC_SNAPPY: Final = 2
 CODEC_LZ4: Final = 3
 CODEC_ZSTD: Final = 4
 
-CODEC_NAMES: Final = {CODEC_NONE: "none", CODEC_GZIP: "gzip", CODEC_SNAPPY: "snappy", CODEC_LZ4: "lz4", CODEC_ZSTD: "zstd"}
+CODEC_NAMES: Final = {
+    CODEC_NONE: "none",
+    CODEC_GZIP: "gzip",
+    CODEC_SNAPPY: "snappy",
+    CODEC_LZ4: "lz4",
+    CODEC_ZSTD: "zstd",
+}
 _CODEC_IDS: Final = {name: number for number, name in CODEC_NAMES.items()}
 
 #: Most bytes that one batch may unpack to unless the caller says otherwise (1 GiB).
@@ -189,7 +195,9 @@ def _bounded(codec: int, size: int, limit: int) -> int:
 
 
 def _too_large(codec: int, size: int, bound: int) -> CorruptRecordError:
-    return CorruptRecordError(reason=f"{size} bytes of {CODEC_NAMES[codec]} unpack to more than the {bound} bytes allowed")
+    return CorruptRecordError(
+        reason=f"{size} bytes of {CODEC_NAMES[codec]} unpack to more than the {bound} bytes allowed"
+    )
 
 
 def _bad(codec: int, why: object) -> CorruptRecordError:

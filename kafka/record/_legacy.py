@@ -15,7 +15,7 @@ from kafka.codec import decompressor
 from kafka.errors import CorruptRecordError
 from kafka.record._errors import corrupt
 from kafka.record.consumer_record import ConsumerRecord
-from kafka.record.header import CODEC_MASK, LOG_OVERHEAD, BatchHeader, Buffer, read_header
+from kafka.record.header import CODEC_MASK, BatchHeader, Buffer, read_header
 
 _INT32: Final = struct.Struct(">i")
 _KEY_AT: Final = (18, 26)

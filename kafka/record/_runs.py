@@ -167,7 +167,7 @@ def _one_byte(column: bytes, first: int) -> Sequence[int]:
 def _two_bytes(low: bytes, high: bytes, first: int) -> Sequence[int]:
     count = len(low)
     begin = first - 64
-    if 0 <= begin and low == _FIRST_OF_TWO[begin : begin + count] and high == _SECOND_OF_TWO[begin : begin + count]:
+    if begin >= 0 and low == _FIRST_OF_TWO[begin : begin + count] and high == _SECOND_OF_TWO[begin : begin + count]:
         return range(first, first + count)
     zigzag = map(int.__or__, map(_LOW.__getitem__, low), map(_SHIFTED.__getitem__, high))
     return [number >> 1 ^ -(number & 1) for number in zigzag]

@@ -23,7 +23,6 @@ from kafka.record.header import (
     BatchHeader,
     Buffer,
     read_header,
-    scan,
 )
 from kafka.record.rows import decode_batch
 

@@ -63,18 +63,18 @@ class SealedBatch:
     """
 
     __slots__ = (
-        "header",
-        "body",
-        "size",
-        "count",
-        "codec",
-        "base_timestamp",
-        "max_timestamp",
-        "producer_id",
-        "producer_epoch",
-        "base_sequence",
-        "uncompressed_size",
         "_attributes",
+        "base_sequence",
+        "base_timestamp",
+        "body",
+        "codec",
+        "count",
+        "header",
+        "max_timestamp",
+        "producer_epoch",
+        "producer_id",
+        "size",
+        "uncompressed_size",
     )
 
     header: bytes

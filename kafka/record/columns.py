@@ -27,7 +27,7 @@ class BinaryColumn(Sequence["bytes | None"]):
     (b'abc', [0, 2, 2, 3], None, b'c')
     """
 
-    __slots__ = ("data", "offsets", "valid", "_arrow", "_all_null")
+    __slots__ = ("_all_null", "_arrow", "data", "offsets", "valid")
 
     data: Buffer
     offsets: Sequence[int]

@@ -30,7 +30,7 @@ OVERHEADS: Final = (26, 34)
 class SealedMessages:
     """The bytes of a finished message set, with the facts that a sender needs. The twin of ``SealedBatch``."""
 
-    __slots__ = ("data", "size", "count", "codec", "base_timestamp", "max_timestamp", "uncompressed_size")
+    __slots__ = ("base_timestamp", "codec", "count", "data", "max_timestamp", "size", "uncompressed_size")
 
     # What old formats do not have.
     producer_id: Final = -1
@@ -67,16 +67,16 @@ class LegacyBuilder:
     """
 
     __slots__ = (
-        "magic",
-        "count",
-        "size",
-        "limit",
-        "base_timestamp",
-        "max_timestamp",
         "_codec",
+        "_last",
         "_level",
         "_parts",
-        "_last",
+        "base_timestamp",
+        "count",
+        "limit",
+        "magic",
+        "max_timestamp",
+        "size",
     )
 
     def __init__(self, magic: int, limit: int, codec: int | str | None = None, level: int | None = None) -> None:

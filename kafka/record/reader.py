@@ -21,7 +21,7 @@ from typing import Any, Final
 from kafka.codec import DEFAULT_LIMIT
 from kafka.errors import CorruptRecordError, KafkaError, RecordDeserializationError
 from kafka.record._columns_plain import Section, from_rows
-from kafka.record._decode import Origin, check_framing, take_rows, skip_rows
+from kafka.record._decode import Origin, check_framing, skip_rows, take_rows
 from kafka.record._errors import corrupt
 from kafka.record._legacy import read_messages, to_rows
 from kafka.record._open import Body, check_batch, control_type, open_batch

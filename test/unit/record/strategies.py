@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import hypothesis
 from hypothesis import strategies as st
+
+
+def given(*what: st.SearchStrategy[Any], examples: int = 60) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """``hypothesis.given`` without a deadline: benchmarks measure time, and a busy machine must not fail a test."""
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        return hypothesis.settings(deadline=None, max_examples=examples)(hypothesis.given(*what)(test))
+
+    return decorate
+
 
 # Sizes around where lengths take one more byte, and where the fast paths hand over to the general ones.
 SIZES = st.one_of(

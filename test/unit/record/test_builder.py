@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka.errors import IllegalArgumentError, IllegalStateError, UnsupportedCodecError
@@ -11,7 +10,7 @@ from kafka.record.rows import decode_batch
 from kafka.record.split import split_batch
 
 from . import reference
-from .strategies import PLAIN_RECORDS, RECORDS
+from .strategies import PLAIN_RECORDS, RECORDS, given
 
 NOW = 1_700_000_000_000
 
@@ -47,7 +46,10 @@ def test_refused_record_leaves_no_trace(records: list[tuple], limit: int) -> Non
 
 
 @given(
-    st.lists(st.lists(st.one_of(st.none(), st.binary(max_size=5), st.just(b"v" * 100), st.just(b"v" * 5000)), max_size=150), max_size=4),
+    st.lists(
+        st.lists(st.one_of(st.none(), st.binary(max_size=5), st.just(b"v" * 100), st.just(b"v" * 5000)), max_size=150),
+        max_size=4,
+    ),
     st.integers(61, 20_000),
 )
 def test_extend_is_append_repeated(lists: list[list[bytes | None]], limit: int) -> None:
@@ -101,7 +103,11 @@ def test_greatest_timestamp_is_that_of_records_taken() -> None:
     assert read_header(sealed.data).max_timestamp == NOW + 1
 
 
-@given(st.one_of(st.none(), st.binary(max_size=200)), st.one_of(st.none(), st.binary(max_size=200)), st.lists(st.tuples(st.text(max_size=5), st.none()), max_size=3))
+@given(
+    st.one_of(st.none(), st.binary(max_size=200)),
+    st.one_of(st.none(), st.binary(max_size=200)),
+    st.lists(st.tuples(st.text(max_size=5), st.none()), max_size=3),
+)
 def test_record_size_is_what_a_record_adds(key: bytes | None, value: bytes | None, headers: list) -> None:
     builder = BatchBuilder(limit=10_000)
     before = builder.size
@@ -113,7 +119,12 @@ def test_sealed_batch_does_not_change() -> None:
     builder = BatchBuilder(limit=1000)
     builder.append(NOW, None, b"v")
     sealed = builder.seal(producer_id=5, producer_epoch=1, base_sequence=2**31 - 1, transactional=True)
-    for act in (lambda: builder.append(NOW, None, b"w"), lambda: builder.append(NOW, b"k", b"w"), builder.seal, lambda: builder.extend([b"w"], NOW)):
+    for act in (
+        lambda: builder.append(NOW, None, b"w"),
+        lambda: builder.append(NOW, b"k", b"w"),
+        builder.seal,
+        lambda: builder.extend([b"w"], NOW),
+    ):
         with pytest.raises(IllegalStateError):
             act()
     header = read_header(sealed.data)
@@ -166,8 +177,7 @@ def test_level_must_suit_the_codec() -> None:
         BatchBuilder(1000, "brotli")
 
 
-@settings(max_examples=30)
-@given(RECORDS, st.integers(70, 3000), st.sampled_from([None, "gzip", "lz4"]))
+@given(RECORDS, st.integers(70, 3000), st.sampled_from([None, "gzip", "lz4"]), examples=30)
 def test_split_keeps_all_records_in_order(records: list[tuple], limit: int, codec: str | None) -> None:
     builder = BatchBuilder(limit=1 << 30, codec=codec)
     for record in records:

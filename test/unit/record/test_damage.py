@@ -6,7 +6,7 @@ import tracemalloc
 import zlib
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example
 from hypothesis import strategies as st
 
 from kafka import codec
@@ -20,6 +20,7 @@ from kafka.record.reader import RecordReader
 from kafka.record.rows import decode_batch
 
 from . import reference
+from .strategies import given
 
 NOW = 1_700_000_000_000
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
@@ -81,8 +82,7 @@ def mutations(draw: st.DrawFn) -> tuple[bytes, bytes]:
     return SAMPLES[whole], bytes(data)
 
 
-@settings(max_examples=400)
-@given(mutations())
+@given(mutations(), examples=400)
 def test_damaged_batches_give_records_or_corrupt_record_error(both: tuple[bytes, bytes]) -> None:
     whole, data = both
     good = {(row.key, row.value) for row in read_all(whole)}
@@ -91,14 +91,12 @@ def test_damaged_batches_give_records_or_corrupt_record_error(both: tuple[bytes,
     assert {(row.key, row.value) for row in found} <= good
 
 
-@settings(max_examples=400)
-@given(mutations())
+@given(mutations(), examples=400)
 def test_damage_that_the_checksum_does_not_show_does_no_harm(both: tuple[bytes, bytes]) -> None:
     read_all(both[1], check_crcs=False, max_batch_bytes=1 << 20)
 
 
-@settings(max_examples=200)
-@given(mutations(), st.booleans())
+@given(mutations(), st.booleans(), examples=200)
 def test_columns_of_damaged_batches_agree_with_plain_ones(both: tuple[bytes, bytes], check_crcs: bool) -> None:
     outcomes = []
     for numpy in (True, False):
@@ -113,8 +111,7 @@ def test_columns_of_damaged_batches_agree_with_plain_ones(both: tuple[bytes, byt
     assert outcomes[0] == outcomes[1]
 
 
-@settings(max_examples=200)
-@given(mutations())
+@given(mutations(), examples=200)
 def test_broker_side_raises_kafka_errors_only(both: tuple[bytes, bytes]) -> None:
     for act in (
         lambda data: check_produced(data, limit=1 << 20),
@@ -136,8 +133,7 @@ def test_every_truncation_is_seen(name: str) -> None:
             assert found == []
 
 
-@settings(max_examples=300)
-@given(st.binary(max_size=60), st.integers(0, 9))
+@given(st.binary(max_size=60), st.integers(0, 9), examples=300)
 @example(b"\x80" * 40, 1)
 @example(b"\xff" * 11 + b"\x01", 1)
 def test_decoder_agrees_with_the_reference_on_any_content(body: bytes, count: int) -> None:
@@ -169,8 +165,7 @@ def nearly_right(draw: st.DrawFn) -> tuple[bytes, int]:
     return bytes(body), count
 
 
-@settings(max_examples=400)
-@given(nearly_right())
+@given(nearly_right(), examples=400)
 def test_runs_agree_with_the_reference(both: tuple[bytes, int]) -> None:
     body, count = both
     data = reference.batch([], body=body, count=count, base_timestamp=NOW, last_offset_delta=2**31 - 1)

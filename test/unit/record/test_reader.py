@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka.errors import CorruptRecordError, RecordDeserializationError
@@ -11,7 +10,7 @@ from kafka.record.legacy_builder import LegacyBuilder, encode_message
 from kafka.record.reader import RecordReader
 
 from . import reference
-from .strategies import PLAIN_RECORDS, RECORDS
+from .strategies import PLAIN_RECORDS, RECORDS, given
 
 NOW = 1_700_000_000_000
 
@@ -53,7 +52,13 @@ def test_records_come_back_as_they_were(records: list[tuple], step: int, kind: t
     assert [(row.timestamp, row.key, row.value, row.headers) for row in found] == [tuple(record) for record in records]
     assert offsets(found) == list(range(50, 50 + len(records)))
     for row in found:
-        assert (row.topic, row.partition, row.timestamp_type, row.checksum, row.leader_epoch) == ("topic", 3, 0, None, 4)
+        assert (row.topic, row.partition, row.timestamp_type, row.checksum, row.leader_epoch) == (
+            "topic",
+            3,
+            0,
+            None,
+            4,
+        )
         assert row.serialized_key_size == (-1 if row.key is None else len(row.key))
         assert row.serialized_value_size == (-1 if row.value is None else len(row.value))
         total = sum(len(name.encode()) + len(value or b"") for name, value in row.headers)
@@ -69,7 +74,11 @@ def test_headers_of_two_records_are_not_one_list() -> None:
     assert found[1].headers == []
 
 
-@given(st.lists(st.tuples(st.integers(1, 40), st.integers(0, 5)), min_size=1, max_size=6), st.integers(0, 200), st.integers(1, 60))
+@given(
+    st.lists(st.tuples(st.integers(1, 40), st.integers(0, 5)), min_size=1, max_size=6),
+    st.integers(0, 200),
+    st.integers(1, 60),
+)
 def test_taking_begins_at_the_offset_and_misses_none(batches: list[tuple[int, int]], first: int, step: int) -> None:
     data, offset, present = b"", 0, []
     for count, gap in batches:
@@ -280,7 +289,9 @@ def test_verified_batches_are_not_checked_again(monkeypatch: pytest.MonkeyPatch)
     from kafka.record import _open
 
     real = _open.check_batch
-    monkeypatch.setattr(_open, "check_batch", lambda buffer, header: (checked.append(header.base_offset), real(buffer, header)))
+    monkeypatch.setattr(
+        _open, "check_batch", lambda buffer, header: (checked.append(header.base_offset), real(buffer, header))
+    )
     assert offsets(one.take(9)) == [0, 1, 2]
     with pytest.raises(CorruptRecordError):
         one.take(9)
@@ -314,7 +325,12 @@ def test_refused_record_comes_after_the_good_ones_and_can_be_stepped_over() -> N
             with pytest.raises(RecordDeserializationError) as caught:
                 one.take(5)
         error = caught.value
-        assert (error.offset, error.origin, error.value_bytes, error.key_bytes) == (offset, "value", b"value %d" % offset, None)
+        assert (error.offset, error.origin, error.value_bytes, error.key_bytes) == (
+            offset,
+            "value",
+            b"value %d" % offset,
+            None,
+        )
         assert error.topic_partition == ("topic", 3)
         assert isinstance(error.__cause__, ValueError)
         one.skip()
@@ -326,4 +342,10 @@ def test_refused_record_comes_after_the_good_ones_and_can_be_stepped_over() -> N
 def test_record_is_a_tuple_in_the_order_of_the_manual() -> None:
     row = reader(batch(0, 1)).take(1)[0]
     assert row[:8] == ("topic", 3, 0, NOW, 0, None, b"value 0", None)
-    assert row._fields[8:] == ("serialized_key_size", "serialized_value_size", "headers", "leader_epoch", "serialized_header_size")
+    assert row._fields[8:] == (
+        "serialized_key_size",
+        "serialized_value_size",
+        "headers",
+        "leader_epoch",
+        "serialized_header_size",
+    )
