@@ -34,7 +34,7 @@ from kafka._clock import SYSTEM_CLOCK, Clock
 from kafka._tasks import Shield, Task, TaskCancelled, TimeoutScope, wait_any
 from kafka._timers import Timer, TimerHeap
 from kafka._waker import Waker
-from kafka.errors import ClientClosedError, ForkedClientError, KafkaError, KafkaTimeoutError
+from kafka.errors import ClientClosedError, ForkedClientError, IllegalStateError, KafkaError, KafkaTimeoutError
 from kafka.future import Future
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Loop:
         self._lock = Lock()
         self._sleepers = 0
         self._sleep_until: float | None = None  # what the last sleeper's timeout came from
-        self._passing = False
+        self._passing: int | None = None  # the thread that makes a pass right now
         self._woken = False
         self._claimed_by: int | None = None
         self._on_release: Callable[[], object] | None = None
@@ -119,7 +119,7 @@ class Loop:
         """Run `callback(*args)` in the next pass. Safe from every thread, and from signal handlers."""
         self._ready.append((callback, args))
         # A pass looks at the queue again when it ends, so nobody has to be woken during one.
-        if self._sleepers and not self._passing:
+        if self._sleepers and self._passing is None:
             self.wakeup()
 
     # One function under both of asyncio's names: here they are the same.
@@ -215,6 +215,11 @@ class Loop:
         """Whether the next turn has something to do at once."""
         return bool(self._ready)
 
+    @property
+    def in_pass(self) -> bool:
+        """Whether the caller is being run by the loop, and so cannot turn it."""
+        return self._passing == get_ident()
+
     def next_deadline(self) -> float | None:
         """When the first timer is due; None while there is none."""
         return self._timers.next_deadline()
@@ -225,6 +230,8 @@ class Loop:
         Returns False where another thread has claimed the loop: then there was no pass.
         """
         self.check_usable()
+        if self._passing == get_ident():
+            raise IllegalStateError("this blocks, so it cannot be called from a callback on the network loop")
         with self._lock:
             if self._claimed_by not in (None, get_ident()):
                 return False
@@ -272,7 +279,7 @@ class Loop:
 
     def _pass(self, events: list[tuple[selectors.SelectorKey, int]]) -> None:
         ready = self._ready
-        self._passing = True
+        self._passing = get_ident()
         try:
             for key, mask in events:
                 # Looked up now: an earlier handler, or the pass of another thread since the
@@ -286,7 +293,7 @@ class Loop:
                 callback, args = ready.popleft()
                 self._guarded(callback, args)
         finally:
-            self._passing = False
+            self._passing = None
 
     @staticmethod
     def _guarded(callback: Callable[..., object], args: tuple[Any, ...]) -> None:

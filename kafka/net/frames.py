@@ -12,7 +12,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Final
 
-from kafka.errors import InvalidReceiveError
+from kafka.errors import InvalidReceiveError, KafkaError, SslAuthenticationError
 
 __all__ = ["FrameReader", "SendQueue"]
 
@@ -72,7 +72,7 @@ class FrameReader:
             self._head = b""
             size = int.from_bytes(head, "big", signed=True)
             if not 0 <= size <= self._limit:
-                raise InvalidReceiveError(_strange(head, size, self._limit))
+                raise _strange(head, size, self._limit)
             if end - position >= size:
                 frames.append(bytes(data[position : position + size]))
                 position += size
@@ -85,17 +85,19 @@ class FrameReader:
         return frames
 
 
-def _strange(head: bytes, size: int, limit: int) -> str:
+def _strange(head: bytes, size: int, limit: int) -> KafkaError:
     """Return what to say about a frame that cannot be one."""
     if head[:2] in {b"\x15\x03", b"\x16\x03"}:
-        return "the other side speaks TLS: security_protocol has to be SSL or SASL_SSL for this port"
+        return SslAuthenticationError(
+            "the other side speaks TLS: security_protocol has to be SSL or SASL_SSL for this port"
+        )
     if head in {b"HTTP", b"<htm", b"<!DO"}:
-        return "the other side speaks HTTP: this is not a broker's port"
+        return InvalidReceiveError("the other side speaks HTTP: this is not a broker's port")
     if head[:3] == b"SSH":
-        return "the other side speaks SSH: this is not a broker's port"
+        return InvalidReceiveError("the other side speaks SSH: this is not a broker's port")
     if size < 0:
-        return f"a frame of {size} bytes was announced: this is not a Kafka broker, or the stream is broken"
-    return f"a frame of {size} bytes was announced, and receive_message_max_bytes allows {limit}"
+        return InvalidReceiveError(f"a frame of {size} bytes was announced: the stream is broken, or this is no broker")
+    return InvalidReceiveError(f"a frame of {size} bytes was announced, receive_message_max_bytes allows {limit}")
 
 
 class SendQueue:

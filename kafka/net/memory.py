@@ -23,10 +23,15 @@ from __future__ import annotations
 
 import errno
 import selectors
+import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from itertools import count
-from typing import Any, Final
+from random import Random
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from kafka.net.environment import Environment
 
 __all__ = ["FakeClock", "MemoryListener", "MemoryNetwork", "MemorySelector", "MemorySocket"]
 
@@ -78,8 +83,11 @@ class MemoryNetwork:
         self.clock = clock or FakeClock()
         self.buffer_size = buffer_size
         self.listeners: dict[tuple[str, int], MemoryListener] = {}
+        self.names: dict[str, list[str]] = {}
+        """Names with other addresses than themselves; an empty list cannot be resolved."""
         self.unreachable: set[tuple[str, int]] = set()
         self.sockets: list[MemorySocket] = []
+        self.by_fd: dict[int, MemorySocket] = {}
         self._fds = count(_FIRST_FD)
 
     def listen(
@@ -93,16 +101,39 @@ class MemoryNetwork:
         """Return a new socket; takes what `socket.socket` takes."""
         made = MemorySocket(self, next(self._fds))
         self.sockets.append(made)
+        self.by_fd[made.fileno()] = made
         return made
+
+    def lookup(self, host: str, port: int, *_hints: int) -> list[tuple[Any, ...]]:
+        """Resolve a name as `socket.getaddrinfo` does: to `names[host]`, else to itself."""
+        addresses = self.names.get(host, [host])
+        if not addresses:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (each, port)) for each in addresses]
+
+    def environment(self, seed: int = 0) -> Environment:
+        """Return a world in which a client lives on this network."""
+        from kafka.net.environment import Environment
+        from kafka.net.workers import InlineWorkers
+
+        return Environment(
+            clock=self.clock,
+            rng=Random(seed),  # noqa: S311 - so that a test does the same each time
+            selector=self.selector,
+            make_socket=self.socket,
+            lookup=self.lookup,
+            reverse=lambda sockaddr, _flags: (str(sockaddr[0]), str(sockaddr[1])),
+            workers=InlineWorkers(),
+        )
 
     def selector(self) -> MemorySelector:
         """Return a new selector; this method is a loop's `selector`."""
-        return MemorySelector(self.clock)
+        return MemorySelector(self)
 
     @property
     def open_sockets(self) -> list[MemorySocket]:
-        """Sockets that were made and not closed; a test asserts that none is left."""
-        return [made for made in self.sockets if not made.closed]
+        """Sockets that the client made and did not close; a test asserts that none is left."""
+        return [made for made in self.sockets if not made.closed and not made.accepted]
 
 
 class MemoryListener:
@@ -142,6 +173,8 @@ class MemorySocket:
         self.address: tuple[str, int] | None = None
         self.options: list[tuple[Any, ...]] = []
         self.closed = False
+        self.accepted = False
+        """Whether it is the end that a listener was given."""
         self.on_data: Callable[[MemorySocket], object] | None = None
         """Called when the other end has sent something: how a test's server answers at once."""
         self.recv_limit: int | None = None
@@ -187,6 +220,7 @@ class MemorySocket:
         server_end = self._network.socket()
         self.peer, server_end.peer = server_end, self
         server_end.address = where
+        server_end.accepted = True
         listener.connected(server_end)
         return 0
 
@@ -284,8 +318,8 @@ class MemorySocket:
 class MemorySelector(selectors.BaseSelector):
     """A selector over `MemorySocket`s. Sleeping is moving the clock."""
 
-    def __init__(self, clock: FakeClock) -> None:
-        self._clock = clock
+    def __init__(self, network: MemoryNetwork) -> None:
+        self._network = network
         self._keys: dict[int, selectors.SelectorKey] = {}
 
     def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
@@ -311,16 +345,17 @@ class MemorySelector(selectors.BaseSelector):
         """Return what is ready; if nothing is, move the clock by `timeout`."""
         ready = []
         for key in tuple(self._keys.values()):
-            if isinstance(key.fileobj, MemorySocket):
-                assert not key.fileobj.closed, f"{key.fileobj!r} was closed while it was watched"
-                mask = key.fileobj.ready() & key.events
+            sock = self._network.by_fd.get(key.fd)  # what is registered may be a stream over the socket
+            if sock is not None:
+                assert not sock.closed, f"{key.fileobj!r} was closed while it was watched"
+                mask = sock.ready() & key.events
                 if mask:
                     ready.append((key, mask))
         if not ready:
             if timeout is None:
                 raise NothingWillHappenError("Nothing is ready and no deadline is set: this would wait for ever")
             if timeout > 0:
-                self._clock.advance(timeout)
+                self._network.clock.advance(timeout)
         return ready
 
     def get_map(self) -> Mapping[Any, selectors.SelectorKey]:

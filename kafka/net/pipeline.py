@@ -125,7 +125,7 @@ class Pipeline:
         return entry.future
 
     def let_skip_oldest(self) -> None:
-        """Let the reply to the next request pass over the oldest one: old brokers do not answer what they do not know."""
+        """Let the reply to the next request pass over the oldest: old brokers ignore what they do not know."""
         if self._in_flight:
             self._in_flight[0].skippable = True
 
@@ -231,16 +231,20 @@ class Pipeline:
                 entry.future.try_failure(error)
         return error
 
-    def fail(self, error: BaseException) -> None:
-        """Fail everything: the connection has ended."""
+    def fail_sent(self, error: BaseException) -> None:
+        """Fail what was sent and keep what waits: the connection is about to be made anew."""
         self.open = False
         self.throttled_until = 0.0
         self.outgoing = SendQueue()
         in_flight, self._in_flight = self._in_flight, deque()
-        waiting, self._waiting = self._waiting, deque()
         leaving, self._leaving = self._leaving, deque()
         for entry in (*in_flight, *leaving):
             entry.future.try_failure(error)
+
+    def fail(self, error: BaseException) -> None:
+        """Fail everything: the connection has ended."""
+        self.fail_sent(error)
+        waiting, self._waiting = self._waiting, deque()
         if waiting:
             # Not sent, so not in effect: a caller may try again without a doubt.
             unsent = error if not getattr(error, "outcome_unknown", False) else NodeNotReadyError(f"not sent: {error}")

@@ -17,7 +17,14 @@ from typing import Any, Final, Protocol
 
 from kafka.errors import KafkaConfigurationError, KafkaConnectionError, KafkaError, SslAuthenticationError
 
-__all__ = ["HostnameMismatchError", "TlsStream", "certificate_names", "tls_context", "tls_error"]
+__all__ = [
+    "HandshakeClosedError",
+    "HostnameMismatchError",
+    "TlsStream",
+    "certificate_names",
+    "tls_context",
+    "tls_error",
+]
 
 # One read of the socket while decrypting, and the most plain text taken per send, in bytes.
 _READ_SIZE: Final = 262_144
@@ -30,6 +37,10 @@ Password = str | bytes | bytearray | Callable[[], str | bytes | bytearray] | Non
 
 class HostnameMismatchError(SslAuthenticationError):
     """The certificate is valid, but for other names."""
+
+
+class HandshakeClosedError(KafkaConnectionError):
+    """The broker hung up on our first message: perhaps it does not speak TLS here."""
 
 
 class RawSocket(Protocol):
@@ -177,9 +188,14 @@ class TlsStream:
             try:
                 self._tls.do_handshake()
             except ssl.SSLWantReadError:  # noqa: PERF203 - the error is the question of what next
-                self._flush()
-                if not self._fill():
-                    raise KafkaConnectionError("the connection was closed during the TLS handshake") from None
+                try:
+                    self._flush()
+                    alive = self._fill()
+                except ConnectionError:
+                    alive = False
+                if not alive:
+                    kind = KafkaConnectionError if self._received else HandshakeClosedError
+                    raise kind("the connection was closed during the TLS handshake") from None
             except ssl.SSLError:
                 # The alert tells the broker's log why; it is not our error if it cannot be sent.
                 self._flush_quietly()

@@ -35,18 +35,28 @@ SocketFactory = Callable[..., Any]
 class Stream(Protocol):
     """What a connection sends to and receives from: a non-blocking socket, or TLS over one."""
 
-    pending_in: bool
-    pending_out: bool
+    @property
+    def pending_in(self) -> bool:
+        """Whether something can be received although the socket may have nothing."""
+        ...
 
-    def fileno(self) -> int:
+    @property
+    def pending_out(self) -> bool:
+        """Whether `flush` has something to send."""
+        ...
+
+    @property
+    def fileno(self) -> Callable[[], int]:
         """Return the descriptor to watch."""
         ...
 
-    def recv_into(self, buffer: memoryview, /) -> int:
+    @property
+    def recv_into(self) -> Callable[[memoryview], int]:
         """Receive; 0 is the end of the stream, BlockingIOError means nothing now."""
         ...
 
-    def sendmsg(self, buffers: Sequence[bytes | memoryview], /) -> int:
+    @property
+    def sendmsg(self) -> Callable[[Sequence[bytes | memoryview]], int]:
         """Send; BlockingIOError means nothing now."""
         ...
 
@@ -54,7 +64,8 @@ class Stream(Protocol):
         """Send what `sendmsg` has taken and not sent yet."""
         ...
 
-    def close(self) -> None:
+    @property
+    def close(self) -> Callable[[], None]:
         """Close."""
         ...
 

@@ -1,0 +1,51 @@
+"""The outside world as a client sees it: clocks, chance, selectors, sockets, names, worker threads.
+
+One object, so that all of it can be replaced at once: `kafka.net.memory.MemoryNetwork.environment`
+gives a world in memory where time jumps and nothing blocks.
+"""
+
+from __future__ import annotations
+
+import selectors
+import socket
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from kafka._clock import SYSTEM_CLOCK, Clock
+from kafka._loop import Loop
+from kafka.net.dns import Lookup
+from kafka.net.workers import ThreadWorkers, Workers
+
+__all__ = ["Environment"]
+
+
+class Environment:
+    """The machine that the program runs on, unless something else is given for a part of it.
+
+    >>> loop = Environment(rng=Random(1)).make_loop()
+    >>> loop.close()
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Clock = SYSTEM_CLOCK,
+        rng: Random | None = None,
+        selector: Callable[[], selectors.BaseSelector] | None = None,
+        make_socket: Callable[..., Any] = socket.socket,
+        lookup: Lookup = socket.getaddrinfo,
+        reverse: Callable[[tuple[Any, ...], int], tuple[str, str]] = socket.getnameinfo,
+        workers: Workers | None = None,
+    ) -> None:
+        self.clock = clock
+        self.rng = rng
+        self.selector = selector
+        self.make_socket = make_socket
+        self.lookup = lookup
+        self.reverse = reverse
+        self.workers = workers or ThreadWorkers()
+
+    def make_loop(self, selector: Callable[[], selectors.BaseSelector] = selectors.DefaultSelector) -> Loop:
+        """Return a loop in this world; `selector` is the configured one."""
+        return Loop(clock=self.clock, rng=self.rng, selector=self.selector or selector)

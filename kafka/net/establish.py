@@ -1,0 +1,320 @@
+"""How a connection comes about: address, proxy, TCP, TLS, API versions, SASL; and why it does not.
+
+Coroutines on the loop, over a `Link`. A broker that hangs up without a word is asked once more, in
+another way, for the reason: TLS and plain text mixed up look like a broker that is down, and
+retrying those until a timeout helps nobody.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka._loop import READ, WRITE
+from kafka._tasks import TaskCancelled, wait_any
+from kafka.errors import (
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    NodeNotReadyError,
+    RequestTimedOutError,
+    SaslAuthenticationFailedError,
+    SslAuthenticationError,
+)
+from kafka.net.handshake import ask_versions, authenticate, probe_requests
+from kafka.net.sasl import sasl_mechanism
+from kafka.net.states import ConnectionEvent
+from kafka.net.transport import PlainStream, Stream, dial, readiness, tunnel, upgrade
+from kafka.net.versions import BrokerVersions
+
+if TYPE_CHECKING:
+    from kafka.net.link import Link
+    from kafka.net.sasl.abc import SaslMechanism
+
+__all__ = ["establish", "renew"]
+
+log = logging.getLogger(__name__)
+
+# A broker before 0.10 may ignore what it does not know instead of hanging up. After this long, in
+# seconds, it is asked something that 0.9 knows; modern brokers have answered by then.
+_NUDGE_AFTER: Final = 1.0
+_PROBE_TIMEOUT: Final = 2.0
+# How long to look for the reason of a failure.
+_DIAGNOSIS: Final = 0.8
+
+
+async def establish(link: Link) -> None:
+    """Connect and make `link` ready; any KafkaError says in words why that did not work."""
+    settings = link.context.settings
+    mechanism = None
+    while True:
+        if settings.sasl_mechanism is not None and mechanism is None:
+            mechanism = sasl_mechanism(settings.sasl_mechanism, host=link.host, **settings.security)
+        try:
+            await _reach(link)
+            versions = await _versions(link)
+            session = 0.0
+            if mechanism is not None:
+                assert settings.sasl_mechanism is not None
+                link.move(ConnectionEvent.AUTHENTICATE)
+                session = await authenticate(link, settings.sasl_mechanism, mechanism, versions, link.context.workers)
+                log.info("Authenticated to %s %s", link, mechanism.auth_details())
+        except SaslAuthenticationFailedError as error:
+            other = _another_attempt(mechanism)
+            if other is None:
+                raise _explained(link, error) from error
+            mechanism = other
+            _restart(link, error)
+        except KafkaError as error:
+            raise _explained(link, error) from error
+        else:
+            link.became_ready(versions, session)
+            return
+
+
+def _another_attempt(mechanism: SaslMechanism | None) -> SaslMechanism | None:
+    return None if mechanism is None else mechanism.alternative()
+
+
+def _explained(link: Link, error: KafkaError) -> KafkaError:
+    """Say which broker it was, once."""
+    if str(link) in str(error):
+        return error
+    return type(error)(f"{link}: {error.args[0] if error.args else error}")
+
+
+async def renew(link: Link) -> float:
+    """Authenticate again on the open connection; return the length of the new session in seconds."""
+    settings = link.context.settings
+    assert settings.sasl_mechanism is not None
+    assert link.versions is not None
+    mechanism = sasl_mechanism(settings.sasl_mechanism, host=link.host, **settings.security)
+    link.move(ConnectionEvent.AUTHENTICATE)
+    try:
+        return await authenticate(link, settings.sasl_mechanism, mechanism, link.versions, link.context.workers)
+    except KafkaError as error:
+        raise _explained(link, error) from error
+
+
+def _restart(link: Link, error: KafkaError) -> None:
+    """Go back to the beginning; requests that wait go on waiting."""
+    link.detach()
+    link.pipeline.fail_sent(error)
+    link.move(ConnectionEvent.CLOSE)
+
+
+# From a name to a stream…
+
+
+async def _reach(link: Link) -> None:
+    """Get a stream to the broker, encrypted if configured, and attach it."""
+    settings = link.context.settings
+    loop = link.context.loop
+    # KIP-601: a network that is slow rather than broken gets more time with each failure.
+    timeout = min(
+        settings.setup_timeout * 2.0 ** min(link.failures, 32), max(settings.setup_timeout_max, settings.setup_timeout)
+    )
+    timeout *= loop.rng.uniform(0.8, 1.2)
+    link.move(ConnectionEvent.OPEN)
+    try:
+        with loop.timeout_at(loop.time() + timeout, f"connecting to {link}"):
+            link.attach(await _open_stream(link))
+    except KafkaTimeoutError as error:
+        raise KafkaConnectionError(f"connecting to {link} took longer than {timeout:.1f} seconds") from error
+    link.move(ConnectionEvent.ASK)
+
+
+async def _open_stream(link: Link) -> Stream:
+    settings = link.context.settings
+    sock = await _open_socket(link, moving=True)
+    try:
+        if not settings.use_tls:
+            return PlainStream(sock)
+        link.move(ConnectionEvent.SECURE)
+        return await _secure(link, sock)
+    except BaseException:
+        sock.close()
+        raise
+
+
+async def _secure(link: Link, sock: Any) -> Stream:
+    from kafka.net.tls import HandshakeClosedError, HostnameMismatchError
+
+    settings, loop = link.context.settings, link.context.loop
+    try:
+        return await upgrade(loop, sock, link.host, settings)
+    except HostnameMismatchError as error:
+        names = await _names_found(link)
+        found = f"; it is for {', '.join(names)}" if names else ""
+        raise HostnameMismatchError(f"{error.args[0]}{found}") from error
+    except HandshakeClosedError as error:
+        if await _speaks_kafka(link):
+            raise SslAuthenticationError(
+                f"{link.host} does not speak TLS on this port but plain Kafka: "
+                "security_protocol has to be PLAINTEXT or SASL_PLAINTEXT for it"
+            ) from error
+        raise
+
+
+async def _open_socket(link: Link, *, moving: bool = False) -> Any:
+    """Return a connected socket, through the proxy if there is one."""
+    context = link.context
+    settings, proxy = context.settings, context.settings.proxy
+    host, port = (link.host, link.port) if proxy is None else (proxy.host, proxy.port)
+    family = link.family if proxy is None else socket.AF_UNSPEC
+    addresses = await context.resolver.resolve(host, port, family)
+    if moving:
+        link.move(ConnectionEvent.DIAL)
+    try:
+        sock, _ = await dial(context.loop, addresses, settings, context.make_socket)
+    except KafkaConnectionError:
+        context.resolver.forget(host)
+        raise
+    if proxy is None:
+        return sock
+    if moving:
+        link.move(ConnectionEvent.TUNNEL)
+    try:
+        target = link.host
+        if not proxy.resolves:
+            target = str((await context.resolver.resolve(link.host, link.port, link.family))[0].sockaddr[0])
+        await tunnel(context.loop, sock, proxy, target, link.port)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+# What the broker speaks…
+
+
+async def _versions(link: Link) -> BrokerVersions:
+    """Find out what the broker speaks, by asking or, before 0.10, by trying."""
+    context = link.context
+    hint = context.settings.api_version or context.ancient.get((link.host, link.port))
+    if hint is not None:
+        return BrokerVersions.of_release(hint)
+    try:
+        return await _ask_or_nudge(link)
+    except (KafkaConnectionError, RequestTimedOutError, NodeNotReadyError) as error:
+        if not context.settings.use_tls and await _speaks_tls(link):
+            raise SslAuthenticationError(
+                f"{link.host} speaks TLS on this port: security_protocol has to be SSL or SASL_SSL for it"
+            ) from error
+        if context.settings.sasl_mechanism is not None:
+            raise  # before 0.10 there is GSSAPI on 0.9 alone, and who has that says api_version=(0, 9)
+        release = await _probe(link, error)
+        context.ancient[link.host, link.port] = release
+        return BrokerVersions.of_release(release)
+
+
+async def _ask_or_nudge(link: Link) -> BrokerVersions:
+    settings, loop = link.context.settings, link.context.loop
+    task = loop.spawn(ask_versions(link, settings.software), "ask for API versions")
+    try:
+        # An unauthenticated connection may ask nothing else; and 0.9 brokers have no SASL but GSSAPI.
+        may_nudge = settings.sasl_mechanism is None
+        if may_nudge and not await wait_any(loop, task, deadline=loop.time() + _NUDGE_AFTER):
+            release, request = probe_requests()[0]
+            link.pipeline.let_skip_oldest()
+            nudge = link.control(request, 0, _PROBE_TIMEOUT)
+            await wait_any(loop, task, nudge)
+            if nudge.succeeded() and not task.succeeded():
+                return BrokerVersions.of_release(release)
+        return await task
+    except TaskCancelled:
+        task.cancel()
+        raise
+
+
+async def _probe(link: Link, error: KafkaError) -> tuple[int, ...]:
+    """Try what each ancient release knows, on a connection each: brokers hang up on what they do not know."""
+    loop = link.context.loop
+    deadline = loop.time() + link.context.settings.discovery_timeout
+    with loop.timeout_at(deadline, f"finding out the release of {link}"):
+        for release, request in probe_requests():
+            _restart(link, error)
+            await _reach(link)
+            try:
+                await link.control(request, 0, _PROBE_TIMEOUT)
+            except (KafkaConnectionError, RequestTimedOutError):
+                continue
+            return release
+    raise KafkaConnectionError(
+        f"{link} hangs up on every request: it is no Kafka broker, it is starting or stopping, or it wants SASL or TLS"
+    ) from error
+
+
+# Why a broker hung up…
+
+
+async def _names_found(link: Link) -> list[str]:
+    """Return the names in the broker's certificate, from a second handshake that takes any name."""
+    from kafka.net.tls import certificate_names
+
+    settings, loop = link.context.settings, link.context.loop
+    if settings.lenient_tls_context is None:
+        return []
+    sock = None
+    try:
+        with loop.timeout_at(loop.time() + _DIAGNOSIS, "looking at the certificate"):
+            sock = await _open_socket(link)
+            stream = await upgrade(loop, sock, link.host, settings, lenient=True)
+            return certificate_names(stream.peer_certificate())
+    except KafkaError:
+        return []
+    finally:
+        if sock is not None:
+            sock.close()
+
+
+async def _speaks_kafka(link: Link) -> bool:
+    """Whether the port answers a request in plain text."""
+    from kafka.protocol.admin import ApiVersionsRequest
+
+    reply = await _first_words(link, ApiVersionsRequest[0]().frame(1, None), 8)
+    return len(reply) >= 8 and reply[4:8] == b"\0\0\0\x01"
+
+
+async def _speaks_tls(link: Link) -> bool:
+    """Whether the port answers a TLS greeting, be it with a refusal."""
+    import ssl
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE  # nothing is sent that matters, nothing that comes is believed
+    outgoing = ssl.MemoryBIO()
+    greeting = context.wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname=link.host.rstrip(".") or None)
+    with suppress(ssl.SSLWantReadError):
+        greeting.do_handshake()
+    reply = await _first_words(link, outgoing.read(), 2)
+    return reply[:2] in {b"\x16\x03", b"\x15\x03"}
+
+
+async def _first_words(link: Link, question: bytes, size: int) -> bytes:
+    """Send something on a connection of its own and return how the answer begins."""
+    loop = link.context.loop
+    sock = None
+    reply = b""
+    try:
+        with loop.timeout_at(loop.time() + _DIAGNOSIS, "looking for the reason"):
+            sock = await _open_socket(link)
+            while question:
+                try:
+                    question = question[sock.send(question) :]
+                except BlockingIOError:  # noqa: PERF203 - a few hundred bytes, once
+                    await readiness(loop, sock, WRITE)
+            while len(reply) < size:
+                await readiness(loop, sock, READ)
+                piece = sock.recv(size)
+                if not piece:
+                    break
+                reply += piece
+    except (KafkaError, OSError):
+        pass
+    finally:
+        if sock is not None:
+            sock.close()
+    return reply

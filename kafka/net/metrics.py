@@ -1,0 +1,97 @@
+"""What connections measure: bytes, requests, latencies, in all and per broker. The names are historic.
+
+Recorded per system call and per request; nothing where no registry was given.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafka.metrics.stats import Avg, Count, Max, Rate, SampledTotal
+from kafka.net.states import ConnectionStates
+
+if TYPE_CHECKING:
+    from kafka.metrics import Metrics, Sensor
+    from kafka.net.link import Link, LinkContext
+
+__all__ = ["LinkMetrics", "measure"]
+
+
+class LinkMetrics:
+    """The sensors of a client's connections."""
+
+    def __init__(self, metrics: Metrics, prefix: str) -> None:
+        self._metrics = metrics
+        self._prefix = prefix
+        group = f"{prefix}-metrics"
+        self._sent = self._sensor("bytes-sent", group)
+        self._received = self._sensor("bytes-received", group)
+        self._latency = self._sensor("request-latency", group)
+        self._created = self._sensor("connections-created", group)
+        self._closed = self._sensor("connections-closed", group)
+        self._nodes: dict[int | str, tuple[Sensor, Sensor, Sensor]] = {}
+        self._add(self._created, group, "connection-creation-rate", Rate())
+        self._add(self._closed, group, "connection-close-rate", Rate())
+        self._add_bytes(self._sent, self._received, self._latency, group)
+
+    def on_bytes(self, link: Link, sent: int, received: int) -> None:
+        """Take note of a system call."""
+        node_sent, node_received, _ = self._node(link)
+        if sent:
+            self._sent.record(sent)
+            node_sent.record(sent)
+        if received:
+            self._received.record(received)
+            node_received.record(received)
+
+    def on_reply(self, link: Link, _name: str, latency: float, _size: int) -> None:
+        """Take note of a reply."""
+        self._latency.record(latency * 1000)
+        self._node(link)[2].record(latency * 1000)
+
+    def on_state(self, link: Link) -> None:
+        """Take note of a connection that came or went."""
+        if link.state is ConnectionStates.CONNECTED:
+            self._created.record()
+        elif link.state is ConnectionStates.DISCONNECTED:
+            self._closed.record()
+
+    def _node(self, link: Link) -> tuple[Sensor, Sensor, Sensor]:
+        sensors = self._nodes.get(link.node_id)
+        if sensors is None:
+            group = f"{self._prefix}-node-metrics.node-{link.node_id}"
+            sensors = self._nodes[link.node_id] = (
+                self._sensor("bytes-sent", group),
+                self._sensor("bytes-received", group),
+                self._sensor("latency", group),
+            )
+            self._add_bytes(*sensors, group)
+        return sensors
+
+    def _sensor(self, name: str, group: str) -> Sensor:
+        return self._metrics.sensor(f"{group}.{name}")
+
+    def _add_bytes(self, sent: Sensor, received: Sensor, latency: Sensor, group: str) -> None:
+        self._add(sent, group, "outgoing-byte-rate", Rate())
+        self._add(sent, group, "request-rate", Rate(sampled_stat=Count()))
+        self._add(sent, group, "request-size-avg", Avg())
+        self._add(sent, group, "request-size-max", Max())
+        self._add(received, group, "incoming-byte-rate", Rate())
+        self._add(received, group, "incoming-byte-total", SampledTotal())
+        self._add(latency, group, "response-rate", Rate(sampled_stat=Count()))
+        self._add(latency, group, "request-latency-avg", Avg())
+        self._add(latency, group, "request-latency-max", Max())
+
+    def _add(self, sensor: Sensor, group: str, name: str, stat: Any) -> None:
+        metric_name = self._metrics.metric_name(name, group)
+        if metric_name not in self._metrics.metrics:  # two clients may share a registry
+            sensor.add(metric_name, stat)
+
+
+def measure(context: LinkContext, metrics: Metrics, prefix: str) -> LinkMetrics:
+    """Let the connections of `context` record into `metrics`."""
+    made = LinkMetrics(metrics, prefix)
+    context.on_bytes = made.on_bytes
+    context.on_reply = made.on_reply
+    context.on_state = made.on_state
+    return made

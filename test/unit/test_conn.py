@@ -1,0 +1,750 @@
+"""BrokerConnection over the in-memory network: every step, every split, every end."""
+
+from __future__ import annotations
+
+import gc
+import socket
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka.conn import BrokerConnection, ConnectionStates
+from kafka.errors import (
+    CorrelationIdError,
+    IllegalSaslStateError,
+    InvalidReceiveError,
+    KafkaConfigurationError,
+    KafkaConnectionError,
+    KafkaError,
+    KafkaProtocolError,
+    KafkaTimeoutError,
+    NodeNotReadyError,
+    RequestTimedOutError,
+    SaslAuthenticationFailedError,
+    SslAuthenticationError,
+    TooManyInFlightRequests,
+    UnsupportedSaslMechanismError,
+    UnsupportedVersionError,
+)
+from kafka.net.memory import MemoryNetwork
+from kafka.net.scripted import HANG_UP, SILENCE, ScriptedBroker
+from kafka.net.states import NEXT, ConnectionEvent, next_state
+from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.produce import ProduceRequest
+
+ANCIENT = {
+    (0, 9): {0: (0, 1), 1: (0, 1), 2: (0, 0), 3: (0, 0), 8: (0, 2), 9: (0, 1), 10: (0, 0), 16: (0, 0)},
+    (0, 8, 2): {0: (0, 0), 1: (0, 0), 2: (0, 0), 3: (0, 0), 8: (0, 1), 9: (0, 1), 10: (0, 0)},
+    (0, 8, 1): {0: (0, 0), 1: (0, 0), 2: (0, 0), 3: (0, 0), 8: (0, 0), 9: (0, 0)},
+    (0, 8, 0): {0: (0, 0), 1: (0, 0), 2: (0, 0), 3: (0, 0)},
+}
+
+
+@pytest.fixture
+def network():
+    return MemoryNetwork()
+
+
+@pytest.fixture
+def broker(network):
+    broker = ScriptedBroker(network)
+    broker.on("Metadata", {"controller_id": 1, "brokers": [], "topics": []})
+    return broker
+
+
+@pytest.fixture
+def make(network):
+    made = []
+
+    def make(host="broker", port=9092, **config):
+        conn = BrokerConnection(host, port, socket.AF_UNSPEC, environment=network.environment(), **config)
+        made.append(conn)
+        return conn
+
+    yield make
+    for conn in made:
+        conn.close()
+        conn._own_loop.close()
+    assert not network.open_sockets
+
+
+def connect(conn, timeout=60):
+    assert conn.connect_blocking(timeout)
+    return conn
+
+
+def ask(conn, request=None):
+    future = conn.send(request or MetadataRequest(topics=[]))
+    conn._own_loop.run_until(future, conn._own_loop.time() + 100)
+    return future.value
+
+
+# The table of states
+
+
+def test_a_step_that_the_table_does_not_have_is_a_bug():
+    with pytest.raises(AssertionError, match="cannot take requests"):
+        next_state(ConnectionStates.DISCONNECTED, ConnectionEvent.READY)
+
+
+def test_every_state_can_be_reached_and_left():
+    assert {state for state, _ in NEXT} == set(ConnectionStates) == set(NEXT.values())
+
+
+# Connecting
+
+
+def test_it_connects_asks_for_versions_and_takes_requests(make, broker):
+    conn = make()
+    assert conn.disconnected()
+    assert conn.connect() in set(ConnectionStates)
+    assert conn.connecting()
+    states = set()
+    while not conn.connected():
+        states.add(conn.connect())
+    assert ConnectionStates.CHECKING_API_VERSIONS in states
+    assert ask(conn).controller_id == 1
+    assert broker.asked("ApiVersions")[0].client_software_name == "purekafka"
+    assert conn.check_version() >= (4, 0)
+    assert conn.get_api_versions()[3] == (0, 13)
+    assert not conn.in_flight_requests
+
+
+def test_state_changes_are_told(make, broker):
+    told = []
+    conn = make(state_change_callback=lambda node_id, sock, conn: told.append((node_id, conn.state)), node_id=5)
+    connect(conn)
+    conn.close()
+    assert told[0] == (5, ConnectionStates.RESOLVING)
+    assert told[-2:] == [(5, ConnectionStates.CONNECTED), (5, ConnectionStates.DISCONNECTED)]
+
+
+def test_socket_options_and_buffers_reach_the_socket(make, broker, network):
+    connect(make(socket_options=[(6, 1, 1)], receive_buffer_bytes=1000, send_buffer_bytes=2000))
+    assert network.sockets[0].options == [
+        (6, 1, 1),
+        (socket.SOL_SOCKET, socket.SO_RCVBUF, 1000),
+        (socket.SOL_SOCKET, socket.SO_SNDBUF, 2000),
+    ]
+
+
+def test_a_refused_connection_backs_off_with_growing_delays(make, network):
+    conn = make(reconnect_backoff_ms=100, reconnect_backoff_max_ms=1000)
+    delays = []
+    for _ in range(6):
+        while not conn.blacked_out():
+            conn.connect()
+        delays.append(conn.connection_delay())
+        assert conn.connect() is ConnectionStates.DISCONNECTED  # not before its time
+        network.clock.advance(conn.connection_delay() / 1000 + 0.001)
+    for delay, expected in zip(delays, (100, 200, 400, 800, 1000, 1000), strict=True):
+        assert expected * 0.8 <= delay <= expected * 1.2
+    assert "Connection refused" in str(conn.error)
+    assert "broker 0 (broker:9092)" in str(conn.error)
+
+
+def test_backing_off_does_not_spin(make, network):
+    conn = make(reconnect_backoff_ms=1000, reconnect_backoff_max_ms=1000)
+    turns = conn._own_loop.turns
+    conn.connect_blocking(10)
+    attempts = len(network.sockets)
+    assert attempts >= 8
+    assert conn._own_loop.turns - turns <= 12 * attempts
+
+
+def test_an_unreachable_address_times_out(make, network):
+    network.unreachable.add(("broker", 9092))
+    conn = make(socket_connection_setup_timeout_ms=1000, reconnect_backoff_ms=9000)
+    assert not conn.connect_blocking(1.5)
+    assert "took longer" in str(conn.error)
+    assert not network.open_sockets
+
+
+def test_the_next_address_is_tried_beside_a_slow_one(make, broker, network):
+    network.names["broker-name"] = ["slow", "dead", "broker"]
+    network.unreachable.add(("slow", 9092))
+    before = network.clock.monotonic()
+    connect(make("broker-name"))
+    assert network.clock.monotonic() - before < 1.0
+    assert [sock.address[0] for sock in network.open_sockets] == ["broker"]
+
+
+def test_a_name_that_is_unknown_is_said_to_be(make, network):
+    network.names["nowhere"] = []
+    conn = make("nowhere")
+    conn.connect_blocking(0.01)
+    assert "cannot resolve nowhere" in str(conn.error)
+
+
+def test_an_older_broker_is_asked_again_in_its_version(make, broker):
+    for high in (3, 2, 0):
+        broker.requests.clear()
+        broker.ranges[18] = (0, high)
+        connect(make())
+        versions = [version for name, version, _ in broker.requests if name == "ApiVersions"]
+        assert versions == ([4, 3] if high >= 3 else [4, 0])
+
+
+@pytest.mark.parametrize("release", ANCIENT)
+@pytest.mark.parametrize("ignores", [True, False])
+def test_a_broker_that_cannot_be_asked_is_found_out(make, broker, release, ignores, network):
+    broker.ranges = ANCIENT[release]
+    broker.ignores_unknown = ignores
+    broker.on("ListGroups", {})
+    broker.on("FindCoordinator", {"error_code": 15, "node_id": -1, "host": "", "port": -1})
+    broker.on("OffsetFetch", {"topics": []})
+    conn = connect(make())
+    assert conn.check_version()[: len(release)] == release
+    assert ask(conn, MetadataRequest(topics=[])).topics == []
+    assert broker.requests[-1][:2] == ("Metadata", 0)
+    conn.close()
+    before = len(broker.sessions)
+    connect(conn)
+    assert len(broker.sessions) == before + 1  # it is remembered
+
+
+def test_a_stated_release_is_not_asked_for(make, broker):
+    conn = connect(make(api_version=(2, 8)))
+    assert not broker.asked("ApiVersions")
+    assert conn.check_version() == (2, 8)
+
+
+def test_no_broker_behind_the_port_is_reported_as_that(make, network):
+    network.listen("broker", 9092, lambda sock: setattr(sock, "on_data", lambda end: end.close()))
+    conn = make()
+    conn.connect_blocking(0.05)
+    assert "hangs up on every request" in str(conn.error)
+
+
+# Requests and replies
+
+
+@pytest.mark.parametrize("limit", [1, 3, 7])
+def test_replies_may_be_split_at_every_byte(make, broker, network, limit):
+    original = network.socket
+
+    def split_socket(*args):
+        sock = original(*args)
+        sock.recv_limit = limit
+        return sock
+
+    network.socket = split_socket
+    conn = connect(make(sock_chunk_bytes=64))
+    futures = [conn.send(MetadataRequest(topics=[])) for _ in range(3)]
+    for future in futures:
+        conn._own_loop.run_until(future, conn._own_loop.time() + 10)
+        assert future.value.controller_id == 1
+
+
+def test_a_large_reply_is_received_in_place(make, broker):
+    topics = [f"topic-{number}" for number in range(5000)]
+    broker.on("Metadata", lambda request, session: {"topics": [_topic(request, name) for name in topics]})
+    conn = connect(make(sock_chunk_bytes=1000))
+    assert len(ask(conn).topics) == 5000
+
+
+def _topic(request, name):
+    topic = type(request)._unbound.RESPONSE_TYPE.MetadataResponseTopic
+    return topic(name=name, partitions=[])
+
+
+def test_requests_are_answered_in_order_and_limited_in_flight(make, broker):
+    broker.on("Metadata", lambda *_: SILENCE)
+    conn = connect(make(max_in_flight_requests_per_connection=2))
+    futures = [conn.send(MetadataRequest(topics=[])) for _ in range(3)]
+    assert isinstance(futures[2].exception, TooManyInFlightRequests)
+    assert conn.in_flight_requests == 2
+    assert not conn.can_send_more()
+    conn.recv()
+    session = broker.sessions[-1]
+    for header, request in session.unanswered:
+        session.reply(header, request, {"controller_id": header.correlation_id})
+    received = conn.recv()
+    assert [future for _, future in received] == futures[:2]
+    assert received[0][0].controller_id < received[1][0].controller_id
+
+
+def test_submitted_requests_wait_their_turn(make, broker):
+    conn = connect(make(max_in_flight_requests_per_connection=1))
+    futures = [conn.submit(MetadataRequest(topics=[])) for _ in range(10)]
+    for future in futures:
+        conn._own_loop.run_until(future, conn._own_loop.time() + 1)
+    assert conn.pipeline.in_flight == 0
+
+
+def test_a_reply_out_of_order_ends_the_connection(make, broker):
+    broker.on("Metadata", lambda *_: SILENCE)
+    conn = connect(make())
+    futures = [conn.send(MetadataRequest(topics=[])) for _ in range(2)]
+    conn.recv()
+    session = broker.sessions[-1]
+    header, request = session.unanswered[1]
+    session.reply(header, request, {})
+    conn.recv()
+    assert conn.disconnected()
+    assert isinstance(futures[0].exception, CorrelationIdError)
+    assert isinstance(futures[1].exception, CorrelationIdError)
+
+
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [
+        (b"\0\0\0\x04\0\0\0\x63", KafkaProtocolError),
+        (b"\0\0\0\x00", KafkaProtocolError),
+        (b"\x80\0\0\0", InvalidReceiveError),
+        (b"\x7f\xff\xff\xff", InvalidReceiveError),
+        (b"HTTP/1.1 400 Bad Request\r\n", InvalidReceiveError),
+        (b"SSH-2.0-OpenSSH", InvalidReceiveError),
+        (b"\x15\x03\x03\x00\x02\x02\x50", SslAuthenticationError),
+    ],
+)
+def test_bytes_that_are_no_reply_end_the_connection(make, broker, data, error):
+    broker.on("Metadata", lambda *_: data)
+    conn = connect(make())
+    future = conn.send(MetadataRequest(topics=[]))
+    with pytest.raises(error):
+        conn._own_loop.run_until(future, conn._own_loop.time() + 1)
+    assert conn.disconnected()
+
+
+def test_an_unasked_reply_ends_the_connection(make, broker):
+    conn = connect(make())
+    broker.sessions[-1].sock.send(b"\0\0\0\x04\0\0\0\x01")
+    conn.recv()
+    assert "nobody asked for" in str(conn.error)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.binary(min_size=1, max_size=60),
+    st.sampled_from(["ApiVersions", "Metadata", "SaslHandshake", "SaslAuthenticate"]),
+)
+def test_whatever_a_broker_answers_at_whatever_step_only_kafka_errors_go_out(data, step):
+    network = MemoryNetwork()
+    broker = ScriptedBroker(network)
+    broker.on("Metadata", {})
+    broker.on("SaslHandshake", {"error_code": 0, "mechanisms": ["PLAIN"]})
+    broker.on("SaslAuthenticate", {})
+    broker.on(step, lambda *_: data)
+    conn = BrokerConnection(
+        "broker",
+        9092,
+        environment=network.environment(),
+        request_timeout_ms=1000,
+        security_protocol="SASL_PLAINTEXT",
+        sasl_mechanism="PLAIN",
+        sasl_plain_username="a",
+        sasl_plain_password="b",
+    )
+    try:
+        if conn.connect_blocking(5):
+            future = conn.send(MetadataRequest(topics=[]))
+            conn._own_loop.run_until(future, conn._own_loop.time() + 5)
+    except KafkaError:
+        pass
+    conn.close()
+    conn._own_loop.close()
+    assert not network.open_sockets
+
+
+def test_a_request_without_a_reply_is_done_when_it_has_left(make, broker):
+    conn = connect(make())
+    future = conn.send(ProduceRequest(acks=0, timeout_ms=1, topic_data=[]))
+    assert future.succeeded()
+    assert future.value is None
+    assert ask(conn).controller_id == 1
+
+
+def test_a_request_without_a_reply_that_did_not_leave_fails_with_the_connection(make, broker, network):
+    conn = connect(make())
+    network.sockets[0].send_limit = 0
+    future = conn.send(ProduceRequest(acks=0, timeout_ms=1, topic_data=[]))
+    assert not conn.send_pending_requests()
+    assert not future.is_done
+    conn.close()
+    assert isinstance(future.exception, KafkaConnectionError)
+
+
+def test_what_a_full_socket_does_not_take_goes_out_later(make, broker, network):
+    conn = connect(make())
+    network.sockets[0].send_limit = 5
+    assert ask(conn).controller_id == 1
+
+
+def test_a_version_that_the_broker_lacks_fails_the_request_alone(make, broker):
+    broker.ranges[3] = (0, 5)
+    conn = connect(make())
+    future = conn.send(MetadataRequest[9](topics=[]))
+    assert isinstance(future.exception, UnsupportedVersionError)
+    assert ask(conn).controller_id == 1
+    assert broker.requests[-1][1] == 5
+
+
+def test_a_value_that_cannot_be_encoded_fails_the_request_alone(make, broker):
+    conn = connect(make())
+    future = conn.send(ProduceRequest(transactional_id=3.5, acks=1, timeout_ms=1, topic_data=[]))
+    assert isinstance(future.exception, KafkaError)
+    assert ask(conn).controller_id == 1
+
+
+def test_sending_before_it_is_connected_is_refused(make, broker):
+    conn = make()
+    assert isinstance(conn.send(MetadataRequest(topics=[])).exception, KafkaConnectionError)
+    conn.connect()
+    assert isinstance(conn.send(MetadataRequest(topics=[])).exception, NodeNotReadyError)
+
+
+# Time
+
+
+def test_a_request_without_a_reply_times_out_and_ends_the_connection(make, broker, network):
+    broker.on("Metadata", lambda *_: SILENCE)
+    conn = connect(make(request_timeout_ms=5000))
+    first = conn.send(MetadataRequest(topics=[]))
+    network.clock.advance(1)
+    second = conn.send(MetadataRequest(topics=[]))
+    assert not conn.requests_timed_out()
+    turns, before = conn._own_loop.turns, network.clock.monotonic()
+    with pytest.raises(RequestTimedOutError, match=r"no reply to MetadataRequest within 5\.0"):
+        conn._own_loop.run_until(first)
+    assert network.clock.monotonic() - before == pytest.approx(4)
+    assert conn._own_loop.turns - turns <= 4
+    assert isinstance(second.exception, KafkaConnectionError)
+    assert conn.disconnected()
+
+
+def test_a_request_may_have_a_time_limit_of_its_own(make, broker, network):
+    broker.on("Metadata", lambda *_: SILENCE)
+    conn = connect(make())
+    future = conn.send(MetadataRequest(topics=[]), request_timeout_ms=100)
+    before = network.clock.monotonic()
+    with pytest.raises(RequestTimedOutError):
+        conn._own_loop.run_until(future)
+    assert network.clock.monotonic() - before == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("step", ["ApiVersions", "SaslHandshake", "SaslAuthenticate"])
+def test_silence_during_the_handshake_times_out(make, broker, network, step):
+    broker.on("SaslHandshake", {"error_code": 0, "mechanisms": ["PLAIN"]})
+    broker.on("SaslAuthenticate", {})
+    broker.on(step, lambda *_: SILENCE)
+    conn = make(request_timeout_ms=1000, reconnect_backoff_ms=60_000, reconnect_backoff_max_ms=60_000, **SASL)
+    conn.connect_blocking(50)
+    assert "no reply to" in str(conn.error)
+    assert conn.blacked_out()
+
+
+def test_a_request_that_waits_for_a_connection_fails_at_its_deadline(make, network):
+    network.unreachable.add(("broker", 9092))
+    conn = make()
+    future = conn.submit(MetadataRequest(topics=[]), 2.0)
+    before = network.clock.monotonic()
+    with pytest.raises(KafkaTimeoutError):
+        conn._own_loop.run_until(future)
+    assert network.clock.monotonic() - before == pytest.approx(2)
+
+
+def test_a_request_waits_out_the_backoff(make, broker, network):
+    broker.stop()
+    conn = make(reconnect_backoff_ms=1000)
+    conn.connect_blocking(0.01)
+    assert conn.blacked_out()
+    broker.start()
+    future = conn.submit(MetadataRequest(topics=[]))
+    before = network.clock.monotonic()
+    assert conn._own_loop.run_until(future).controller_id == 1
+    assert 0.5 < network.clock.monotonic() - before < 1.5
+
+
+def test_a_throttled_connection_waits_without_spinning(make, broker, network):
+    answers = iter([{"throttle_time_ms": 5000}, {"controller_id": 2}])
+    broker.on("Metadata", lambda *_: next(answers))
+    conn = connect(make())
+    ask(conn)
+    assert conn.throttle_delay() == pytest.approx(5000)
+    turns, before = conn._own_loop.turns, network.clock.monotonic()
+    future = conn.submit(MetadataRequest(topics=[]))
+    assert conn._own_loop.run_until(future).controller_id == 2
+    assert network.clock.monotonic() - before == pytest.approx(5)
+    assert conn._own_loop.turns - turns <= 6
+
+
+def test_brokers_before_2_0_throttle_themselves(make, broker):
+    broker.ranges[1] = (0, 7)
+    broker.on("Metadata", {"throttle_time_ms": 5000})
+    conn = connect(make())
+    ask(conn)
+    assert conn.throttle_delay() == 0
+
+
+# Ending
+
+
+def test_the_broker_hanging_up_fails_what_was_under_way(make, broker):
+    broker.on("Metadata", lambda *_: HANG_UP)
+    conn = connect(make())
+    future = conn.send(MetadataRequest(topics=[]))
+    with pytest.raises(KafkaConnectionError) as caught:
+        conn._own_loop.run_until(future, conn._own_loop.time() + 1)
+    assert caught.value.outcome_unknown
+    assert conn.disconnected()
+    broker.on("Metadata", {"controller_id": 1})
+    assert ask(connect(conn)).controller_id == 1
+    assert conn.failures == 0
+
+
+def test_a_reset_is_an_error_of_the_connection(make, broker):
+    conn = connect(make())
+    broker.sessions[-1].sock.reset()
+    conn.recv()
+    assert isinstance(conn.error, KafkaConnectionError)
+    assert "reset" in str(conn.error)
+
+
+@pytest.mark.parametrize("turns", range(12))
+def test_close_in_every_state_leaves_nothing(make, broker, network, turns):
+    broker.on("SaslHandshake", {"error_code": 0, "mechanisms": ["PLAIN"]})
+    broker.on("SaslAuthenticate", {})
+    conn = make(**SASL)
+    future = conn.submit(MetadataRequest(topics=[]))
+    for _ in range(turns):
+        conn._own_loop.turn(0)
+    conn.close()
+    assert future.is_done
+    assert conn.disconnected()
+    for _ in range(5):
+        conn._own_loop.turn(0)
+    assert not network.open_sockets
+    assert not conn._own_loop._tasks
+    assert conn.pipeline.next_deadline() is None
+    conn.close()
+    assert ask(connect(conn)) is not None
+
+
+def test_close_with_an_error_fails_with_that(make, broker):
+    broker.on("Metadata", lambda *_: SILENCE)
+    conn = connect(make())
+    future = conn.send(MetadataRequest(topics=[]))
+    mine = KafkaConnectionError("mine")
+    conn.close(mine)
+    assert future.exception is mine
+
+
+def test_a_forgotten_connection_frees_its_socket(network, broker):
+    conn = BrokerConnection("broker", 9092, environment=network.environment())
+    connect(conn)
+    del conn
+    gc.collect()
+    assert not network.open_sockets
+
+
+# SASL
+
+SASL = {
+    "security_protocol": "SASL_PLAINTEXT",
+    "sasl_mechanism": "PLAIN",
+    "sasl_plain_username": "ann",
+    "sasl_plain_password": "pw",
+}
+
+
+def sasl_broker(broker, lifetime=0):
+    broker.on("SaslHandshake", {"error_code": 0, "mechanisms": ["PLAIN"]})
+    broker.on("SaslAuthenticate", {"session_lifetime_ms": lifetime})
+
+
+def test_it_authenticates_before_it_takes_requests(make, broker):
+    sasl_broker(broker)
+    conn = connect(make(**SASL))
+    ask(conn)
+    assert [name for name, _, _ in broker.requests] == ["ApiVersions", "SaslHandshake", "SaslAuthenticate", "Metadata"]
+    assert broker.asked("SaslAuthenticate")[0].auth_bytes == b"\0ann\0pw"
+
+
+def test_wrong_credentials_are_raised_at_once(make, broker, network):
+    sasl_broker(broker)
+    broker.on("SaslAuthenticate", {"error_code": 58, "error_message": "Authentication failed: no such user"})
+    before = network.clock.monotonic()
+    with pytest.raises(SaslAuthenticationFailedError, match=r"broker 0 \(broker:9092\).*no such user"):
+        make(**SASL).connect_blocking(60)
+    assert network.clock.monotonic() - before < 1
+
+
+def test_a_mechanism_that_the_broker_lacks_names_those_it_has(make, broker):
+    broker.on("SaslHandshake", {"error_code": 33, "mechanisms": ["GSSAPI", "SCRAM-SHA-512"]})
+    with pytest.raises(UnsupportedSaslMechanismError, match="SCRAM-SHA-512"):
+        make(**SASL).connect_blocking(60)
+
+
+def test_a_listener_without_sasl_says_so(make, broker):
+    broker.on("SaslHandshake", {"error_code": 34, "mechanisms": []})
+    with pytest.raises(IllegalSaslStateError, match="PLAINTEXT or SSL"):
+        make(**SASL).connect_blocking(60)
+
+
+def test_tokens_are_bare_with_brokers_before_1_0(make, broker):
+    del broker.ranges[36]
+    broker.ranges[17] = (0, 0)
+    tokens = []
+
+    def handshake(_request, session):
+        session.raw = bare
+        return {"error_code": 0, "mechanisms": ["PLAIN"]}
+
+    refuses = False
+
+    def bare(token, session):
+        tokens.append(token)
+        session.raw = None
+        return HANG_UP if refuses else b""
+
+    broker.on("SaslHandshake", handshake)
+    ask(connect(make(**SASL)))
+    assert tokens == [b"\0ann\0pw"]
+    refuses = True
+    with pytest.raises(SaslAuthenticationFailedError, match=r"before 1\.0"):
+        make(**SASL).connect_blocking(60)
+
+
+def test_the_session_is_renewed_between_requests(make, broker, network):
+    sasl_broker(broker, lifetime=10_000)
+    conn = connect(make(**SASL))
+    for _ in range(40):
+        ask(conn)
+        network.clock.advance(1)
+    names = [name for name, _, _ in broker.requests]
+    assert len(broker.sessions) == 1
+    assert 4 <= names.count("SaslAuthenticate") <= 6
+
+
+def test_requests_wait_while_the_session_is_renewed(make, broker, network):
+    sasl_broker(broker, lifetime=10_000)
+    conn = connect(make(**SASL))
+    network.clock.advance(9.9)
+    broker.on("SaslAuthenticate", lambda *_: SILENCE)
+    futures = [conn.submit(MetadataRequest(topics=[])) for _ in range(3)]
+    for _ in range(10):
+        conn._own_loop.turn(0)
+    assert conn.state is ConnectionStates.REAUTHENTICATING
+    assert conn.connected()
+    assert not broker.asked("Metadata")
+    session = broker.sessions[-1]
+    session.reply(*session.unanswered[-1], {"session_lifetime_ms": 0})
+    for future in futures:
+        assert conn._own_loop.run_until(future, conn._own_loop.time() + 1).controller_id == 1
+
+
+def test_an_idle_session_is_renewed_when_it_is_needed_and_not_before(make, broker, network):
+    sasl_broker(broker, lifetime=10_000)
+    conn = connect(make(**SASL))
+    turns = conn._own_loop.turns
+    network.clock.advance(3600)
+    conn.recv()
+    assert conn._own_loop.turns - turns <= 2
+    assert len(broker.asked("SaslAuthenticate")) == 1
+    ask(conn)
+    assert len(broker.asked("SaslAuthenticate")) == 2
+
+
+def test_a_renewal_that_fails_ends_the_connection(make, broker, network):
+    sasl_broker(broker, lifetime=10_000)
+    conn = connect(make(**SASL))
+    network.clock.advance(9.9)
+    broker.on("SaslAuthenticate", {"error_code": 58, "error_message": "expired"})
+    future = conn.submit(MetadataRequest(topics=[]))
+    with pytest.raises(SaslAuthenticationFailedError, match="expired"):
+        conn._own_loop.run_until(future, conn._own_loop.time() + 1)
+    assert conn.disconnected()
+    assert conn.failures == 1
+
+
+# Through proxies
+
+
+class Socks:
+    """A SOCKS5 proxy in memory that leads to the network's listeners."""
+
+    def __init__(self, network, reply=0):
+        self.network, self.reply, self.asked = network, reply, []
+        network.listen("proxy", 1080, self.connected)
+
+    def connected(self, sock):
+        sock.on_data = self.greeting
+
+    def greeting(self, sock):
+        sock.take()
+        sock.on_data = self.request
+        sock.send(b"\x05\x00")
+
+    def request(self, sock):
+        data = bytes(sock.take())
+        host = data[5:-2].decode() if data[3] == 3 else ".".join(map(str, data[4:-2]))
+        self.asked.append(host)
+        if self.reply:
+            sock.send(bytes([5, self.reply, 0, 1]) + bytes(6))
+            return
+        through = self.network.socket()
+        through.accepted = True  # not the client's
+        assert through.connect_ex((host, int.from_bytes(data[-2:], "big"))) == 0
+        sock.on_data = lambda end: through.send(end.take())
+        through.on_data = lambda end: sock.send(end.take())
+        sock.send(b"\x05\x00\x00\x01" + bytes(6))
+
+
+def test_a_socks_proxy_resolves_the_name_or_not(make, broker, network):
+    proxy = Socks(network)
+    network.names["broker"] = ["10.0.0.7"]
+    network.listeners["10.0.0.7", 9092] = network.listeners["broker", 9092]
+    ask(connect(make(proxy_url="socks5h://proxy:1080")))
+    ask(connect(make(socks5_proxy="socks5://proxy:1080")))
+    assert proxy.asked == ["broker", "10.0.0.7"]
+
+
+def test_a_proxy_that_cannot_reach_the_broker_says_why(make, broker, network):
+    Socks(network, reply=5)
+    conn = make(proxy_url="socks5h://proxy:1080")
+    conn.connect_blocking(0.01)
+    assert "connection refused" in str(conn.error)
+
+
+# TLS
+
+
+def test_a_plain_client_at_a_tls_port_is_told_so(make, network):
+    def hang_up_on_kafka(end):
+        data = end.take()
+        if data[:1] == b"\x16":
+            end.send(b"\x15\x03\x03\x00\x02\x02\x28")
+        else:
+            end.close()
+
+    network.listen("broker", 9092, lambda sock: setattr(sock, "on_data", hang_up_on_kafka))
+    with pytest.raises(SslAuthenticationError, match="security_protocol has to be SSL"):
+        make().connect_blocking(60)
+
+
+def test_a_tls_client_at_a_plain_port_is_told_so(make, broker):
+    with pytest.raises(SslAuthenticationError, match="PLAINTEXT or SASL_PLAINTEXT"):
+        make(security_protocol="SSL").connect_blocking(60)
+
+
+def test_a_certificate_file_that_does_not_exist_is_raised_at_once(make, broker):
+    with pytest.raises(KafkaConfigurationError, match="ssl_cafile"):
+        make(security_protocol="SSL", ssl_cafile="/nowhere/ca.pem").connect_blocking(60)
+
+
+# Metrics
+
+
+def test_metrics_count_bytes_and_requests(make, broker):
+    from kafka.metrics import Metrics
+
+    metrics = Metrics()
+    conn = connect(make(metrics=metrics, metric_group_prefix="x"))
+    ask(conn)
+    values = {(name.group, name.name): metric.value() for name, metric in metrics.metrics.items()}
+    assert values["x-metrics", "request-rate"] > 0
+    assert values["x-node-metrics.node-0", "incoming-byte-rate"] > 0
+    assert values["x-metrics", "request-latency-avg"] >= 0
+    metrics.close()
