@@ -113,8 +113,8 @@ class Cluster:
 
     async def sleep(self, seconds: float) -> None:
         """Wait on the broker's clock."""
-        done = self.loop.create_future()
-        timer = self.timers.call_later(seconds, lambda: done.done() or done.set_result(None))
+        done: asyncio.Future[None] = self.loop.create_future()
+        timer = self.timers.call_later(seconds, _set_done, done)
         try:
             await done
         finally:
@@ -135,6 +135,14 @@ class Cluster:
     def live_nodes(self) -> list[Node]:
         """Return the nodes that run, by id."""
         return [node for _, node in sorted(self.nodes.items()) if node.is_running]
+
+    def endpoints(self, node_ids: Iterable[int]) -> list[tuple[int, str, int, str | None]]:
+        """Return id, host, port and rack of those of the nodes that run, as replies list them (KIP-951)."""
+        return [
+            (node.node_id, node.host, node.port, node.rack)
+            for node_id in sorted(node_ids)
+            if (node := self.nodes.get(node_id)) is not None and node.is_running
+        ]
 
     def nodes_changed(self) -> None:
         """A node has started or stopped: elect leaders, move coordinators."""
@@ -212,9 +220,18 @@ class Cluster:
             self.topics_by_id[topic.id] = topic
             for index, (replicas, leader, epoch) in enumerate(saved["partitions"]):
                 log = self.storage.open_log(topic, index, self.configs, self.clock)
-                partition = Partition(topic, index, replicas, log)
-                partition.leader, partition.leader_epoch = leader, epoch
+                # There may be fewer nodes than there were: those that are gone are not waited for.
+                here = [node for node in replicas if node in self.nodes] or [min(self.nodes)]
+                partition = Partition(topic, index, here, log)
+                partition.leader, partition.leader_epoch = leader if leader in here else -1, epoch
                 topic.partitions.append(partition)
+
+    def configs_changed(self, topic: Topic | None = None) -> None:
+        """Have the logs, of one topic or all, go by the configuration as it is now."""
+        for one in [topic] if topic is not None else self.topics.values():
+            config = self.configs.log_config(one)
+            for partition in one.partitions:
+                partition.log.config = config
 
     # Numbers
 
@@ -275,6 +292,11 @@ class Cluster:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self.timers.close()
         self.storage.close(self.topics.values())
+
+
+def _set_done(done: asyncio.Future[None]) -> None:
+    if not done.done():
+        done.set_result(None)
 
 
 def _cluster_id(random: Random) -> str:

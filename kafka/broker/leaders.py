@@ -59,4 +59,6 @@ def move(partition: Partition, node_id: int) -> None:
 def _lead(partition: Partition, leader: int) -> None:
     partition.leader = leader
     partition.leader_epoch += 1
+    if leader != NO_LEADER:
+        partition.log.begin_epoch(partition.leader_epoch)
     partition.changed()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafka.broker.apis import served
-from kafka.errors import IllegalArgumentError
+from kafka.errors import IllegalArgumentError, KafkaConfigurationError
 from kafka.protocol.registry import APIS, api_named
 
 __all__ = ["ApiKeyLike", "ApiTable", "api_key_of"]
@@ -74,6 +74,10 @@ class ApiTable:
 
 
 def _release(name: str) -> dict[int, tuple[int, int]]:
-    from kafka.protocol.broker_release import release_apis
+    from kafka.protocol.broker_release import apis_of
 
-    return release_apis(name)
+    try:
+        release = tuple(int(part) for part in name.split("."))
+    except ValueError:
+        raise KafkaConfigurationError(f"{name!r} is no release of Kafka such as 2.8") from None
+    return dict(apis_of(release))

@@ -138,4 +138,18 @@ class Configs:
             delete_retention_ms=self.topic_int(topic, "delete.retention.ms"),
             min_compaction_lag_ms=self.topic_int(topic, "min.compaction.lag.ms"),
             flush_messages=self.topic_int(topic, "flush.messages"),
+            max_message_bytes=self.topic_int(topic, "max.message.bytes"),
+            append_time=self.topic_value(topic, "message.timestamp.type") == "LogAppendTime",
+            timestamp_after_max_ms=self.topic_int(topic, "message.timestamp.after.max.ms"),
+            timestamp_before_max_ms=self.topic_int(topic, "message.timestamp.before.max.ms"),
+            compression=(compression := self.topic_value(topic, "compression.type")),
+            compression_level=self._level(topic, compression),
+            min_insync_replicas=self.topic_int(topic, "min.insync.replicas"),
         )
+
+    def _level(self, topic: Topic, compression: str) -> int | None:
+        name = f"compression.{compression}.level"
+        if name not in TOPIC_OPTIONS:
+            return None
+        level = self.topic_int(topic, name)
+        return None if (compression, level) == ("gzip", -1) else level

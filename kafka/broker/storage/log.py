@@ -8,14 +8,14 @@ Not locked: it belongs to the broker's event loop.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from kafka.broker.storage.markers import marker_batch
 from kafka.broker.storage.producers import Producers
 from kafka.broker.storage.segment import Segment
+from kafka.record.control import ABORT, COMMIT, encode_marker
 from kafka.record.header import BatchHeader, Buffer, read_header, scan
 
 __all__ = ["Log", "LogConfig", "LogOffsets"]
@@ -37,6 +37,14 @@ class LogConfig:
     delete_retention_ms: int = 86_400_000
     min_compaction_lag_ms: int = 0
     flush_messages: int = 2**63 - 1
+    # What an append is checked against.
+    max_message_bytes: int = 1_048_588
+    append_time: bool = False
+    timestamp_after_max_ms: int = 3_600_000
+    timestamp_before_max_ms: int = 2**63 - 1
+    compression: str = "producer"
+    compression_level: int | None = None
+    min_insync_replicas: int = 1
 
 
 class LogOffsets(NamedTuple):
@@ -140,7 +148,13 @@ class Log:
         """
         self.producers.check_marker(producer_id, producer_epoch, coordinator_epoch)
         now = self._now_ms()
-        data = marker_batch(producer_id, producer_epoch, now, committed=committed, coordinator_epoch=coordinator_epoch)
+        data = encode_marker(
+            COMMIT if committed else ABORT,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            coordinator_epoch=coordinator_epoch,
+            timestamp=now,
+        )
         header = read_header(data)
         assert header is not None
         offset = self.append_batch(data, header, leader_epoch)
@@ -212,6 +226,19 @@ class Log:
             total += segment.find_position(upper) - segment.find_position(offset)
             number += 1
         return total
+
+    def offset_after(self, offset: int, size: int) -> int:
+        """Return the offset after the last batch that ``size`` bytes from ``offset`` on reach into."""
+        number = self._segment_number(offset)
+        while number < len(self.segments):
+            segment = self.segments[number]
+            here = segment.size - segment.find_position(offset)
+            if size <= here:
+                at = bisect_left(segment.positions, segment.find_position(offset) + size)
+                return segment.lasts[max(0, at - 1)] + 1
+            size -= here
+            number += 1
+        return self.end_offset
 
     def _segment_number(self, offset: int) -> int:
         """Return the number of the segment in which to look for ``offset``."""

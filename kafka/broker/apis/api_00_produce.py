@@ -1,0 +1,150 @@
+"""Produce (0), versions 0-13: records into partitions.
+
+* v0, v1: message sets of format v0; v1 has throttle time.
+* v2: message sets of format v1; log append time. Both old formats become v2 batches.
+* v3: one v2 batch for each partition; transactional id.
+* v4: KAFKA_STORAGE_ERROR is possible (not here).
+* v5: log start offset. v6: clients expect throttling after the reply.
+* v7: zstd (KIP-110).
+* v8: records at fault and why (KIP-467).
+* v9: flexible.
+* v10: the current leader and where it is, with NOT_LEADER_OR_FOLLOWER (KIP-951).
+* v11, v12: transactions of version 2: the append itself adds the partition to the transaction (KIP-890).
+* v13: topics by id.
+
+acks=0 gets no reply; where an error would be due the connection is closed, as Kafka does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.broker.codes import CLUSTER_NAME, Code, Operation, Resource
+from kafka.broker.intake import Refused, accept
+from kafka.errors import KafkaError
+
+if TYPE_CHECKING:
+    from kafka.broker.call import Call
+    from kafka.broker.topics import Partition
+    from kafka.protocol.produce import ProduceRequest
+
+_LEADER_FROM: Final = 10
+_IDS_FROM: Final = 13
+_ALL: Final = -1
+
+
+def handle(call: Call, request: ProduceRequest) -> Any:
+    """Append, partition by partition."""
+    refused = _refuse_all(call, request)
+    responses = []
+    failed = False
+    leaders: set[int] = set()
+    for data in request.topic_data:
+        results = []
+        for part in data.partition_data:
+            result = call.response.PartitionProduceResponse(index=part.index, base_offset=-1)
+            if refused:
+                result.error_code = refused
+            else:
+                _serve(call, request, data, part, result, leaders)
+            failed = failed or result.error_code != 0
+            results.append(result)
+        responses.append(
+            call.response.TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=results)
+        )
+    if request.acks == 0:
+        if failed:
+            call.connection.close()
+        return None
+    reply = call.response(responses=responses)
+    if leaders:
+        reply.node_endpoints = call.cluster.endpoints(leaders)
+    return reply
+
+
+def _refuse_all(call: Call, request: ProduceRequest) -> int:
+    """Return the code that holds for everything in the request, or 0."""
+    if request.acks not in {-1, 0, 1}:
+        return Code.INVALID_REQUIRED_ACKS
+    if request.transactional_id is not None and not call.allows(
+        Operation.WRITE, Resource.TRANSACTIONAL_ID, request.transactional_id
+    ):
+        return Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    return 0
+
+
+def _serve(call: Call, request: ProduceRequest, data: Any, part: Any, result: Any, leaders: set[int]) -> None:
+    """Append to one partition and fill in its result."""
+    by_id = call.version >= _IDS_FROM
+    topic = call.cluster.topic(topic_id=data.topic_id) if by_id else call.cluster.topic(data.name)
+    name = topic.name if topic is not None else data.name
+    if name and not call.allows(Operation.WRITE, Resource.TOPIC, name):
+        result.error_code = Code.TOPIC_AUTHORIZATION_FAILED
+        return
+    if topic is None:
+        result.error_code = Code.UNKNOWN_TOPIC_ID if by_id else Code.UNKNOWN_TOPIC_OR_PARTITION
+        return
+    partition = topic.partition(part.index)
+    if partition is None:
+        result.error_code = Code.UNKNOWN_TOPIC_OR_PARTITION
+    elif partition.leader != call.node.node_id:
+        result.error_code = Code.NOT_LEADER_OR_FOLLOWER
+        if call.version >= _LEADER_FROM:
+            result.current_leader = call.response.LeaderIdAndEpoch(partition.leader, partition.leader_epoch)
+            leaders.add(partition.leader)
+    elif topic.is_internal and call.client_id != "__admin_client":
+        result.error_code = Code.INVALID_TOPIC_EXCEPTION
+    elif request.acks == _ALL and len(partition.isr) < partition.log.config.min_insync_replicas:
+        result.error_code = Code.NOT_ENOUGH_REPLICAS
+    else:
+        _append(call, request, partition, part.records, result)
+
+
+def _append(call: Call, request: ProduceRequest, partition: Partition, records: Any, result: Any) -> None:
+    log = partition.log
+    try:
+        batch = accept(records, call.version, log.config, call.cluster.clock.now_ms())
+        header = batch.header
+        if header.producer_id >= 0:
+            _check_producer(call, request, partition, header)
+            duplicate = log.producers.find_duplicate(header)
+            if duplicate is not None:
+                result.base_offset = duplicate.base_offset
+                result.log_start_offset = log.start_offset
+                result.log_append_time_ms = duplicate.timestamp if log.config.append_time else -1
+                return
+            log.producers.check(header)
+    except Refused as refused:
+        result.error_code = refused.code
+        result.error_message = refused.message
+        result.record_errors = refused.records
+        return
+    except KafkaError as error:
+        result.error_code = getattr(error, "code", Code.UNKNOWN_SERVER_ERROR)
+        return
+    result.base_offset = log.append_batch(batch.data, header, partition.leader_epoch)
+    log.appended()
+    result.log_append_time_ms = batch.append_time
+    result.log_start_offset = log.start_offset
+    partition.changed()
+
+
+def _check_producer(call: Call, request: ProduceRequest, partition: Partition, header: Any) -> None:
+    """Raise :class:`Refused` where this producer may not write here now."""
+    if not header.is_transactional:
+        if not (
+            call.allows(Operation.IDEMPOTENT_WRITE, Resource.CLUSTER, CLUSTER_NAME)
+            or call.allows(Operation.WRITE, Resource.TOPIC, partition.topic.name)
+        ):
+            raise Refused(Code.CLUSTER_AUTHORIZATION_FAILED)
+        return
+    if request.transactional_id is None:
+        raise Refused(Code.INVALID_RECORD, "a transactional batch in a request without a transactional id")
+    gate = call.cluster.transaction_gate
+    if gate is None:
+        raise Refused(Code.INVALID_PRODUCER_ID_MAPPING)
+    code = gate.check_append(
+        request.transactional_id, header.producer_id, header.producer_epoch, partition.tp, call.version
+    )
+    if code:
+        raise Refused(code)

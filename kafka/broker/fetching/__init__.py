@@ -1,0 +1,1 @@
+"""Serving Fetch: sessions, reading within the limits, and waiting for more."""

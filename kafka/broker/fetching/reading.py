@@ -1,0 +1,192 @@
+"""Reading for a fetch request: what each partition has, within the limits, and what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.broker.codes import Code, Operation, Resource
+from kafka.broker.topics import NO_LEADER
+from kafka.errors import KafkaError, UnsupportedCompressionTypeError
+from kafka.record.convert import down_convert
+
+if TYPE_CHECKING:
+    from kafka.broker.call import Call
+    from kafka.broker.fetching.wanted import Wanted
+    from kafka.broker.topics import Partition
+    from kafka.protocol.fetch import FetchRequest
+
+__all__ = ["Reading", "find_partition", "read_all"]
+
+_IDS_FROM: Final = 13
+_WHOLE_FIRST_FROM: Final = 3
+_LEADER_FROM: Final = 12
+_FOLLOWERS_FROM: Final = 11
+READ_COMMITTED: Final = 1
+_RACK_AWARE: Final = "RackAwareReplicaSelector"
+
+
+class Reading:
+    """What one pass over the partitions brought."""
+
+    __slots__ = ("data", "is_final", "leaders", "size")
+
+    def __init__(self) -> None:
+        #: (wanted, the reply's PartitionData) in the order of the request.
+        self.data: list[tuple[Wanted, Any]] = []
+        self.size = 0
+        #: Whether to answer at once whatever was read: an error, another replica, or a divergence has to be told.
+        self.is_final = False
+        #: Leaders that the client has to be told of.
+        self.leaders: set[int] = set()
+
+
+def find_partition(call: Call, wanted: Wanted) -> tuple[Partition | None, int]:
+    """Return the partition that is wanted, or why it cannot be had."""
+    by_id = call.version >= _IDS_FROM
+    topic = call.cluster.topic(topic_id=wanted.topic_id) if by_id else call.cluster.topic(wanted.name)
+    if topic is None and by_id:
+        return None, Code.UNKNOWN_TOPIC_ID
+    name = wanted.name if topic is None else topic.name
+    if not call.allows(Operation.READ, Resource.TOPIC, name):
+        return None, Code.TOPIC_AUTHORIZATION_FAILED
+    partition = None if topic is None else topic.partition(wanted.index)
+    if partition is None:
+        return None, Code.UNKNOWN_TOPIC_OR_PARTITION
+    return partition, 0
+
+
+def read_all(call: Call, request: FetchRequest, partitions: Iterable[Wanted]) -> Reading:
+    """Read each partition in turn until the limit is reached; the others come back without records."""
+    reading = Reading()
+    whole_first = call.version >= _WHOLE_FIRST_FROM
+    left = request.max_bytes if whole_first else 2**31 - 1
+    left = min(left, call.cluster.configs.broker_int("fetch.max.bytes"))
+    for wanted in partitions:
+        data = call.response.PartitionData(
+            partition_index=wanted.index, error_code=0, high_watermark=-1, aborted_transactions=[], records=b""
+        )
+        size = _read(call, request, wanted, data, min(left, wanted.max_bytes), whole_first, reading)
+        if size:
+            whole_first = False
+            left -= min(size, left)
+            reading.size += size
+        reading.data.append((wanted, data))
+    return reading
+
+
+def _read(
+    call: Call, request: FetchRequest, wanted: Wanted, data: Any, limit: int, whole_first: bool, reading: Reading
+) -> int:
+    """Read one partition into ``data``; return how many bytes of records."""
+    partition, code = find_partition(call, wanted)
+    if partition is None:
+        data.error_code = code
+        reading.is_final = True
+        return 0
+    code = _check_leader(call, wanted, partition)
+    log = partition.log
+    if not code and not log.start_offset <= wanted.offset <= log.high_watermark:
+        code = Code.OFFSET_OUT_OF_RANGE
+    if code:
+        reading.is_final = True
+        data.error_code = code
+        if code in {Code.NOT_LEADER_OR_FOLLOWER, Code.FENCED_LEADER_EPOCH} and call.version >= _LEADER_FROM:
+            data.current_leader = (partition.leader, partition.leader_epoch)
+            reading.leaders.add(partition.leader)
+        return 0
+    data.high_watermark = log.high_watermark
+    data.last_stable_offset = log.stable_offset
+    data.log_start_offset = log.start_offset
+    if _diverges(wanted, partition, data):
+        reading.is_final = True
+        return 0
+    nearest = _nearest_replica(call, request, partition)
+    if nearest != NO_LEADER:
+        data.preferred_read_replica = nearest
+        reading.is_final = True
+        return 0
+    return _read_records(request, wanted, partition, data, limit, whole_first)
+
+
+def _read_records(
+    request: FetchRequest, wanted: Wanted, partition: Partition, data: Any, limit: int, whole_first: bool
+) -> int:
+    log = partition.log
+    committed = request.isolation_level == READ_COMMITTED
+    upper = log.stable_offset if committed else log.high_watermark
+    records = log.read(wanted.offset, max(0, limit), upper, whole_first=whole_first) if wanted.offset < upper else b""
+    if committed:
+        end = _end_of(partition, wanted.offset, len(records), upper)
+        data.aborted_transactions = [
+            (one.producer_id, one.first_offset) for one in log.producers.aborted_between(wanted.offset, end)
+        ]
+    else:
+        data.aborted_transactions = None
+    size = len(records)
+    magic = _oldest_magic(request.API_VERSION)
+    if magic is not None and size:
+        try:
+            records = down_convert(records, magic)
+        except UnsupportedCompressionTypeError:
+            data.error_code = Code.UNSUPPORTED_COMPRESSION_TYPE
+            records = b""
+        except KafkaError:
+            data.error_code = Code.CORRUPT_MESSAGE
+            records = b""
+    data.records = records
+    return size
+
+
+def _oldest_magic(version: int) -> int | None:
+    """Return the newest record format that a fetch request of this version can carry; None for v2."""
+    if version >= 4:
+        return None
+    return 1 if version >= 2 else 0
+
+
+def _end_of(partition: Partition, offset: int, size: int, upper: int) -> int:
+    """Return the offset up to which aborted transactions matter for what was read."""
+    if not size:
+        return offset
+    end = partition.log.offset_after(offset, size)
+    return min(upper, end)
+
+
+def _check_leader(call: Call, wanted: Wanted, partition: Partition) -> int:
+    node_id = call.node.node_id
+    is_leader = partition.leader == node_id
+    may_follow = call.version >= _FOLLOWERS_FROM and node_id in partition.isr
+    if not is_leader and not may_follow:
+        return Code.NOT_LEADER_OR_FOLLOWER
+    if wanted.epoch >= 0:
+        if wanted.epoch < partition.leader_epoch:
+            return Code.FENCED_LEADER_EPOCH
+        if wanted.epoch > partition.leader_epoch:
+            return Code.UNKNOWN_LEADER_EPOCH
+    return 0
+
+
+def _diverges(wanted: Wanted, partition: Partition, data: Any) -> bool:
+    """Tell a reader whose last epoch does not match the log where the two part (KIP-595)."""
+    if wanted.last_epoch < 0:
+        return False
+    epoch, end = partition.log.epoch_end(wanted.last_epoch)
+    if epoch < 0 or (epoch >= wanted.last_epoch and end >= wanted.offset):
+        return False
+    data.diverging_epoch = (epoch, end)
+    return True
+
+
+def _nearest_replica(call: Call, request: FetchRequest, partition: Partition) -> int:
+    """Return the replica in the reader's rack if that is another one and the broker is told to look (KIP-392)."""
+    if not request.rack_id or partition.leader != call.node.node_id or call.node.rack == request.rack_id:
+        return NO_LEADER
+    selector = call.cluster.configs.broker_value("replica.selector.class") or ""
+    if not selector.endswith(_RACK_AWARE):
+        return NO_LEADER
+    for node_id in partition.isr:
+        node = call.cluster.nodes.get(node_id)
+        if node is not None and node.is_running and node.rack == request.rack_id:
+            return node_id
+    return NO_LEADER

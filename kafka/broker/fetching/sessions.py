@@ -1,0 +1,127 @@
+"""Incremental fetch sessions (KIP-227): the client names a partition once, and hears of it when there is news.
+
+Sessions belong to a node and are gone when it stops. A request carries a session id and an epoch:
+
+======  =======  ============================================================================
+id      epoch    meaning
+======  =======  ============================================================================
+any     -1       a full fetch, no session; ends the one with this id
+any     0        a full fetch that begins a session; ends the one with this id
+n       k > 0    the k-th request of session n: only what changes in the list of partitions
+======  =======  ============================================================================
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from random import Random
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.broker.codes import Code
+from kafka.broker.fetching.wanted import Key, Wanted
+
+if TYPE_CHECKING:
+    from kafka.protocol.fetch import FetchRequest
+
+__all__ = ["FetchSession", "FetchSessions", "SessionRefused"]
+
+FINAL: Final = -1
+INITIAL: Final = 0
+_EPOCH_END: Final = 2**31 - 1
+_IDS_FROM: Final = 13
+
+
+class SessionRefused(Exception):  # noqa: N818 - an outcome, which becomes a code in the reply
+    """The request does not continue a session that is there."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class FetchSession:
+    """The partitions of one session, in the order in which they are read."""
+
+    __slots__ = ("epoch", "session_id", "uses_ids", "wanted")
+
+    def __init__(self, session_id: int, uses_ids: bool) -> None:
+        self.session_id = session_id
+        self.uses_ids = uses_ids
+        #: The epoch that the next request must have.
+        self.epoch = 1
+        self.wanted: OrderedDict[Key, Wanted] = OrderedDict()
+
+    def advance(self) -> None:
+        """Count a request; after 2**31 - 1 comes 1."""
+        self.epoch = 1 if self.epoch == _EPOCH_END else self.epoch + 1
+
+
+class FetchSessions:
+    """The sessions of one node."""
+
+    def __init__(self, random: Random, slots: int) -> None:
+        self._random = random
+        self._slots = slots
+        self._sessions: OrderedDict[int, FetchSession] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def continue_session(self, request: FetchRequest) -> FetchSession:
+        """Return the session of an incremental request, brought up to date by it; or raise SessionRefused."""
+        session = self._sessions.get(request.session_id)
+        if session is None:
+            raise SessionRefused(Code.FETCH_SESSION_ID_NOT_FOUND)
+        if request.session_epoch != session.epoch:
+            raise SessionRefused(Code.INVALID_FETCH_SESSION_EPOCH)
+        if session.uses_ids != (request.API_VERSION >= _IDS_FROM):
+            raise SessionRefused(Code.FETCH_SESSION_TOPIC_ID_ERROR)
+        self._sessions.move_to_end(session.session_id)
+        session.advance()
+        _change(session, request)
+        return session
+
+    def begin(self, wanted: OrderedDict[Key, Wanted], uses_ids: bool) -> int:
+        """Begin a session with these partitions; return its id, 0 where there is no place for one."""
+        if not wanted or not self._slots:
+            return 0
+        while len(self._sessions) >= self._slots:
+            self._sessions.popitem(last=False)
+        session_id = 0
+        while session_id == 0 or session_id in self._sessions:
+            session_id = self._random.randrange(1, 2**31)
+        session = self._sessions[session_id] = FetchSession(session_id, uses_ids)
+        session.wanted = wanted
+        return session_id
+
+    def end(self, session_id: int) -> None:
+        """End a session, if there is one of that id."""
+        self._sessions.pop(session_id, None)
+
+
+def partitions_of(request: FetchRequest) -> OrderedDict[Key, Wanted]:
+    """Return what a full request asks for."""
+    by_id = request.API_VERSION >= _IDS_FROM
+    wanted: OrderedDict[Key, Wanted] = OrderedDict()
+    for topic in request.topics:
+        key: Any = topic.topic_id if by_id else topic.topic
+        for part in topic.partitions:
+            wanted[key, part.partition] = Wanted(topic.topic, topic.topic_id, part)
+    return wanted
+
+
+def _change(session: FetchSession, request: FetchRequest) -> None:
+    by_id = session.uses_ids
+    wanted = session.wanted
+    for topic in request.topics:
+        key: Any = topic.topic_id if by_id else topic.topic
+        for part in topic.partitions:
+            known = wanted.get((key, part.partition))
+            if known is None:
+                wanted[key, part.partition] = Wanted(topic.topic, topic.topic_id, part)
+            else:
+                known.update(part)
+    for forgotten in request.forgotten_topics_data:
+        key = forgotten.topic_id if by_id else forgotten.topic
+        for index in forgotten.partitions:
+            wanted.pop((key, index), None)

@@ -1,0 +1,86 @@
+"""The long poll: a fetch that found too little waits until its partitions have enough, or until its time is up.
+
+Nothing is asked again and again: each partition tells its watchers what happens to it, and only the partition that
+changed is looked at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from kafka.broker.fetching.reading import READ_COMMITTED, find_partition
+
+if TYPE_CHECKING:
+    from kafka.broker.call import Call
+    from kafka.broker.fetching.wanted import Wanted
+    from kafka.broker.topics import Partition
+    from kafka.protocol.fetch import FetchRequest
+
+__all__ = ["wait_for_bytes"]
+
+
+class _Wait:
+    """One waiting fetch."""
+
+    def __init__(self, call: Call, request: FetchRequest, partitions: Iterable[Wanted]) -> None:
+        self._node_id = call.node.node_id
+        self._loop = call.cluster.loop
+        self._committed = request.isolation_level == READ_COMMITTED
+        self._min_bytes = request.min_bytes
+        self._total = 0
+        #: Partition -> what is wanted of it, and how many bytes it has so far.
+        self._wanted: dict[Partition, Wanted] = {}
+        self._bytes: dict[Partition, int] = {}
+        self._epochs: dict[Partition, int] = {}
+        self.done: asyncio.Future[None] = self._loop.create_future()
+        for wanted in partitions:
+            partition, _ = find_partition(call, wanted)
+            if partition is not None:
+                self._wanted[partition] = wanted
+                self._epochs[partition] = partition.leader_epoch
+                self._bytes[partition] = 0
+                self._count(partition)
+                partition.watch(self.changed)
+
+    def changed(self, partition: Partition) -> None:
+        """Something happened to one of the partitions."""
+        if partition.leader_epoch != self._epochs[partition] or partition.topic.is_deleted:
+            self.finish()
+            return
+        self._count(partition)
+        if self._total >= self._min_bytes:
+            self.finish()
+
+    def _count(self, partition: Partition) -> None:
+        wanted, log = self._wanted[partition], partition.log
+        if wanted.offset < log.start_offset:
+            self._total = self._min_bytes
+            return
+        upper = log.stable_offset if self._committed else log.high_watermark
+        found = log.available(wanted.offset, upper, wanted.max_bytes) if wanted.offset < upper else 0
+        found = min(found, wanted.max_bytes)
+        self._total += found - self._bytes[partition]
+        self._bytes[partition] = found
+
+    def finish(self) -> None:
+        """End the wait."""
+        if not self.done.done():
+            self.done.set_result(None)
+
+    def close(self) -> None:
+        """Stop watching."""
+        for partition in self._wanted:
+            partition.unwatch(self.changed)
+
+
+async def wait_for_bytes(call: Call, request: FetchRequest, partitions: Iterable[Wanted]) -> None:
+    """Return when there is enough to read, something has changed that must be told, or the time is up."""
+    wait = _Wait(call, request, partitions)
+    timer = call.cluster.timers.call_later(request.max_wait_ms / 1000, wait.finish)
+    try:
+        await wait.done
+    finally:
+        timer.cancel()
+        wait.close()

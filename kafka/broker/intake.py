@@ -1,0 +1,189 @@
+"""What producers send, checked and brought into the form in which it is kept.
+
+A batch is taken as it is wherever possible: the bytes that were checked are the bytes that are stored and later
+fetched. They are written anew only where the topic asks for another codec, the format is old, the broker's time counts
+or the header's greatest timestamp is not that of the records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kafka.broker.codes import Code
+from kafka.codec import CODEC_NAMES, CODEC_ZSTD, codec_id
+from kafka.errors import CorruptRecordError, KafkaError, UnsupportedCodecError
+from kafka.record.append import check_produced, place_batch
+from kafka.record.builder import BatchBuilder
+from kafka.record.convert import up_convert
+from kafka.record.header import NO_TIMESTAMP, BatchHeader, Buffer, read_header
+from kafka.record.rows import decode_batch
+
+if TYPE_CHECKING:
+    from kafka.broker.storage.log import LogConfig
+
+__all__ = ["Accepted", "Refused", "accept"]
+
+_ZSTD_FROM: Final = 7
+_ONE_BATCH_FROM: Final = 3
+_LONG_MAX: Final = 2**63 - 1
+_timestamp_of = attrgetter("timestamp")
+
+
+class Accepted(NamedTuple):
+    """A batch that may be appended."""
+
+    data: Buffer
+    header: BatchHeader
+    append_time: int
+    """The broker's time if records get that, else -1."""
+
+
+class Refused(Exception):  # noqa: N818 - an outcome, which becomes a code in the reply
+    """What was sent is not taken."""
+
+    def __init__(self, code: int, message: str | None = None, records: Sequence[tuple[int, str | None]] = ()) -> None:
+        super().__init__(code, message)
+        self.code = code
+        self.message = message
+        #: The records at fault: index in the batch and why (KIP-467).
+        self.records = list(records)
+
+
+def accept(data: Buffer | None, version: int, config: LogConfig, now_ms: int) -> Accepted:
+    """Check what a produce request of ``version`` has for a partition, and return what to append.
+
+    Raises :class:`Refused`.
+    """
+    if not data:
+        raise Refused(Code.INVALID_RECORD, "Produce requests with version >= 3 must have at least one record batch")
+    try:
+        if version < _ONE_BATCH_FROM:
+            return _accept_old(data, config, now_ms)
+        return _accept(data, version, config, now_ms)
+    except CorruptRecordError as error:
+        raise Refused(Code.CORRUPT_MESSAGE, error.reason) from error
+    except UnsupportedCodecError as error:
+        raise Refused(Code.UNSUPPORTED_COMPRESSION_TYPE, str(error)) from error
+    except KafkaError as error:
+        code = getattr(error, "code", Code.INVALID_RECORD)
+        raise Refused(code, str(error.args[0]) if error.args else None) from error
+
+
+def _accept(data: Buffer, version: int, config: LogConfig, now_ms: int) -> Accepted:
+    header = read_header(data)
+    if header is not None and header.codec == CODEC_ZSTD and version < _ZSTD_FROM:
+        raise Refused(
+            Code.UNSUPPORTED_COMPRESSION_TYPE,
+            "Produce requests with version < 7 are not allowed to use ZStandard compression",
+        )
+    if header is not None and header.size > config.max_message_bytes:
+        raise Refused(Code.MESSAGE_TOO_LARGE)
+    header = check_produced(data, read_records=False)
+    if header.base_offset:
+        raise Refused(
+            Code.INVALID_RECORD, f"The baseOffset of the record batch should be 0, but it is {header.base_offset}"
+        )
+    rows = decode_batch(data, header, check_crc=False)
+    if rows[0].offset or rows[-1].offset != len(rows) - 1:
+        raise Refused(Code.INVALID_RECORD, "the records' offsets are not consecutive")
+    _check_keys(rows, config)
+    greatest = max(map(_timestamp_of, rows))
+    if config.append_time:
+        return _with_append_time(data, config, now_ms)
+    _check_timestamps(rows, greatest, config, now_ms)
+    wanted = _codec(config)
+    if wanted is not None and wanted != header.codec:
+        return _rewritten(rows, header, wanted, config, None)
+    if greatest != header.max_timestamp:
+        return _rewritten(rows, header, header.codec, config, None)
+    return Accepted(data, header, NO_TIMESTAMP)
+
+
+def _codec(config: LogConfig) -> int | None:
+    """Return the codec that the topic insists on, None for the producer's."""
+    if config.compression == "producer":
+        return None
+    return 0 if config.compression == "uncompressed" else codec_id(config.compression)
+
+
+def _check_keys(rows: list[Any], config: LogConfig) -> None:
+    if not config.compacts:
+        return
+    keyless = [index for index, row in enumerate(rows) if row.key is None]
+    if keyless:
+        reason = "Compacted topic cannot accept message without key in topic partition."
+        raise Refused(
+            Code.INVALID_RECORD,
+            "One or more records have been rejected due to invalid key",
+            [(index, reason) for index in keyless],
+        )
+
+
+def _check_timestamps(rows: list[Any], greatest: int, config: LogConfig, now_ms: int) -> None:
+    latest = now_ms + config.timestamp_after_max_ms
+    earliest = now_ms - config.timestamp_before_max_ms
+    if greatest <= latest and (
+        config.timestamp_before_max_ms == _LONG_MAX or min(map(_timestamp_of, rows)) >= earliest
+    ):
+        return
+    wrong = [
+        (index, f"Timestamp {row.timestamp} of message with offset {index} is out of range. "
+                f"The timestamp should be within [{earliest}, {latest}]")
+        for index, row in enumerate(rows)
+        if row.timestamp != NO_TIMESTAMP and not earliest <= row.timestamp <= latest
+    ]  # fmt: skip
+    if wrong:
+        raise Refused(Code.INVALID_TIMESTAMP, "One or more records have been rejected due to invalid timestamp", wrong)
+
+
+def _with_append_time(data: Buffer, config: LogConfig, now_ms: int) -> Accepted:
+    """Give the batch the broker's time; its records stay as they are."""
+    copy = bytearray(data)
+    place_batch(copy, 0, -1, append_time=now_ms)
+    header = read_header(copy)
+    assert header is not None
+    wanted = _codec(config)
+    if wanted is not None and wanted != header.codec:
+        return _rewritten(decode_batch(copy, header, check_crc=False), header, wanted, config, now_ms)
+    return Accepted(copy, header, now_ms)
+
+
+def _rewritten(
+    rows: list[Any], header: BatchHeader, codec: int, config: LogConfig, append_time: int | None
+) -> Accepted:
+    """Encode the same records again, with another codec or with the right greatest timestamp."""
+    level = config.compression_level if CODEC_NAMES.get(codec) == config.compression else None
+    builder = BatchBuilder(2**31 - 1, codec, level)
+    for row in rows:
+        builder.append(row.timestamp, row.key, row.value, row.headers)
+    sealed = builder.seal(
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        transactional=header.is_transactional,
+        log_append_time=append_time,
+    )
+    data = sealed.data
+    fresh = read_header(data)
+    assert fresh is not None
+    return Accepted(data, fresh, NO_TIMESTAMP if append_time is None else append_time)
+
+
+def _accept_old(data: Buffer, config: LogConfig, now_ms: int) -> Accepted:
+    """Take a message set of format v0 or v1, which becomes one batch of v2."""
+    first = read_header(data)
+    if first is not None and first.magic > 1:
+        return _accept(data, _ZSTD_FROM, config, now_ms)
+    append_time = now_ms if config.append_time else None
+    converted = up_convert(data, 0, -1, append_time=append_time, codec=_codec(config))
+    header = read_header(converted)
+    assert header is not None
+    if header.size > config.max_message_bytes:
+        raise Refused(Code.MESSAGE_TOO_LARGE)
+    rows = decode_batch(converted, header, check_crc=False)
+    _check_keys(rows, config)
+    if append_time is None:
+        _check_timestamps(rows, max(map(_timestamp_of, rows)), config, now_ms)
+    return Accepted(converted, header, NO_TIMESTAMP if append_time is None else append_time)

@@ -1,0 +1,66 @@
+"""Finding records by time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafka.record.header import read_header
+from kafka.record.rows import decode_batch
+
+if TYPE_CHECKING:
+    from kafka.broker.storage.log import Log
+    from kafka.broker.storage.segment import Segment
+
+__all__ = ["first_at_or_after", "greatest_timestamp", "offsets_before"]
+
+Found = tuple[int, int, int]
+"""Timestamp, offset, leader epoch."""
+
+
+def first_at_or_after(log: Log, timestamp: int) -> Found | None:
+    """Return the first record whose timestamp is at least ``timestamp``."""
+    for segment in log.segments:
+        if segment.max_timestamp < timestamp:
+            continue
+        for number in range(segment.find_timestamp(timestamp), len(segment)):
+            found = _in_batch(log, segment, number, timestamp)
+            if found is not None:
+                return found
+    return None
+
+
+def _in_batch(log: Log, segment: Segment, number: int, timestamp: int) -> Found | None:
+    entry = segment.entry(number)
+    if entry.last < log.start_offset:
+        return None
+    data = segment.read(entry.position, entry.end)
+    header = read_header(data)
+    if header is None or header.max_timestamp < timestamp or header.is_control:
+        return None
+    for row in decode_batch(data, header, check_crc=False):
+        if row.timestamp is not None and row.timestamp >= timestamp and row.offset >= log.start_offset:
+            return row.timestamp, row.offset, header.leader_epoch
+    return None
+
+
+def greatest_timestamp(log: Log) -> Found | None:
+    """Return the first record that has the greatest timestamp of all."""
+    greatest = max((segment.max_timestamp for segment in log.segments), default=-1)
+    return first_at_or_after(log, greatest) if greatest >= 0 else None
+
+
+def offsets_before(log: Log, timestamp: int, count: int) -> list[int]:
+    """Return first offsets of segments begun before a time, newest first, as version 0 of ListOffsets has them.
+
+    -1 asks for the end of the log as well, -2 for its start.
+    """
+    bases = [max(segment.base_offset, log.start_offset) for segment in log.segments] or [log.start_offset]
+    if timestamp == -2:
+        return [log.start_offset][:count]
+    if timestamp == -1:
+        offsets = bases + ([log.end_offset] if not log.segments or len(log.segments[-1]) else [])
+    else:
+        offsets = [
+            max(segment.base_offset, log.start_offset) for segment in log.segments if segment.created_ms <= timestamp
+        ]
+    return sorted(set(offsets), reverse=True)[:count]
