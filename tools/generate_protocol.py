@@ -432,35 +432,42 @@ def write_field(message: MessageSpec, spec: FieldSpec, indent: int = 4) -> list[
         wire, python = f'"{wire}"', f"{message.name}.{python}"
     if spec.is_array:
         wire, python = f"Array({wire})", f"list[{python}]"
-    nullable = spec.nullable & spec.versions & message.valid
-    if nullable or (spec.has_default and spec.default is None):
+    if spec.nullable & spec.versions & message.valid or (spec.has_default and spec.default is None):
         python += " | None"
-    arguments = [wire, f'"{spec.versions.within(message.valid)}"']
-    if nullable:
-        arguments.append(f'nullable="{nullable.within(message.valid)}"')
-    if spec.has_default:
-        arguments.append(f"default={format_default(spec.default)}")
-    if spec.tag is not None and spec.tagged & message.valid:
-        if (spec.tagged & message.valid) != (spec.versions & message.valid):
-            raise SystemExit(f"{message.name}.{spec.name} is tagged in some of its versions only")
-        arguments.append(f"tag={spec.tag}")
-    if spec.ignorable:
-        arguments.append("ignorable=True")
-    if not spec.flexible:
-        arguments.append("flexible=False")
-    if (message.name, spec.attribute) in SECRETS:
-        arguments.append("secret=True")
-    if spec.name != "".join(part[:1].upper() + part[1:] for part in spec.attribute.split("_")):
-        arguments.append(f'spec_name="{spec.name}"')
+    arguments = ", ".join([wire, *field_arguments(message, spec)])
     start = f"{spec.attribute}: {python} = field("
-    line = start + ", ".join(arguments) + ")"
-    if len(line) + indent <= LINE:
-        return [line]
-    return [start, "    " + ", ".join(arguments), ")"]
+    line = f"{start}{arguments})"
+    return [line] if len(line) + indent <= LINE else [start, f"    {arguments}", ")"]
+
+
+def field_arguments(message: MessageSpec, spec: FieldSpec) -> list[str]:
+    nullable = spec.nullable & spec.versions & message.valid
+    tagged = spec.tagged & message.valid
+    if spec.tag is not None and tagged and tagged != (spec.versions & message.valid):
+        raise SystemExit(f"{message.name}.{spec.name} is tagged in some of its versions only")
+    camel_case = "".join(part[:1].upper() + part[1:] for part in spec.attribute.split("_"))
+    stated = {
+        "nullable": f'"{nullable.within(message.valid)}"' if nullable else "",
+        "default": format_default(spec.default) if spec.has_default else "",
+        "tag": str(spec.tag) if spec.tag is not None and tagged else "",
+        "ignorable": "True" if spec.ignorable else "",
+        "flexible": "" if spec.flexible else "False",
+        "secret": "True" if (message.name, spec.attribute) in SECRETS else "",
+        "spec_name": f'"{spec.name}"' if spec.name != camel_case else "",
+    }
+    return [f'"{spec.versions.within(message.valid)}"', *(f"{name}={text}" for name, text in stated.items() if text)]
 
 
 def format_default(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+def stable_versions(message: MessageSpec) -> Range:
+    """The versions that may be chosen: the unstable ones are the first or the last."""
+    valid, unstable = message.valid, message.unstable
+    if not unstable:
+        return valid
+    return Range(unstable.high + 1, valid.high) if unstable.low == valid.low else Range(valid.low, unstable.low - 1)
 
 
 def write_registry(messages: dict[str, MessageSpec]) -> str:
@@ -470,16 +477,11 @@ def write_registry(messages: dict[str, MessageSpec]) -> str:
     rows = []
     for m in requests:
         base = m.name.removesuffix("Request")
-        stable = m.valid
-        if m.unstable:
-            stable = (
-                Range(m.unstable.high + 1, m.valid.high)
-                if m.unstable.low == m.valid.low
-                else Range(m.valid.low, m.unstable.low - 1)
-            )
+        stable = stable_versions(m)
+        flexible = m.flexible.low if m.flexible else None
         listeners = " ".join(sorted(m.listeners)) or "none"
-        row = f'    Api({m.api_key}, "{base}", "{module_of[base]}", {stable.low}, {stable.high}, {m.flexible.low if m.flexible else None}, "{listeners}"),'
-        rows.append(row)
+        facts = f'{m.api_key}, "{base}", "{module_of[base]}", {stable.low}, {stable.high}, {flexible}, "{listeners}"'
+        rows.append(f"    Api({facts}),")
     head = (PACKAGE / "registry.py").read_text()
     begin, end = "# begin of the generated table\n", "# end of the generated table\n"
     before, _, rest = head.partition(begin)

@@ -24,7 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(_arguments: argparse.Namespace) -> int:
     """Run the demo."""
-    offered = [(api.key, api.min_version, api.max_version) for api in APIS.values() if "broker" in api.listeners.split()]
+    offered = [
+        (api.key, api.min_version, api.max_version) for api in APIS.values() if "broker" in api.listeners.split()
+    ]
     exchanges: list[tuple[Request, Response]] = [
         (
             ApiVersionsRequest[3](client_software_name="purekafka", client_software_version="demo"),
@@ -39,7 +41,8 @@ def run(_arguments: argparse.Namespace) -> int:
             ),
         ),
     ]
-    same = all([_exchange(number, request, answer) for number, (request, answer) in enumerate(exchanges, start=1)])
+    outcomes = [_exchange(number, request, answer) for number, (request, answer) in enumerate(exchanges, start=1)]
+    same = all(outcomes)
     print("everything came back as it went" if same else "something came back changed")
     return 0 if same else 1
 

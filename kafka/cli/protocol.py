@@ -1,9 +1,9 @@
 """``purekafka protocol``: what the messages look like, and what bytes say.
 
-    purekafka protocol list
-    purekafka protocol show FetchRequest --version 12
-    purekafka protocol decode MetadataResponse --version 1 00000000...
-    purekafka protocol encode MetadataRequest --version 1 '{"topics": [{"name": "events"}]}'
+purekafka protocol list
+purekafka protocol show FetchRequest --version 12
+purekafka protocol decode MetadataResponse --version 1 00000000...
+purekafka protocol encode MetadataRequest --version 1 '{"topics": [{"name": "events"}]}'
 """
 
 from __future__ import annotations
@@ -82,12 +82,12 @@ def _find_one(name: str, version: int) -> Any:
     found = _find(name)
     if len(found) > 1:
         raise KafkaProtocolError(f"{name} is two messages: say {found[0].__name__} or {found[1].__name__}")
-    return found[0]._of_version(version)  # noqa: SLF001 - what cls[version] does, for a type checker
+    return found[0]._of_version(version)
 
 
 def _show(arguments: argparse.Namespace) -> int:
     for cls in _find(arguments.message):
-        chosen = cls if arguments.version is None else cls._of_version(arguments.version)  # noqa: SLF001
+        chosen = cls if arguments.version is None else cls._of_version(arguments.version)
         print(repr(cls).removeprefix("<class ").removesuffix(">"))
         for line in _tree(chosen, 1):
             print(line)
@@ -95,20 +95,20 @@ def _show(arguments: argparse.Namespace) -> int:
 
 
 def _tree(cls: StructMeta, depth: int) -> Iterator[str]:
-    for name in cls._wire_names():  # noqa: SLF001
-        field = cls._fields[name]  # noqa: SLF001
+    for name in cls._wire_names():
+        field = cls._fields[name]
         nested = field.element if hasattr(field.element, "_fields") else None
         element = nested.__name__ if nested else field.element.__name__.lower()
         type_ = f"[{element}]" if field.is_array else element
         print_name = "  " * depth + name
         yield f"{print_name:<40} {type_:<28} {_facts(cls, field)}".rstrip()
         if nested is not None:
-            version = cls._version  # noqa: SLF001
-            yield from _tree(nested if version is None else nested._of_version(version), depth + 1)  # noqa: SLF001
+            version = cls._version
+            yield from _tree(nested if version is None else nested._of_version(version), depth + 1)
 
 
 def _facts(cls: StructMeta, field: Field) -> str:
-    version = cls._version  # noqa: SLF001
+    version = cls._version
     facts = []
     if version is None:
         facts.append(f"versions {field.versions}")

@@ -13,8 +13,7 @@ from typing import Any
 from kafka.errors import KafkaProtocolError
 from kafka.protocol import types
 from kafka.protocol._layout import Layout, WireField, element_as_field, element_min_size, layout_of, null_marker
-from kafka.protocol.fields import MAKE_EMPTY
-from kafka.protocol.struct import Struct, StructMeta, cannot_carry, describe
+from kafka.protocol.struct import Struct, StructMeta, describe, refuse_what_does_not_fit
 
 
 class Reader:
@@ -47,7 +46,7 @@ def decode(cls: StructMeta, data: Any, start: int = 0) -> Any:
     reader = Reader(data, start)
     message = _decode_struct(layout_of(cls), reader, describe(cls))
     if reader.left:
-        raise KafkaProtocolError(f"{describe(cls)}: {reader.left} bytes are left after the last field")
+        raise _misfit(describe(cls), f": {reader.left} bytes are left after the last field")
     return message
 
 
@@ -58,33 +57,27 @@ def decode_prefix(cls: StructMeta, data: Any) -> tuple[Any, int]:
 
 
 def _decode_struct(layout: Layout, reader: Reader, where: str) -> Any:
-    struct = object.__new__(layout.cls)
+    new: Any = object.__new__
+    struct = new(layout.cls)
     for wire in layout.plain:
         setattr(struct, wire.name, _at(_decode_field, wire, reader, f"{where}.{wire.name}"))
     if layout.flexible:
-        for wire in layout.tagged:
-            setattr(struct, wire.name, _default(wire))
-        tags = _at(lambda _w, r, _p: types.TaggedFields.decode(r), None, reader, f"{where} tagged fields")
+        struct._tagged = None
+        tags = _at(lambda _w, r, _p: types.TaggedFields.decode(r), None, reader, f"{where}.tagged_fields")
         for wire in layout.tagged:
             raw = tags.pop(wire.field.tag, None)
             if raw is not None:
                 setattr(struct, wire.name, _decode_tagged(wire, raw, f"{where}.{wire.name}"))
-        struct.unknown_tags = tags or None
+        if tags:
+            struct.unknown_tags = tags
     return struct
-
-
-def _default(wire: WireField) -> Any:
-    # A struct in a message of a version is of that version too.
-    if wire.field.default is MAKE_EMPTY and not wire.is_array:
-        return wire.element()
-    return wire.field.fresh_default()
 
 
 def _decode_tagged(wire: WireField, raw: bytes, where: str) -> Any:
     reader = Reader(raw)
     value = _at(_decode_field, wire, reader, where)
     if reader.left:
-        raise KafkaProtocolError(f"{where}: {reader.left} bytes are left at the end of the tagged field")
+        raise _misfit(where, f": {reader.left} bytes are left at the end of the tagged field")
     return value
 
 
@@ -93,9 +86,16 @@ def _at(decoder: Any, wire: WireField | None, reader: Reader, where: str) -> Any
     try:
         return decoder(wire, reader, where)
     except KafkaProtocolError as error:
-        if str(error).startswith(where.partition(".")[0]):
+        if error.message_name:
             raise
-        raise KafkaProtocolError(f"{where} at byte {reader.position}: {error}") from None
+        raise _misfit(where, f" at byte {reader.position}: {error}") from None
+
+
+def _misfit(where: str, what: str) -> KafkaProtocolError:
+    """Return an error that names the message, its version and the field, in words and as facts."""
+    message, _, field = where.partition(".")
+    name, _, version = message.rstrip("]").partition("[")
+    return KafkaProtocolError(where + what, message_name=name, field=field or None, version=int(version))
 
 
 def _decode_field(wire: WireField, reader: Reader, where: str) -> Any:
@@ -145,25 +145,24 @@ def encode(cls: StructMeta, message: Any) -> bytes:
 
 def _encode_struct(layout: Layout, struct: Any, where: str) -> bytes:
     struct = as_struct(layout.cls, struct, where)
-    _refuse_what_does_not_fit(layout.cls, struct, where)
+    refuse_what_does_not_fit(struct, layout.cls)
+    if struct.unknown_tags and not layout.flexible:
+        raise _misfit(where, " has no tagged fields: it is not a flexible version")
     parts = [_encode_named(wire, struct, where) for wire in layout.plain]
     if layout.flexible:
-        tags = dict(struct.unknown_tags or {})
+        tags = struct.unknown_tags
         for wire in layout.tagged:
             if not wire.field.is_default(getattr(struct, wire.name)):
                 tags[wire.field.tag] = _encode_named(wire, struct, where)
-        parts.append(types.TaggedFields.encode(tags))
+        parts.append(_tagged(tags, where))
     return b"".join(parts)
 
 
-def _refuse_what_does_not_fit(cls: StructMeta, struct: Any, where: str) -> None:
-    for field in cls._fields.values():
-        if cls._version not in field.versions and not field.ignorable:
-            value = getattr(struct, field.name)
-            if not field.is_default(value):
-                raise cannot_carry(cls, field, value)
-    if struct.unknown_tags and cls._version not in cls._unbound._flexible:
-        raise KafkaProtocolError(f"{where} has no tagged fields: it is not a flexible version")
+def _tagged(tags: dict[int, bytes], where: str) -> bytes:
+    try:
+        return types.TaggedFields.encode(tags)  # type: ignore[no-any-return]
+    except KafkaProtocolError as error:
+        raise _misfit(f"{where}.tagged_fields", f" {error}") from None
 
 
 def _encode_named(wire: WireField, struct: Any, where: str) -> bytes:
@@ -171,10 +170,9 @@ def _encode_named(wire: WireField, struct: Any, where: str) -> bytes:
     try:
         return _encode_field(wire, getattr(struct, wire.name), where)
     except KafkaProtocolError as error:
-        if str(error).startswith(where.partition(".")[0]):
+        if error.message_name:
             raise
-        hint = " (hidden)" if wire.field.secret else f" {error}"
-        raise KafkaProtocolError(f"{where}{hint}") from None
+        raise _misfit(where, " holds what it cannot (not shown)" if wire.field.secret else f" {error}") from None
 
 
 def _encode_field(wire: WireField, value: Any, where: str) -> bytes:
@@ -201,14 +199,14 @@ def _encode_array(wire: WireField, items: Any, where: str) -> bytes:
         try:
             parts.append(_encode_field(element, item, at))
         except KafkaProtocolError as error:
-            if str(error).startswith(where.partition(".")[0]):
+            if error.message_name:
                 raise
-            raise KafkaProtocolError(f"{at} {error}") from None
+            raise _misfit(at, f" {error}") from None
     return b"".join(parts)
 
 
 def as_struct(cls: StructMeta, value: Any, where: str) -> Any:
-    """Return ``value`` as a struct: tuples are taken in wire order, mappings by name, a lone value as the only field."""
+    """Return ``value`` as a struct: tuples are in wire order, mappings by name, a lone value is the only field."""
     if isinstance(value, Struct):
         if type(value)._unbound is not cls._unbound:
             raise KafkaProtocolError(f"{where} takes a {cls.__name__}, not a {describe(type(value))}")
@@ -222,13 +220,13 @@ def as_struct(cls: StructMeta, value: Any, where: str) -> Any:
             return cls(value)
     except TypeError as error:
         raise KafkaProtocolError(f"{where}: {error}") from None
-    raise KafkaProtocolError(f"{where} takes a {cls.__name__}, not {value!r} ({type(value).__name__})")
+    raise KafkaProtocolError(f"{where} takes a {cls.__name__}, not {types.shown(value)}")
 
 
 def _from_tuple(cls: StructMeta, value: Any) -> Any:
     if cls._version is None:
         raise KafkaProtocolError(
-            f"{cls._label} cannot take {value!r}: the order of a tuple depends on the version, so use "
+            f"{cls._label} cannot take {types.shown(value)}: the order of a tuple depends on the version, so use "
             f"{cls._message.__name__}[n] or give the fields' names"
         )
     return cls(*value)

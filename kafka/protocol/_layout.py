@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafka.protocol import types
-from kafka.protocol.fields import Array, Field
+from kafka.protocol.fields import Field
 
 if TYPE_CHECKING:
     from typing import Any
@@ -79,13 +79,13 @@ def layout_of(cls: StructMeta) -> Layout:
     version = cls._version
     assert version is not None
     flexible = version in cls._unbound._flexible
-    fields = [_wire_field(cls, f, version, flexible) for f in cls._fields.values() if version in f.versions]
+    fields = [_wire_field(f, version, flexible) for f in cls._fields.values() if version in f.versions]
     tagged = sorted((w for w in fields if w.field.tag is not None), key=lambda w: w.field.tag or 0)
     assert flexible or not tagged
     return Layout(cls, flexible, tuple(w for w in fields if w.field.tag is None), tuple(tagged))
 
 
-def _wire_field(cls: StructMeta, field: Field, version: int, flexible: bool) -> WireField:
+def _wire_field(field: Field, version: int, flexible: bool) -> WireField:
     element = field.element
     is_struct = not issubclass(element, types.AbstractType)
     if is_struct:
@@ -111,19 +111,12 @@ def element_min_size(wire: WireField) -> int:
     return _WIDTHS[FIXED_FORMATS[wire.element]]
 
 
+def has_records(layout: Layout) -> bool:
+    """Whether a struct, or a part of it, holds record batches."""
+    wires = (*layout.plain, *layout.tagged)
+    return any(w.element is types.Records or (w.is_struct and has_records(layout_of(w.element))) for w in wires)
+
+
 def element_as_field(wire: WireField) -> WireField:
     """Return the layout of an element of a list, which is never null and never a list."""
     return wire._replace(is_array=False, nullable=False)
-
-
-__all__ = [
-    "FIXED_FORMATS",
-    "Array",
-    "Layout",
-    "WireField",
-    "element_as_field",
-    "element_min_size",
-    "layout_of",
-    "min_size",
-    "null_marker",
-]

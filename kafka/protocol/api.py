@@ -7,15 +7,15 @@ header has follows from the message's version, with two exceptions that are kept
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from typing_extensions import Self
 
 from kafka.errors import KafkaProtocolError
 from kafka.protocol.struct import Struct, StructMeta, _need_version, describe
 
 if TYPE_CHECKING:
     from kafka.protocol.headers import RequestHeader
-
-_R = TypeVar("_R", bound="Response")
 
 _SIZE = struct.Struct(">i").pack
 _LENGTH = struct.Struct(">h").pack
@@ -131,7 +131,7 @@ class Response(Struct):
         return 1 if version in cls._unbound._flexible else 0
 
     @classmethod
-    def unframe(cls: type[_R], data: Any, version: int | None = None) -> tuple[int, _R]:
+    def unframe(cls, data: Any, version: int | None = None) -> tuple[int, Self]:
         """Read a framed response (without its size); return the correlation id and the message."""
         if len(data) < _CORRELATION.size:
             raise KafkaProtocolError(f"{describe(cls)}: a response needs at least 4 bytes, not {len(data)}")

@@ -13,7 +13,7 @@ This module only holds what the definitions say. ``struct`` makes classes of the
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from kafka.protocol import types
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 #: Record batches: bytes to be sent, a view into the received frame once decoded.
-Buffer = Union[bytes, bytearray, memoryview]
+Buffer: TypeAlias = "bytes | bytearray | memoryview"
 
 #: No version of a message goes beyond INT16.
 _LAST: Final = 0x7FFF
@@ -70,7 +70,8 @@ class VersionRange(NamedTuple):
             return f"{self.low}+"
         return str(self.low) if self.low == self.high else f"{self.low}-{self.high}"
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return repr(self)
 
 
 class Array:
@@ -154,16 +155,18 @@ class Field:
         """Its name in Kafka's own JSON form."""
         return self.spec_name[:1].lower() + self.spec_name[1:]
 
-    def fresh_default(self) -> Any:
-        """Return the default; lists and structs are made anew, so that nobody shares them."""
-        if self.default is MAKE_EMPTY:
-            return [] if self.is_array else self.type()
-        return self.default
+    def fresh_default(self, version: int | None) -> Any:
+        """Return the default; a list or a struct is made anew, the struct of the version that it is part of."""
+        if self.default is not MAKE_EMPTY:
+            return self.default
+        if self.is_array:
+            return []
+        return self.type() if version is None else self.type[version]()
 
     def is_default(self, value: Any) -> bool:
         """Whether writing the field can be left out without losing anything."""
         if self.default is MAKE_EMPTY:
-            return value == [] if self.is_array else bool(value == self.type())
+            return bool(value in ([], ())) if self.is_array else bool(value == self.type())
         return value is self.default or bool(value == self.default and value is not None)
 
     def __repr__(self) -> str:

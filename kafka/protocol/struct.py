@@ -18,9 +18,12 @@ from collections.abc import Iterator
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from kafka.errors import KafkaProtocolError, UnsupportedVersionError
+from typing_extensions import Self
+
+from kafka.errors import KafkaProtocolError, UnsupportedFieldError, UnsupportedVersionError
+from kafka.protocol import types
 from kafka.protocol.aliases import FIELD_ALIASES
-from kafka.protocol.fields import Field, VersionRange
+from kafka.protocol.fields import MAKE_EMPTY, Field, VersionRange
 from kafka.protocol.types import Schema
 
 if TYPE_CHECKING:
@@ -44,39 +47,95 @@ class Absent:
         self._field = field
 
     def __get__(self, instance: Any, owner: type) -> Any:
-        return self if instance is None else self._field.fresh_default()
+        return self if instance is None else self._field.fresh_default(None)
 
     def __set__(self, instance: Any, value: Any) -> None:
         if not self._field.ignorable and not self._field.is_default(value):
             raise cannot_carry(type(instance), self._field, value)
 
 
+def _alias(official: str) -> property:
+    def get(struct: Any) -> Any:
+        return getattr(struct, official)
+
+    def put(struct: Any, value: Any) -> None:
+        setattr(struct, official, value)
+
+    return property(get, put)
+
+
+class Tagged:
+    """A field in the tag buffer: kept in a dictionary that most structs never need.
+
+    A list or a struct that was not given is made when it is first looked at, so that it can be changed in place.
+    """
+
+    __slots__ = ("_field",)
+
+    def __init__(self, field: Field) -> None:
+        self._field = field
+
+    def __get__(self, struct: Any, owner: type) -> Any:
+        if struct is None:
+            return self
+        name = self._field.name
+        tagged = struct._tagged
+        if tagged is not None and name in tagged:
+            return tagged[name]
+        value = self._field.fresh_default(type(struct)._version)
+        if self._field.default is MAKE_EMPTY:
+            self.__set__(struct, value)
+        return value
+
+    def __set__(self, struct: Any, value: Any) -> None:
+        if struct._tagged is None:
+            struct._tagged = {}
+        struct._tagged[self._field.name] = value
+
+
 class _NoTags:
-    """The unknown tags of a version that has no tag buffer: none."""
+    """The tag buffer of a version that has none."""
 
     __slots__ = ()
 
-    def __get__(self, instance: Any, owner: type) -> None:
+    def __get__(self, struct: Any, owner: type) -> None:
         return None
 
-    def __set__(self, instance: Any, value: Any) -> None:
-        if value:
-            raise KafkaProtocolError(f"{describe(type(instance))} has no tagged fields: it is not a flexible version")
+    def __set__(self, struct: Any, value: Any) -> None:
+        if value is not None:
+            raise KafkaProtocolError(f"{describe(type(struct))} has no tagged fields: it is not a flexible version")
 
 
-def cannot_carry(cls: StructMeta, field: Field, value: Any) -> KafkaProtocolError:
+def refuse_what_does_not_fit(struct: Any, cls: Any) -> None:
+    """Raise where an instance of another version, or of none, holds what the version of ``cls`` cannot carry."""
+    if type(struct) is cls:
+        return
+    for name, field in cls._fields.items():
+        if cls._version in field.versions or field.ignorable:
+            continue
+        if isinstance(vars(type(struct)).get(name), property):
+            continue  # an old name of another field, in the version of the instance
+        value = getattr(struct, name)
+        if not field.is_default(value):
+            raise cannot_carry(cls, field, value)
+
+
+def cannot_carry(cls: Any, field: Field, value: Any) -> KafkaProtocolError:
     """Return the error for a value that a version has no place for."""
-    shown = "..." if field.secret else repr(value)
-    return UnsupportedVersionError(
-        f"{describe(cls)} cannot carry {field.name}={shown}: versions {field.versions} of it have that field"
+    shown = "..." if field.secret else types.shown(value)
+    return UnsupportedFieldError(
+        f"{describe(cls)} cannot carry {field.name}={shown}: versions {field.versions} of it have that field",
+        message_name=cls._message.__name__,
+        field=field.name,
+        version=cls._version,
     )
 
 
-def describe(cls: StructMeta) -> str:
+def describe(cls: Any) -> str:
     """Name a class and its version for a person, as ``FetchRequest[4].FetchTopic``."""
     if cls._version is None:
-        return cls._label
-    message, dot, rest = cls._label.partition(".")
+        return str(cls._label)
+    message, dot, rest = str(cls._label).partition(".")
     return f"{message}[{cls._version}]{dot}{rest}"
 
 
@@ -96,14 +155,20 @@ class StructMeta(type):
     _flexible: VersionRange
     _schema: Schema | None
     _codecs: dict[int, Codec]
+    _names: tuple[str, ...]
+    encode: Any
+    decode: Any
 
     def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **_options: Any) -> StructMeta:
         """Make the class: its fields become slots."""
         fields = {key: value for key, value in namespace.items() if isinstance(value, Field)}
-        for key in fields:
-            del namespace[key]
+        for key, definition in fields.items():
+            if definition.tag is None:
+                del namespace[key]
+            else:
+                namespace[key] = Tagged(definition)
         schema = namespace.get("SCHEMA")
-        names = schema.names if isinstance(schema, Schema) else tuple(fields)
+        names = schema.names if isinstance(schema, Schema) else tuple(k for k, f in fields.items() if f.tag is None)
         namespace.setdefault("__slots__", names)
         cls = super().__new__(mcls, name, bases, namespace)
         if fields or "_fields" not in namespace:
@@ -155,10 +220,10 @@ class StructMeta(type):
 
     # Versions
 
-    def __getitem__(cls: type[_S], version: int) -> type[_S]:
+    def __getitem__(cls: type[_S], version: int) -> type[_S]:  # type: ignore[misc]
         """Return the class bound to ``version``; negative numbers count from the newest."""
         # The annotation of ``cls`` is what users' type checkers see; StructMeta is what it is.
-        return cls._of_version(version)  # type: ignore[attr-defined,no-any-return]
+        return cls._of_version(version)  # type: ignore[return-value]
 
     def _of_version(cls, version: int) -> StructMeta:
         found = cls._bound.get(version)
@@ -181,12 +246,16 @@ class StructMeta(type):
             "__doc__": cls.__doc__,
             "_version": version,
             "_fields": cls._fields,
+            "__init__": Struct.__init__,  # not the one that the unbound class may have compiled already
         }
         for name, definition in cls._fields.items():
             if version not in definition.versions:
-                namespace[name] = Absent(definition)
+                # An old name may have become that of a newer field: in old versions it means what it meant.
+                old = cls._fields.get(cls._aliases.get(name, ""))
+                meant = old is not None and version in old.versions
+                namespace[name] = _alias(old.name) if old is not None and meant else Absent(definition)
         if not flexible:
-            namespace["unknown_tags"] = _NoTags()
+            namespace["_tagged"] = _NoTags()
         if cls is cls._message:
             namespace["API_VERSION"] = version
             for struct in cls._structs:
@@ -202,7 +271,7 @@ class StructMeta(type):
     def __bool__(cls) -> bool:
         return True
 
-    def __iter__(cls: type[_S]) -> Iterator[type[_S]]:
+    def __iter__(cls: type[_S]) -> Iterator[type[_S]]:  # type: ignore[misc]
         versions: VersionRange = cls._versions
         return iter([cls[version] for version in range(versions.low, versions.high + 1)])
 
@@ -226,7 +295,7 @@ class StructMeta(type):
             fields = [f for f in cls._fields.values() if cls._version is None or cls._version in f.versions]
             plain = [f.name for f in fields if f.tag is None]
             names = cls._names = (*plain, *(f.name for f in fields if f.tag is not None))
-        return names  # type: ignore[no-any-return]
+        return names
 
     def _codec(cls, version: int) -> Codec:
         """Return the compiled codec of one version; ``cls`` is an unbound class."""
@@ -234,7 +303,7 @@ class StructMeta(type):
         if codec is None:
             from kafka.protocol._compile import compile_codec
 
-            codec = cls._codecs.setdefault(version, compile_codec(cls._of_version(version)))
+            codec = cls._codecs[version] = compile_codec(cls._of_version(version))
         return codec
 
 
@@ -252,10 +321,10 @@ class Struct(metaclass=StructMeta):
     MetadataRequest[1](topics=[MetadataRequestTopic(name='events')])
     """
 
-    __slots__ = ("unknown_tags",)
+    __slots__ = ("_tagged",)
 
-    #: Tagged fields that our definition does not know, kept so that they can be passed on.
-    unknown_tags: Mapping[int, bytes] | None
+    #: What the tag buffer holds: known fields by name, unknown ones by number.
+    _tagged: dict[str | int, Any] | None
     API_VERSION: ClassVar[int]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -267,7 +336,7 @@ class Struct(metaclass=StructMeta):
         from kafka.protocol._compile import compile_init
 
         initialiser: Callable[..., None] = compile_init(cls)
-        cls.__init__ = initialiser  # type: ignore[assignment]
+        cls.__init__ = initialiser  # type: ignore[method-assign]
         initialiser(self, *args, **kwargs)
 
     # To bytes and back
@@ -288,19 +357,28 @@ class Struct(metaclass=StructMeta):
         return parts
 
     @classmethod
-    def decode(cls: type[_S], data: Any, version: int | None = None, *, start: int = 0) -> _S:
+    def decode(cls, data: Any, version: int | None = None, *, start: int = 0) -> Self:
         """Read a message from bytes; whatever they are, only a ``KafkaProtocolError`` comes out.
 
         It must fill ``data`` from ``start`` to the end.
         """
-        if hasattr(data, "read"):
-            data = data.read()
         meta: StructMeta = cls
         if meta._schema is not None:
-            return cls(*_decode_all(meta._schema, data[start:], describe(meta)))
+            return cls(*_decode_all(meta._schema, data[start:] if start else data, describe(meta)))
         if version is None:
             version = _need_version(meta)
-        return meta._unbound._codec(version).decode(data, start)  # type: ignore[no-any-return]
+        return meta._unbound._codec(version).decode(data, start=start)  # type: ignore[no-any-return]
+
+    @property
+    def unknown_tags(self) -> dict[int, bytes]:
+        """Tagged fields that our definition does not know, kept so that they can be passed on."""
+        return {tag: raw for tag, raw in (self._tagged or {}).items() if isinstance(tag, int)}
+
+    @unknown_tags.setter
+    def unknown_tags(self, tags: Mapping[int, bytes] | None) -> None:
+        kept: dict[str | int, Any] = {k: v for k, v in (self._tagged or {}).items() if isinstance(k, str)}
+        unknown: dict[str | int, Any] = dict((tags or {}).items())
+        self._tagged = {**kept, **unknown} or None
 
     # As a value
 
@@ -322,15 +400,14 @@ class Struct(metaclass=StructMeta):
         if not isinstance(other, Struct) or type(other)._unbound is not type(self)._unbound:
             return NotImplemented
         names = type(self)._fields or type(self)._wire_names()
-        return all(getattr(self, name) == getattr(other, name) for name in names) and (self.unknown_tags or {}) == (
-            other.unknown_tags or {}
-        )
+        same = all(getattr(self, name) == getattr(other, name) for name in names)
+        return same and self.unknown_tags == other.unknown_tags
 
     __hash__ = None  # type: ignore[assignment]
 
     def __getattr__(self, name: str) -> Any:
         cls = type(self)
-        if name == "unknown_tags":
+        if name == "_tagged":
             return None
         official = cls._aliases.get(name)
         if official is not None:
@@ -349,7 +426,7 @@ class Struct(metaclass=StructMeta):
         cls = type(self)
         shown = [f"{name}={self._show(name)}" for name in cls._wire_names()]
         if self.unknown_tags:
-            shown.append(f"unknown_tags={dict(self.unknown_tags)!r}")
+            shown.append(f"unknown_tags={self.unknown_tags!r}")
         name = describe(cls) if cls._unbound._message is cls._unbound else cls.__name__
         return f"{name}({', '.join(shown)})"
 
@@ -371,12 +448,13 @@ class Struct(metaclass=StructMeta):
         return _json.to_json(self, _need_version(type(self)) if version is None else version)
 
     @classmethod
-    def from_json(cls: type[_S], data: Mapping[str, Any], version: int | None = None) -> _S:
+    def from_json(cls, data: Mapping[str, Any], version: int | None = None) -> Self:
         """Build a message from plain data; takes official names and ours."""
         from kafka.protocol import _json
 
         meta: StructMeta = cls
-        return _json.from_json(meta._unbound._of_version(_need_version(meta) if version is None else version), data)  # type: ignore[no-any-return]
+        bound = meta._unbound._of_version(_need_version(meta) if version is None else version)
+        return _json.from_json(bound, data)  # type: ignore[no-any-return]
 
 
 def _need_version(cls: StructMeta) -> int:
@@ -408,6 +486,6 @@ def _init_by_schema(struct: Struct, schema: Schema, args: tuple[Any, ...], kwarg
 
 def _decode_all(schema: Schema, data: Any, label: str) -> tuple[Any, ...]:
     try:
-        return schema.decode(BytesIO(data))
+        return schema.decode(data if hasattr(data, "read") else BytesIO(data))
     except KafkaProtocolError as error:
         raise KafkaProtocolError(f"{label}: {error}") from None

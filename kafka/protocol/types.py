@@ -36,6 +36,12 @@ class Readable(Protocol):
         """Return the next ``size`` bytes, fewer at the end."""
 
 
+def shown(value: object) -> str:
+    """Show a value and its type in an error, cut where it would fill the screen."""
+    text = repr(value)
+    return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"
+
+
 def take(data: Readable, size: int) -> bytes:
     """Read exactly ``size`` bytes or say how many are missing."""
     chunk = data.read(size)
@@ -96,13 +102,13 @@ class _FixedWidth(AbstractType, metaclass=_PrimitiveMeta):
     @_bothmethod
     def encode(self, value: Any) -> bytes:
         """Return the big-endian bytes."""
-        if isinstance(value, bool) or not isinstance(value, self._kind):
-            if not hasattr(value, "__index__") or self._kind is not int:
-                raise KafkaProtocolError(f"takes {self._wanted()}, not {value!r} ({type(value).__name__})")
+        by_index = self._kind is int and hasattr(value, "__index__")  # numpy's integers, for example
+        if isinstance(value, bool) or not (by_index or isinstance(value, self._kind)):
+            raise KafkaProtocolError(f"takes {self._wanted()}, not {shown(value)}")
         try:
             return struct.pack(">" + self.FORMAT, value)
         except struct.error:
-            raise KafkaProtocolError(f"takes {self._wanted()}, not {value!r}") from None
+            raise KafkaProtocolError(f"takes {self._wanted()}, not {shown(value)}") from None
 
     @_bothmethod
     def decode(self, data: Readable) -> Any:
@@ -165,7 +171,7 @@ class Boolean(AbstractType, metaclass=_PrimitiveMeta):
     def encode(self, value: Any) -> bytes:
         """Return one byte."""
         if value not in (True, False):
-            raise KafkaProtocolError(f"takes True or False, not {value!r} ({type(value).__name__})")
+            raise KafkaProtocolError(f"takes True or False, not {shown(value)}")
         return b"\x01" if value else b"\x00"
 
     @_bothmethod
@@ -181,7 +187,7 @@ class Uuid(AbstractType, metaclass=_PrimitiveMeta):
     def encode(self, value: Any) -> bytes:
         """Return the 16 bytes."""
         if not isinstance(value, uuid.UUID):
-            raise KafkaProtocolError(f"takes a uuid.UUID, not {value!r} ({type(value).__name__})")
+            raise KafkaProtocolError(f"takes a uuid.UUID, not {shown(value)}")
         return value.bytes
 
     @_bothmethod
@@ -202,7 +208,7 @@ class UnsignedVarInt32(AbstractType, metaclass=_PrimitiveMeta):
     def encode(self, value: Any) -> bytes:
         """Return one to five bytes."""
         if not isinstance(value, int) or not 0 <= value < 1 << self._BITS:
-            raise KafkaProtocolError(f"takes a number from 0 to 2**{self._BITS}-1, not {value!r}")
+            raise KafkaProtocolError(f"takes a number from 0 to 2**{self._BITS}-1, not {shown(value)}")
         out = bytearray()
         while value > 127:
             out.append(value & 127 | 128)
@@ -242,7 +248,7 @@ class VarInt32(AbstractType, metaclass=_PrimitiveMeta):
         """Return one to five (or ten) bytes."""
         half = 1 << (self._BITS - 1)
         if not isinstance(value, int) or not -half <= value < half:
-            raise KafkaProtocolError(f"takes a signed {self._BITS}-bit number, not {value!r}")
+            raise KafkaProtocolError(f"takes a signed {self._BITS}-bit number, not {shown(value)}")
         return self._UNSIGNED.encode(value << 1 if value >= 0 else ~(value << 1))
 
     @_bothmethod
@@ -306,8 +312,8 @@ class String(_Sized):
         if isinstance(value, str):
             value = _encode_text(value, self.encoding)
         elif not isinstance(value, bytes):
-            raise KafkaProtocolError(f"takes a str, not {value!r} ({type(value).__name__})")
-        return self._encode_length(len(value)) + value
+            raise KafkaProtocolError(f"takes a str, not {shown(value)}")
+        return self._encode_length(len(value)) + bytes(value)
 
     def decode(self, data: Readable) -> str | None:
         """Read length and text."""
@@ -344,9 +350,9 @@ class Bytes(_Sized, metaclass=_PrimitiveMeta):
         if value is None:
             return self._encode_length(None)
         if not isinstance(value, (bytes, bytearray, memoryview)):
-            raise KafkaProtocolError(f"takes bytes, not {value!r} ({type(value).__name__})")
+            raise KafkaProtocolError(f"takes bytes, not {shown(value)}")
         value = bytes(value)
-        return self._encode_length(len(value)) + value
+        return self._encode_length(len(value)) + bytes(value)
 
     @_bothmethod
     def decode(self, data: Readable) -> bytes | None:
@@ -397,10 +403,7 @@ class Array(_Sized):
         count = self._decode_length(data)
         if count is None:
             return None
-        items = []
-        for _ in range(count):
-            items.append(self.array_of.decode(data))
-        return items
+        return [self.array_of.decode(data) for _ in range(count)]
 
     def repr(self, value: Any) -> str:
         """Show the elements."""
@@ -421,7 +424,7 @@ def as_sequence(value: Any) -> Sequence[Any]:
     if isinstance(value, (list, tuple)):
         return value
     if isinstance(value, (str, bytes, bytearray, memoryview)) or not hasattr(value, "__iter__"):
-        raise KafkaProtocolError(f"takes a list, not {value!r} ({type(value).__name__})")
+        raise KafkaProtocolError(f"takes a list, not {shown(value)}")
     return list(value)
 
 
@@ -441,6 +444,8 @@ class TaggedFields(AbstractType, metaclass=_PrimitiveMeta):
         value = value or {}
         parts = [UnsignedVarInt32.encode(len(value))]
         for tag in sorted(value):
+            if not isinstance(value[tag], (bytes, bytearray, memoryview)):
+                raise KafkaProtocolError(f"takes bytes, not {shown(value[tag])}, for tag {tag}")
             parts += (UnsignedVarInt32.encode(tag), UnsignedVarInt32.encode(len(value[tag])), bytes(value[tag]))
         return b"".join(parts)
 
@@ -478,7 +483,7 @@ class Schema(AbstractType):
         for name, wire_type, value in zip(self.names, self.fields, values, strict=True):
             try:
                 parts.append(wire_type.encode(value))
-            except KafkaProtocolError as error:
+            except KafkaProtocolError as error:  # noqa: PERF203 - says which of them it was
                 raise KafkaProtocolError(f"{name}: {error}") from None
         return b"".join(parts)
 

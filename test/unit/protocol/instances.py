@@ -17,7 +17,9 @@ _TEXTS = ("", "a", "topic-1", "naïve – ☃", "x" * 127, "y" * 130, "z" * 300)
 def random_message(cls: StructMeta, rng: random.Random, *, unknown_tags: bool = True, depth: int = 0) -> Any:
     """Return an instance of a bound class with every field set to something."""
     layout = layout_of(cls)
-    values = {w.name: _value(w, rng, depth, unknown_tags) for w in (*layout.plain, *layout.tagged) if rng.random() < 0.9}
+    values = {
+        w.name: _value(w, rng, depth, unknown_tags) for w in (*layout.plain, *layout.tagged) if rng.random() < 0.9
+    }
     message = cls(**values)
     if layout.flexible and unknown_tags and rng.random() < 0.1:
         used = {w.field.tag for w in layout.tagged}

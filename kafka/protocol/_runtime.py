@@ -1,0 +1,179 @@
+"""What the compiled codecs call: everything off their straight path."""
+
+from __future__ import annotations
+
+import struct
+import uuid
+from collections.abc import Callable
+from functools import cache, lru_cache
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.errors import KafkaProtocolError
+from kafka.protocol import types
+from kafka.protocol.struct import Struct, refuse_what_does_not_fit
+
+if TYPE_CHECKING:
+    from kafka.protocol.struct import StructMeta
+
+
+class Malformed(Exception):  # noqa: N818 - never seen by anybody
+    """The straight path does not apply; the interpreter knows why."""
+
+
+#: What generated code and the run-time below may meet when data does not fit.
+MISFITS: Final = (Malformed, struct.error, IndexError, KeyError, AttributeError, TypeError, ValueError, OverflowError)
+
+_UVARINT: Final = [bytes((n,)) for n in range(128)]
+_BOOL: Final = {True: 1, False: 0}
+
+
+#: Lengths repeat, and finding one costs a fifth of making it.
+_uvarint: Final[Callable[[int], bytes]] = lru_cache(maxsize=4096)(types.UnsignedVarInt32.encode)
+
+
+@lru_cache(maxsize=4096)
+def _text_prefix(length: int) -> bytes:
+    if length > types.MAX_STRING_BYTES + 1:
+        raise Malformed
+    return types.UnsignedVarInt32.encode(length)  # type: ignore[no-any-return]
+
+
+def _long_uvarint(data: bytes, position: int, first: int) -> tuple[int, int]:
+    """Go on with an unsigned varint whose first byte, already read, was ``first``."""
+    value = first & 127
+    for shift in (7, 14, 21, 28):
+        byte = data[position]
+        position += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            if value > 0xFFFFFFFF:
+                break
+            return value, position
+    raise Malformed
+
+
+def _blob(value: Any) -> Any:
+    """Return bytes-like data whose ``len`` is its size in bytes."""
+    if isinstance(value, bytearray):
+        return value
+    if isinstance(value, memoryview):
+        return value.cast("B") if value.nbytes != len(value) else value
+    raise Malformed
+
+
+def _sequence(value: Any) -> list[Any]:
+    try:
+        return list(types.as_sequence(value))
+    except KafkaProtocolError:  # the interpreter says it with the field's name
+        raise Malformed from None
+
+
+#: Most lists of numbers are short: replicas, in-sync replicas, partitions of a topic.
+SHORT_LIST: Final = 32
+
+
+def _ints(values: Any, code: str) -> bytes:
+    return struct.pack(f">{len(values)}{code}", *values)
+
+
+def _unpack_ints(data: bytes, position: int, count: int, code: str) -> tuple[Any, ...]:
+    return struct.unpack_from(f">{count}{code}", data, position)
+
+
+@cache
+def short_unpackers(code: str) -> list[Callable[..., Any]]:
+    return [struct.Struct(f">{count}{code}").unpack_from for count in range(SHORT_LIST)]
+
+
+@cache
+def short_packers(code: str) -> list[Callable[..., bytes]]:
+    return [struct.Struct(f">{count}{code}").pack for count in range(SHORT_LIST)]
+
+
+def _long_text(data: bytes, position: int) -> tuple[str, int]:
+    """Read a compact string that is longer than what one byte of length can say."""
+    length, position = _long_uvarint(data, position + 1, data[position])
+    if not length:  # null, said in more bytes than it takes: rare enough for the interpreter
+        raise Malformed
+    stop = position + length - 1
+    return data[position:stop].decode(), stop
+
+
+#: Topic ids come back in every message; making a UUID costs more than all the rest of a partition.
+_uuid_of: Final = lru_cache(maxsize=4096)(lambda raw: uuid.UUID(bytes=raw))
+
+
+def _read_tags(
+    known: dict[int, tuple[str, Callable[..., Any]]], target: Any, data: bytes, position: int, count: int, end: int
+) -> int:
+    """Read a tag buffer that is not empty; ``count`` is its first byte."""
+    if count > 127:
+        count, position = _long_uvarint(data, position, count)
+    previous = -1
+    tagged: dict[str | int, Any] = {}
+    for _ in range(count):
+        tag, position = _any_uvarint(data, position)
+        size, position = _any_uvarint(data, position)
+        if tag <= previous or size > end - position:
+            raise Malformed
+        previous = tag
+        stop = position + size
+        if tag in known:
+            name, decode = known[tag]
+            # A part of its own, so that it cannot read beyond its size.
+            value, used = decode(data[position:stop], 0, size)
+            if used != size:
+                raise Malformed
+            tagged[name] = value
+        else:
+            tagged[tag] = bytes(data[position:stop])
+        position = stop
+    target._tagged = tagged or None
+    return position
+
+
+def _any_uvarint(data: bytes, position: int) -> tuple[int, int]:
+    first = data[position]
+    return (first, position + 1) if first < 128 else _long_uvarint(data, position + 1, first)
+
+
+def _write_tags(known: list[tuple[int, bytes]], tagged: dict[str | int, Any]) -> bytes:
+    """Write a tag buffer: the known fields, encoded already, and the unknown ones of ``tagged``."""
+    fields = [*known, *((tag, b"".join((raw,))) for tag, raw in tagged.items() if isinstance(tag, int))]
+    fields.sort()
+    out = [_uvarint(len(fields))]
+    for tag, raw in fields:
+        out += (_uvarint(tag), _uvarint(len(raw)), raw)
+    return b"".join(out)
+
+
+def _foreign(value: Any, cls: StructMeta) -> None:
+    """Let through an instance of the same struct, of another version or of none, that this version can carry."""
+    if not isinstance(value, Struct) or type(value)._unbound is not cls._unbound:
+        raise Malformed
+    refuse_what_does_not_fit(value, cls)
+    if value.unknown_tags and cls._version not in cls._unbound._flexible:
+        raise Malformed
+
+
+RUNTIME: Final[dict[str, Any]] = {
+    "Malformed": Malformed,
+    "UV": _UVARINT,
+    "BOOL": _BOOL,
+    "blob": _blob,
+    "foreign": _foreign,
+    "ints": _ints,
+    "join": b"".join,
+    "long_text": _long_text,
+    "long_uvarint": _long_uvarint,
+    "new": object.__new__,
+    "read_tags": _read_tags,
+    "repeat": repeat,
+    "sequence": _sequence,
+    "text_prefix": _text_prefix,
+    "unpack_ints": _unpack_ints,
+    "uuid_of": _uuid_of,
+    "uvarint": _uvarint,
+    "write_tags": _write_tags,
+}

@@ -1,0 +1,170 @@
+"""The compiled codecs against the interpreter, and against bytes that nobody should send."""
+
+from __future__ import annotations
+
+import random
+import tracemalloc
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka.errors import KafkaProtocolError
+from kafka.protocol import _interpret
+from kafka.protocol._layout import layout_of
+from kafka.protocol.fetch import FetchRequest, FetchResponse
+from kafka.protocol.metadata import MetadataRequest, MetadataResponse
+from kafka.protocol.struct import StructMeta
+
+from .instances import random_message
+from .messages import message_classes, versions
+
+ALL = versions()
+RESPONSES = [cls for cls in ALL if cls.__name__.endswith("Response")]
+
+
+def test_all_messages_of_the_release_are_here() -> None:
+    assert len(message_classes()) > 230
+    assert len(ALL) > 750
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_every_message_in_every_version_comes_back_as_it_went(seed: int) -> None:
+    for cls in ALL:
+        message = random_message(cls, random.Random(f"{cls} {seed}"))
+        data = message.encode()
+        back = cls.decode(data)
+        assert back == message
+        assert type(back) is cls
+        assert back.encode() == data, "what was decoded is written as it was"
+
+
+@settings(deadline=None, max_examples=400)
+@given(st.sampled_from(ALL), st.integers(0, 2**32))
+def test_compiled_codec_and_interpreter_agree(cls: StructMeta, seed: int) -> None:
+    message = random_message(cls, random.Random(seed))
+    data = message.encode()
+    assert _interpret.encode(cls, message) == data
+    assert _interpret.decode(cls, data) == message
+    assert cls.decode(bytearray(data)) == message
+    assert cls.decode(memoryview(data)) == message
+    assert cls.decode(b"xyz" + data, start=3) == message
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.sampled_from(ALL), st.integers(0, 2**32))
+def test_json_and_pickle_keep_everything_known(cls: StructMeta, seed: int) -> None:
+    import copy
+    import pickle
+
+    message = random_message(cls, random.Random(seed), unknown_tags=False)
+    assert cls.from_json(message.to_json()) == message
+    assert pickle.loads(pickle.dumps(message)) == message
+    assert copy.deepcopy(message) == message
+    assert eval_repr(cls, message) == message
+
+
+def eval_repr(cls: StructMeta, message: Any) -> Any:
+    """Return what the message's wire order and values say, given back as positional arguments."""
+    plain = [w.name for w in layout_of(cls).plain]
+    tagged = {w.name: getattr(message, w.name) for w in layout_of(cls).tagged}
+    return cls(*[getattr(message, name) for name in plain], **tagged)
+
+
+def decode_or_complain(cls: StructMeta, data: bytes) -> None:
+    try:
+        message = cls.decode(data)
+    except KafkaProtocolError as error:
+        assert error.message_name == cls.__name__
+        assert error.version == cls._version
+        with pytest.raises(KafkaProtocolError):
+            _interpret.decode(cls, data)
+    else:
+        assert _interpret.decode(cls, data) == message
+
+
+def test_every_truncation_of_every_response_is_an_error() -> None:
+    for cls in RESPONSES:
+        data = random_message(cls, random.Random(f"{cls}"), unknown_tags=False).encode()
+        for end in range(len(data)) if len(data) < 300 else random.Random(1).sample(range(len(data)), 100):
+            with pytest.raises(KafkaProtocolError):
+                cls.decode(data[:end])
+
+
+def test_mutated_responses_end_in_an_error_or_a_valid_message() -> None:
+    rng = random.Random(20)
+    for cls in RESPONSES:
+        data = random_message(cls, rng).encode()
+        for _ in range(30):
+            mutant = bytearray(data or b"\0")
+            for _ in range(rng.randint(1, 4)):
+                mutant[rng.randrange(len(mutant))] = rng.choice((0, 1, 127, 128, 255, rng.randrange(256)))
+            decode_or_complain(cls, bytes(mutant))
+
+
+@settings(deadline=None, max_examples=500)
+@given(st.sampled_from(RESPONSES), st.binary(max_size=200))
+def test_noise_ends_in_an_error_or_a_valid_message(cls: StructMeta, noise: bytes) -> None:
+    decode_or_complain(cls, noise)
+
+
+@pytest.mark.parametrize(
+    ("cls", "data"),
+    [
+        (MetadataResponse[0], "7fffffff"),  # two thousand million brokers
+        (MetadataResponse[0], "00000001 00000001 7fff"),  # a host of 32 KiB
+        (MetadataResponse[9], "00000000 ffffffff07"),  # the same in compact form
+        (MetadataResponse[9], "00000000 ffffffffffffffffff"),  # a varint that never ends
+        (FetchResponse[0], "00000001 0001 74 00000001 00000000 0000 0000000000000000 7fffffff"),  # records
+        (FetchResponse[12], "00000000 0000 00000000 01 01 00 ffffffff07"),  # a tag buffer
+        (FetchRequest[18], "00" * 25 + "ffffffff0f"),
+        (MetadataResponse[0], "00000000 00000001 0000 fffe"),  # a length below null
+    ],
+)
+def test_impossible_lengths_allocate_nothing(cls: StructMeta, data: str) -> None:
+    raw = bytes.fromhex(data)
+    with pytest.raises(KafkaProtocolError):
+        cls.decode(raw)
+    tracemalloc.start()
+    try:
+        with pytest.raises(KafkaProtocolError):
+            cls.decode(raw)
+        assert tracemalloc.get_traced_memory()[1] < 200_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_bytes_after_the_last_field_are_an_error() -> None:
+    with pytest.raises(KafkaProtocolError, match=r"MetadataRequest\[1\]: 2 bytes are left after the last field"):
+        MetadataRequest[1].decode(b"\0\0\0\0xx")
+
+
+def test_text_that_is_no_utf8_is_an_error() -> None:
+    with pytest.raises(KafkaProtocolError, match=r"MetadataRequest\[1\].topics\[0\].name .*no utf-8 text"):
+        MetadataRequest[1].decode(bytes.fromhex("00000001 0002 ffff"))
+
+
+def test_a_repeated_tag_is_an_error() -> None:
+    good = MetadataRequest[9]().encode()
+    with pytest.raises(KafkaProtocolError, match="tags must ascend"):
+        MetadataRequest[9].decode(good[:-1] + bytes.fromhex("02 0500 0500"))
+
+
+def test_unknown_tags_are_kept_and_passed_on() -> None:
+    data = MetadataRequest[9]().encode()[:-1] + bytes.fromhex("01 05 02 abcd")
+    message = MetadataRequest[9].decode(data)
+    assert message.unknown_tags == {5: b"\xab\xcd"}
+    assert message.encode() == data
+    assert "unknown_tags={5: b'\\xab\\xcd'}" in repr(message)
+
+
+def test_records_are_views_into_the_frame_and_not_copied() -> None:
+    partition = {"partition_index": 3, "records": b"r" * 100_000}
+    data = bytearray(FetchResponse[12](responses=[{"topic": "t", "partitions": [partition]}]).encode())
+    records = FetchResponse[12].decode(data).responses[0].partitions[0].records
+    assert isinstance(records, memoryview)
+    assert records.obj is data
+    assert records.readonly
+    parts = FetchResponse[12](responses=[{"topic": "t", "partitions": [partition]}]).encode_parts()
+    assert any(part is partition["records"] for part in parts)
