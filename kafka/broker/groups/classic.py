@@ -84,6 +84,11 @@ class ClassicGroup:
         """What kind of group it is; None for one that only keeps offsets."""
         return self.roster.protocol_type
 
+    @property
+    def has_pending(self) -> bool:
+        """Whether ids were given out that may still be joined with."""
+        return bool(self._pending)
+
     def __repr__(self) -> str:
         return f"<ClassicGroup {self.group_id!r} {self.state.value} generation {self.generation}>"
 
@@ -491,13 +496,15 @@ class ClassicGroup:
 
     # For the coordinator
 
-    def restore(self, members: Iterable[Member], protocol_type: str, protocol_name: str, leader: str | None) -> None:
+    def restore(
+        self, members: Iterable[Member], protocol_type: str, protocol_name: str | None, leader: str | None
+    ) -> None:
         """Become a stable group of these members, as one that another protocol or process has left."""
         for member in members:
             self.roster.add(member, protocol_type)
         self.roster.leader = leader or self.roster.leader
-        self.protocol_name = protocol_name
-        self.subscribed = self.roster.subscribed_topics(protocol_name)
+        self.protocol_name = protocol_name or self.roster.vote()
+        self.subscribed = self.roster.subscribed_topics(self.protocol_name)
         for event in (Event.REBALANCE, Event.GATHERED, Event.ASSIGNED):
             self._move(event)
         for member in self.roster:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -281,15 +283,18 @@ def test_an_administrator_removes_a_static_member_by_its_instance_id() -> None:
 
 
 def test_what_the_table_does_not_have_is_an_error() -> None:
-    for state in State:
-        for event in Event:
-            try:
-                assert isinstance(next_state(state, event), State)
-            except IllegalStateError as error:
-                assert state.value in str(error)
-                assert event.value in str(error)
-    with pytest.raises(IllegalStateError):
+    allowed = {pair for pair in product(State, Event) if _is_allowed(*pair)}
+    assert len(allowed) == 10
+    with pytest.raises(IllegalStateError, match="Dead cannot take that a rebalance begins"):
         next_state(State.DEAD, Event.REBALANCE)
+
+
+def _is_allowed(state: State, event: Event) -> bool:
+    try:
+        next_state(state, event)
+    except IllegalStateError:
+        return False
+    return True
 
 
 # Any order of anything

@@ -1,0 +1,418 @@
+"""A consumer group of KIP-848: members say what they want, the group says what they get.
+
+Three numbers tell how far a change has come: the *group epoch* counts changes of what is wanted, the *assignment
+epoch* says for which of them the target assignment was computed, and each *member epoch* says for which of them the
+member has what it is to have. Each heartbeat of a member takes it one step further (``reconcile``).
+
+Classic members are in ``classic_face``. Lives on the broker's loop and takes no lock.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from kafka.broker.groups.assignors import ASSIGNORS, Assignment, Subscriber
+from kafka.broker.groups.consumer_terms import (
+    JOIN,
+    LEAVE_STATIC,
+    ConsumerMember,
+    HeartbeatAsk,
+    HeartbeatResult,
+)
+from kafka.broker.groups.pattern import compile_re2
+from kafka.broker.groups.ports import Clock, Timers, Topics
+from kafka.broker.groups.reconcile import Holding, MemberState, step
+from kafka.errors import (
+    FencedInstanceIdError,
+    FencedMemberEpochError,
+    GroupMaxSizeReachedError,
+    IllegalGenerationError,
+    StaleMemberEpochError,
+    UnknownMemberIdError,
+    UnreleasedInstanceIdError,
+    UnsupportedVersionError,
+)
+
+if TYPE_CHECKING:
+    from kafka.broker.groups.settings import GroupSettings
+
+__all__ = ["ConsumerGroup"]
+
+
+class ConsumerGroup:
+    """One group of the consumer protocol."""
+
+    protocol_type = "consumer"
+
+    def __init__(
+        self,
+        group_id: str,
+        settings: GroupSettings,
+        clock: Clock,
+        timers: Timers,
+        topics: Topics,
+        *,
+        epoch: int = 0,
+        on_change: Callable[[ConsumerGroup], object] = lambda _group: None,
+    ) -> None:
+        self.group_id = group_id
+        self.settings = settings
+        self.epoch = epoch
+        self.assignment_epoch = epoch
+        self.assignor = settings.consumer_assignors[0]
+        self.members: dict[str, ConsumerMember] = {}
+        self.static: dict[str, str] = {}
+        self.targets: dict[str, Assignment] = {}
+        self._clock = clock
+        self._timers = timers
+        self._topics = topics
+        self._on_change = on_change
+        self._held: dict[tuple[UUID, int], str] = {}
+        self._metadata: dict[UUID, int] = {}
+        self._resolved: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
+
+    @property
+    def state(self) -> str:
+        """Kafka's name of where the group is."""
+        if not self.members:
+            return "Empty"
+        if self.epoch > self.assignment_epoch:
+            return "Assigning"
+        for member in self.members.values():
+            if member.holding.state is not MemberState.STABLE or member.epoch != self.assignment_epoch:
+                return "Reconciling"
+        return "Stable"
+
+    def __repr__(self) -> str:
+        return f"<ConsumerGroup {self.group_id!r} {self.state} epoch {self.epoch}>"
+
+    # Heartbeats
+
+    def heartbeat(self, ask: HeartbeatAsk) -> HeartbeatResult:
+        """Serve a member that joins or is there; raises what it has to know."""
+        if ask.regex:
+            compile_re2(ask.regex)
+        member = self._member_for(ask)
+        before = member.holding
+        epoch_before = self.epoch
+        self._take_terms(member, ask)
+        self.advance(member, ask.owned)
+        self.watch(member, self.settings.consumer_session_timeout)
+        if ask.epoch == JOIN or self.epoch != epoch_before or member.holding != before:
+            self._on_change(self)
+        wants_all = ask.epoch == JOIN or (
+            ask.rebalance_timeout is not None
+            and (ask.names is not None or ask.regex is not None)
+            and ask.owned is not None
+        )
+        changed = before.assigned != member.holding.assigned
+        return HeartbeatResult(member.member_id, member.epoch, member.assigned if wants_all or changed else None)
+
+    def _member_for(self, ask: HeartbeatAsk) -> ConsumerMember:
+        if ask.instance_id is not None:
+            return self._static_member(ask, ask.instance_id)
+        member = self.members.get(ask.member_id)
+        if member is None:
+            if ask.epoch != JOIN:
+                raise UnknownMemberIdError(f"Member {ask.member_id} is not a member of group {self.group_id}.")
+            return self.add(ConsumerMember(ask.member_id))
+        _check_epoch(member, ask.epoch, ask.owned)
+        return member
+
+    def _static_member(self, ask: HeartbeatAsk, instance_id: str) -> ConsumerMember:
+        present = self.members.get(self.static.get(instance_id, ""))
+        if ask.epoch == JOIN:
+            if present is None:
+                return self.add(ConsumerMember(ask.member_id, instance_id))
+            if present.epoch != LEAVE_STATIC and present.member_id != ask.member_id:
+                raise UnreleasedInstanceIdError(
+                    f"Static member {ask.member_id} with instance id {instance_id} cannot join the group because the"
+                    f" instance id is still owned by member {present.member_id}."
+                )
+            return self.replace_static(present, ask.member_id)
+        member = self.expect_static(instance_id, ask.member_id)
+        _check_epoch(member, ask.epoch, ask.owned)
+        return member
+
+    def expect_static(self, instance_id: str, member_id: str) -> ConsumerMember:
+        """Return the static member that a request names, or raise what it is told instead."""
+        present = self.members.get(self.static.get(instance_id, ""))
+        if present is None:
+            raise UnknownMemberIdError(f"Instance id {instance_id} is unknown.")
+        if present.member_id != member_id:
+            raise FencedInstanceIdError(
+                f"Static member {member_id} with instance id {instance_id} was fenced by member {present.member_id}."
+            )
+        return present
+
+    def expect(self, member_id: str) -> ConsumerMember:
+        """Return a member, or raise UnknownMemberIdError."""
+        member = self.members.get(member_id)
+        if member is None:
+            raise UnknownMemberIdError(f"Member {member_id} is not a member of group {self.group_id}.")
+        return member
+
+    def _take_terms(self, member: ConsumerMember, ask: HeartbeatAsk) -> None:
+        names_before, regex_before = member.names, member.regex
+        member.client_id, member.client_host = ask.client_id, ask.client_host
+        member.classic = None
+        if ask.rack_id is not None:
+            member.rack_id = ask.rack_id
+        if ask.rebalance_timeout is not None:
+            member.rebalance_timeout = ask.rebalance_timeout
+        if ask.assignor is not None:
+            member.assignor = ask.assignor
+        if ask.names is not None:
+            member.names = frozenset(ask.names)
+        if ask.regex is not None:
+            member.regex = ask.regex or None
+        self.subscription_changed(member, names_before, regex_before)
+
+    def subscription_changed(
+        self, member: ConsumerMember, names_before: frozenset[str], regex_before: str | None = None
+    ) -> None:
+        """Count up the group's epoch if a member, or the topics that it means, are not what they were."""
+        metadata = self._subscribed_metadata()
+        changed = member.names != names_before or member.regex != regex_before
+        if changed or metadata != self._metadata:
+            self._metadata = metadata
+            self.epoch += 1
+
+    # Members
+
+    def add(self, member: ConsumerMember) -> ConsumerMember:
+        """Take a member in."""
+        if len(self.members) >= self.settings.consumer_max_size:
+            raise GroupMaxSizeReachedError(
+                f"The consumer group has reached its maximum capacity of {self.settings.consumer_max_size} members."
+            )
+        self.members[member.member_id] = member
+        if member.instance_id is not None:
+            self.static[member.instance_id] = member.member_id
+        return member
+
+    def replace_static(self, old: ConsumerMember, member_id: str) -> ConsumerMember:
+        """Put a new incarnation in a static member's place; it gets what the old one was to have."""
+        old.stop_timers()
+        del self.members[old.member_id]
+        fresh = replace(old, member_id=member_id, session=None, rebalance=None)
+        fresh.holding = replace(old.holding, epoch=0, previous_epoch=0, state=MemberState.STABLE, pending_revocation={})
+        self.add(fresh)
+        self.targets[member_id] = self.targets.pop(old.member_id, {})
+        self._hold(old, Holding())
+        self._hold(fresh, fresh.holding)
+        return fresh
+
+    def remove(self, member_id: str) -> None:
+        """Let a member go; what it had is free for the others from now on."""
+        member = self.members.pop(member_id)
+        member.stop_timers()
+        if member.instance_id is not None and self.static.get(member.instance_id) == member_id:
+            del self.static[member.instance_id]
+        self.targets.pop(member_id, None)
+        self._hold(member, Holding())
+        self._metadata = self._subscribed_metadata()
+        self.epoch += 1
+        self._on_change(self)
+
+    def leave(self, member_id: str, instance_id: str | None, epoch: int) -> None:
+        """Leave: for good, or, a static member, for as long as its session lasts (epoch -2)."""
+        member = self.expect(member_id) if instance_id is None else self.expect_static(instance_id, member_id)
+        if epoch != LEAVE_STATIC:
+            self.remove(member.member_id)
+            return
+        holding = member.holding
+        self._hold(member, Holding(LEAVE_STATIC, holding.epoch, MemberState.STABLE, holding.assigned))
+        self._on_change(self)
+
+    # Towards the target
+
+    def advance(self, member: ConsumerMember, owned: Mapping[UUID, frozenset[int]] | None) -> None:
+        """Compute the target assignment if it is out of date, and take the member one step towards it."""
+        self._assign()
+        before = member.holding
+        target = self.targets.get(member.member_id, {})
+        self._hold(member, step(before, target, self.assignment_epoch, owned, self._is_free))
+        if member.holding != before and member.classic is None:
+            self._expect_revocation(member)
+
+    def _assign(self) -> None:
+        if self.epoch <= self.assignment_epoch:
+            return
+        votes = Counter(member.assignor for member in self.members.values() if member.assignor is not None)
+        self.assignor = votes.most_common(1)[0][0] if votes else self.settings.consumer_assignors[0]
+        subscribers = {
+            member.member_id: Subscriber(
+                self._topic_ids(member), member.instance_id, self.targets.get(member.member_id, {})
+            )
+            for member in self.members.values()
+        }
+        self.targets = ASSIGNORS[self.assignor](subscribers, self._metadata)
+        self.assignment_epoch = self.epoch
+
+    def _hold(self, member: ConsumerMember, holding: Holding) -> None:
+        held = self._held
+        for part in (member.holding.assigned, member.holding.pending_revocation):
+            for topic, indexes in part.items():
+                for index in indexes:
+                    if held.get((topic, index)) == member.member_id:
+                        del held[topic, index]
+        member.holding = holding
+        for part in (holding.assigned, holding.pending_revocation):
+            for topic, indexes in part.items():
+                for index in indexes:
+                    held[topic, index] = member.member_id
+
+    def _is_free(self, topic: UUID, index: int) -> bool:
+        return (topic, index) not in self._held
+
+    def waits_for_others(self, member: ConsumerMember) -> bool:
+        """Whether all that the member is still to get is held by others."""
+        target = self.targets.get(member.member_id, {})
+        return not any(
+            self._is_free(topic, index)
+            for topic, indexes in target.items()
+            for index in indexes - member.holding.assigned.get(topic, frozenset())
+        )
+
+    def adopt(self, member: ConsumerMember, holding: Holding) -> None:
+        """Take note of what a member held before this group was made of another."""
+        self.targets[member.member_id] = dict(holding.assigned)
+        self._hold(member, holding)
+
+    def note_topics(self) -> None:
+        """Take the topics as they are now for those that the present assignment is about."""
+        self._metadata = self._subscribed_metadata()
+
+    # What topics are meant
+
+    def _names(self, member: ConsumerMember) -> frozenset[str]:
+        if member.regex is None:
+            return member.names
+        return member.names | self._matching(member.regex)
+
+    def _matching(self, regex: str) -> frozenset[str]:
+        present = frozenset(self._topics.topic_names())
+        known = self._resolved.get(regex)
+        if known is None or known[0] != present:
+            pattern = compile_re2(regex)
+            known = (present, frozenset(name for name in present if pattern.fullmatch(name)))
+            self._resolved[regex] = known
+        return known[1]
+
+    def _topic_ids(self, member: ConsumerMember) -> frozenset[UUID]:
+        found = (self._topics.topic_id(name) for name in self._names(member))
+        return frozenset(topic_id for topic_id in found if topic_id is not None)
+
+    def _subscribed_metadata(self) -> dict[UUID, int]:
+        in_use = {member.regex for member in self.members.values()}
+        self._resolved = {regex: known for regex, known in self._resolved.items() if regex in in_use}
+        metadata: dict[UUID, int] = {}
+        for name in {name for member in self.members.values() for name in self._names(member)}:
+            topic_id = self._topics.topic_id(name)
+            if topic_id is not None:
+                metadata[topic_id] = self._topics.partition_count(name) or 0
+        return metadata
+
+    def expects(self, topic: str) -> bool:
+        """Whether a member reads the topic."""
+        return any(topic in self._names(member) for member in self.members.values())
+
+    # Timers
+
+    def watch(self, member: ConsumerMember, timeout: float) -> None:
+        """Start the member's session anew."""
+        if member.session is not None:
+            member.session.cancel()
+        member.session = self._timers.call_later(timeout, self.expel, member.member_id)
+
+    def _expect_revocation(self, member: ConsumerMember) -> None:
+        """Who is to give something up has its rebalance timeout for it."""
+        if member.rebalance is not None:
+            member.rebalance.cancel()
+            member.rebalance = None
+        if member.holding.state is MemberState.UNREVOKED_PARTITIONS:
+            self.expel_after(member, member.rebalance_timeout)
+
+    def expel_after(self, member: ConsumerMember, seconds: float) -> None:
+        """Take the member out unless its rebalance timer is stopped before."""
+        if member.rebalance is not None:
+            member.rebalance.cancel()
+        member.rebalance = self._timers.call_later(seconds, self.expel, member.member_id)
+
+    def expel(self, member_id: str) -> None:
+        """Take a member out as if its session had ended."""
+        if member_id in self.members:
+            self.remove(member_id)
+
+    # Commits
+
+    def check_commit(
+        self, member_id: str, instance_id: str | None, epoch: int, *, transactional: bool, version: int
+    ) -> None:
+        """Raise if a member may not commit now."""
+        if epoch < 0 and not self.members:
+            return
+        if transactional and epoch == -1 and not member_id and instance_id is None:
+            return
+        member = self.expect(member_id)
+        if not transactional and member.classic is None and version < 9:
+            raise UnsupportedVersionError(
+                "OffsetCommit version 9 or above must be used by members using the modern group protocol"
+            )
+        self.check_member_epoch(member, epoch)
+
+    def check_fetch(self, member_id: str | None, epoch: int) -> None:
+        """Raise if a member may not read committed offsets now (v9)."""
+        if member_id is None and epoch < 0:
+            return
+        self.check_member_epoch(self.expect(member_id or ""), epoch)
+
+    def check_member_epoch(self, member: ConsumerMember, epoch: int) -> None:
+        """Raise if a member is not at that epoch."""
+        if epoch == member.epoch:
+            return
+        if member.classic is not None:
+            raise IllegalGenerationError(
+                f"The received generation id {epoch} does not match the expected member epoch {member.epoch}."
+            )
+        raise StaleMemberEpochError(
+            f"The received member epoch {epoch} does not match the expected member epoch {member.epoch}."
+        )
+
+    def resign(self) -> None:
+        """Stop all timers: another node coordinates this group from now on."""
+        for member in self.members.values():
+            member.stop_timers()
+
+    def resume(self) -> None:
+        """Go on at the new coordinator: sessions start anew."""
+        for member in self.members.values():
+            classic = member.classic
+            self.watch(member, self.settings.consumer_session_timeout if classic is None else classic.session_timeout)
+            if classic is None:
+                self._expect_revocation(member)
+
+
+def _check_epoch(member: ConsumerMember, epoch: int, owned: Mapping[UUID, frozenset[int]] | None) -> None:
+    """Raise unless the member is at that epoch, or missed the answer that took it to the next."""
+    if epoch > member.epoch:
+        raise FencedMemberEpochError(
+            f"The consumer group member has a greater member epoch ({epoch}) than the one known by the group"
+            f" coordinator ({member.epoch}). The member must abandon all its partitions and rejoin."
+        )
+    if epoch < member.epoch and (epoch != member.holding.previous_epoch or not _within(owned, member.holding.assigned)):
+        raise FencedMemberEpochError(
+            f"The consumer group member has a smaller member epoch ({epoch}) than the one known by the group"
+            f" coordinator ({member.epoch}). The member must abandon all its partitions and rejoin."
+        )
+
+
+def _within(owned: Mapping[UUID, frozenset[int]] | None, assigned: Mapping[UUID, frozenset[int]]) -> bool:
+    if owned is None:
+        return False
+    return all(indexes <= assigned.get(topic, frozenset()) for topic, indexes in owned.items())

@@ -1,0 +1,389 @@
+"""All groups of the cluster: lookup by kind, conversion, offsets, listing, describing, deleting.
+
+Sans-IO; the API files translate messages into the calls here, and this class finds the group that each concerns. What
+it raises is the error code that the client is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+from kafka.broker.groups.classic import ClassicGroup
+from kafka.broker.groups.classic_face import ClassicFace
+from kafka.broker.groups.classic_terms import JoinAsk, JoinResult, State, SyncAsk, SyncResult
+from kafka.broker.groups.consumer import ConsumerGroup
+from kafka.broker.groups.consumer_terms import JOIN, HeartbeatAsk, HeartbeatResult
+from kafka.broker.groups.migration import can_downgrade, downgrade, upgrade
+from kafka.broker.groups.offsets import NO_EXPIRY, CommittedOffset, GroupOffsets
+from kafka.broker.groups.ports import Answer, Clock, Timers, Topics
+from kafka.broker.groups.roster import CONSUMER
+from kafka.broker.groups.settings import GroupSettings
+from kafka.broker.groups.snapshots import restore_group, save_group
+from kafka.errors import (
+    CoordinatorNotAvailableError,
+    GroupIdNotFoundError,
+    IllegalGenerationError,
+    InvalidGroupIdError,
+    NonEmptyGroupError,
+    RebalanceInProgressError,
+    UnknownMemberIdError,
+)
+from kafka.structs import TopicPartition
+
+__all__ = ["Group", "GroupCoordinator"]
+
+Group = ClassicGroup | ConsumerGroup
+Tables = Callable[[str], MutableMapping[str, Any]]
+
+
+def _random_id() -> str:
+    return str(uuid4())
+
+
+def _no_tables(_name: str) -> MutableMapping[str, Any]:
+    return {}
+
+
+class GroupCoordinator:
+    """Every group, and its offsets."""
+
+    def __init__(
+        self,
+        settings: GroupSettings,
+        clock: Clock,
+        timers: Timers,
+        topics: Topics,
+        new_id: Callable[[], str] = _random_id,
+        tables: Tables = _no_tables,
+    ) -> None:
+        self.settings = settings
+        self.groups: dict[str, Group] = {}
+        self.offsets: dict[str, GroupOffsets] = {}
+        self._clock = clock
+        self._timers = timers
+        self._topics = topics
+        self._new_id = new_id
+        self._saved_groups = tables("groups")
+        self._saved_offsets = tables("group_offsets")
+        #: What consumers of the ZooKeeper era committed (OffsetCommit v0): another place, not to be seen by groups.
+        self.zookeeper = tables("zookeeper_offsets")
+        self._load()
+        self._cleaner = timers.call_later(settings.offsets_check_interval, self._clean)
+
+    def _load(self) -> None:
+        for key, saved in self._saved_offsets.items():
+            group_id, topic, index = key.rsplit("/", 2)
+            offsets = self.offsets_of(group_id)
+            offsets.committed[TopicPartition(topic, int(index))] = CommittedOffset(*saved)
+        for group_id, saved in self._saved_groups.items():
+            maker = self._new_consumer if saved["kind"] == "consumer" else self._new_classic
+            group = self.groups[group_id] = maker(group_id)
+            restore_group(group, saved)
+
+    def close(self) -> None:
+        """Stop all timers."""
+        self._cleaner.cancel()
+        for group in self.groups.values():
+            group.resign()
+
+    # Finding and making groups
+
+    def _new_classic(self, group_id: str) -> ClassicGroup:
+        return ClassicGroup(group_id, self.settings, self._clock, self._timers, self._new_id, on_stored=self._save)
+
+    def _new_consumer(self, group_id: str) -> ConsumerGroup:
+        return ConsumerGroup(
+            group_id, self.settings, self._clock, self._timers, self._topics, on_change=self._consumer_changed
+        )
+
+    def _save(self, group: Group) -> None:
+        self._saved_groups[group.group_id] = save_group(group)
+
+    def _consumer_changed(self, group: ConsumerGroup) -> None:
+        if self.groups.get(group.group_id) is not group:
+            return
+        if can_downgrade(group):
+            classic = self._new_classic(group.group_id)
+            self.groups[group.group_id] = classic
+            downgrade(group, classic, self._topics)
+            self._save(classic)
+        else:
+            self._save(group)
+
+    def offsets_of(self, group_id: str) -> GroupOffsets:
+        """Return the offsets of a group, none if it is new."""
+        found = self.offsets.get(group_id)
+        if found is None:
+            found = self.offsets[group_id] = GroupOffsets(partial(self._offset_changed, group_id))
+        return found
+
+    def _offset_changed(self, group_id: str, partition: TopicPartition, offset: CommittedOffset | None) -> None:
+        key = f"{group_id}/{partition.topic}/{partition.partition}"
+        if offset is None:
+            self._saved_offsets.pop(key, None)
+        else:
+            self._saved_offsets[key] = list(offset)
+
+    def _drop(self, group_id: str) -> None:
+        self.groups.pop(group_id, None)
+        self.offsets.pop(group_id, None)
+        self._saved_groups.pop(group_id, None)
+
+    def _face(self, group: ConsumerGroup) -> ClassicFace:
+        return ClassicFace(group, self._topics, self._new_id)
+
+    # The classic protocol
+
+    def join(self, group_id: str, ask: JoinAsk) -> Answer[JoinResult]:
+        """Serve JoinGroup."""
+        if not group_id:
+            return _at_once(JoinResult(InvalidGroupIdError().code, ask.member_id))
+        group = self.groups.get(group_id)
+        if isinstance(group, ConsumerGroup) and not group.members:
+            # An empty consumer group gives way.
+            group = None
+        if isinstance(group, ConsumerGroup):
+            result = self._face(group).join(ask)
+            self._consumer_changed(group)
+            return _at_once(result)
+        if group is None:
+            if ask.member_id:
+                return _at_once(JoinResult(UnknownMemberIdError().code, ask.member_id))
+            group = self.groups[group_id] = self._new_classic(group_id)
+        return group.join(ask)
+
+    def sync(self, group_id: str, ask: SyncAsk) -> Answer[SyncResult]:
+        """Serve SyncGroup."""
+        if not group_id:
+            return _at_once(SyncResult(InvalidGroupIdError().code))
+        group = self.groups.get(group_id)
+        if group is None:
+            return _at_once(SyncResult(UnknownMemberIdError().code))
+        return _at_once(self._face(group).sync(ask)) if isinstance(group, ConsumerGroup) else group.sync(ask)
+
+    def heartbeat(self, group_id: str, member_id: str, instance_id: str | None, generation: int) -> None:
+        """Serve Heartbeat."""
+        group = self._of_member(group_id)
+        if isinstance(group, ConsumerGroup):
+            self._face(group).heartbeat(member_id, instance_id, generation)
+        else:
+            group.heartbeat(member_id, instance_id, generation)
+
+    def leave(self, group_id: str, members: Iterable[tuple[str, str | None]]) -> list[int]:
+        """Serve LeaveGroup: an error code for each member."""
+        group = self._of_member(group_id)
+        return self._face(group).leave(members) if isinstance(group, ConsumerGroup) else group.leave(members)
+
+    def _of_member(self, group_id: str) -> Group:
+        if not group_id:
+            raise InvalidGroupIdError
+        group = self.groups.get(group_id)
+        if group is None:
+            raise UnknownMemberIdError
+        return group
+
+    # The consumer protocol
+
+    def consumer_heartbeat(self, group_id: str, ask: HeartbeatAsk) -> HeartbeatResult:
+        """Serve ConsumerGroupHeartbeat."""
+        group = self._consumer_for(group_id, ask)
+        if ask.epoch < JOIN:
+            group.leave(ask.member_id, ask.instance_id, ask.epoch)
+            return HeartbeatResult(ask.member_id, ask.epoch)
+        return group.heartbeat(ask)
+
+    def _consumer_for(self, group_id: str, ask: HeartbeatAsk) -> ConsumerGroup:
+        group = self.groups.get(group_id)
+        if isinstance(group, ConsumerGroup):
+            return group
+        if ask.epoch != JOIN or (group is not None and group.protocol_type is None and group.roster.members):
+            raise GroupIdNotFoundError(
+                f"Group {group_id} is not a consumer group." if group else f"Consumer group {group_id} not found."
+            )
+        consumer = self._new_consumer(group_id)
+        if group is not None and len(group.roster):
+            upgrade(group, consumer, self._topics)
+        self.groups[group_id] = consumer
+        return consumer
+
+    # Offsets
+
+    def commit(
+        self,
+        group_id: str,
+        member_id: str,
+        instance_id: str | None,
+        epoch: int,
+        offsets: Iterable[tuple[TopicPartition, CommittedOffset]],
+        *,
+        version: int,
+        producer_id: int | None = None,
+    ) -> None:
+        """Commit, or, with a producer id, commit when its transaction does; raises if the member may not."""
+        self._check_commit(group_id, member_id, instance_id, epoch, version, transactional=producer_id is not None)
+        store = self.offsets_of(group_id)
+        for partition, offset in offsets:
+            if producer_id is None:
+                store.commit(partition, offset)
+            else:
+                store.commit_pending(producer_id, partition, offset)
+
+    def _check_commit(
+        self, group_id: str, member_id: str, instance_id: str | None, epoch: int, version: int, *, transactional: bool
+    ) -> None:
+        group = self.groups.get(group_id)
+        if group is None:
+            if epoch >= 0:
+                raise IllegalGenerationError
+            # A group that only keeps offsets: nobody has ever joined it.
+            self.groups[group_id] = group = self._new_classic(group_id)
+            self._save(group)
+        if isinstance(group, ConsumerGroup):
+            group.check_commit(member_id, instance_id, epoch, transactional=transactional, version=version)
+            return
+        _check_classic_commit(group, member_id, instance_id, epoch, transactional=transactional)
+        if member_id:
+            group.committed(member_id)
+
+    def check_fetch(self, group_id: str, member_id: str | None, epoch: int) -> None:
+        """Raise if a member may not read committed offsets now (v9)."""
+        group = self.groups.get(group_id)
+        if isinstance(group, ConsumerGroup):
+            group.check_fetch(member_id, epoch)
+
+    def end_transaction(self, producer_id: int, group_ids: Iterable[str], *, committed: bool) -> None:
+        """A producer's transaction has ended: its offsets count, or are forgotten."""
+        for group_id in group_ids:
+            if group_id in self.offsets:
+                self.offsets[group_id].end_transaction(producer_id, committed=committed)
+
+    def deletable(self, group_id: str) -> Callable[[str], bool]:
+        """Return which topics' offsets may be deleted; raises if none may (OffsetDelete)."""
+        if not group_id:
+            raise InvalidGroupIdError
+        group = self.groups.get(group_id)
+        if group is None:
+            raise GroupIdNotFoundError
+        if isinstance(group, ClassicGroup) and group.protocol_type not in (CONSUMER, None) and len(group.roster):
+            raise NonEmptyGroupError
+        return lambda topic: not group.expects(topic)
+
+    # Expiry
+
+    def _clean(self) -> None:
+        self._cleaner = self._timers.call_later(self.settings.offsets_check_interval, self._clean)
+        self.expire()
+
+    def expire(self) -> None:
+        """Forget the offsets whose time is up, and empty groups that have none left."""
+        now = self._clock.now_ms()
+        for group_id, group in list(self.groups.items()):
+            offsets = self.offsets.get(group_id)
+            if offsets:
+                offsets.expire(partial(self._is_expired, group, now))
+            if not offsets and _is_empty(group) and not (isinstance(group, ClassicGroup) and group.has_pending):
+                self._drop(group_id)
+
+    def _is_expired(self, group: Group, now: int, partition: TopicPartition, offset: CommittedOffset) -> bool:
+        if not _is_empty(group) and group.expects(partition.topic):
+            return False
+        if offset.expire_ms != NO_EXPIRY:
+            return now >= offset.expire_ms
+        since = offset.commit_ms
+        if isinstance(group, ClassicGroup) and group.protocol_type is not None and _is_empty(group):
+            since = max(since, group.state_since_ms)
+        return now - since >= self.settings.offsets_retention * 1000
+
+    def forget_topic(self, topic: str) -> None:
+        """A topic was deleted: so are its offsets."""
+        for offsets in self.offsets.values():
+            for partition in [each for each in offsets.committed if each.topic == topic]:
+                offsets.delete(partition)
+
+    # Administration
+
+    def listed(self) -> Iterator[tuple[str, str, str, str]]:
+        """Return id, protocol type, state and type of each group."""
+        for group_id, group in self.groups.items():
+            if isinstance(group, ConsumerGroup):
+                yield group_id, CONSUMER, group.state, "consumer"
+            else:
+                yield group_id, group.protocol_type or "", group.state.value, "classic"
+
+    def classic(self, group_id: str) -> ClassicGroup:
+        """Return a classic group, or raise GroupIdNotFoundError."""
+        group = self.groups.get(group_id)
+        if group is None:
+            raise GroupIdNotFoundError(f"Group {group_id} not found.")
+        if isinstance(group, ConsumerGroup):
+            raise GroupIdNotFoundError(f"Group {group_id} is not a classic group.")
+        return group
+
+    def consumer(self, group_id: str) -> ConsumerGroup:
+        """Return a consumer group, or raise GroupIdNotFoundError."""
+        group = self.groups.get(group_id)
+        if group is None:
+            raise GroupIdNotFoundError(f"Group {group_id} not found.")
+        if isinstance(group, ClassicGroup):
+            raise GroupIdNotFoundError(f"Group {group_id} is not a consumer group.")
+        return group
+
+    def delete(self, group_id: str) -> None:
+        """Delete an empty group with its offsets."""
+        if not group_id:
+            raise InvalidGroupIdError
+        group = self.groups.get(group_id)
+        if group is None:
+            raise GroupIdNotFoundError
+        if not _is_empty(group):
+            raise NonEmptyGroupError
+        for partition in list(self.offsets_of(group_id).committed):
+            self.offsets_of(group_id).delete(partition)
+        if isinstance(group, ClassicGroup):
+            group.delete()
+        self._drop(group_id)
+
+    def expel(self, group_id: str, member_id: str) -> None:
+        """End a member's session now, as its timeout would."""
+        group = self.groups.get(group_id)
+        if group is None:
+            raise GroupIdNotFoundError(f"Group {group_id} not found.")
+        group.expel(member_id)
+
+    def moved(self, group_id: str) -> None:
+        """Another node coordinates the group from now on: who waits is told, sessions start anew."""
+        group = self.groups.get(group_id)
+        if group is not None:
+            group.resign()
+            group.resume()
+
+
+def _at_once(value: Any) -> Answer[Any]:
+    answer: Answer[Any] = Answer()
+    answer.set(value)
+    return answer
+
+
+def _is_empty(group: Group) -> bool:
+    return not group.members if isinstance(group, ConsumerGroup) else group.state is State.EMPTY
+
+
+def _check_classic_commit(
+    group: ClassicGroup, member_id: str, instance_id: str | None, generation: int, *, transactional: bool
+) -> None:
+    if group.state is State.DEAD:
+        raise CoordinatorNotAvailableError
+    if generation < 0 and group.state is State.EMPTY:
+        return
+    if generation >= 0 or member_id or instance_id is not None:
+        group.roster.expect(member_id, instance_id)
+        if generation != group.generation:
+            raise IllegalGenerationError
+    elif not transactional:
+        # Only who is no member may leave out who it is, and then nobody else may be one.
+        raise UnknownMemberIdError
+    if not transactional and group.state is State.COMPLETING:
+        raise RebalanceInProgressError

@@ -1,0 +1,108 @@
+"""The committed offsets of one group, and those that open transactions will commit.
+
+Knows nothing of members or topics. Each commit has a number: when a transaction ends, what was committed beside it in
+the meantime stays (KAFKA-17219).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from kafka.structs import TopicPartition
+
+__all__ = ["NO_EXPIRY", "CommittedOffset", "GroupOffsets"]
+
+#: Expires when the broker's retention says so, not at a time that the client asked for (versions 2 to 4).
+NO_EXPIRY = -1
+
+
+class CommittedOffset(NamedTuple):
+    """One committed offset."""
+
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+    commit_ms: int = -1
+    expire_ms: int = NO_EXPIRY
+
+
+#: Told of each change: partition, and the offset or None.
+OnChange = Callable[[TopicPartition, "CommittedOffset | None"], object]
+
+
+class GroupOffsets:
+    """Committed offsets by partition.
+
+    >>> offsets = GroupOffsets()
+    >>> offsets.commit(TopicPartition("events", 0), CommittedOffset(7))
+    >>> offsets.committed[TopicPartition("events", 0)].offset
+    7
+    """
+
+    def __init__(self, on_change: OnChange = lambda _partition, _offset: None) -> None:
+        self.committed: dict[TopicPartition, CommittedOffset] = {}
+        self._on_change = on_change
+        self._numbers: dict[TopicPartition, int] = {}
+        self._next_number = 0
+        #: Producer id -> partition -> number and offset.
+        self._pending: dict[int, dict[TopicPartition, tuple[int, CommittedOffset]]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.committed or self._pending)
+
+    def commit(self, partition: TopicPartition, offset: CommittedOffset) -> None:
+        """Commit at once."""
+        self._next_number += 1
+        self._set(partition, offset, self._next_number)
+
+    def _set(self, partition: TopicPartition, offset: CommittedOffset, number: int) -> None:
+        self.committed[partition] = offset
+        self._numbers[partition] = number
+        self._on_change(partition, offset)
+
+    def delete(self, partition: TopicPartition) -> bool:
+        """Forget an offset, and what transactions would make of it; return whether there was one."""
+        for pending in self._pending.values():
+            pending.pop(partition, None)
+        self._numbers.pop(partition, None)
+        if self.committed.pop(partition, None) is None:
+            return False
+        self._on_change(partition, None)
+        return True
+
+    # Transactions
+
+    def commit_pending(self, producer_id: int, partition: TopicPartition, offset: CommittedOffset) -> None:
+        """Commit when the producer's transaction does."""
+        self._next_number += 1
+        self._pending.setdefault(producer_id, {})[partition] = (self._next_number, offset)
+
+    def end_transaction(self, producer_id: int, *, committed: bool) -> None:
+        """The producer's transaction has ended."""
+        for partition, (number, offset) in self._pending.pop(producer_id, {}).items():
+            if committed and number > self._numbers.get(partition, 0):
+                self._set(partition, offset, number)
+
+    def is_unstable(self, partition: TopicPartition) -> bool:
+        """Whether an open transaction will move this offset."""
+        return any(partition in pending for pending in self._pending.values())
+
+    def pending(self) -> Iterator[tuple[int, TopicPartition, CommittedOffset]]:
+        """Return what open transactions will commit."""
+        for producer_id, offsets in self._pending.items():
+            for partition, (_, offset) in offsets.items():
+                yield producer_id, partition, offset
+
+    # Expiry
+
+    def expire(self, is_expired: Callable[[TopicPartition, CommittedOffset], bool]) -> list[TopicPartition]:
+        """Forget what has expired, save what a transaction is about to move; return what that was."""
+        gone = [
+            partition
+            for partition, offset in self.committed.items()
+            if is_expired(partition, offset) and not self.is_unstable(partition)
+        ]
+        for partition in gone:
+            self.delete(partition)
+        return gone
