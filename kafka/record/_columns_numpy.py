@@ -13,7 +13,7 @@ the rest what lies between, and ``take`` of the odd ones.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -243,11 +243,13 @@ def _absolute(timestamps: Array, offsets: Array, sections: Sequence[Section]) ->
     return timestamps, kinds
 
 
-def _view(numbers: Array, code: str) -> memoryview:
+def _view(numbers: Array, code: Literal["q", "b"]) -> memoryview[int]:
     """Return an array as a memoryview, so that what users get does not depend on numpy."""
-    return (
-        memoryview(np.ascontiguousarray(numbers)).cast("B").cast(code) if len(numbers) else memoryview(b"").cast(code)
-    )
+    if not len(numbers):
+        return memoryview(b"").cast(code)
+    whole: Any = np.ascontiguousarray(numbers)
+    view: memoryview[int] = memoryview(whole).cast("B").cast(code)
+    return view
 
 
 def _gather(data: Any, at: Array, sizes: Array) -> BinaryColumn:

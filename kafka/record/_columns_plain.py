@@ -23,7 +23,7 @@ class Section(NamedTuple):
     data: bytes
     start: int
     end: int
-    count: int
+    count: int  # type: ignore[assignment] # hides tuple.count, which nobody needs here
     header: BatchHeader
 
 

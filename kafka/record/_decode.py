@@ -146,7 +146,7 @@ def decode_rows(  # noqa: C901, PLR0912, PLR0915 - hot: calls and shared branche
                         size, pos = varint(buf, pos - 2)
                         size <<= 1
                 if size & 1 or size < 0:
-                    raise corrupt(f"a key of length {-(size >> 1) - 1}", offset)
+                    raise corrupt(f"a key of length {-(size >> 1) - 1}", base_offset)
                 key_size = size >> 1
                 key = buf[pos : pos + key_size]
                 pos += key_size
@@ -163,7 +163,7 @@ def decode_rows(  # noqa: C901, PLR0912, PLR0915 - hot: calls and shared branche
                         size, pos = varint(buf, pos - 2)
                         size <<= 1
                 if size & 1 or size < 0:
-                    raise corrupt(f"a value of length {-(size >> 1) - 1}", offset)
+                    raise corrupt(f"a value of length {-(size >> 1) - 1}", base_offset)
                 size >>= 1
                 value = buf[pos : pos + size]
                 pos += size
@@ -174,7 +174,7 @@ def decode_rows(  # noqa: C901, PLR0912, PLR0915 - hot: calls and shared branche
                 header_size = -1
                 pos += 1
             if (pos - start) << 1 != length or delta & 1:
-                raise corrupt("the record does not end where its length says, or has a negative offset", offset)
+                raise corrupt("the record does not end where its length says, or has a negative offset", base_offset)
             append(
                 new(
                     record_type,

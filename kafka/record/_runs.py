@@ -35,7 +35,7 @@ _SECOND_OF_TWO: Final = _DELTAS_FROM_64[1::2]
 class Run(NamedTuple):
     """Consecutive records that share the sizes of their keys and values and have no headers."""
 
-    count: int
+    count: int  # type: ignore[assignment] # hides tuple.count, which nobody needs here
     end: int
     """The position after the last of them."""
     timestamp_deltas: Sequence[int]

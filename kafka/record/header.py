@@ -78,7 +78,7 @@ class BatchHeader(NamedTuple):
     producer_id: int
     producer_epoch: int
     base_sequence: int
-    count: int
+    count: int  # type: ignore[assignment] # hides tuple.count, which nobody needs here
     """Records in the batch; fewer than its offsets where compaction took some; -1 for a wrapper of v0 or v1."""
 
     @property

@@ -213,6 +213,7 @@ class RecordReader:
                 raise self._failure
             sections: list[Section] = []
             messages: list[ConsumerRecord] = []
+            before = self._place()
             try:
                 self._collect(sections, messages, at_least)
             except KafkaError as err:
@@ -220,9 +221,30 @@ class RecordReader:
             if messages:
                 yield from_rows(messages)
             elif sections:
-                yield self._decoded(decode, sections)
+                try:
+                    decoded = decode(sections)
+                except CorruptRecordError as err:
+                    self._go_back(before)
+                    if len(sections) == 1:
+                        self._fail(err)
+                        raise
+                    at_least = 1  # go through them again one by one, up to the damaged one
+                    continue
+                yield decoded
             elif self._failure is None:
                 return
+
+    def _place(self) -> tuple[Any, ...]:
+        """Return where the reader is, for :meth:`_go_back`."""
+        aborts = (self._aborted.copy(), self._aborting.copy())
+        batch = (self._header, self._body, self._origin, self._at, self._left)
+        return aborts, batch, self._position, self.next_offset, self._at_end
+
+    def _go_back(self, place: tuple[Any, ...]) -> None:
+        aborts, batch, self._position, self.next_offset, self._at_end = place
+        self._aborted, self._aborting = aborts
+        self._header, self._body, self._origin, self._at, self._left = batch
+        self._failure = None
 
     def _collect(self, sections: list[Section], messages: list[ConsumerRecord], at_least: int) -> None:
         """Take what is left of the open batch and whole batches after it, all of the new format or all of old ones."""
@@ -245,15 +267,6 @@ class RecordReader:
             size += body.end - self._at
             self._close_batch(header)
         self._find_next()
-
-    def _decoded(self, decode: Callable[[Sequence[Section]], Columns], sections: list[Section]) -> Columns:
-        try:
-            return decode(sections)
-        except CorruptRecordError as err:
-            # Whichever batch it was: go back to before the first of them.
-            self.next_offset = sections[0].header.base_offset
-            self._fail(err)
-            raise
 
     def _close_batch(self, header: BatchHeader) -> None:
         self._header = self._body = None

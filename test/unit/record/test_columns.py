@@ -1,0 +1,262 @@
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import strategies as st
+
+from kafka.errors import CorruptRecordError, IllegalArgumentError
+from kafka.record.arrow import encode_arrow
+from kafka.record.builder import BatchBuilder
+from kafka.record.columns import BinaryColumn
+from kafka.record.header import LOG_APPEND_TIME, TRANSACTIONAL
+from kafka.record.legacy_builder import LegacyBuilder
+from kafka.record.reader import RecordReader, column_decoder
+
+from . import reference
+from .strategies import PLAIN_RECORDS, RECORDS, given
+from .test_reader import LOG
+
+NOW = 1_700_000_000_000
+
+
+def flat(parts) -> list[tuple]:
+    found = []
+    for part in parts:
+        headers = [part.headers[at] for at in range(len(part))]
+        found += zip(part.offsets, part.timestamps, part.timestamp_types, part.keys, part.values, headers, strict=True)
+    return found
+
+
+def rows_of(data: bytes, offset: int = 0, **options) -> list[tuple]:
+    found = RecordReader(data, "topic", 0, offset, **options).take(1 << 20)
+    return [(row.offset, row.timestamp, row.timestamp_type, row.key, row.value, row.headers) for row in found]
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> bytes:
+    data, offset = b"", 0
+    for records in draw(st.lists(st.one_of(RECORDS, PLAIN_RECORDS), min_size=1, max_size=4)):
+        codec = draw(st.sampled_from([None, None, "gzip", "lz4"]))
+        builder = BatchBuilder(1 << 30, codec)
+        for record in records:
+            builder.append(*record)
+        append_time = draw(st.sampled_from([None, None, NOW]))
+        data += offset.to_bytes(8, "big") + builder.seal(log_append_time=append_time).data[8:]
+        offset += len(records)
+    return data
+
+
+@given(logs(), st.booleans(), st.integers(0, 30), st.sampled_from([bytes, bytearray, memoryview]))
+def test_columns_hold_what_records_hold(data: bytes, numpy: bool, first: int, kind: type) -> None:
+    one = RecordReader(kind(data), "topic", 0, first)
+    assert flat(one.columns(numpy=numpy, at_least=50)) == rows_of(data, first)
+    assert one.exhausted
+
+
+@given(logs())
+def test_arrow_holds_what_records_hold(data: bytes) -> None:
+    expected = rows_of(data)
+    for numpy in (True, False):
+        found = []
+        for part in RecordReader(data, "topic", 0, 0).columns(numpy=numpy):
+            batch = part.to_arrow()
+            batch.validate(full=True)
+            offsets, stamps = batch["offset"].to_pylist(), batch["timestamp"].cast(pa.int64()).to_pylist()
+            headers = [[(pair["key"], pair["value"]) for pair in row] for row in batch["headers"].to_pylist()]
+            kinds = batch["timestamp_type"].to_pylist()
+            found += zip(
+                offsets, stamps, kinds, batch["key"].to_pylist(), batch["value"].to_pylist(), headers, strict=True
+            )
+        assert found == expected
+
+
+@pytest.mark.parametrize("numpy", [True, False])
+def test_columns_go_on_where_taking_stopped(numpy: bool) -> None:
+    data = reference.batch([(at, NOW, None, b"%d" % at, []) for at in range(100)])
+    one = RecordReader(data, "topic", 0, 5)
+    one.take(20)
+    (part,) = one.columns(numpy=numpy)
+    assert list(part.offsets) == list(range(25, 100))
+    assert one.next_offset == 100
+
+
+@pytest.mark.parametrize("numpy", [True, False])
+def test_columns_leave_out_aborted_and_control_records(numpy: bool) -> None:
+    one = RecordReader(LOG, "topic", 0, 0, read_committed=True, aborted=[(7, 0), (8, 11)])
+    assert [offset for part in one.columns(numpy=numpy) for offset in part.offsets] == [2, 3, 4, 6, 8, 9]
+
+
+@pytest.mark.parametrize("numpy", [True, False])
+def test_old_formats_make_columns_too(numpy: bool) -> None:
+    old = LegacyBuilder(0, 999)
+    old.extend([b"a", None], NOW)
+    data = old.seal().data + reference.batch([(2, NOW, b"k", b"c", [])], base_offset=2)
+    assert flat(RecordReader(data, "topic", 0, 0).columns(numpy=numpy)) == [
+        (0, -1, -1, None, b"a", []),
+        (1, -1, -1, None, None, []),
+        (2, NOW, 0, b"k", b"c", []),
+    ]
+
+
+@pytest.mark.parametrize("numpy", [True, False])
+def test_damage_comes_after_the_good_batches(numpy: bool) -> None:
+    good = reference.batch([(0, NOW, None, b"a", [])])
+    bad = reference.batch([], body=b"junk junk", count=1, base_offset=1)
+    one = RecordReader(good, "topic", 0, 0)
+    assert len(list(one.columns(numpy=numpy))) == 1
+    one = RecordReader(good + bad[:-1] + b"x", "topic", 0, 0)
+    parts = one.columns(numpy=numpy)
+    assert list(next(parts).offsets) == [0]
+    with pytest.raises(CorruptRecordError, match="checksum"):
+        next(parts)
+    with pytest.raises(CorruptRecordError):
+        list(RecordReader(bad, "topic", 0, 0).columns(numpy=numpy))
+
+
+@pytest.mark.parametrize("numpy", [True, False])
+def test_batch_that_does_not_parse_can_be_skipped(numpy: bool) -> None:
+    """The checksum is right, so it shows only when all are decoded together; the transactions must not get mixed up."""
+    bad = reference.batch([], body=b"junk junk", count=1, base_offset=13)
+    data = LOG + bad + reference.batch([(14, NOW, None, b"a", [])], base_offset=14)
+    one = RecordReader(data, "topic", 0, 0, read_committed=True, aborted=[(7, 0), (8, 11)])
+    offsets = []
+    with pytest.raises(CorruptRecordError) as caught:
+        for part in one.columns(numpy=numpy):
+            offsets += part.offsets
+    assert caught.value.offset == one.next_offset == 13
+    assert offsets == [2, 3, 4, 6, 8, 9]
+    one.skip()
+    assert [list(part.offsets) for part in one.columns(numpy=numpy)] == [[14]]
+
+
+def test_large_numbers_of_headers_are_found_again() -> None:
+    headers = [(f"h{at}", b"x") for at in range(9000)]
+    rows = [(at, NOW, None, b"v", headers[: [0, 63, 64, 70, 8191, 8192, 9000][at]]) for at in range(7)]
+    data = reference.batch(rows)
+    (part,) = RecordReader(data, "topic", 0, 0).columns(numpy=True)
+    assert [part.headers[at] for at in range(7)] == [row[4] for row in rows]
+
+
+def test_missing_packages_leave_the_plain_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "kafka.record._columns_numpy", raising=False)
+    import kafka.record
+
+    monkeypatch.delattr(kafka.record, "_columns_numpy", raising=False)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert column_decoder().__module__ == "kafka.record._columns_plain"
+    with pytest.raises(ImportError):
+        column_decoder(numpy=True)
+
+
+def test_binary_column_is_a_sequence() -> None:
+    column = BinaryColumn.from_values([b"a", None, b"ccc"])
+    assert column[-1] == b"ccc"
+    assert column[0:2] == [b"a", None]
+    assert list(column) == [b"a", None, b"ccc"]
+    assert len(column) == 3
+    with pytest.raises(IndexError):
+        column[3]
+
+
+# And back
+
+
+def decoded(batches) -> list[tuple]:
+    found = []
+    for batch in batches:
+        size = batch.size
+        data = batch.seal().data
+        assert len(data) == size
+        found += [row[1:2] + row[3:] for row in rows_of(data)]
+    return found
+
+
+@given(st.one_of(RECORDS, PLAIN_RECORDS), st.integers(100, 20_000))
+def test_encoded_columns_are_the_records(records: list[tuple], limit: int) -> None:
+    stamps, keys, values, headers = zip(*records, strict=True)
+    kind = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    pairs = [[{"key": key, "value": value} for key, value in row] for row in headers]
+    batches = list(
+        encode_arrow(
+            pa.array(values, pa.binary()),
+            pa.array(keys, pa.binary()),
+            timestamps=pa.array(stamps, pa.int64()),
+            headers=pa.array(pairs, kind),
+            limit=limit,
+        )
+    )
+    assert all(batch.count == 1 or batch.size <= limit for batch in batches)
+    assert decoded(batches) == [(stamp, key, value, row) for stamp, key, value, row in records]
+
+
+def test_encoded_batch_is_the_one_that_append_makes() -> None:
+    values = [b"v" * (at % 90) for at in range(9000)]
+    builder = BatchBuilder(1 << 24)
+    builder.extend(values, NOW)
+    (batch,) = encode_arrow(pa.array(values), timestamps=NOW, limit=1 << 24)
+    assert (
+        batch.seal(producer_id=3, producer_epoch=0, base_sequence=0).data
+        == builder.seal(producer_id=3, producer_epoch=0, base_sequence=0).data
+    )
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array(["a", None, "ç"]),
+        pa.array([b"a", None, "ç".encode()], pa.large_binary()),
+        pa.chunked_array([[b"a"], [None, "ç".encode()]]),
+        pa.array([b"-", b"a", None, "ç".encode(), b"-"]).slice(1, 3),
+        pa.array([b"a", None, "ç".encode()]).dictionary_encode(),
+    ],
+)
+def test_columns_of_several_kinds_are_taken(values) -> None:
+    found = decoded(encode_arrow(values, values, timestamps=NOW))
+    assert found == [(NOW, value, value, []) for value in (b"a", None, "ç".encode())]
+
+
+@pytest.mark.parametrize(
+    "stamps",
+    [
+        pa.array([NOW, NOW + 1]),
+        np.array([NOW, NOW + 1]),
+        pa.array([NOW * 1000, NOW * 1000 + 1999], pa.timestamp("us", tz="UTC")),
+        pa.chunked_array([[NOW], [NOW + 1]]),
+    ],
+)
+def test_timestamps_of_several_kinds_are_taken(stamps) -> None:
+    assert [row[0] for row in decoded(encode_arrow(pa.array([b"a", b"b"]), timestamps=stamps))] == [NOW, NOW + 1]
+
+
+def test_columns_that_do_not_fit_are_refused() -> None:
+    values = pa.array([b"a", b"b"])
+    one = pa.array([b"a"])
+    pairs = pa.array(
+        [[{"key": None, "value": b""}], []], pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    )
+    for options in (
+        {"keys": one},
+        {"timestamps": pa.array([NOW])},
+        {"timestamps": pa.array([NOW, None])},
+        {"headers": pairs},
+        {"keys": pa.array([1, 2])},
+    ):
+        with pytest.raises(IllegalArgumentError):
+            list(encode_arrow(values, **{"timestamps": NOW, **options}))
+
+
+def test_no_rows_make_no_batch() -> None:
+    assert list(encode_arrow(pa.array([], pa.binary()), timestamps=NOW)) == []
+    assert list(encode_arrow(pa.chunked_array([], pa.binary()), timestamps=NOW)) == []
+    assert len(decoded(encode_arrow(pa.nulls(3), timestamps=NOW))) == 3
+
+
+def test_transactional_and_append_time_bits_reach_columns() -> None:
+    data = reference.batch(
+        [(0, NOW, None, b"a", [])], attributes=LOG_APPEND_TIME | TRANSACTIONAL, max_timestamp=NOW + 5
+    )
+    for numpy in (True, False):
+        assert flat(RecordReader(data, "t", 0, 0).columns(numpy=numpy)) == [(0, NOW + 5, 1, None, b"a", [])]
