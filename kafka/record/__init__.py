@@ -1,1 +1,41 @@
-"""Record batches in all formats of Kafka: reading, building, converting."""
+"""Record batches in all formats of Kafka: reading, building, checking, converting. No I/O, no clock, no thread.
+
+For a producer :class:`~kafka.record.builder.BatchBuilder`, for a consumer :class:`~kafka.record.reader.RecordReader`,
+for a broker :mod:`~kafka.record.append`, :mod:`~kafka.record.convert` and :mod:`~kafka.record.control`.
+``MemoryRecords``, ``MemoryRecordsBuilder`` and the modules ``default_records``, ``legacy_records`` and ``util`` keep the
+names that programs have imported from kafka-python; they are faces of the same code.
+
+>>> from kafka.record import MemoryRecords
+>>> MemoryRecords(b"").has_next()
+False
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kafka.record.builder import BatchBuilder as BatchBuilder
+    from kafka.record.consumer_record import ConsumerRecord as ConsumerRecord
+    from kafka.record.memory_records import MemoryRecords as MemoryRecords
+    from kafka.record.memory_records import MemoryRecordsBuilder as MemoryRecordsBuilder
+    from kafka.record.reader import RecordReader as RecordReader
+
+_EXPORTS = {
+    "BatchBuilder": "kafka.record.builder",
+    "ConsumerRecord": "kafka.record.consumer_record",
+    "MemoryRecords": "kafka.record.memory_records",
+    "MemoryRecordsBuilder": "kafka.record.memory_records",
+    "RecordReader": "kafka.record.reader",
+}
+
+__all__ = ["BatchBuilder", "ConsumerRecord", "MemoryRecords", "MemoryRecordsBuilder", "RecordReader"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _EXPORTS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_EXPORTS[name]), name)
+    globals()[name] = value
+    return value

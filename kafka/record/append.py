@@ -45,6 +45,7 @@ def place_batch(
     >>> builder.append(1700000000000, None, b"v")
     0
     >>> batch = bytearray(builder.seal().data)
+    >>> from kafka.record.header import scan
     >>> place_batch(batch, 1000, leader_epoch=5)
     >>> [(header.base_offset, header.leader_epoch) for header in scan(batch)]
     [(1000, 5)]

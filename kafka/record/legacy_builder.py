@@ -22,6 +22,7 @@ _CRC: Final = struct.Struct(">I")
 _V0_HEAD: Final = struct.Struct(">bb")
 _V1_HEAD: Final = struct.Struct(">bbq")
 _INT32: Final = struct.Struct(">i")
+_CRC_AT: Final = 12
 _NULL: Final = _INT32.pack(-1)
 #: Offset, size, CRC, magic, attributes, timestamp (v1), and the lengths of key and value.
 OVERHEADS: Final = (26, 34)
@@ -69,6 +70,7 @@ class LegacyBuilder:
     __slots__ = (
         "_codec",
         "_last",
+        "last_crc",
         "_level",
         "_parts",
         "base_timestamp",
@@ -92,6 +94,7 @@ class LegacyBuilder:
         self._level = level
         self._parts: list[bytes] | None = []
         self._last = 0
+        self.last_crc = 0
 
     # Filling
 
@@ -131,6 +134,7 @@ class LegacyBuilder:
             self.max_timestamp = timestamp
         self.size = size
         self._last = offset
+        self.last_crc = _CRC.unpack_from(message, _CRC_AT)[0]
         self.count += 1
         return self.count - 1
 
