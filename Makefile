@@ -25,7 +25,7 @@ test: $(INSTALLED)  ## all tests: unit, embedded and, where Java and Maven are, 
 	$(BIN)/pytest
 
 test-unit: $(INSTALLED)  ## the tests that need no socket
-	$(BIN)/pytest test/unit --doctest-modules kafka
+	$(BIN)/pytest test/unit kafka docs README.rst
 
 test-embedded: $(INSTALLED)  ## the tests against the embedded broker
 	$(BIN)/pytest test/embedded
