@@ -112,7 +112,7 @@ def decode_rows(  # noqa: C901, PLR0912, PLR0915 - hot: calls and shared branche
                 pos += 1
                 if length > 16383:
                     length, pos = varint(buf, pos - 2)
-                    length <<= 1  # back to the zigzag form; a negative one cannot match below
+                    length = length << 1 if length >= 0 else -1  # which cannot match below
             start = pos
             pos += 1  # attributes, of which none is defined
             delta = buf[pos]
@@ -144,12 +144,16 @@ def decode_rows(  # noqa: C901, PLR0912, PLR0915 - hot: calls and shared branche
                     pos += 1
                     if size > 16383:
                         size, pos = varint(buf, pos - 2)
-                        size <<= 1
-                if size & 1 or size < 0:
-                    raise corrupt(f"a key of length {-(size >> 1) - 1}", base_offset)
-                key_size = size >> 1
-                key = buf[pos : pos + key_size]
-                pos += key_size
+                        size = size << 1 if size >= 0 else ~(size << 1)
+                if size & 1:
+                    if size != 1:  # which -1 is in any number of bytes
+                        raise corrupt(f"a key of length {-(size >> 1) - 1}", base_offset)
+                    key = None
+                    key_size = -1
+                else:
+                    key_size = size >> 1
+                    key = buf[pos : pos + key_size]
+                    pos += key_size
             size = buf[pos]
             pos += 1
             if size == 1:
@@ -161,12 +165,16 @@ def decode_rows(  # noqa: C901, PLR0912, PLR0915 - hot: calls and shared branche
                     pos += 1
                     if size > 16383:
                         size, pos = varint(buf, pos - 2)
-                        size <<= 1
-                if size & 1 or size < 0:
-                    raise corrupt(f"a value of length {-(size >> 1) - 1}", base_offset)
-                size >>= 1
-                value = buf[pos : pos + size]
-                pos += size
+                        size = size << 1 if size >= 0 else ~(size << 1)
+                if size & 1:
+                    if size != 1:
+                        raise corrupt(f"a value of length {-(size >> 1) - 1}", base_offset)
+                    value = None
+                    size = -1
+                else:
+                    size >>= 1
+                    value = buf[pos : pos + size]
+                    pos += size
             if buf[pos]:
                 headers, header_size, pos = decode_headers(buf, pos, limit)
             else:
@@ -202,38 +210,72 @@ def decode_rows(  # noqa: C901, PLR0912, PLR0915 - hot: calls and shared branche
     return pos
 
 
+# The names of headers repeat: str objects by the bytes that they were made of.
+_names: dict[bytes, str] = {}
+_MOST_NAMES: Final = 1024
+
+
 def decode_headers(buf: bytes, pos: int, limit: int) -> tuple[list[tuple[str, bytes | None]], int, int]:
     """Return the headers at ``pos``, how many bytes of keys and values they have, and the position after them.
 
-    >>> decode_headers(b"\\x02\\x02a\\x021", 0, 5)
+    Hot, if there are headers: 0.2 µs each. Raises IndexError as well where the buffer ends early.
+
+    >>> decode_headers(b"\x02\x02a\x021", 0, 5)
     ([('a', b'1')], 2, 5)
     """
-    count, pos = decode_varint(buf, pos)
+    count = buf[pos] >> 1
+    if buf[pos] < 128 and not buf[pos] & 1:
+        pos += 1
+    else:
+        count, pos = decode_varint(buf, pos)
     if not 0 <= count <= (limit - pos) // _SMALLEST_HEADER:
         raise corrupt(f"{count} headers in {limit - pos} bytes")
     headers: list[tuple[str, bytes | None]] = []
+    append, names = headers.append, _names
     total = 0
     for _ in range(count):
-        size, pos = decode_varint(buf, pos)
-        end = pos + size
-        if size < 0 or end > limit:
-            raise corrupt(f"a header key of length {size}")
-        try:
-            key = buf[pos:end].decode()
-        except UnicodeDecodeError as err:
-            raise corrupt(f"a header key that is not UTF-8: {err.reason}") from err
-        total += size
-        size, pos = decode_varint(buf, end)
-        if size == -1:
-            headers.append((key, None))
-            continue
-        end = pos + size
-        if size < 0 or end > limit:
-            raise corrupt(f"a header value of length {size}")
-        headers.append((key, buf[pos:end]))
-        total += size
-        pos = end
+        size = buf[pos]
+        pos += 1
+        if size > 127:
+            size, pos = decode_varint(buf, pos - 1)
+            size = size << 1 if size >= 0 else -1
+        if size & 1:
+            raise corrupt("a header key of negative length")
+        end = pos + (size >> 1)
+        raw = buf[pos:end]
+        key = names.get(raw)
+        if key is None:
+            key = _name(raw)
+        size = buf[end]
+        pos = end + 1
+        total += len(raw)
+        if size > 127:
+            size, pos = decode_varint(buf, end)
+            size = size << 1 if size >= 0 else ~(size << 1)
+        if size & 1:
+            if size != 1:  # which stands for -1
+                raise corrupt("a header value of negative length")
+            append((key, None))
+        else:
+            end = pos + (size >> 1)
+            append((key, buf[pos:end]))
+            total += size >> 1
+            pos = end
+    if pos > limit:
+        raise corrupt("headers that go on after the end")
     return headers, total if headers else -1, pos
+
+
+def _name(raw: bytes) -> str:
+    try:
+        name = raw.decode()
+    except UnicodeDecodeError as err:
+        raise corrupt(f"a header key that is not UTF-8: {err.reason}") from err
+    if len(_names) >= _MOST_NAMES:
+        _names.clear()
+    if len(raw) <= 100:
+        _names[raw] = name
+    return name
 
 
 def check_framing(buf: bytes, pos: int, limit: int, count: int, base_offset: int) -> None:

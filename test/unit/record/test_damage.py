@@ -136,6 +136,11 @@ def test_every_truncation_is_seen(name: str) -> None:
 @given(st.binary(max_size=60), st.integers(0, 9), examples=300)
 @example(b"\x80" * 40, 1)
 @example(b"\xff" * 11 + b"\x01", 1)
+# Numbers in more bytes than they need: lengths of -1, 0 and 1, a timestamp of 0, two headers.
+@example(b"\x90\x00\x00\x80\x00\x00\x81\x00\x81\x00\x00", 1)
+@example(b"\x92\x80\x00\x00\x80\x80\x00\x00\x81\x80\x80\x00\x81\x80\x00"[:-1] + b"\x00\x00", 1)
+@example(b"\x9e\x00\x00\x00\x00\x01\x01\x84\x00\x82\x00a\x81\x80\x00\x00\x00", 1)
+@example(b"\x96\x00\x00\x00\x00\x03\x01\x00\x00\x00\x00\x00\x00", 1)
 def test_decoder_agrees_with_the_reference_on_any_content(body: bytes, count: int) -> None:
     """All that a right checksum can cover: the same records, or refused by both."""
     if not count:
