@@ -30,9 +30,7 @@ def test_unstable_versions_are_never_chosen() -> None:
 
 def test_what_is_lacking_is_named_with_the_release_that_has_it() -> None:
     old = ApiVersions.of_release((0, 10, 2))
-    with pytest.raises(
-        UnsupportedVersionError, match=r"0.10.2\) has no DeleteGroups; it came with Kafka 1.1"
-    ):
+    with pytest.raises(UnsupportedVersionError, match=r"0.10.2\) has no DeleteGroups; it came with Kafka 1.1"):
         old.highest(DeleteGroupsRequest)
     newest_only = ApiVersions({1: (40, 50)})
     with pytest.raises(UnsupportedVersionError, match="has Fetch in versions 40-50, none of which can be used"):
