@@ -95,8 +95,10 @@ class _Gathered:
         self._values += repeat(None, count) if run.values is None else run.values
         self._key_sizes.add(run.key_size)
         self._value_sizes.add(run.value_size)
+        if run.headers and self._headers is None:
+            self._headers = [()] * (len(self._offsets) - count)
         if self._headers is not None:
-            self._headers += repeat((), count)
+            self._headers += run.header_rows()
 
     def add_rows(self, rows: Sequence[ConsumerRecord]) -> None:
         if not rows:

@@ -62,31 +62,54 @@ def take_rows(buf: bytes, pos: int, limit: int, take: int, origin: Origin, rows:
 
 
 def run_rows(run: Run, origin: Origin) -> Iterator[ConsumerRecord]:
-    """Make records of a run, without a bytecode per record."""
-    topic, partition, base_offset, base_timestamp, append_time, leader_epoch = origin
+    """Make records of a run."""
     count = run.count
-    timestamps: Iterable[int]
-    if append_time is None:
-        timestamps = map(add, run.timestamp_deltas, repeat(base_timestamp))
-    else:
-        timestamps = repeat(append_time)
+    base = origin.base_offset
     offsets = run.offset_deltas
+    return make_rows(
+        origin,
+        count,
+        range(base + offsets.start, base + offsets.stop)
+        if isinstance(offsets, range)
+        else map(add, offsets, repeat(base)),
+        map(add, run.timestamp_deltas, repeat(origin.base_timestamp)),
+        repeat(None) if run.keys is None else run.keys,
+        repeat(None) if run.values is None else run.values,
+        repeat(run.key_size),
+        repeat(run.value_size),
+        run.header_rows(),
+        repeat(run.header_size),
+    )
+
+
+def make_rows(
+    origin: Origin,
+    count: int,
+    offsets: Iterable[int],
+    timestamps: Iterable[int],
+    keys: Iterable[bytes | None],
+    values: Iterable[bytes | None],
+    key_sizes: Iterable[int],
+    value_sizes: Iterable[int],
+    headers: Iterable[list[tuple[str, bytes | None]]],
+    header_sizes: Iterable[int],
+) -> Iterator[ConsumerRecord]:
+    """Make ``count`` records of what they have in common and the rest by column, without a bytecode per record."""
+    topic, partition, _, _, append_time, leader_epoch = origin
     fields = zip(
         repeat(topic, count),
         repeat(partition),
-        range(base_offset + offsets.start, base_offset + offsets.stop)
-        if isinstance(offsets, range)
-        else map(add, offsets, repeat(base_offset)),
-        timestamps,
+        offsets,
+        timestamps if append_time is None else repeat(append_time),
         repeat(0 if append_time is None else 1),
-        repeat(None) if run.keys is None else run.keys,
-        repeat(None) if run.values is None else run.values,
+        keys,
+        values,
         repeat(None),
-        repeat(run.key_size),
-        repeat(run.value_size),
-        [[] for _ in repeat(None, count)],
+        key_sizes,
+        value_sizes,
+        headers,
         repeat(leader_epoch),
-        repeat(-1),
+        header_sizes,
         strict=False,
     )
     return map(_new, repeat(ConsumerRecord), fields)

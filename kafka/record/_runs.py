@@ -11,9 +11,9 @@ record that differs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, repeat
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -33,7 +33,7 @@ _SECOND_OF_TWO: Final = _DELTAS_FROM_64[1::2]
 
 
 class Run(NamedTuple):
-    """Consecutive records that share the sizes of their keys and values and have no headers."""
+    """Consecutive records whose keys and values have the same sizes, and whose headers the same names and sizes."""
 
     count: int  # type: ignore[assignment] # hides tuple.count, which nobody needs here
     end: int
@@ -45,6 +45,19 @@ class Run(NamedTuple):
     values: list[bytes] | None
     key_size: int
     value_size: int
+    headers: tuple[tuple[str, list[bytes] | None], ...]
+    """Name and values of each header; None where all values are null."""
+    header_size: int
+
+    def header_rows(self) -> Iterable[list[tuple[str, bytes | None]]]:
+        """Return the headers of each record, in a list of its own."""
+        if not self.headers:
+            return [[] for _ in repeat(None, self.count)]
+        columns = [
+            zip(repeat(name, self.count), repeat(None) if values is None else values, strict=False)
+            for name, values in self.headers
+        ]
+        return map(list, zip(*columns, strict=True))
 
 
 class _Shape(NamedTuple):
@@ -55,17 +68,21 @@ class _Shape(NamedTuple):
     """Where the timestamp delta is, with the offset delta behind it."""
     offset_at: int
     key_length_at: int
-    key_at: int
-    value_length_at: int
-    value_at: int
+    constant: tuple[int, ...]
+    """The bytes that must be equal in all records: lengths, the number of headers and their names."""
+    fields: tuple[tuple[int, int], ...]
+    """Place and size of key, value and the headers' values, as far as they are not null."""
     key_size: int
     value_size: int
+    names: tuple[tuple[str, bool], ...]
+    """Of the headers, and whether there is a value."""
+    header_size: int
 
 
 def find_run(buf: bytes, pos: int, limit: int, most: int) -> Run | None:
     """Return the run of records that begins at ``pos``, or None where there is none worth it.
 
-    >>> find_run(b"\\x0e\\0\\0\\0\\1\\2x\\0\\x0e\\0\\0\\2\\1\\2x\\0", 0, 16, 2) is None
+    >>> find_run(b"\x0e\0\0\0\1\2x\0\x0e\0\0\2\1\2x\0", 0, 16, 2) is None
     True
     """
     shape = _shape_at(buf, pos, limit)
@@ -73,10 +90,7 @@ def find_run(buf: bytes, pos: int, limit: int, most: int) -> Run | None:
         return None
     step = shape.step
     count = min(most, (limit - pos) // step)
-    # The last byte is the number of headers.
-    constant = (*range(shape.delta_at - 1), *range(shape.key_length_at, shape.key_at))
-    constant = (*constant, *range(shape.value_length_at, shape.value_at), step - 1)
-    for at in constant:
+    for at in shape.constant:
         if count < SHORTEST:
             return None
         column = buf[pos + at : pos + count * step : step]
@@ -89,51 +103,104 @@ def find_run(buf: bytes, pos: int, limit: int, most: int) -> Run | None:
         return None
     count = len(offsets)
     end = pos + count * step
-    flat = list(chain.from_iterable(_cutter(shape).iter_unpack(memoryview(buf)[pos:end])))
-    keys = values = None
-    if shape.key_size >= 0:
-        keys = flat[0::2] if shape.value_size >= 0 else flat
-    if shape.value_size >= 0:
-        values = flat[1::2] if shape.key_size >= 0 else flat
-    return Run(count, end, timestamps[:count], offsets, keys, values, shape.key_size, shape.value_size)
+    flat = list(chain.from_iterable(_cutter(step, shape.fields).iter_unpack(memoryview(buf)[pos:end])))
+    columns = iter([flat[at :: len(shape.fields)] for at in range(len(shape.fields))])
+    return Run(
+        count,
+        end,
+        timestamps[:count],
+        offsets,
+        next(columns) if shape.key_size >= 0 else None,
+        next(columns) if shape.value_size >= 0 else None,
+        shape.key_size,
+        shape.value_size,
+        tuple([(name, next(columns) if has_value else None) for name, has_value in shape.names]),
+        shape.header_size,
+    )
 
 
 def _shape_at(buf: bytes, pos: int, limit: int) -> _Shape | None:
     """Return the layout of the record at ``pos``; None if it is no candidate. Whatever is wrong, the loop will say."""
     try:
         length, start = decode_varint(buf, pos)
-        delta_at = start + 1
-        _, offset_at = decode_varint(buf, delta_at)
+        end = start + length
+        if length < 0 or end > limit:
+            return None
+        _, offset_at = decode_varint(buf, start + 1)
         _, key_length_at = decode_varint(buf, offset_at)
-        key_size, key_at = decode_varint(buf, key_length_at)
-        value_length_at = key_at + max(key_size, 0)
-        value_size, value_at = decode_varint(buf, value_length_at)
-    except CorruptRecordError:
+        constant = list(range(pos, start))
+        fields: list[tuple[int, int]] = []
+        key_size, at = _field(buf, key_length_at, constant, fields)
+        value_size, at = _field(buf, at, constant, fields)
+        count, after = decode_varint(buf, at)
+        constant += range(at, after)
+        at = after
+        names: list[tuple[str, bool]] = []
+        header_size = 0
+        if not 0 <= count <= _MOST_HEADERS:
+            return None
+        for _ in range(count):
+            name_size, name_at = decode_varint(buf, at)
+            constant += range(at, name_at + max(name_size, 0))
+            name = buf[name_at : name_at + name_size].decode()
+            size, after = _field(buf, name_at + name_size, constant, fields)
+            if name_size < 0 or after > end:
+                return None
+            names.append((name, size >= 0))
+            header_size += name_size + max(size, 0)
+            at = after
+    except (CorruptRecordError, UnicodeDecodeError):
         return None
-    end = start + length
-    # No headers: one zero byte after the value, and that is the end.
-    if key_size < -1 or value_size < -1 or value_at + max(value_size, 0) + 1 != end or end > limit or buf[end - 1]:
+    if key_size < -1 or value_size < -1 or at != end:
         return None
     return _Shape(
         end - pos,
-        delta_at - pos,
+        start + 1 - pos,
         offset_at - pos,
         key_length_at - pos,
-        key_at - pos,
-        value_length_at - pos,
-        value_at - pos,
+        tuple([place - pos for place in constant]),
+        tuple([(place - pos, size) for place, size in fields]),
         key_size,
         value_size,
+        tuple(names),
+        header_size if names else -1,
     )
 
 
+def is_plain(buf: bytes, pos: int, limit: int) -> bool:
+    """Whether the record at ``pos`` is whole and has no headers.
+
+    >>> is_plain(b"\x0e\0\0\0\1\2x\0", 0, 8)
+    True
+    """
+    shape = _shape_at(buf, pos, limit)
+    return shape is not None and not shape.names
+
+
+#: With more, finding out whether they all agree takes longer than reading them.
+_MOST_HEADERS: Final = 12
+
+
+def _field(buf: bytes, at: int, constant: list[int], fields: list[tuple[int, int]]) -> tuple[int, int]:
+    """Note a field with its length; return its size and the position after it."""
+    size, begin = decode_varint(buf, at)
+    if size < -1:
+        raise CorruptRecordError(reason="negative length")
+    constant += range(at, begin)
+    if size >= 0:
+        fields.append((begin, size))
+    return size, begin + max(size, 0)
+
+
 @lru_cache(maxsize=256)
-def _cutter(shape: _Shape) -> Struct:
-    """Return what cuts the key and value out of each record, where there are."""
-    key = f"{shape.key_size}s" if shape.key_size >= 0 else ""
-    value = f"{shape.value_size}s" if shape.value_size >= 0 else ""
-    between = shape.value_at - shape.value_length_at
-    return Struct(f"={shape.key_at}x{key}{between}x{value}x")
+def _cutter(step: int, fields: tuple[tuple[int, int], ...]) -> Struct:
+    """Return what cuts these fields out of each record."""
+    layout = []
+    at = 0
+    for begin, size in fields:
+        layout.append(f"{begin - at}x{size}s")
+        at = begin + size
+    return Struct(f"={''.join(layout)}{step - at}x")
 
 
 def _varints(buf: bytes, pos: int, step: int, at: int, behind: int, count: int) -> Sequence[int] | None:

@@ -14,9 +14,10 @@ comes when the batch's turn has come: records in front of it are delivered first
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heapify, heappop
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka.codec import DEFAULT_LIMIT
 from kafka.errors import CorruptRecordError, KafkaError, RecordDeserializationError
@@ -25,16 +26,22 @@ from kafka.record._decode import Origin, check_framing, skip_rows, take_rows
 from kafka.record._errors import corrupt
 from kafka.record._legacy import read_messages, to_rows
 from kafka.record._open import Body, check_batch, control_type, open_batch
+from kafka.record._runs import SHORTEST, find_run, is_plain
 from kafka.record.columns import Columns
 from kafka.record.consumer_record import ConsumerRecord
 from kafka.record.header import BatchHeader, Buffer, read_header
 from kafka.record.rows import origin_of
 from kafka.structs import TopicPartition
 
+if TYPE_CHECKING:
+    from kafka.record._rows_numpy import BatchIndex
+
 Deserialize = Callable[["bytes | None"], Any]
 
 _ABORT: Final = 0
 _COLUMN_BYTES: Final = 8 << 20
+#: Records from which on numpy gains more than its calls cost.
+_WORTH_INDEXING: Final = 256
 _new = tuple.__new__
 
 
@@ -71,6 +78,7 @@ class RecordReader:
         "_at",
         "_left",
         "_messages",
+        "_index",
         "_framed",
         "_at_end",
         "_verified_to",
@@ -124,6 +132,7 @@ class RecordReader:
         self._origin: Origin | None = None
         self._at = self._left = 0
         self._messages: list[ConsumerRecord] = []
+        self._index: BatchIndex | None = None
         self._framed = self._at_end = False
         self._verified_to = 0
         self._failure: KafkaError | None = None
@@ -174,10 +183,15 @@ class RecordReader:
         before = len(rows)
         wanted = min(count - before, self._left)
         try:
-            if wanted < self._left and not self._framed:
-                check_framing(body.data, self._at, body.end, self._left, header.base_offset)
-                self._framed = True
-            self._at = take_rows(body.data, self._at, body.end, wanted, origin, rows)
+            if self._index is None and self._left >= _WORTH_INDEXING and may_index(body.data, self._at, body.end):
+                self._index = index_batch(body.data, self._at, body.end, self._left, origin)
+            if self._index is not None:
+                self._at = self._index.take(wanted, rows)
+            else:
+                if wanted < self._left and not self._framed:
+                    check_framing(body.data, self._at, body.end, self._left, header.base_offset)
+                    self._framed = True
+                self._at = take_rows(body.data, self._at, body.end, wanted, origin, rows)
             if wanted == self._left and self._at != body.end:
                 raise corrupt(f"{body.end - self._at} bytes after the last record", header.base_offset)
         except CorruptRecordError:
@@ -237,13 +251,13 @@ class RecordReader:
     def _place(self) -> tuple[Any, ...]:
         """Return where the reader is, for :meth:`_go_back`."""
         aborts = (self._aborted.copy(), self._aborting.copy())
-        batch = (self._header, self._body, self._origin, self._at, self._left)
+        batch = (self._header, self._body, self._origin, self._index, self._at, self._left)
         return aborts, batch, self._position, self.next_offset, self._at_end
 
     def _go_back(self, place: tuple[Any, ...]) -> None:
         aborts, batch, self._position, self.next_offset, self._at_end = place
         self._aborted, self._aborting = aborts
-        self._header, self._body, self._origin, self._at, self._left = batch
+        self._header, self._body, self._origin, self._index, self._at, self._left = batch
         self._failure = None
 
     def _collect(self, sections: list[Section], messages: list[ConsumerRecord], at_least: int) -> None:
@@ -269,7 +283,7 @@ class RecordReader:
         self._find_next()
 
     def _close_batch(self, header: BatchHeader) -> None:
-        self._header = self._body = None
+        self._header = self._body = self._index = None
         self.next_offset = max(self.next_offset, header.last_offset + 1)
 
     # Finding and opening batches
@@ -358,6 +372,7 @@ class RecordReader:
         body = self._unpack(header)
         self._at, self._left = body.start, header.count
         self._framed = False
+        self._index = None
         if self.next_offset > header.base_offset:
             wanted = self.next_offset - header.base_offset
             skipped, self._at = skip_rows(body.data, body.start, body.end, header.count, wanted)
@@ -390,7 +405,7 @@ class RecordReader:
         if self._failure is None:
             return
         self._failure = None
-        self._body = None
+        self._body = self._index = None
         self._messages = []
         header = self._header
         if header is None:  # the header itself is damaged, or the batch is a marker
@@ -430,6 +445,22 @@ class RecordReader:
         if self._refused is not None and not rows:
             raise self._refused
         return rows
+
+
+def may_index(data: bytes, pos: int, end: int) -> bool:
+    """Whether numpy is there and would be faster: not for headers, nor for records all of the shape of the next."""
+    return (
+        is_plain(data, pos, end)
+        and find_run(data, pos, end, 2 * SHORTEST) is None
+        and importlib.util.find_spec("numpy") is not None
+    )
+
+
+def index_batch(data: bytes, pos: int, end: int, count: int, origin: Origin) -> BatchIndex:
+    """Index what is left of a batch."""
+    from kafka.record._rows_numpy import BatchIndex
+
+    return BatchIndex(data, pos, end, count, origin)
 
 
 def column_decoder(numpy: bool | None = None) -> Callable[[Sequence[Section]], Columns]:

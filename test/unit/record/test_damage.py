@@ -162,7 +162,8 @@ def nearly_right(draw: st.DrawFn) -> tuple[bytes, int]:
     width = draw(st.sampled_from([0, 1, 5, 70]))
     key = draw(st.sampled_from([None, b"", b"key"]))
     count = draw(st.integers(13, 90))
-    rows = [(at, NOW + at * draw(st.sampled_from([0, 1, 70])), key, b"v" * width, []) for at in range(count)]
+    headers = draw(st.sampled_from([[], [], [("a", b"1")], [("n\u00e4me", b"value"), ("", None), ("b", b"")]]))
+    rows = [(at, NOW + at * draw(st.sampled_from([0, 1, 70])), key, b"v" * width, headers) for at in range(count)]
     body = bytearray(b"".join(reference.record(row, 0, NOW) for row in rows))
     for _ in range(draw(st.integers(0, 3))):
         at = draw(st.integers(0, len(body) - 1))
