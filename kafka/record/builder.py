@@ -292,12 +292,12 @@ class BatchBuilder:
                         return self._refuse(index)
                     self._keys.append(key)
             except (IndexError, TypeError):
-                return self._append_any(timestamp, key, value, headers)
+                return self._append_any(key, value, headers)
             self._values.append(value)  # type: ignore[arg-type]
             self.size = size
             self.count = index + 1
             return index
-        return self._append_any(timestamp, key, value, headers)
+        return self._append_any(key, value, headers)
 
     def extend(
         self,
@@ -365,6 +365,8 @@ class BatchBuilder:
             self._fixed = fixed
             if self._sizes:
                 self._sizes = plain_sizes(fixed)
+        if not self._values:
+            self._stretches.clear()
         self._stretches.append((index, stamp, fixed))
 
     def _refuse(self, index: int) -> int:
@@ -375,32 +377,49 @@ class BatchBuilder:
             self._timestamp = None
         return FULL
 
-    def _append_any(self, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers | None) -> int:
-        """Add a record that does not continue the pending ones."""
+    def _append_any(self, key: bytes | None, value: bytes | None, headers: Headers | None) -> int:
+        """Add a record that does not continue the pending ones; the stretch for its timestamp is open."""
         index = self.count
         tail = encode_headers(headers) if headers else NO_HEADERS
-        key_size = NULL if key is None else encode_varint(len(key))
-        value_size = NULL if value is None else encode_varint(len(value))
-        body = self._fixed - 1 + len(key_size) + len(value_size) + len(tail) + len(key or b"") + len(value or b"")
-        length = encode_varint(body)
+        body = self._fixed - 1 + len(tail)
+        if key is None:
+            key_size = NULL
+        else:
+            size = len(key)
+            key_size = VARINT[size] if size < VARINT_END else encode_varint(size)
+            body += size
+        if value is None:
+            value_size = NULL
+        else:
+            size = len(value)
+            value_size = VARINT[size] if size < VARINT_END else encode_varint(size)
+            body += size
+        body += len(key_size) + len(value_size)
+        length = VARINT[body] if body < VARINT_END else encode_varint(body)
         size = self.size + len(length) + body
         if size > self.limit and index:
             return self._refuse(index)
-        self._encode_pending()
-        parts = self._open_parts()
+        if self._values:
+            self._encode_pending()
         if value is None or headers or len(value) >= SMALL or len(key or b"") >= SMALL:
-            parts += (length, self._stamp, encode_varint(index), key_size, key or b"", value_size, value or b"", tail)
+            offset = VARINT[index] if index < VARINT_END else encode_varint(index)
+            parts = self._parts if self._parts is not None else self._open_parts()
+            parts += (length, self._stamp, offset, key_size, key or b"", value_size, value or b"", tail)
         else:
-            # The first of its kind: from now on append takes those of this kind, and no others.
-            self._values.append(value)
-            if key is None:
-                self._sizes = plain_sizes(self._fixed)
-            else:
-                self._keys.append(key)
-                self._fields = FIELD_SIZES
+            self._open_parts()
+            self._begin_run(key, value)
         self.size = size
         self.count = index + 1
         return index
+
+    def _begin_run(self, key: bytes | None, value: bytes) -> None:
+        """Keep the first record of its kind: from now on append takes those of this kind, and no others."""
+        self._values.append(value)
+        if key is None:
+            self._sizes = plain_sizes(self._fixed)
+        else:
+            self._keys.append(key)
+            self._fields = FIELD_SIZES
 
     def _encode_pending(self) -> None:
         """Encode the records that are only kept so far."""
@@ -409,9 +428,9 @@ class BatchBuilder:
             self._open_parts().extend(encode_run(first, self._values, self._keys, self._stretches))
             self._values = []
             self._keys = []
-        self._sizes = self._fields = _NONE_FITS
-        # With the next record's, where that begins a stretch, and with the one before, which it may continue.
-        del self._stretches[:-1]
+            self._sizes = self._fields = _NONE_FITS
+            # The last one may go on, or belong to the next record.
+            del self._stretches[:-1]
 
     def _open_parts(self) -> list[bytes]:
         if self._parts is None:
