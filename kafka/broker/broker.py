@@ -6,27 +6,22 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kafka.broker import leaders
 from kafka.broker.clock import BrokerClock
 from kafka.broker.cluster import Cluster
-from kafka.broker.faults import ErrorLike, Interceptor, Order, SeenRequest, error_code
+from kafka.broker.control import Control, check_topic, text_of
 from kafka.broker.node import ListenerOptions, Node
 from kafka.broker.storage import MemoryStorage, Storage
-from kafka.broker.topics import Partition, is_valid_topic_name
-from kafka.broker.versions import ApiKeyLike, ApiTable
-from kafka.errors import IllegalArgumentError, IllegalStateError, UnknownTopicOrPartitionError
+from kafka.broker.versions import ApiTable
+from kafka.errors import IllegalArgumentError, IllegalStateError
 
 if TYPE_CHECKING:
     import ssl
-
-    from kafka.structs import TopicPartition
 
 __all__ = ["Broker"]
 
@@ -34,7 +29,7 @@ T = TypeVar("T")
 _CALL_TIMEOUT = 60.0
 
 
-class Broker:
+class Broker(Control):
     """A Kafka cluster in this process, on loopback: one node or several.
 
     >>> with Broker(nodes=3, topics={"events": 3}) as broker:
@@ -70,7 +65,7 @@ class Broker:
         self._first_port = port
         self._data_dir = None if data_dir is None else Path(data_dir)
         self._fsync = fsync
-        self._configs = {name: _text(value) for name, value in (configs or {}).items()}
+        self._configs = {name: text_of(value) for name, value in (configs or {}).items()}
         self._as_version = as_version
         self._racks = list(racks)
         self._seed = seed
@@ -164,11 +159,15 @@ class Broker:
         cluster.start_services()
         for name, partitions in self._topics.items():
             if name not in cluster.topics:
-                _check_topic(name, partitions)
+                check_topic(name, partitions)
                 cluster.create_topic(name, partitions)
 
     def _open_storage(self) -> Storage:
-        return MemoryStorage()
+        if self._data_dir is None:
+            return MemoryStorage()
+        from kafka.broker.storage.disk import DiskStorage
+
+        return DiskStorage(self._data_dir, fsync=self._fsync)
 
     def _time_jumped(self) -> None:
         if self._cluster is not None and self._loop is not None and self._loop.is_running():
@@ -227,165 +226,3 @@ class Broker:
     def port(self, node: int = 1) -> int:
         """The port of a node."""
         return self._node(node).port
-
-    def _node(self, node: int) -> Node:
-        found = self.cluster.nodes.get(node)
-        if found is None:
-            raise IllegalArgumentError(f"there is no node {node}, only {self.node_ids}")
-        return found
-
-    # Faults
-
-    def fail(self, api: ApiKeyLike, errors: Sequence[ErrorLike] = (), times: int = 1, node: int | None = None) -> Order:
-        """Answer the next requests of an API with errors; nothing of what they ask for is done.
-
-        ``errors`` (codes or error classes; None lets one request through) are given in turn, ``times`` over.
-        """
-        codes = deque(error_code(error) for _ in range(times) for error in errors)
-        if not codes:
-            raise IllegalArgumentError("fail() needs at least one error")
-        return self._do(self.cluster.faults.add, api, errors=codes, times=None, node=node)
-
-    def intercept(
-        self,
-        api: ApiKeyLike | None,
-        call: Interceptor,
-        *,
-        before: bool = False,
-        times: int | None = None,
-        node: int | None = None,
-    ) -> Order:
-        """Have ``call(exchange)`` see each request of an API (of any API with None) and its reply.
-
-        What it returns takes the reply's place; None leaves the reply, ``faults.NO_REPLY`` and ``faults.CLOSE`` do what
-        they say. With ``before`` it is asked before the request is served, and an answer means that it is not.
-        It runs on the broker's loop: it must not block.
-        """
-        return self._do(self.cluster.faults.add, api, interceptor=call, before=before, times=times, node=node)
-
-    def delay(
-        self, api: ApiKeyLike | None, seconds: float, *, times: int | None = None, node: int | None = None
-    ) -> Order:
-        """Have requests of an API wait, on the broker's clock, before they are served."""
-        return self._do(self.cluster.faults.add, api, delay=seconds, times=times, node=node)
-
-    def drop_connections(self, node: int | None = None, *, api: ApiKeyLike | None = None, times: int = 1) -> int:
-        """Cut all connections, of one node or all, and return how many; with ``api``, cut those that next ask for it."""
-        if api is not None:
-            self._do(self.cluster.faults.add, api, drops=True, times=times, node=node)
-            return 0
-        nodes = [self._node(node)] if node is not None else list(self.cluster.nodes.values())
-        return self._do(lambda: sum(found.listener.drop() for found in nodes))
-
-    def clear_faults(self) -> None:
-        """Take back all that ``fail``, ``intercept``, ``delay`` and ``drop_connections`` have ordered."""
-        self._do(self.cluster.faults.clear)
-
-    def advertise(self, api: ApiKeyLike, low: int, high: int) -> None:
-        """Serve an API in these versions only; with ``high`` below ``low`` not at all."""
-        self._do(self.cluster.apis.advertise, api, low, high)
-
-    @property
-    def requests(self) -> list[SeenRequest]:
-        """The requests that have come, oldest first (the latest, up to 16 MiB of them)."""
-        return self._do(self.cluster.faults.seen)
-
-    def forget_requests(self) -> None:
-        """Empty :attr:`requests`."""
-        self._do(self.cluster.faults.forget)
-
-    # Nodes and leaders
-
-    def stop_node(self, node: int, *, crash: bool = False) -> None:
-        """Take a node away: its connections close (with ``crash`` without a goodbye), others lead its partitions."""
-        found = self._node(node)
-
-        def stop() -> None:
-            if found.is_running:
-                found.stop(crash=crash)
-                self.cluster.nodes_changed()
-
-        self._do(stop)
-
-    def start_node(self, node: int) -> None:
-        """Bring a node back, on the port it had."""
-        found = self._node(node)
-
-        async def start() -> None:
-            if not found.is_running:
-                await found.start()
-                self.cluster.nodes_changed()
-
-        self._await(start())
-
-    def leader(self, topic: str, partition: int = 0) -> int:
-        """The node that leads a partition; -1 if none does."""
-        return self._do(lambda: self._partition(topic, partition).leader)
-
-    def move_leader(self, tp: TopicPartition | tuple[str, int], node: int) -> None:
-        """Have a node lead a partition."""
-        self._node(node)
-
-        def move() -> None:
-            partition = self._partition(*tp)
-            leaders.move(partition, node)
-            self.cluster.save_topic(partition.topic)
-
-        self._do(move)
-
-    def shuffle_leaders(self) -> None:
-        """Give every partition another leader, where there is another node to lead it."""
-
-        def shuffle() -> None:
-            cluster = self.cluster
-            live = [node.node_id for node in cluster.live_nodes()]
-            for topic in cluster.topics.values():
-                for partition in topic.partitions:
-                    others = [node for node in live if node != partition.leader]
-                    if others:
-                        leaders.move(partition, cluster.random.choice(others))
-                cluster.save_topic(topic)
-
-        self._do(shuffle)
-
-    def rehash_coordinators(self) -> None:
-        """Move every group and transactional id to another coordinator, where there is another node."""
-        self._do(self.cluster.coordinators.rehash)
-
-    def _partition(self, topic: str, index: int) -> Partition:
-        found = self.cluster.partition(topic, index)
-        if found is None:
-            raise UnknownTopicOrPartitionError(f"there is no partition {index} of {topic!r}")
-        return found
-
-    # Topics
-
-    def create_topic(
-        self, name: str, partitions: int = 1, replication_factor: int = 1, configs: Mapping[str, Any] | None = None
-    ) -> None:
-        """Create a topic."""
-        _check_topic(name, partitions)
-        settings = {key: _text(value) for key, value in (configs or {}).items()}
-        self._do(self.cluster.create_topic, name, partitions, replication_factor, settings)
-
-    def delete_topic(self, name: str) -> None:
-        """Delete a topic and its records."""
-
-        def delete() -> None:
-            topic = self.cluster.topic(name)
-            if topic is None:
-                raise UnknownTopicOrPartitionError(f"there is no topic {name!r}")
-            self.cluster.delete_topic(topic)
-
-        self._do(delete)
-
-
-def _check_topic(name: str, partitions: int) -> None:
-    if not is_valid_topic_name(name):
-        raise IllegalArgumentError(f"{name!r} is no name for a topic")
-    if partitions < 1:
-        raise IllegalArgumentError(f"a topic has at least one partition, not {partitions}")
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -42,7 +42,7 @@ __all__ = ["Cluster"]
 T = TypeVar("T")
 
 #: Services that are made when the broker starts, as ``module:Class``: those whose state on disk sets timers.
-EARLY_SERVICES: tuple[str, ...] = ()
+EARLY_SERVICES: tuple[str, ...] = ("kafka.broker.upkeep:Upkeep",)
 
 
 class Cluster:
@@ -135,6 +135,14 @@ class Cluster:
     def live_nodes(self) -> list[Node]:
         """Return the nodes that run, by id."""
         return [node for _, node in sorted(self.nodes.items()) if node.is_running]
+
+    def offline(self, partition: Partition) -> list[int]:
+        """Return the replicas of a partition whose nodes do not run."""
+        return [
+            node_id
+            for node_id in partition.replicas
+            if (node := self.nodes.get(node_id)) is None or not node.is_running
+        ]
 
     def endpoints(self, node_ids: Iterable[int]) -> list[tuple[int, str, int, str | None]]:
         """Return id, host, port and rack of those of the nodes that run, as replies list them (KIP-951)."""

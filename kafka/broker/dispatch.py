@@ -89,7 +89,7 @@ class Dispatcher:
         reply = handler(api_key)(call, request)
         if isawaitable(reply):
             return _finish(reply, correlation_id)
-        return None if reply is None else reply.frame_parts(correlation_id)  # type: ignore[no-any-return]
+        return None if reply is None else reply.frame_parts(correlation_id)
 
     def _unsupported(self, connection: Connection, api_key: int, version: int, correlation_id: int) -> Parts | None:
         if api_key != API_VERSIONS or self._cluster.apis.get(API_VERSIONS) is None:
@@ -109,7 +109,7 @@ class Dispatcher:
             reply = handler(api_key)(call, request)
             if isawaitable(reply):
                 return _finish(reply, call.header.correlation_id)
-            return None if reply is None else reply.frame_parts(call.header.correlation_id)  # type: ignore[no-any-return]
+            return None if reply is None else reply.frame_parts(call.header.correlation_id)
         return self._obey(call, request, api_key, orders)
 
     async def _obey(self, call: Call, request: Request, api_key: int, orders: list[Any]) -> Parts | None:
@@ -134,7 +134,8 @@ class Dispatcher:
             await asyncio.get_running_loop().create_future()
         if not request.expect_response():
             return None
-        return reply.frame_parts(call.header.correlation_id)  # type: ignore[no-any-return]
+        parts: Parts = reply.frame_parts(call.header.correlation_id)
+        return parts
 
     def _before(self, exchange: Exchange, orders: list[Any]) -> Any:
         """Let the orders answer that come before the handler: errors, drops, interceptors."""
@@ -179,4 +180,4 @@ def _bare(connection: Connection, frame: Frame) -> Parts | None:
 
 async def _finish(reply: Awaitable[Any], correlation_id: int) -> Parts | None:
     finished = await reply
-    return None if finished is None else finished.frame_parts(correlation_id)  # type: ignore[no-any-return]
+    return None if finished is None else finished.frame_parts(correlation_id)

@@ -15,7 +15,7 @@ from kafka.errors import KafkaError
 
 if TYPE_CHECKING:
     from kafka.broker.call import Call
-    from kafka.protocol.api import Request, Response
+    from kafka.protocol.api import Request
 
 __all__ = ["CLOSE", "NO_REPLY", "Exchange", "Faults", "Order", "SeenRequest"]
 

@@ -11,7 +11,7 @@ from kafka.broker.topics import NO_LEADER
 if TYPE_CHECKING:
     from kafka.broker.topics import Partition
 
-__all__ = ["elect", "move", "place"]
+__all__ = ["elect", "move", "place", "replace"]
 
 
 def place(
@@ -35,7 +35,7 @@ def elect(partition: Partition, live: Collection[int]) -> bool:
     isr = [node for node in partition.replicas if node in live]
     leader = partition.leader if partition.leader in isr else isr[0] if isr else NO_LEADER
     # Kafka keeps the last member of the ISR: without it nobody could say who has all records.
-    isr = isr or partition.isr[:1]
+    isr = isr or partition.isr[:1] or partition.replicas[:1]
     if leader == partition.leader and isr == partition.isr:
         return False
     partition.isr = isr
@@ -54,6 +54,15 @@ def move(partition: Partition, node_id: int) -> None:
         partition.isr = [node for node in partition.replicas if node in partition.isr or node == node_id]
     partition.partition_epoch += 1
     _lead(partition, node_id)
+
+
+def replace(partition: Partition, replicas: list[int], live: Collection[int]) -> None:
+    """Give a partition other replicas; its leader stays if it is one of them."""
+    partition.replicas = list(replicas)
+    partition.partition_epoch += 1
+    if partition.leader not in replicas:
+        partition.isr = []
+    elect(partition, live)
 
 
 def _lead(partition: Partition, leader: int) -> None:

@@ -52,7 +52,7 @@ class Listener:
         self._server: asyncio.Server | None = None
         self._socket: socket.socket | None = None
 
-    def bind(self) -> None:
+    def bind(self) -> socket.socket:
         """Take the port; port 0 means any free one, which then is ours for good."""
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         sock = socket.socket(family)
@@ -66,14 +66,14 @@ class Listener:
             ) from error
         self.port = sock.getsockname()[1]
         self._socket = sock
+        return sock
 
     async def start(self) -> None:
         """Listen."""
-        if self._socket is None:
-            self.bind()
+        sock = self._socket or self.bind()
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
-            lambda: Connection(self, next(_numbers)), sock=self._socket, ssl=self.options.ssl_context, backlog=1024
+            lambda: Connection(self, next(_numbers)), sock=sock, ssl=self.options.ssl_context, backlog=1024
         )
 
     def stop(self, *, crash: bool = False) -> None:

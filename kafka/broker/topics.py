@@ -11,20 +11,39 @@ from kafka.structs import TopicPartition
 if TYPE_CHECKING:
     from kafka.broker.storage.log import Log
 
-__all__ = ["INTERNAL_TOPICS", "NO_LEADER", "Partition", "Topic", "is_valid_topic_name"]
+__all__ = ["INTERNAL_TOPICS", "NO_LEADER", "Partition", "Topic", "is_valid_topic_name", "name_problem"]
 
 INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 NO_LEADER: Final = -1
+_LONGEST: Final = 249
 _LEGAL: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 
-def is_valid_topic_name(name: str) -> bool:
-    """Whether Kafka would take it.
+def name_problem(name: str) -> str | None:
+    """Return what Kafka says about a name that no topic can have; None if it can.
 
-    >>> is_valid_topic_name("a.b_c-1"), is_valid_topic_name(".."), is_valid_topic_name("a b")
-    (True, False, False)
+    >>> name_problem("a.b_c-1") is None
+    True
+    >>> name_problem("..")
+    "Topic name is invalid: '.' or '..' is not allowed"
     """
-    return 0 < len(name) <= 249 and name not in {".", ".."} and _LEGAL.issuperset(name)
+    if not name:
+        return "Topic name is invalid: the empty string is not allowed"
+    if name in {".", ".."}:
+        return "Topic name is invalid: '.' or '..' is not allowed"
+    if len(name) > _LONGEST:
+        return f"Topic name is invalid: the length of '{name}' is longer than the max allowed length {_LONGEST}"
+    if not _LEGAL.issuperset(name):
+        return (
+            f"Topic name is invalid: '{name}' contains one or more characters other than ASCII alphanumerics, "
+            "'.', '_' and '-'"
+        )
+    return None
+
+
+def is_valid_topic_name(name: str) -> bool:
+    """Whether a topic may have that name."""
+    return name_problem(name) is None
 
 
 class Partition:

@@ -12,7 +12,7 @@ to wait; or None where no reply is due. ``call.response`` is the reply's class i
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
@@ -33,7 +33,7 @@ def served() -> dict[int, str]:
     return {int(name.split("_")[1]): f"{__name__}.{name}" for name in names}
 
 
-@lru_cache(maxsize=None)
+@cache
 def handler(api_key: int) -> Handler:
     """Return the handler of an API; its module is imported when the first such request comes."""
     handle: Handler = import_module(served()[api_key]).handle

@@ -69,7 +69,7 @@ def _sessions(call: Call) -> FetchSessions:
     if found is None:
         slots = call.cluster.configs.broker_int("max.incremental.fetch.session.cache.slots")
         found = memory["fetch sessions"] = FetchSessions(call.cluster.random, slots)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _reply(

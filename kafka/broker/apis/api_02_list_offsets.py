@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.broker.codes import Code, Operation, Resource
-from kafka.broker.storage.times import greatest_timestamp, offsets_before, first_at_or_after
+from kafka.broker.storage.times import first_at_or_after, greatest_timestamp, offsets_before
 
 if TYPE_CHECKING:
     from kafka.broker.call import Call

@@ -112,5 +112,5 @@ def _partition(call: Call, partition: Partition) -> Any:
         leader_epoch=partition.leader_epoch,
         replica_nodes=partition.replicas,
         isr_nodes=partition.isr,
-        offline_replicas=[node for node in partition.replicas if not call.cluster.nodes[node].is_running],
+        offline_replicas=call.cluster.offline(partition),
     )

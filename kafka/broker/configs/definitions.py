@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-__all__ = ["BROKER_OPTIONS", "TOPIC_OPTIONS", "Kind", "Option"]
+__all__ = ["BROKER_OPTIONS", "GROUP_OPTIONS", "TOPIC_OPTIONS", "Kind", "Option"]
 
 
 class Kind(IntEnum):
@@ -188,3 +188,13 @@ def _broker_options() -> dict[str, Option]:
 
 
 BROKER_OPTIONS: Final = _broker_options()
+
+#: What can be set for a single group (KIP-848).
+GROUP_OPTIONS: Final = {
+    "consumer.heartbeat.interval.ms": Option(
+        "consumer.heartbeat.interval.ms", Kind.INT, "5000", "The heartbeat interval of the group's members.", 1
+    ),
+    "consumer.session.timeout.ms": Option(
+        "consumer.session.timeout.ms", Kind.INT, "45000", "After how long a silent member is out.", 1
+    ),
+}

@@ -39,6 +39,15 @@ class Storage:
             segment.delete()
         log.segments.clear()
 
+    @property
+    def directory_name(self) -> str:
+        """What DescribeLogDirs calls it."""
+        return "/memory"
+
+    def space(self) -> tuple[int, int]:
+        """Return total and free bytes, -1 if that cannot be said."""
+        return -1, -1
+
     def close(self, topics: Iterable[Topic]) -> None:
         """Close everything in an orderly manner."""
         for topic in topics:

@@ -55,6 +55,10 @@ class LogOffsets(NamedTuple):
     end: int
 
 
+def _nothing(_: object) -> None:
+    """Nobody wants to know."""
+
+
 SegmentMaker = Callable[[int, int], Segment]
 
 
@@ -69,6 +73,8 @@ class Log:
         *,
         max_segment_bytes: int = 1 << 62,
         directory: Any = None,
+        on_complete: Callable[[Segment], None] = _nothing,
+        on_start_moved: Callable[[int], None] = _nothing,
     ) -> None:
         self._make_segment = make_segment
         self._now_ms = now_ms
@@ -76,6 +82,8 @@ class Log:
         self.config = config or LogConfig()
         self._max_segment_bytes = max_segment_bytes
         self.directory = directory
+        self._on_complete = on_complete
+        self._on_start_moved = on_start_moved
         self.segments: list[Segment] = []
         self.start_offset = 0
         self.end_offset = 0
@@ -83,6 +91,8 @@ class Log:
         #: (epoch, first offset), ascending in both.
         self.epochs: list[tuple[int, int]] = []
         self._unflushed = 0
+        #: Compaction has seen the segments below.
+        self.compacted_to = 0
         #: Whether every append is on the disk before it is acknowledged.
         self.fsync = False
 
@@ -182,10 +192,54 @@ class Log:
             old = now - last.created_ms >= self.config.segment_ms
             if not len(last) or not (full or old):
                 return last
-            last.flush()
+            self.complete(last)
         segment = self._make_segment(self.end_offset, now)
         self.segments.append(segment)
         return segment
+
+    def complete(self, segment: Segment) -> None:
+        """Finish a segment to which nothing will be appended any more."""
+        segment.flush()
+        self._on_complete(segment)
+        segment.rest()
+
+    def roll(self) -> None:
+        """Complete the segment at the end, so that the next append begins another."""
+        if self.segments and len(self.segments[-1]):
+            self.complete(self.segments[-1])
+            self.segments.append(self._make_segment(self.end_offset, self._now_ms()))
+
+    # Coming back from disk
+
+    def recovered(self, segment: Segment, header: BatchHeader, marker: tuple[bool, int] | None) -> None:
+        """Learn of a batch that is there; of a marker, whether it commits and its coordinator's epoch."""
+        offset = header.base_offset
+        segment.note(offset, header.last_offset, header.position, header.size, header.max_timestamp)
+        self.end_offset = header.last_offset + 1
+        if header.leader_epoch > self.last_epoch:
+            self.begin_epoch(header.leader_epoch, offset)
+        if header.producer_id < 0:
+            return
+        if marker is not None:
+            committed, coordinator_epoch = marker
+            self.producers.ended(
+                header.producer_id,
+                header.producer_epoch,
+                offset,
+                header.max_timestamp,
+                committed=committed,
+                coordinator_epoch=coordinator_epoch,
+            )
+        elif not header.is_control:
+            self.producers.appended(header, offset)
+
+    def restored(self, start: int) -> None:
+        """All that is there has been told; ``start`` is where the log was said to begin."""
+        first = self.segments[0].base_offset if self.segments else start
+        self.end_offset = max(self.end_offset, start)
+        self.start_offset = first
+        if start > first:
+            self._move_start(start)
 
     # Reading
 
@@ -282,8 +336,11 @@ class Log:
 
     def delete_before(self, offset: int) -> None:
         """Move the start of the log up; segments that are then wholly before it are removed."""
-        if offset <= self.start_offset:
-            return
+        if offset > self.start_offset:
+            self._move_start(offset)
+            self._on_start_moved(offset)
+
+    def _move_start(self, offset: int) -> None:
         self.start_offset = offset
         self.producers.forget_before(offset)
         while len(self.segments) > 1 and self.segments[1].base_offset <= offset:
@@ -298,6 +355,25 @@ class Log:
             self.epochs = self.epochs[number - 1 :]
         if self.epochs and self.epochs[0][1] < self.start_offset:
             self.epochs[0] = (self.epochs[0][0], self.start_offset)
+
+    def dirty_ratio(self) -> float:
+        """The share of the complete segments' bytes that was never compacted."""
+        complete = self.segments[:-1]
+        total = sum(segment.size for segment in complete)
+        dirty = sum(segment.size for segment in complete if segment.base_offset >= self.compacted_to)
+        return dirty / total if total else 0.0
+
+    def rewrite(self, segment: Segment, batches: list[tuple[Buffer, BatchHeader]]) -> int:
+        """Put these batches in the place of a complete segment's; return how many bytes fewer they are."""
+        number = self.segments.index(segment)
+        before = segment.size
+        fresh = segment.replacement()
+        for data, header in batches:
+            fresh.append(data, header._replace(position=0), header.base_offset, header.leader_epoch)
+        # An empty segment stays, so that the log begins where it did.
+        self.segments[number] = fresh.put_in_place(segment)
+        self.complete(self.segments[number])
+        return before - fresh.size
 
     def apply_retention(self) -> bool:
         """Remove what is older, or more, than the configuration allows; return whether anything was."""

@@ -120,6 +120,16 @@ class Segment:
         number = bisect_right(self.positions, position)
         return self.positions[number] if number < len(self.positions) else self.size
 
+    # Being rewritten
+
+    def replacement(self) -> Segment:
+        """Return an empty segment that will take this one's place."""
+        raise NotImplementedError
+
+    def put_in_place(self, old: Segment) -> Segment:
+        """Take the place of ``old``, which is gone then."""
+        return self
+
     # Ending
 
     def truncate(self, number: int) -> None:
@@ -131,6 +141,9 @@ class Segment:
 
     def flush(self) -> None:
         """Have all that was appended on the disk, if there is one."""
+
+    def rest(self) -> None:
+        """Nothing will be appended any more."""
 
     def close(self) -> None:
         """Release what it holds."""
@@ -168,6 +181,10 @@ class MemorySegment(Segment):
         """Return a view; it costs no copy and stays as it is."""
         return self._view[start:end]
 
+    def replacement(self) -> Segment:
+        """Return an empty one."""
+        return MemorySegment(self.base_offset, self.created_ms)
+
 
 class DiskSegment(Segment):
     """A segment in a file, ``<base offset>.log``."""
@@ -178,7 +195,14 @@ class DiskSegment(Segment):
         super().__init__(base_offset, created_ms)
         self.path = path
         self.size = size
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
+        self._fd = -1
+        self._open()
+
+    def _open(self) -> int:
+        """Return the file's descriptor; segments that nobody appends to are closed between reads."""
+        if self._fd < 0:
+            self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
+        return self._fd
 
     def _write(self, data: Buffer, start: int, end: int, offset: int, leader_epoch: int, magic: int) -> None:
         view = memoryview(data)
@@ -189,26 +213,47 @@ class DiskSegment(Segment):
         self._write_all([head, view[start + _PATCHED : end]])
 
     def _write_all(self, parts: list[Any]) -> None:
-        at = self.size
+        at, fd = self.size, self._open()
         for part in parts:
             rest = memoryview(part)
             while rest:
-                written = os.pwrite(self._fd, rest, at)
+                written = os.pwrite(fd, rest, at)
                 at += written
                 rest = rest[written:]
 
     def read(self, start: int, end: int) -> Buffer:
         """Return a copy of that part of the file."""
-        return os.pread(self._fd, end - start, start)
+        return os.pread(self._open(), end - start, start)
+
+    def replacement(self) -> Segment:
+        """Return one in a file beside this one's; after a crash it is not looked at."""
+        path = self.path.with_suffix(".new")
+        path.unlink(missing_ok=True)
+        return DiskSegment(path, self.base_offset, self.created_ms)
+
+    def put_in_place(self, old: Segment) -> Segment:
+        """Rename the file over the old one's."""
+        assert isinstance(old, DiskSegment)
+        self.flush()
+        old.close()
+        # Between this and the new index the file is read without one, as after a crash.
+        old.path.with_suffix(".index").unlink(missing_ok=True)
+        self.path.replace(old.path)
+        self.path = old.path
+        return self
 
     def truncate(self, number: int) -> None:
         """Cut the file off, too."""
         super().truncate(number)
-        os.ftruncate(self._fd, self.size)
+        os.ftruncate(self._open(), self.size)
 
     def flush(self) -> None:
         """Have the file on the disk."""
-        os.fsync(self._fd)
+        os.fsync(self._open())
+
+    def rest(self) -> None:
+        """Free the descriptor; a read opens the file again."""
+        self.close()
 
     def close(self) -> None:
         """Close the file."""

@@ -1,0 +1,217 @@
+"""Describing and changing the configuration of resources: topics, brokers, groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kafka.broker.configs import Source, Value
+from kafka.broker.configs.definitions import BROKER_OPTIONS, GROUP_OPTIONS, TOPIC_OPTIONS, Kind, Option
+from kafka.broker.configs.values import check_value, parse_list
+from kafka.broker.topics import name_problem
+from kafka.errors import (
+    InvalidConfigurationError,
+    InvalidRequestError,
+    InvalidTopicError,
+    UnknownTopicOrPartitionError,
+)
+
+if TYPE_CHECKING:
+    from kafka.broker.cluster import Cluster
+
+__all__ = ["BROKER", "GROUP", "TOPIC", "Change", "Described", "alter", "describe"]
+
+TOPIC: Final = 2
+BROKER: Final = 4
+BROKER_LOGGER: Final = 8
+CLIENT_METRICS: Final = 16
+GROUP: Final = 32
+
+SET, DELETE, APPEND, SUBTRACT = range(4)
+_OPTIONS: Final = {TOPIC: TOPIC_OPTIONS, BROKER: BROKER_OPTIONS, GROUP: GROUP_OPTIONS}
+_KINDS: Final = {TOPIC: "topic", BROKER: "broker", GROUP: "group"}
+
+
+class Described(NamedTuple):
+    """An option of a resource with all its values, the one in force first."""
+
+    option: Option
+    values: list[Value]
+    is_read_only: bool
+
+
+class Change(NamedTuple):
+    """One change: what to do with which option."""
+
+    name: str
+    operation: int
+    value: str | None
+
+
+def describe(cluster: Cluster, kind: int, name: str, keys: Iterable[str] | None) -> list[Described]:
+    """Return the options of a resource, all of them or those named."""
+    if kind == TOPIC:
+        rows = _describe_topic(cluster, name)
+    elif kind == BROKER:
+        rows = _describe_broker(cluster, name)
+    elif kind == GROUP:
+        rows = _describe_group(cluster, name)
+    else:
+        raise InvalidRequestError(f"Unsupported resource type: {kind}")
+    wanted = None if keys is None else set(keys)
+    return [row for row in rows if wanted is None or row.option.name in wanted]
+
+
+def _describe_topic(cluster: Cluster, name: str) -> list[Described]:
+    problem = name_problem(name)
+    if problem:
+        raise InvalidTopicError(problem)
+    topic = cluster.topic(name)
+    if topic is None:
+        raise UnknownTopicOrPartitionError("This server does not host this topic-partition.")
+    return [
+        Described(option, cluster.configs.topic_values(option, topic.configs), False)
+        for option in TOPIC_OPTIONS.values()
+    ]
+
+
+def _describe_broker(cluster: Cluster, name: str) -> list[Described]:
+    if not name:
+        own = cluster.configs.dynamic(None)
+        return [
+            Described(option, [Value(option.name, own[option.name], Source.DYNAMIC_DEFAULT_BROKER)], False)
+            for option in BROKER_OPTIONS.values()
+            if option.name in own
+        ]
+    node_id = _node_id(cluster, name)
+    return [
+        Described(option, _of_node(cluster, option, node_id), not option.is_dynamic)
+        for option in BROKER_OPTIONS.values()
+    ]
+
+
+def _of_node(cluster: Cluster, option: Option, node_id: int) -> list[Value]:
+    node = cluster.nodes[node_id]
+    address = f"{node.listener.options.protocol}://{node.host}:{node.port}"
+    facts = {
+        "node.id": str(node_id),
+        "broker.id": str(node_id),
+        "broker.rack": node.rack,
+        "listeners": address,
+        "advertised.listeners": address,
+        "log.dirs": cluster.storage.directory_name,
+    }
+    values = cluster.configs.broker_values(option, node_id)
+    fact = facts.get(option.name)
+    return values if fact is None else [Value(option.name, fact, Source.STATIC_BROKER), values[-1]]
+
+
+def _node_id(cluster: Cluster, name: str) -> int:
+    try:
+        node_id = int(name)
+    except ValueError:
+        raise InvalidRequestError(f"Broker id must be an integer, but it is: {name}") from None
+    if node_id not in cluster.nodes:
+        raise InvalidRequestError(f"Unexpected broker id, expected one of {sorted(cluster.nodes)}, but received {name}")
+    return node_id
+
+
+def _describe_group(cluster: Cluster, name: str) -> list[Described]:
+    if not name:
+        raise InvalidRequestError("Default group resources are not allowed.")
+    own = cluster.store.table("group_configs").get(name, {})
+    rows = []
+    for option in GROUP_OPTIONS.values():
+        values = [Value(option.name, own[option.name], Source.GROUP)] if option.name in own else []
+        values.append(Value(option.name, option.default, Source.DEFAULT))
+        rows.append(Described(option, values, False))
+    return rows
+
+
+# Changing
+
+
+def alter(
+    cluster: Cluster, kind: int, name: str, changes: Iterable[Change], *, replace: bool, validate_only: bool
+) -> None:
+    """Change the configuration of a resource, or with ``replace`` put this in the place of all that was set."""
+    options = _OPTIONS.get(kind)
+    if options is None:
+        raise InvalidRequestError(f"Unsupported resource type: {kind}")
+    before = {} if replace else _own(cluster, kind, name)
+    if replace:
+        _own(cluster, kind, name)
+    after = dict(before)
+    seen: set[str] = set()
+    for change in changes:
+        if change.name in seen:
+            raise InvalidRequestError("Error due to duplicate config keys")
+        seen.add(change.name)
+        _apply(options, kind, after, change)
+    if not validate_only:
+        _keep(cluster, kind, name, after)
+
+
+def _own(cluster: Cluster, kind: int, name: str) -> dict[str, str]:
+    """Return what is set for the resource itself."""
+    if kind == TOPIC:
+        problem = name_problem(name)
+        if problem:
+            raise InvalidTopicError(problem)
+        topic = cluster.topic(name)
+        if topic is None:
+            raise UnknownTopicOrPartitionError(f"The topic '{name}' does not exist.")
+        return dict(topic.configs)
+    if kind == BROKER:
+        return cluster.configs.dynamic(_node_id(cluster, name) if name else None)
+    if not name:
+        raise InvalidRequestError("Default group resources are not allowed.")
+    return dict(cluster.store.table("group_configs").get(name, {}))
+
+
+def _apply(options: Mapping[str, Option], kind: int, values: dict[str, str], change: Change) -> None:
+    option = options.get(change.name)
+    if option is None:
+        if kind == BROKER:  # brokers take what they do not know, for their plugins
+            option = Option(change.name, Kind.STRING, None, "")
+        else:
+            raise InvalidConfigurationError(f"Unknown {_KINDS[kind]} config name: {change.name}")
+    if kind == BROKER and not option.is_dynamic:
+        raise InvalidRequestError(f"Cannot update these configs dynamically: Set({change.name})")
+    if change.operation == DELETE:
+        values.pop(change.name, None)
+        return
+    if change.value is None:
+        raise InvalidRequestError(f"Null value not supported for : {change.name}")
+    value = change.value
+    if change.operation in {APPEND, SUBTRACT}:
+        if option.kind is not Kind.LIST:
+            verb = "APPEND" if change.operation == APPEND else "SUBTRACT"
+            raise InvalidConfigurationError(f"Can't {verb} to key {change.name} because its type is not LIST.")
+        value = _edit_list(values.get(change.name, option.default or ""), value, change.operation)
+    elif change.operation != SET:
+        raise InvalidRequestError(f"Unknown config operation {change.operation}")
+    check_value(option, value)
+    values[change.name] = value
+
+
+def _edit_list(before: str, words: str, operation: int) -> str:
+    have, edit = parse_list(before), parse_list(words)
+    if operation == APPEND:
+        return ",".join([*have, *(word for word in edit if word not in have)])
+    return ",".join(word for word in have if word not in edit)
+
+
+def _keep(cluster: Cluster, kind: int, name: str, values: dict[str, str]) -> None:
+    if kind == TOPIC:
+        topic = cluster.topics[name]
+        topic.configs = values
+        cluster.save_topic(topic)
+        cluster.configs_changed(topic)
+    elif kind == BROKER:
+        cluster.configs.set_dynamic(int(name) if name else None, values)
+        cluster.configs_changed()
+    elif values:
+        cluster.store.table("group_configs")[name] = values
+    else:
+        cluster.store.table("group_configs").pop(name, None)

@@ -1,0 +1,292 @@
+"""What tests order a broker to do: fail, delay, change replies, stop nodes, move leaders, write and read records.
+
+The half of :class:`~kafka.broker.Broker` that is there once it runs. Each method hands its work to the broker's loop.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kafka.broker import contents, leaders
+from kafka.broker.faults import ErrorLike, Interceptor, Order, SeenRequest, error_code
+from kafka.broker.topics import Partition, is_valid_topic_name
+from kafka.broker.upkeep import Upkeep
+from kafka.broker.versions import ApiKeyLike
+from kafka.errors import IllegalArgumentError, UnknownTopicOrPartitionError
+
+if TYPE_CHECKING:
+    from kafka.broker.cluster import Cluster
+    from kafka.broker.node import Node
+    from kafka.record.consumer_record import ConsumerRecord
+    from kafka.structs import TopicPartition
+
+__all__ = ["Control", "check_topic", "text_of"]
+
+T = TypeVar("T")
+
+
+class Control:
+    """The orders that a running broker takes."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """The state of the cluster."""
+        raise NotImplementedError
+
+    def _do(self, call: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        """Run ``call`` on the broker's loop and return its result."""
+        raise NotImplementedError
+
+    def _await(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the broker's loop and return its result."""
+        raise NotImplementedError
+
+    def _node(self, node: int) -> Node:
+        found = self.cluster.nodes.get(node)
+        if found is None:
+            raise IllegalArgumentError(f"there is no node {node}, only {sorted(self.cluster.nodes)}")
+        return found
+
+    # Faults
+
+    def fail(self, api: ApiKeyLike, errors: Sequence[ErrorLike] = (), times: int = 1, node: int | None = None) -> Order:
+        """Answer the next requests of an API with errors; nothing of what they ask for is done.
+
+        ``errors`` (codes or error classes; None lets one request through) are given in turn, ``times`` over.
+        """
+        codes = deque(error_code(error) for _ in range(times) for error in errors)
+        if not codes:
+            raise IllegalArgumentError("fail() needs at least one error")
+        return self._do(self.cluster.faults.add, api, errors=codes, times=None, node=node)
+
+    def intercept(
+        self,
+        api: ApiKeyLike | None,
+        call: Interceptor,
+        *,
+        before: bool = False,
+        times: int | None = None,
+        node: int | None = None,
+    ) -> Order:
+        """Have ``call(exchange)`` see each request of an API (of any API with None) and its reply.
+
+        What it returns takes the reply's place; None leaves the reply, ``faults.NO_REPLY`` and ``faults.CLOSE`` do what
+        they say. With ``before`` it is asked before the request is served, and an answer means that it is not.
+        It runs on the broker's loop: it must not block.
+        """
+        return self._do(self.cluster.faults.add, api, interceptor=call, before=before, times=times, node=node)
+
+    def delay(
+        self, api: ApiKeyLike | None, seconds: float, *, times: int | None = None, node: int | None = None
+    ) -> Order:
+        """Have requests of an API wait, on the broker's clock, before they are served."""
+        return self._do(self.cluster.faults.add, api, delay=seconds, times=times, node=node)
+
+    def drop_connections(self, node: int | None = None, *, api: ApiKeyLike | None = None, times: int = 1) -> int:
+        """Cut all connections, of one node or all, and return how many; with ``api``, cut those that next ask for it."""
+        if api is not None:
+            self._do(self.cluster.faults.add, api, drops=True, times=times, node=node)
+            return 0
+        nodes = [self._node(node)] if node is not None else list(self.cluster.nodes.values())
+        return self._do(lambda: sum(found.listener.drop() for found in nodes))
+
+    def clear_faults(self) -> None:
+        """Take back all that ``fail``, ``intercept``, ``delay`` and ``drop_connections`` have ordered."""
+        self._do(self.cluster.faults.clear)
+
+    def advertise(self, api: ApiKeyLike, low: int, high: int) -> None:
+        """Serve an API in these versions only; with ``high`` below ``low`` not at all."""
+        self._do(self.cluster.apis.advertise, api, low, high)
+
+    @property
+    def requests(self) -> list[SeenRequest]:
+        """The requests that have come, oldest first (the latest, up to 16 MiB of them)."""
+        return self._do(self.cluster.faults.seen)
+
+    def forget_requests(self) -> None:
+        """Empty :attr:`requests`."""
+        self._do(self.cluster.faults.forget)
+
+    # Nodes and leaders
+
+    def stop_node(self, node: int, *, crash: bool = False) -> None:
+        """Take a node away: its connections close (with ``crash`` without a goodbye), others lead its partitions."""
+        found = self._node(node)
+
+        def stop() -> None:
+            if found.is_running:
+                found.stop(crash=crash)
+                self.cluster.nodes_changed()
+
+        self._do(stop)
+
+    def start_node(self, node: int) -> None:
+        """Bring a node back, on the port it had."""
+        found = self._node(node)
+
+        async def start() -> None:
+            if not found.is_running:
+                await found.start()
+                self.cluster.nodes_changed()
+
+        self._await(start())
+
+    def leader(self, topic: str, partition: int = 0) -> int:
+        """The node that leads a partition; -1 if none does."""
+        return self._do(lambda: self._partition(topic, partition).leader)
+
+    def move_leader(self, tp: TopicPartition | tuple[str, int], node: int) -> None:
+        """Have a node lead a partition."""
+        self._node(node)
+
+        def move() -> None:
+            partition = self._partition(*tp)
+            leaders.move(partition, node)
+            self.cluster.save_topic(partition.topic)
+
+        self._do(move)
+
+    def shuffle_leaders(self) -> None:
+        """Give every partition another leader, where there is another node to lead it."""
+
+        def shuffle() -> None:
+            cluster = self.cluster
+            live = [node.node_id for node in cluster.live_nodes()]
+            for topic in cluster.topics.values():
+                for partition in topic.partitions:
+                    others = [node for node in live if node != partition.leader]
+                    if others:
+                        leaders.move(partition, cluster.random.choice(others))
+                cluster.save_topic(topic)
+
+        self._do(shuffle)
+
+    def rehash_coordinators(self) -> None:
+        """Move every group and transactional id to another coordinator, where there is another node."""
+        self._do(self.cluster.coordinators.rehash)
+
+    def _partition(self, topic: str, index: int) -> Partition:
+        found = self.cluster.partition(topic, index)
+        if found is None:
+            raise UnknownTopicOrPartitionError(f"there is no partition {index} of {topic!r}")
+        return found
+
+    # Topics
+
+    def create_topic(
+        self, name: str, partitions: int = 1, replication_factor: int = 1, configs: Mapping[str, Any] | None = None
+    ) -> None:
+        """Create a topic."""
+        check_topic(name, partitions)
+        settings = {key: text_of(value) for key, value in (configs or {}).items()}
+        self._do(self.cluster.create_topic, name, partitions, replication_factor, settings)
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic and its records."""
+
+        def delete() -> None:
+            topic = self.cluster.topic(name)
+            if topic is None:
+                raise UnknownTopicOrPartitionError(f"there is no topic {name!r}")
+            self.cluster.delete_topic(topic)
+
+        self._do(delete)
+
+    # Records
+
+    def append(
+        self,
+        topic: str,
+        value: bytes | str | None = None,
+        *,
+        key: bytes | str | None = None,
+        headers: Sequence[tuple[str, bytes | None]] = (),
+        partition: int = 0,
+        timestamp_ms: int | None = None,
+    ) -> int:
+        """Append one record to a partition; return its offset.
+
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics=["events"]) as broker:
+        ...     broker.append("events", "a"), broker.append("events", "b", key="k")
+        (0, 1)
+        """
+        return self.append_many(topic, [(key, value, headers)], partition=partition, timestamp_ms=timestamp_ms)
+
+    def append_many(
+        self, topic: str, records: Iterable[Any], *, partition: int = 0, timestamp_ms: int | None = None
+    ) -> int:
+        """Append records as one batch; return the first one's offset.
+
+        A record is a value, or a tuple of key and value, or of key, value and headers.
+        """
+
+        def append() -> int:
+            now = self.cluster.clock.now_ms() if timestamp_ms is None else timestamp_ms
+            return self.cluster.append(self._partition(topic, partition), contents.encode(records, now))
+
+        return self._do(append)
+
+    def records(self, topic: str, partition: int | None = None, *, committed: bool = False) -> list[ConsumerRecord]:
+        """Return the records of a topic, or of one partition of it: what readers see, with ``committed`` what readers
+        of committed transactions see.
+
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics=["events"]) as broker:
+        ...     offset = broker.append("events", b"hello")
+        ...     [record.value for record in broker.records("events")]
+        [b'hello']
+        """
+
+        def read() -> list[ConsumerRecord]:
+            found = self.cluster.topic(topic)
+            if found is None:
+                raise UnknownTopicOrPartitionError(f"there is no topic {topic!r}")
+            wanted = found.partitions if partition is None else [self._partition(topic, partition)]
+            return [record for one in wanted for record in contents.decode(one, committed=committed)]
+
+        return self._do(read)
+
+    def offsets(self, topic: str, partition: int = 0) -> tuple[int, int, int]:
+        """Return start, last stable offset and end of a partition."""
+
+        def read() -> tuple[int, int, int]:
+            log = self._partition(topic, partition).log
+            return log.start_offset, log.stable_offset, log.end_offset
+
+        return self._do(read)
+
+    def apply_retention(self) -> None:
+        """Remove now what is older or more than the topics' configuration allows."""
+        self._do(lambda: self.cluster.service(Upkeep).apply_retention())
+
+    def compact(self) -> int:
+        """Compact all compacted topics now, but for the segment at each end; return how many bytes that saved."""
+        return self._do(lambda: self.cluster.service(Upkeep).compact(always=True))
+
+    def roll(self, topic: str) -> None:
+        """Begin a new segment in each partition of a topic: what is before it can be compacted or removed."""
+
+        def roll() -> None:
+            found = self.cluster.topic(topic)
+            if found is None:
+                raise UnknownTopicOrPartitionError(f"there is no topic {topic!r}")
+            for one in found.partitions:
+                one.log.roll()
+
+        self._do(roll)
+
+
+def check_topic(name: str, partitions: int) -> None:
+    """Raise unless a topic can be called that and have so many partitions."""
+    if not is_valid_topic_name(name):
+        raise IllegalArgumentError(f"{name!r} is no name for a topic")
+    if partitions < 1:
+        raise IllegalArgumentError(f"a topic has at least one partition, not {partitions}")
+
+
+def text_of(value: Any) -> str:
+    """Return a configuration's value as Kafka writes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

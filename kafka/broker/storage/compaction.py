@@ -1,0 +1,142 @@
+"""Compaction: of each key's records the latest is kept (cleanup.policy=compact).
+
+As in Kafka the segment at the end and whatever is above the last stable offset are left alone; offsets never change, so
+a compacted log has gaps. Gone are: records with a later one of the same key, tombstones and transaction markers older
+than delete.retention.ms, and records of aborted transactions.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.codec import compressor
+from kafka.record._crc32c import crc32c
+from kafka.record._open import open_batch
+from kafka.record._varint import decode_varint
+from kafka.record.header import LOG_OVERHEAD, V2_CHECKED, V2_HEADER_SIZE, read_header
+from kafka.record.rows import decode_batch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kafka.broker.storage.log import Log
+    from kafka.broker.storage.segment import Segment
+    from kafka.record.header import BatchHeader, Buffer
+
+__all__ = ["compact"]
+
+#: The header up to what the checksum covers: base offset, length, leader epoch, magic, CRC.
+_PREFIX: Final = Struct(">qiiBI")
+
+
+def compact(log: Log, now_ms: int) -> int:
+    """Compact a log; return how many bytes that saved."""
+    limit = log.stable_offset
+    cleanable = [
+        segment
+        for segment in log.segments[:-1]
+        if segment.last_offset < limit and now_ms - segment.max_timestamp >= log.config.min_compaction_lag_ms
+    ]
+    if not cleanable:
+        return 0
+    latest = _latest(log, cleanable)
+    saved = 0
+    for segment in cleanable:
+        end = segment.last_offset + 1
+        saved += _clean(log, segment, latest, now_ms - log.config.delete_retention_ms)
+        log.compacted_to = max(log.compacted_to, end)
+    return saved
+
+
+def _batches(segment: Segment) -> Iterator[tuple[Buffer, BatchHeader]]:
+    for number in range(len(segment)):
+        entry = segment.entry(number)
+        data = segment.read(entry.position, entry.end)
+        header = read_header(data)
+        assert header is not None
+        yield data, header
+
+
+def _latest(log: Log, segments: list[Segment]) -> dict[bytes | None, int]:
+    """Return each key's last offset."""
+    latest: dict[bytes | None, int] = {}
+    for segment in segments:
+        for data, header in _batches(segment):
+            if header.is_control or _was_aborted(log, header):
+                continue
+            for row in decode_batch(data, header, check_crc=False):
+                latest[row.key] = row.offset
+    return latest
+
+
+def _was_aborted(log: Log, header: BatchHeader) -> bool:
+    if not header.is_transactional:
+        return False
+    return any(
+        one.producer_id == header.producer_id and one.first_offset <= header.base_offset <= one.last_offset
+        for one in log.producers.aborted
+    )
+
+
+def _clean(log: Log, segment: Segment, latest: dict[bytes | None, int], horizon_ms: int) -> int:
+    """Rewrite one segment without what is superseded; return the bytes saved."""
+    kept: list[tuple[Buffer, BatchHeader]] = []
+    changed = False
+    for data, header in _batches(segment):
+        if header.is_control:
+            keep = header.max_timestamp > horizon_ms
+            changed = changed or not keep
+            if keep:
+                kept.append((data, header))
+            continue
+        rows = decode_batch(data, header, check_crc=False)
+        is_aborted = _was_aborted(log, header)
+        kept_rows = [not is_aborted and _is_kept(row, latest, horizon_ms) for row in rows]
+        if all(kept_rows):
+            kept.append((data, header))
+            continue
+        changed = True
+        if any(kept_rows):
+            fresh = _rebuild(data, header, kept_rows)
+            again = read_header(fresh)
+            assert again is not None
+            kept.append((fresh, again))
+    if not changed:
+        return 0
+    return log.rewrite(segment, kept)
+
+
+def _is_kept(row: Any, latest: dict[bytes | None, int], horizon_ms: int) -> bool:
+    if row.offset < latest.get(row.key, -1):
+        return False
+    return row.value is not None or row.timestamp > horizon_ms
+
+
+def _rebuild(data: Buffer, header: BatchHeader, keep: list[bool]) -> bytes:
+    """Return the batch without some of its records: those that stay are not touched, nor are the offsets it spans."""
+    body = open_batch(data, header, check_crc=False)
+    parts = []
+    position = body.start
+    for is_kept in keep:
+        length, start = decode_varint(body.data, position)
+        if is_kept:
+            parts.append(body.data[position : start + length])
+        position = start + length
+    records = b"".join(parts)
+    if header.codec:
+        records = compressor(header.codec, None)(records)
+    checked = V2_CHECKED.pack(
+        header.attributes,
+        header.last_offset_delta,
+        header.base_timestamp,
+        header.max_timestamp,
+        header.producer_id,
+        header.producer_epoch,
+        header.base_sequence,
+        len(parts),
+    )
+    crc = crc32c(records, crc32c(checked))
+    length = V2_HEADER_SIZE - LOG_OVERHEAD + len(records)
+    prefix = _PREFIX.pack(header.base_offset, length, header.leader_epoch, header.magic, crc)
+    return prefix + checked + records

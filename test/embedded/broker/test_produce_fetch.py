@@ -1,0 +1,354 @@
+"""Produce and Fetch, request by request."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kafka.broker import Broker
+from kafka.protocol.fetch import FetchRequest
+from kafka.protocol.produce import ProduceRequest
+from kafka.record.control import COMMIT  # noqa: F401 - the vocabulary of markers
+from kafka.record.header import scan
+from kafka.record.legacy_builder import LegacyBuilder
+from kafka.record.rows import decode_batch
+
+from .batches import NOW, batch, produce
+from .wire import Wire, wire
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Broker]:
+    with Broker(seed=1) as broker:
+        yield broker
+
+
+@pytest.fixture
+def topic(shared: Broker, request: pytest.FixtureRequest) -> str:
+    name = re.sub(r"[^\w.-]", "_", request.node.name)
+    shared.create_topic(name)
+    return name
+
+
+@pytest.fixture
+def client(shared: Broker) -> Iterator[Wire]:
+    with wire(shared) as connection:
+        yield connection
+
+
+def fetch(
+    topic: str, offset: int = 0, version: int = 12, max_bytes: int = 1 << 20, partition: int = 0, **fields: Any
+) -> FetchRequest:
+    cls = FetchRequest[version]
+    fields = {"max_wait_ms": 0, "min_bytes": 1, **fields}
+    if version >= 3:
+        fields.setdefault("max_bytes", 1 << 26)
+    part = cls.FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=max_bytes)
+    return cls(topics=[cls.FetchTopic(topic=topic, partitions=[part])], **fields)
+
+
+def only(reply: Any) -> Any:
+    """The one partition in a produce or fetch reply."""
+    (topic,) = reply.responses
+    (part,) = topic.partition_responses if hasattr(topic, "partition_responses") else topic.partitions
+    return part
+
+
+def values(data: Any) -> list[bytes | None]:
+    return [record.value for header in scan(data) if not header.is_control for record in decode_batch(data, header)]
+
+
+@pytest.mark.parametrize("codec", [None, "gzip", "snappy", "lz4", "zstd"])
+def test_what_is_produced_is_fetched(client: Wire, topic: str, codec: str | None) -> None:
+    first = only(client.ask(produce(batch(b"a" * 100, b"b" * 100, codec=codec), topic)))
+    second = only(client.ask(produce(batch(b"c" * 100, codec=codec), topic)))
+    assert (first.error_code, first.base_offset) == (0, 0)
+    assert (second.error_code, second.base_offset) == (0, 2)
+    part = only(client.ask(fetch(topic)))
+    assert (part.error_code, part.high_watermark, part.log_start_offset) == (0, 3, 0)
+    assert values(part.records) == [b"a" * 100, b"b" * 100, b"c" * 100]
+    assert [header.base_offset for header in scan(part.records)] == [0, 2]
+
+
+@pytest.mark.parametrize("version", range(14))
+def test_every_version_of_produce_stores_the_records(shared: Broker, client: Wire, topic: str, version: int) -> None:
+    if version < 3:
+        old = LegacyBuilder(0 if version < 2 else 1, 1000)
+        old.append(NOW, b"k", b"v")
+        data = old.seal().data
+    else:
+        data = batch(b"v", key=b"k")
+    request = produce(data, topic, version=version)
+    if version >= 13:
+        topic_id = shared.run(lambda cluster: cluster.topics[topic].id)
+        request.topic_data[0].topic_id = topic_id
+        request.topic_data[0].name = ""
+    part = only(client.ask(request))
+    assert part.error_code == 0
+    (record,) = shared.records(topic)
+    assert (record.key, record.value) == (b"k", b"v")
+
+
+@pytest.mark.parametrize("version", range(19))
+def test_every_version_of_fetch_reads_the_records(shared: Broker, client: Wire, topic: str, version: int) -> None:
+    shared.append(topic, b"v", key=b"k", timestamp_ms=NOW)
+    request = fetch(topic, version=version)
+    if version >= 13:
+        request.topics[0].topic_id = shared.run(lambda cluster: cluster.topics[topic].id)
+        request.topics[0].topic = ""
+    part = only(client.ask(request))
+    assert part.error_code == 0
+    (header,) = scan(part.records)
+    assert header.magic == (0 if version < 2 else 1 if version < 4 else 2)
+    (record,) = decode_batch(part.records, header)
+    assert (record.offset, record.key, record.value) == (0, b"k", b"v")
+
+
+def test_produce_without_acks_gets_no_reply(shared: Broker, client: Wire, topic: str) -> None:
+    client.send(produce(batch(b"silent"), topic, acks=0))
+    assert only(client.ask(fetch(topic, max_wait_ms=5000))).high_watermark == 1
+
+
+def test_an_error_without_acks_closes_the_connection(client: Wire) -> None:
+    client.send(produce(batch(b"lost"), "no-such-topic", acks=0))
+    assert client.is_closed()
+
+
+@pytest.mark.parametrize(
+    ("damage", "code"),
+    [
+        (lambda data: data[:-1] + b"!", 2),  # checksum
+        (lambda data: data[:20], 2),  # cut off
+        (lambda data: b"", 87),
+        (lambda data: data + data, 87),  # two batches
+        (lambda data: data[:16] + b"\x05" + data[17:], 2),  # unknown magic
+    ],
+)
+def test_damaged_batches_are_refused(shared: Broker, client: Wire, topic: str, damage: Any, code: int) -> None:
+    part = only(client.ask(produce(damage(batch(b"v" * 50)), topic)))
+    assert (part.error_code, part.base_offset) == (code, -1)
+    assert shared.records(topic) == []
+
+
+def test_a_batch_beyond_max_message_bytes_is_refused(shared: Broker, client: Wire) -> None:
+    shared.create_topic("small", configs={"max.message.bytes": 200})
+    assert only(client.ask(produce(batch(b"v" * 300), "small"))).error_code == 10
+    assert only(client.ask(produce(batch(b"v" * 100), "small"))).error_code == 0
+
+
+def test_a_compacted_topic_names_the_records_without_a_key(shared: Broker, client: Wire) -> None:
+    shared.create_topic("compacted", configs={"cleanup.policy": "compact"})
+    part = only(client.ask(produce(batch(b"a", b"b"), "compacted")))
+    assert part.error_code == 87
+    assert [error.batch_index for error in part.record_errors] == [0, 1]
+
+
+def test_timestamps_from_the_future_are_refused(shared: Broker, client: Wire, topic: str) -> None:
+    future = int(shared.clock.time() * 1000) + 10 * 3_600_000
+    part = only(client.ask(produce(batch(b"a", timestamp=future), topic)))
+    assert part.error_code == 32
+    assert [error.batch_index for error in part.record_errors] == [0]
+
+
+def test_log_append_time_is_the_brokers(shared: Broker, client: Wire) -> None:
+    shared.create_topic("appended", configs={"message.timestamp.type": "LogAppendTime"})
+    part = only(client.ask(produce(batch(b"a", timestamp=5), "appended")))
+    assert abs(part.log_append_time_ms - time.time() * 1000) < 60_000
+    (record,) = shared.records("appended")
+    assert (record.timestamp, record.timestamp_type) == (part.log_append_time_ms, 1)
+
+
+def test_a_topics_codec_takes_the_producers_place(shared: Broker, client: Wire) -> None:
+    shared.create_topic("packed", configs={"compression.type": "gzip"})
+    client.ask(produce(batch(b"a" * 1000), "packed"))
+    (header,) = scan(only(client.ask(fetch("packed"))).records)
+    assert header.codec == 1
+    assert shared.records("packed")[0].value == b"a" * 1000
+
+
+def test_a_repeated_batch_gets_the_offset_that_it_has(shared: Broker, client: Wire, topic: str) -> None:
+    def send(sequence: int) -> Any:
+        data = batch(b"v", producer_id=7, producer_epoch=0, base_sequence=sequence)
+        return only(client.ask(produce(data, topic)))
+
+    assert [send(sequence).base_offset for sequence in range(5)] == [0, 1, 2, 3, 4]
+    assert [(part.error_code, part.base_offset) for part in map(send, range(5))] == [(0, at) for at in range(5)]
+    assert send(6).error_code == 45
+    assert send(5).base_offset == 5
+    assert send(0).error_code == 45  # out of the window of five
+    assert len(shared.records(topic)) == 6
+
+
+def test_an_old_producer_epoch_is_fenced(client: Wire, topic: str) -> None:
+    def send(epoch: int, sequence: int) -> int:
+        data = batch(b"v", producer_id=8, producer_epoch=epoch, base_sequence=sequence)
+        return int(only(client.ask(produce(data, topic))).error_code)
+
+    assert send(1, 0) == 0
+    assert send(0, 1) == 47
+    assert send(2, 5) == 45  # a new epoch begins at 0
+    assert send(2, 0) == 0
+
+
+def test_sequence_numbers_wrap_around(client: Wire, topic: str) -> None:
+    def send(sequence: int, *payload: bytes) -> int:
+        data = batch(*payload, producer_id=9, producer_epoch=0, base_sequence=sequence)
+        return int(only(client.ask(produce(data, topic))).error_code)
+
+    assert send(2**31 - 2, b"a", b"b") == 0
+    assert send(0, b"c") == 0
+
+
+def test_acks_all_needs_the_replicas(client: Wire, shared: Broker) -> None:
+    shared.create_topic("careful", configs={"min.insync.replicas": 2})
+    assert only(client.ask(produce(batch(b"v"), "careful"))).error_code == 19
+    assert only(client.ask(produce(batch(b"v"), "careful", acks=1))).error_code == 0
+    assert only(client.ask(produce(batch(b"v"), "careful", acks=5))).error_code == 21
+
+
+# Fetch
+
+
+def test_fetch_waits_for_enough_bytes(shared: Broker, client: Wire, topic: str) -> None:
+    client.send(fetch(topic, max_wait_ms=30_000, min_bytes=500))
+    shared.append(topic, b"x" * 100)
+    with wire(shared) as other:  # a round trip: the first append has been looked at
+        assert only(other.ask(fetch(topic))).high_watermark == 1
+    client.socket.settimeout(0.05)
+    with pytest.raises(TimeoutError):
+        client.socket.recv(1)
+    client.socket.settimeout(10)
+    shared.append(topic, b"x" * 1000)
+    _, reply = client.receive(FetchRequest[12].RESPONSE_TYPE)
+    assert values(only(reply).records) == [b"x" * 100, b"x" * 1000]
+
+
+def test_fetch_waits_no_longer_than_it_is_told(shared: Broker) -> None:
+    with Broker(topics=["events"]) as broker, wire(broker) as client:
+        broker.clock.freeze()
+        client.send(fetch("events", max_wait_ms=500_000))
+        _wait_for_request(broker, "Fetch")
+        broker.clock.advance(500)
+        _, reply = client.receive(FetchRequest[12].RESPONSE_TYPE)
+        assert only(reply).records == b""
+
+
+def _wait_for_request(broker: Broker, name: str) -> None:
+    deadline = time.monotonic() + 10
+    arrived = threading.Event()
+    while not any(seen.name == name for seen in broker.requests):
+        assert time.monotonic() < deadline
+        arrived.wait(0.005)
+
+
+def test_the_first_batch_comes_whole_and_the_last_may_be_cut(shared: Broker, client: Wire, topic: str) -> None:
+    for _ in range(3):
+        shared.append(topic, b"x" * 1000)
+    part = only(client.ask(fetch(topic, max_bytes=10)))
+    assert len(values(part.records)) == 1
+    part = only(client.ask(fetch(topic, max_bytes=1500)))
+    assert len(part.records) == 1500
+    assert len(values(part.records)) == 1
+    part = only(client.ask(fetch(topic, max_bytes=10, version=2)))
+    assert len(part.records) <= 10  # old versions had no such promise
+
+
+def test_offsets_that_are_not_there_are_out_of_range(client: Wire, topic: str) -> None:
+    assert only(client.ask(fetch(topic, offset=1))).error_code == 1
+    assert only(client.ask(fetch(topic, offset=-1))).error_code == 1
+    assert only(client.ask(fetch(topic, offset=0))).error_code == 0
+    assert only(client.ask(fetch("no-such-topic"))).error_code == 3
+    assert only(client.ask(fetch(topic, partition=5))).error_code == 3
+
+
+def test_a_session_tells_only_news(shared: Broker, client: Wire, topic: str) -> None:
+    shared.append(topic, b"a")
+    full = client.ask(fetch(topic, session_epoch=0))
+    assert full.session_id > 0
+    cls = FetchRequest[12]
+
+    def go_on(epoch: int, *parts: Any) -> Any:
+        topics = [cls.FetchTopic(topic=topic, partitions=list(parts))] if parts else []
+        return client.ask(
+            cls(
+                max_wait_ms=0,
+                min_bytes=1,
+                max_bytes=1 << 20,
+                session_id=full.session_id,
+                session_epoch=epoch,
+                topics=topics,
+            )
+        )
+
+    moved = cls.FetchPartition(partition=0, fetch_offset=1, partition_max_bytes=1000)
+    assert go_on(1, moved).responses == []
+    shared.append(topic, b"b")
+    assert values(only(go_on(2)).records) == [b"b"]
+    assert go_on(2).error_code == 71
+    assert go_on(3, cls.FetchPartition(partition=0, fetch_offset=2, partition_max_bytes=1000)).responses == []
+    forgotten = cls(
+        max_wait_ms=0, min_bytes=1, max_bytes=1 << 20, session_id=full.session_id, session_epoch=4,
+        topics=[], forgotten_topics_data=[cls.ForgottenTopic(topic=topic, partitions=[0])],
+    )  # fmt: skip
+    assert client.ask(forgotten).session_id == 0
+    assert go_on(5).error_code == 70
+
+
+def test_leader_epochs_are_checked(client: Wire, topic: str) -> None:
+    def with_epoch(epoch: int) -> int:
+        request = fetch(topic)
+        request.topics[0].partitions[0].current_leader_epoch = epoch
+        return int(only(client.ask(request)).error_code)
+
+    assert with_epoch(0) == 0
+    assert with_epoch(1) == 75
+
+
+def test_produce_to_the_wrong_node_names_the_leader() -> None:
+    with Broker(nodes=2, topics={"events": 2}) as broker:
+        leader = broker.leader("events", 0)
+        other = 3 - leader
+        with wire(broker, other) as client:
+            reply = client.ask(produce(batch(b"v"), version=10))
+            part = only(reply)
+            assert part.error_code == 6
+            assert part.current_leader.leader_id == leader
+            assert [(node.node_id, node.port) for node in reply.node_endpoints] == [(leader, broker.port(leader))]
+            reply = client.ask(fetch("events", version=12))
+            assert only(reply).error_code == 6
+            assert only(reply).current_leader.leader_id == leader
+
+
+def test_topics_are_known_by_id() -> None:
+    import uuid
+
+    with Broker(topics=["events"]) as broker, wire(broker) as client:
+        cls = ProduceRequest[13]
+        data = cls.TopicProduceData(topic_id=uuid.uuid4(), partition_data=[(0, batch(b"v"))])
+        assert only(client.ask(cls(acks=-1, timeout_ms=100, topic_data=[data]))).error_code == 100
+
+
+def test_read_committed_stops_at_open_transactions_and_lists_aborted_ones(
+    shared: Broker, client: Wire, topic: str
+) -> None:
+    def run(cluster: Any) -> None:
+        partition = cluster.partition(topic, 0)
+        opened = batch(b"t", producer_id=5, producer_epoch=0, base_sequence=0, transactional=True)
+        cluster.append(partition, opened)
+        cluster.append(partition, batch(b"plain"))
+
+    shared.run(run)
+    part = only(client.ask(fetch(topic, isolation_level=1)))
+    assert (part.last_stable_offset, part.high_watermark, bytes(part.records)) == (0, 2, b"")
+    assert values(only(client.ask(fetch(topic))).records) == [b"t", b"plain"]
+    shared.run(lambda cluster: cluster.append_marker(cluster.partition(topic, 0), 5, 0, committed=False))
+    part = only(client.ask(fetch(topic, isolation_level=1)))
+    assert part.last_stable_offset == 3
+    assert [(one.producer_id, one.first_offset) for one in part.aborted_transactions] == [(5, 0)]
+    assert [record.value for record in shared.records(topic, committed=True)] == [b"plain"]
+    assert only(client.ask(fetch(topic, offset=3, isolation_level=1))).aborted_transactions == []
