@@ -1,0 +1,396 @@
+"""The client core: connections to the brokers of a cluster, what is known of the cluster, and routing.
+
+Coroutines on the client's loop; everything here runs on whoever turns it. The faces, the
+coordinators and the historic `KafkaClient` stand on it. It sends a request where it belongs and
+keeps metadata fresh; it does not know what a record or a group is, and does not retry what a broker
+has answered.
+
+Connections are split by use: a fetch that waits at the broker for data must not hold up a
+heartbeat, and a broker answers the requests of one connection one after another.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any, Final, TypeVar
+
+from kafka._metadata import MetadataKeeper
+from kafka._routing import Route, Target, route
+from kafka._tasks import Task
+from kafka.cluster import GROUP, TRANSACTION, ClusterMetadata
+from kafka.config import Config
+from kafka.conn import BrokerConnection
+from kafka.errors import (
+    ClientClosedError,
+    CoordinatorLoadInProgressError,
+    CoordinatorNotAvailableError,
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    LeaderNotAvailableError,
+    NoBrokersAvailable,
+    UnknownBrokerIdError,
+    UnknownTopicOrPartitionError,
+    for_code,
+)
+from kafka.future import Future
+from kafka.net.backoff import Backoff
+from kafka.net.environment import Environment
+from kafka.net.link import Link, LinkContext
+from kafka.net.settings import ConnectionSettings
+from kafka.net.states import ConnectionStates
+from kafka.net.versions import BrokerVersions
+from kafka.structs import BrokerMetadata, TopicPartition
+
+__all__ = ["COORDINATOR", "DEFAULT", "FETCH", "PRODUCE", "Client", "NodeId"]
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+NodeId = int | str
+
+# What connections are used for; a name of one's own works too.
+DEFAULT: Final = "default"
+PRODUCE: Final = "produce"
+FETCH: Final = "fetch"
+COORDINATOR: Final = "coordinator"
+
+
+class Client:
+    """Connections, metadata and routing for one face."""
+
+    def __init__(self, config: Config, environment: Environment | None = None) -> None:
+        self.environment = environment or Environment()
+        self.config = config
+        self.loop = self.environment.make_loop(config["selector"])
+        self.settings = ConnectionSettings.from_config(config)
+        self.context = LinkContext(self.loop, self.settings, self.environment)
+        self.cluster = ClusterMetadata(config=config.subset("cluster"), clock=self.environment.clock)
+        self.versions: BrokerVersions | None = None
+        """What the first broker that answered speaks."""
+        self.closed = False
+        self._links: dict[tuple[NodeId, str], BrokerConnection] = {}
+        self._connection_config = config.subset("connection")
+        self._backoff = Backoff(
+            config.seconds("retry_backoff_ms"), config.seconds("retry_backoff_max_ms"), self.loop.rng
+        )
+        self._lookups: dict[tuple[int, str], Task[int]] = {}
+        self._idle_timer_set = False
+        self.metadata = MetadataKeeper(self)
+        if "metrics" in config and config["metrics"] is not None:
+            from kafka.net.metrics import measure
+
+            measure(self.context, config["metrics"], config["metric_group_prefix"])
+
+    # Connections…
+
+    def link(self, node_id: NodeId, use: str = DEFAULT) -> BrokerConnection:
+        """Return the connection to a broker for a use, connected or not."""
+        if self.closed:
+            raise ClientClosedError("This client is closed.")
+        broker = self.cluster.broker_metadata(node_id)
+        link = self._links.get((node_id, use))
+        if link is not None:
+            if broker is None or (broker.host, broker.port) == (link.host, link.port):
+                return link
+            # The broker moved; what was under way at the old address fails and is retried at the new one.
+            del self._links[node_id, use]
+            link.close(KafkaConnectionError(f"{link} is at {broker.host}:{broker.port} now"))
+        if broker is None:
+            raise UnknownBrokerIdError(f"no broker has the id {node_id}", node_id=node_id)
+        link = BrokerConnection(
+            broker.host,
+            broker.port,
+            context=self.context,
+            config=self._connection_config.subset("connection", node_id=node_id),
+        )
+        link.on_state = self._link_changed
+        self._links[node_id, use] = link
+        return link
+
+    def links(self, node_id: NodeId | None = None) -> Iterator[BrokerConnection]:
+        """Go through the connections, of one broker or of all."""
+        for (known, _), link in tuple(self._links.items()):
+            if node_id is None or known == node_id:
+                yield link
+
+    def _link_changed(self, link: Link) -> None:
+        if link.state is ConnectionStates.CONNECTED:
+            if self.versions is None:
+                self.versions = link.versions
+            if not self._idle_timer_set:
+                self._idle_timer_set = True
+                self.loop.call_later(self.settings.max_idle, self._close_idle)
+        elif (
+            link.state is ConnectionStates.DISCONNECTED
+            and link.error is not None
+            and not self.closed
+            and not self.cluster.is_bootstrap(link.node_id)
+        ):
+            # A broker that hung up may have gone for good, and its partitions elsewhere.
+            self.cluster.request_update()
+
+    def _close_idle(self) -> None:
+        """Close what was not used for connections_max_idle_ms, and look again when the next could be due."""
+        now = self.loop.time()
+        next_due = None
+        for link in self.links():
+            since = link.idle_since
+            if link.state is ConnectionStates.DISCONNECTED:
+                continue
+            due = (now if since is None else since) + self.settings.max_idle
+            if since is not None and due <= now:
+                log.debug("Closing %s, which was idle for %.0f seconds", link, now - since)
+                link.close()
+            else:
+                next_due = due if next_due is None else min(due, next_due)
+        self._idle_timer_set = next_due is not None
+        if next_due is not None:
+            self.loop.call_at(next_due, self._close_idle)
+
+    # Choosing a broker…
+
+    def candidates(self) -> list[BrokerMetadata]:
+        """Return the brokers to choose from: those known, else the bootstrap servers."""
+        return list(self.cluster.topology.brokers.values()) or list(self.cluster.bootstrap_brokers())
+
+    def least_loaded_node(self) -> NodeId | None:
+        """Return the broker with the least to do; None if all are backing off.
+
+        One that is connected and has nothing under way, else the connected one with the least under
+        way, else one that is being connected, else any that may be connected to.
+        """
+        connected: list[tuple[int, float, NodeId]] = []
+        connecting: list[NodeId] = []
+        others: list[NodeId] = []
+        for broker in self.candidates():
+            link = self._links.get((broker.nodeId, DEFAULT))
+            if link is not None and link.ready and not link.throttled():
+                connected.append(
+                    (link.pipeline.in_flight + link.pipeline.waiting, self.loop.rng.random(), broker.nodeId)
+                )
+            elif link is not None and link.is_opening:
+                connecting.append(broker.nodeId)
+            elif link is None or not link.backing_off():
+                others.append(broker.nodeId)
+        if connected:
+            return min(connected)[2]
+        if connecting:
+            return connecting[0]
+        return self.loop.rng.choice(others) if others else None
+
+    def soonest_retry(self) -> float:
+        """Return when the first of the brokers that back off may be tried again."""
+        times = [
+            self._links[broker.nodeId, DEFAULT].retry_at
+            for broker in self.candidates()
+            if (broker.nodeId, DEFAULT) in self._links
+        ]
+        return max(min(times, default=0.0), self.loop.time())
+
+    async def some_node(self, deadline: float) -> NodeId:
+        """Wait for a broker that may be asked, and return it."""
+        while True:
+            node_id = self.least_loaded_node()
+            if node_id is not None:
+                return node_id
+            soonest = self.soonest_retry()
+            if soonest >= deadline:
+                raise self.nobody("No broker can be reached")
+            await self.loop.sleep_until(soonest)
+
+    def nobody(self, what: str) -> NoBrokersAvailable:
+        attempts = []
+        for link in self.links():
+            if not link.ready:
+                reason = str(link.error or "no answer yet").removeprefix(f"{link}: ")
+                attempts.append((f"{link.host}:{link.port}", reason))
+        return NoBrokersAvailable(what, attempts=tuple(attempts))
+
+    # Sending…
+
+    def submit(self, node_id: NodeId, request: Any, *, use: str = DEFAULT, timeout: float | None = None) -> Future[Any]:
+        """Send a request to a broker, connecting first if need be; the future resolves to the response."""
+        return self.link(node_id, use).submit(request, timeout)
+
+    async def request(
+        self,
+        request: Any,
+        *,
+        node_id: NodeId | None = None,
+        use: str | None = None,
+        deadline: float | None = None,
+    ) -> Any:
+        """Send a request to whom it is for (see `kafka._routing`) and return the response.
+
+        Waits for a broker, for metadata or for the coordinator's address by `deadline`
+        (request_timeout_ms from now by default). Error codes in the response are the caller's to read.
+        """
+        if deadline is None:
+            deadline = self.loop.time() + self.settings.request_timeout
+        if node_id is None:
+            target = route(request, self.cluster)
+            node_id = await self._node_for(target, deadline)
+            if use is None and target.target in {Target.GROUP, Target.TRANSACTION}:
+                use = COORDINATOR
+        remaining = deadline - self.loop.time()
+        if remaining <= 0:
+            raise KafkaTimeoutError(f"{type(request).__name__} could not be sent in time")
+        return await self.submit(node_id, request, use=use or DEFAULT, timeout=remaining)
+
+    async def _node_for(self, target: Route, deadline: float) -> NodeId:
+        if target.target is Target.CONTROLLER:
+            return await self.controller(deadline)
+        if target.target is Target.GROUP:
+            return await self.coordinator(GROUP, str(target.key), deadline)
+        if target.target is Target.TRANSACTION:
+            return await self.coordinator(TRANSACTION, str(target.key), deadline)
+        if target.target is Target.LEADER:
+            assert isinstance(target.key, TopicPartition)
+            return await self.leader(target.key, deadline)
+        return await self.some_node(deadline)
+
+    async def controller(self, deadline: float) -> int:
+        """Return the controller's id, from metadata as fresh as needed."""
+        while True:
+            controller = self.cluster.controller
+            if controller is not None:
+                return int(controller.nodeId)
+            await self.refresh(deadline)
+            if self.cluster.controller is None and self.loop.time() >= deadline:
+                raise LeaderNotAvailableError("the cluster has no controller now")
+
+    async def leader(self, partition: TopicPartition, deadline: float) -> int:
+        """Return the leader of a partition, asking for its topic if need be."""
+        while True:
+            leader = self.cluster.leader_for_partition(partition)
+            if leader is not None and leader >= 0:
+                return leader
+            if partition.topic not in self.cluster.wanted_topics and not self.cluster.need_all_topic_metadata:
+                self.cluster.set_topics(self.cluster.wanted_topics | {partition.topic})
+            await self.refresh(deadline)
+            known = self.cluster.leader_for_partition(partition)
+            if (known is None or known < 0) and self.loop.time() >= deadline:
+                kind = UnknownTopicOrPartitionError if known is None else LeaderNotAvailableError
+                raise kind(f"no leader is known for {partition.topic}-{partition.partition}")
+
+    # Coordinators…
+
+    async def coordinator(self, key_type: int, key: str, deadline: float) -> int:
+        """Return the coordinator of a group (0), a transaction (1) or a share group (2), looked up if need be."""
+        known = self.cluster.get_coordinator(key_type, key)
+        if known is not None and known >= 0 and self.cluster.broker_metadata(int(known)) is not None:
+            return int(known)
+        task = self._lookups.get((key_type, key))
+        if task is None or task.is_done:
+            task = self._lookups[key_type, key] = self.loop.spawn(self._look_up(key_type, key, deadline))
+            task.add_both(lambda _: self._lookups.pop((key_type, key), None))
+        with self.loop.timeout_at(deadline, f"looking up the coordinator of {key!r}"):
+            return await task
+
+    async def _look_up(self, key_type: int, key: str, deadline: float) -> int:
+        failures = 0
+        while True:
+            node_id = await self.some_node(deadline)
+            link = self.link(node_id)
+            try:
+                await self.open(link, deadline)
+                response = await link.submit(_coordinator_request(link, key_type, key), deadline - self.loop.time())
+                found = self.cluster.add_coordinator(response, key_type, key)
+                if found is not None:
+                    return int(found)
+                error: KafkaError = _coordinator_error(response, key)
+                if not isinstance(error, (CoordinatorNotAvailableError, CoordinatorLoadInProgressError)):
+                    raise error
+            except KafkaConnectionError as lost:
+                error = lost
+            failures += 1
+            delay = self._backoff.delay(failures)
+            if self.loop.time() + delay >= deadline:
+                raise error
+            await self.loop.sleep(delay)
+
+    async def open(self, link: BrokerConnection, deadline: float) -> None:
+        """Wait until a connection is ready."""
+        if not link.ready:
+            with self.loop.timeout_at(deadline, f"connecting to {link}"):
+                delay = link.backing_off()
+                if delay:
+                    await self.loop.sleep(delay)
+                await link.open()
+
+    # Metadata…
+
+    async def bootstrap(self, deadline: float | None = None) -> None:
+        """Get the first picture of the cluster from a bootstrap server, and keep it fresh from now on.
+
+        Errors of credentials and configuration are raised at once; when no server answers by the
+        deadline (bootstrap_timeout_ms by default), NoBrokersAvailable lists each and why it did not.
+        """
+        await self.metadata.bootstrap(deadline)
+
+    async def refresh(self, deadline: float) -> None:
+        """Ask for metadata and wait until it came; the error if it did not."""
+        await self.metadata.refresh(deadline)
+
+    def drop_departed(self) -> None:
+        """Close connections to brokers that are gone and to bootstrap servers, unless something is under way.
+
+        The connection to a bootstrap server that turns out to be a broker is kept as that broker's.
+        """
+        brokers = self.cluster.topology.brokers
+        by_address = {(broker.host, broker.port): node_id for node_id, broker in brokers.items()}
+        for (node_id, use), link in tuple(self._links.items()):
+            if node_id in brokers or (not isinstance(node_id, str) and self.cluster.broker_metadata(node_id)):
+                continue
+            real = by_address.get((link.host, link.port))
+            if link.ready and real is not None and (real, use) not in self._links:
+                del self._links[node_id, use]
+                link.node_id = real
+                self._links[real, use] = link
+            elif link.idle_since is not None:
+                del self._links[node_id, use]
+                link.close()
+
+    def drop_unready(self) -> None:
+        """Forget connections that are not there, with their backoff: the addresses are about to change."""
+        for (node_id, use), link in tuple(self._links.items()):
+            if not link.ready:
+                del self._links[node_id, use]
+                link.close(KafkaConnectionError(f"{link} is no longer taken to be part of the cluster"))
+
+    # Ending…
+
+    def close_links(self, error: KafkaError | None = None) -> None:
+        """Close every connection; requests under way fail."""
+        for link in self.links():
+            link.close(error)
+        self._links.clear()
+
+    def shut_down(self) -> None:
+        """Close connections and stop keeping metadata. Idempotent; the loop's driver closes the loop."""
+        if self.closed:
+            return
+        self.metadata.stop()
+        self.close_links(ClientClosedError("The client was closed."))
+        self.closed = True
+        self.cluster.failed_update(ClientClosedError("The client was closed."))
+
+    def __repr__(self) -> str:
+        ready = sum(link.ready for link in self.links())
+        return f"<{type(self).__name__} {self.cluster} connected={ready} of {len(self._links)}>"
+
+
+def _coordinator_request(link: BrokerConnection, key_type: int, key: str) -> Any:
+    from kafka.protocol.commit import FindCoordinatorRequest
+
+    assert link.versions is not None
+    if link.versions.version_for(FindCoordinatorRequest()) >= 4:
+        return FindCoordinatorRequest(key_type=key_type, coordinator_keys=[key])
+    return FindCoordinatorRequest(key_type=key_type, key=key)
+
+
+def _coordinator_error(response: Any, key: str) -> KafkaError:
+    entry = next((entry for entry in response.coordinators or ()), response)
+    return for_code(entry.error_code)(entry.error_message or f"no coordinator is known for {key!r}")

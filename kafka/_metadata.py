@@ -1,0 +1,220 @@
+"""Keeping metadata: the first picture of the cluster, and how it stays fresh. Part of the client core.
+
+One task asks by age, on demand and after errors, and sleeps until one of these comes. It asks one
+broker at a time, the least loaded; when every known broker has failed to answer it starts again
+from the bootstrap servers (KIP-899), as it does on a broker's demand (KIP-1102).
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka._tasks import Event, Task, wait_any
+from kafka.errors import KafkaConnectionError, KafkaError, for_code
+
+if TYPE_CHECKING:
+    from kafka._client import Client
+    from kafka.conn import BrokerConnection
+
+__all__ = ["MetadataKeeper"]
+
+log = logging.getLogger(__name__)
+
+_REBOOTSTRAP_REQUIRED: Final = 129
+_AUTO_CREATION_SINCE: Final = 4
+# How long one bootstrap server may take before the next is asked beside it, in seconds.
+_STAGGER: Final = 1.0
+
+
+class MetadataKeeper:
+    """Asks for metadata on behalf of a client."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._loop = client.loop
+        self._cluster = client.cluster
+        self._wanted = Event()
+        self._task: Task[object] | None = None
+        self._under_way = 0
+        self._failed: set[int | str] = set()  # brokers that did not answer since one last did
+        self._failing_since: float | None = None
+        client.cluster.on_request = self._requested
+
+    @property
+    def refreshing(self) -> bool:
+        """Whether a request for metadata is under way."""
+        return self._under_way > 0
+
+    # The first time…
+
+    async def bootstrap(self, deadline: float | None = None) -> None:
+        """See `Client.bootstrap`."""
+        loop, client = self._loop, self._client
+        if deadline is None:
+            deadline = loop.time() + client.settings.discovery_timeout
+        await self._canonical_names()
+        attempts: dict[Task[None], int | str] = {}
+        try:
+            while self._cluster.update_age() is None:
+                node_id = self._next_server(set(attempts.values()))
+                if node_id is not None:
+                    attempts[loop.spawn(self._update_from(node_id, deadline), "bootstrap")] = node_id
+                elif not attempts and client.soonest_retry() >= deadline:
+                    raise client.nobody("No bootstrap server could be reached")
+                wake = loop.time() + _STAGGER if node_id is not None or attempts else client.soonest_retry()
+                await wait_any(loop, *attempts, deadline=min(wake, deadline))
+                for task in [task for task in attempts if task.is_done]:
+                    del attempts[task]
+                    if task.exception is not None:
+                        self._raise_fatal(task.exception)
+                if self._cluster.update_age() is None and loop.time() >= deadline:
+                    raise client.nobody("No bootstrap server could be reached")
+        finally:
+            for task in attempts:
+                task.cancel()
+        self.start()
+
+    def _next_server(self, busy: set[int | str]) -> int | str | None:
+        """Return a server to ask beside those that are being asked."""
+        free = [
+            broker.nodeId
+            for broker in self._client.candidates()
+            if broker.nodeId not in busy and not self._client.link(broker.nodeId).backing_off()
+        ]
+        return self._loop.rng.choice(free) if free else None
+
+    def _raise_fatal(self, error: BaseException) -> None:
+        """Raise what trying again cannot mend: configuration, credentials, a listener of another kind."""
+        for link in self._client.links():
+            if link.fatal is not None:
+                raise link.fatal
+        if not (isinstance(error, KafkaError) and error.retriable):
+            raise error
+
+    async def _canonical_names(self) -> None:
+        config = self._client.config
+        if config["client_dns_lookup"] != "resolve_canonical_bootstrap_servers_only":
+            return
+        servers: list[tuple[str, int]] = []
+        for address in config["bootstrap_servers"]:
+            try:
+                names = await self._client.context.resolver.canonical_names(address.host, address.port)
+            except KafkaConnectionError as error:
+                log.warning("No canonical names for %s: %s", address, error)
+                names = [address.host]
+            servers += [(name, address.port) for name in names]
+        self._cluster.set_bootstrap(dict.fromkeys(servers))
+
+    # From then on…
+
+    async def refresh(self, deadline: float) -> None:
+        """Ask for metadata and wait until it came; the error if it did not."""
+        future = self._cluster.request_update()
+        self.start()
+        with self._loop.timeout_at(deadline, "waiting for metadata"):
+            await future
+
+    def start(self) -> None:
+        """Keep metadata fresh from now on."""
+        if self._task is None and not self._client.closed:
+            self._task = self._loop.spawn_logged(self._keep(), "keep metadata")
+
+    def stop(self) -> None:
+        """End the task; nobody will ask again."""
+        if self._task is not None:
+            self._task.cancel()
+
+    def _requested(self) -> None:
+        self._loop.call_soon(self._wanted.set)
+
+    async def _keep(self) -> None:
+        while True:
+            wait = self._cluster.ttl() / 1000
+            if wait > 0:
+                self._wanted.clear()
+                timer = self._loop.call_later(wait, self._wanted.set)
+                try:
+                    await self._wanted.wait()
+                finally:
+                    timer.cancel()
+                continue
+            await self._try_once()
+
+    async def _try_once(self) -> None:
+        deadline = self._loop.time() + self._client.settings.request_timeout
+        try:
+            node_id = await self._client.some_node(deadline)
+        except KafkaError as error:
+            self._cluster.failed_update(error)
+        else:
+            try:
+                await self._update_from(node_id, deadline)
+            except KafkaError as error:
+                log.debug("Metadata could not be refreshed from broker %s: %s", node_id, error)
+        self._maybe_start_over()
+
+    async def _update_from(self, node_id: int | str, deadline: float) -> None:
+        """Ask one broker; what it answers is known afterwards, what goes wrong is raised and remembered."""
+        client = self._client
+        self._under_way += 1
+        try:
+            link = client.link(node_id)
+            await client.open(link, deadline)
+            request, whole = self._request(link)
+            response = await link.submit(request, max(0.0, deadline - self._loop.time()))
+            code = getattr(response, "error_code", 0)
+            if code == _REBOOTSTRAP_REQUIRED:
+                self._start_over("a broker demands it")
+            if code:
+                raise for_code(code)(f"{link} does not tell metadata")
+        except KafkaError as error:
+            self._failed.add(node_id)
+            if self._failing_since is None:
+                self._failing_since = self._loop.time()
+            self._cluster.failed_update(error)
+            raise
+        finally:
+            self._under_way -= 1
+        self._failed.clear()
+        self._failing_since = None
+        self._cluster.update_metadata(response, whole=whole)
+        client.drop_departed()
+
+    def _request(self, link: BrokerConnection) -> tuple[Any, bool]:
+        """Return the request for what is wanted, as this broker understands it, and whether that is all topics."""
+        from kafka.protocol.metadata import MetadataRequest
+
+        request = self._cluster.metadata_request()
+        assert link.versions is not None
+        version = link.versions.version_for(request)
+        topics = request.topics
+        if version < _AUTO_CREATION_SINCE and topics is not None and not request.allow_auto_topic_creation:
+            # Before 0.11 naming a topic may create it; asking for all never does.
+            topics, request = None, MetadataRequest(topics=None)
+        if version == 0:
+            # In version 0 no topic means all topics; there is no way to ask for none.
+            return MetadataRequest(topics=topics or []), not topics
+        return request, topics is None
+
+    # Starting again…
+
+    def _maybe_start_over(self) -> None:
+        config = self._client.config
+        if config["metadata_recovery_strategy"] != "rebootstrap":
+            return
+        known = set(self._cluster.topology.brokers)
+        limit = config.seconds("metadata_recovery_rebootstrap_trigger_ms")
+        if known and known <= self._failed:
+            self._start_over("no known broker can be reached")
+        elif known and self._failing_since is not None and self._loop.time() - self._failing_since > limit:
+            self._start_over(f"metadata could not be refreshed for {limit:.0f} seconds")
+
+    def _start_over(self, why: str) -> None:
+        log.warning("Starting again from the bootstrap servers: %s", why)
+        self._failed.clear()
+        self._failing_since = None
+        self._cluster.forget_brokers()
+        for server in self._cluster.bootstrap_brokers():
+            self._client.context.resolver.forget(server.host)
+        self._client.drop_unready()

@@ -1,0 +1,117 @@
+"""Which broker a request is for: a rule per API, and what of the request the rule looks at. Sans-IO."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from uuid import UUID
+
+from kafka.errors import IllegalArgumentError
+from kafka.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.cluster import ClusterMetadata
+
+__all__ = ["Route", "Target", "route"]
+
+
+class Target(Enum):
+    """Who is to answer."""
+
+    ANY = "any broker"
+    CONTROLLER = "the controller"
+    GROUP = "the group's coordinator"
+    TRANSACTION = "the transaction's coordinator"
+    LEADER = "the partition's leader"
+
+
+class Route(NamedTuple):
+    """Who is to answer, and for what: a group, a transactional id, or a partition."""
+
+    target: Target
+    key: str | TopicPartition | None = None
+
+
+_CONTROLLER: Final = frozenset({19, 20, 37, 43, 45, 46, 51, 57, 7, 80, 81})
+# API key -> the name of a group in the request
+_GROUP: Final[dict[int, Callable[[Any], str | None]]] = {
+    **{key: lambda request: str(request.group_id) for key in (8, 11, 12, 13, 14, 28, 47, 68, 76, 88, 91, 92)},
+    9: lambda request: request.groups[0].group_id if request.groups else str(request.group_id),
+    15: lambda request: _first(request.groups),
+    42: lambda request: _first(request.groups_names),
+    69: lambda request: _first(request.group_ids),
+    77: lambda request: _first(request.group_ids),
+    89: lambda request: _first(request.group_ids),
+    90: lambda request: request.groups[0].group_id if request.groups else None,
+}
+_TRANSACTION: Final[dict[int, Callable[[Any], str | None]]] = {
+    22: lambda request: request.transactional_id,
+    24: lambda request: (
+        request.transactions[0].transactional_id if request.transactions else request.v3_and_below_transactional_id
+    ),
+    25: lambda request: str(request.transactional_id),
+    26: lambda request: str(request.transactional_id),
+    65: lambda request: _first(request.transactional_ids),
+}
+_LEADER: Final = frozenset({0, 1, 2, 21, 23, 61, 78, 79})
+
+
+def route(request: Any, cluster: ClusterMetadata) -> Route:
+    """Return whom a request is for.
+
+    >>> from kafka.cluster import ClusterMetadata
+    >>> from kafka.protocol.group import HeartbeatRequest
+    >>> route(HeartbeatRequest(group_id="g", generation_id=1, member_id="m"), ClusterMetadata())
+    Route(target=<Target.GROUP: "the group's coordinator">, key='g')
+    """
+    key = request.API_KEY
+    if key in _CONTROLLER:
+        return Route(Target.CONTROLLER)
+    if key in _GROUP:
+        group = _GROUP[key](request)
+        return Route(Target.ANY) if group is None else Route(Target.GROUP, group)
+    if key in _TRANSACTION:
+        name = _TRANSACTION[key](request)
+        return Route(Target.ANY) if name is None else Route(Target.TRANSACTION, name)
+    if key in _LEADER:
+        return _leader(request, cluster)
+    return Route(Target.ANY)
+
+
+def _first(names: Iterable[str] | None) -> str | None:
+    return next(iter(names or ()), None)
+
+
+def _leader(request: Any, cluster: ClusterMetadata) -> Route:
+    """Return the leader that all partitions of a request have in common."""
+    partitions = list(_partitions(request, cluster))
+    leaders = {cluster.leader_for_partition(partition) for partition in partitions}
+    if len(leaders) > 1:
+        raise IllegalArgumentError(
+            f"{type(request).__name__} names partitions of several leaders ({leaders}): send one request to each"
+        )
+    return Route(Target.LEADER, partitions[0]) if partitions else Route(Target.ANY)
+
+
+def _partitions(request: Any, cluster: ClusterMetadata) -> Iterable[TopicPartition]:
+    topics: Iterable[Any] = getattr(request, "topic_data", None) or getattr(request, "topics", None) or ()
+    for topic in topics:
+        name = getattr(topic, "name", None) or getattr(topic, "topic", None)
+        topic_id = getattr(topic, "topic_id", None)
+        if not name and isinstance(topic_id, UUID):
+            name = cluster.topic_name_for_id(topic_id)
+        if not name:
+            raise IllegalArgumentError(f"{type(request).__name__} names a topic that is not known: {topic_id}")
+        entries: Iterable[Any] = (
+            getattr(topic, "partition_data", None)
+            or getattr(topic, "partitions", None)
+            or getattr(topic, "partition_indexes", None)
+            or ()
+        )
+        for entry in entries:
+            number = entry if isinstance(entry, int) else None
+            for attribute in ("partition_index", "partition", "index"):
+                number = getattr(entry, attribute, number) if number is None else number
+            assert number is not None, f"no partition number in {entry!r}"
+            yield TopicPartition(name, number)

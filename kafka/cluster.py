@@ -1,0 +1,379 @@
+"""What the client knows about the cluster, and when it has to ask again. Does no I/O.
+
+Replies go in (`update_metadata`, `add_group_coordinator`), questions are answered from an immutable
+picture (`kafka.net.topology`) that any thread may read. Who sends the requests is `KafkaClient`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from threading import Lock
+from typing import Any, Final
+from uuid import UUID
+
+from kafka._clock import SYSTEM_CLOCK, Clock
+from kafka.config import Config, defaults, resolve
+from kafka.errors import MetadataEmptyBrokerList, for_code
+from kafka.future import Future
+from kafka.net.backoff import Backoff
+from kafka.net.topology import Topology, merged
+from kafka.structs import BrokerMetadata, PartitionMetadata, TopicPartition
+
+__all__ = ["ClusterMetadata", "NodeId"]
+
+log = logging.getLogger(__name__)
+
+GROUP: Final = 0
+TRANSACTION: Final = 1
+_TOPIC_UNAUTHORIZED: Final = 29
+
+
+class NodeId(int):
+    """A broker's id that is true also for broker 0: callers of old test it, as they did a bool.
+
+    >>> bool(NodeId(0)), NodeId(0) == 0
+    (True, True)
+    """
+
+    def __bool__(self) -> bool:
+        return True
+
+
+class ClusterMetadata:
+    """The cluster as far as it is known.
+
+    Keyword arguments are the options in ``ClusterMetadata.DEFAULT_CONFIG``.
+
+    >>> cluster = ClusterMetadata(bootstrap_servers="b1:9092")
+    >>> cluster.bootstrap_brokers()[0].host
+    'b1'
+    >>> cluster.topics(), cluster.partitions_for_topic("events"), cluster.ttl()
+    (set(), None, 0)
+    """
+
+    DEFAULT_CONFIG: Final[dict[str, Any]] = defaults("cluster")
+
+    def __init__(self, *, config: Config | None = None, clock: Clock = SYSTEM_CLOCK, **configs: Any) -> None:
+        from random import Random
+
+        self.config = config if config is not None else resolve("cluster", configs)
+        self.need_all_topic_metadata = False
+        """Whether all topics are asked for, as for a pattern subscription."""
+        self._clock = clock
+        self._lock = Lock()
+        self._topology = Topology()
+        self._backoff = Backoff(
+            self.config.seconds("retry_backoff_ms"),
+            self.config.seconds("retry_backoff_max_ms"),
+            Random(),  # noqa: S311 - jitter
+        )
+        self._wait = 0.0  # the backoff after the last failure
+        self._failures = 0
+        self._tried_at: float | None = None
+        self._updated_at: float | None = None
+        self._need_update = True
+        self._future: Future[ClusterMetadata] | None = None
+        self._listeners: set[Callable[[ClusterMetadata], object]] = set()
+        self._coordinators: dict[tuple[int, str], int] = {}
+        self._coordinator_brokers: dict[int, BrokerMetadata] = {}
+        self._bootstrap = tuple(
+            BrokerMetadata(f"bootstrap-{number}", address.host, address.port, None)
+            for number, address in enumerate(self.config["bootstrap_servers"])
+        )
+        self._topics: frozenset[str] = frozenset()
+        self.on_request: Callable[[], object] | None = None
+        """Called when an update is asked for; wakes whoever sends requests."""
+
+    # Brokers…
+
+    @property
+    def topology(self) -> Topology:
+        """The present picture; it does not change."""
+        return self._topology
+
+    def brokers(self) -> set[BrokerMetadata]:
+        """All brokers; the bootstrap servers as long as no broker is known."""
+        return set(self._topology.brokers.values()) or set(self._bootstrap)
+
+    def bootstrap_brokers(self) -> tuple[BrokerMetadata, ...]:
+        """The bootstrap servers, under ids of their own."""
+        return self._bootstrap
+
+    def set_bootstrap(self, servers: Iterable[tuple[str, int]]) -> None:
+        """Replace the bootstrap servers, as by their canonical names."""
+        self._bootstrap = tuple(
+            BrokerMetadata(f"bootstrap-{number}", host, port, None) for number, (host, port) in enumerate(servers)
+        )
+
+    def is_bootstrap(self, node_id: int | str) -> bool:
+        """Whether an id is a bootstrap server's."""
+        return any(broker.nodeId == node_id for broker in self._bootstrap)
+
+    def broker_metadata(self, broker_id: int | str) -> BrokerMetadata | None:
+        """The address of a broker, a coordinator or a bootstrap server; None if it is not known."""
+        if isinstance(broker_id, str):
+            return next((broker for broker in self._bootstrap if broker.nodeId == broker_id), None)
+        return self._topology.brokers.get(broker_id) or self._coordinator_brokers.get(broker_id)
+
+    @property
+    def controller(self) -> BrokerMetadata | None:
+        """The broker to send administrative requests to."""
+        return self._topology.brokers.get(self._topology.controller_id)
+
+    @property
+    def cluster_id(self) -> str | None:
+        """The cluster's own name for itself."""
+        return self._topology.cluster_id
+
+    def forget_brokers(self) -> None:
+        """Know the bootstrap servers only, to start again from them (KIP-899); topics and leaders stay."""
+        self._topology = self._topology.changed(brokers={})
+        self._coordinators.clear()
+        self._coordinator_brokers.clear()
+
+    # Topics…
+
+    def topics(self, exclude_internal_topics: bool = True) -> set[str]:
+        """The topics known, with or without the cluster's internal ones."""
+        found = set(self._topology.topics)
+        return found - self._topology.internal_topics if exclude_internal_topics else found
+
+    @property
+    def internal_topics(self) -> set[str]:
+        """The topics that the cluster keeps for itself."""
+        return set(self._topology.internal_topics)
+
+    @property
+    def unauthorized_topics(self) -> set[str]:
+        """The topics that this client may not describe."""
+        return {name for name, code in self._topology.errors.items() if code == _TOPIC_UNAUTHORIZED}
+
+    def topic_error(self, topic: str) -> type[Exception] | None:
+        """The error with which the cluster last answered for a topic, None if there was none."""
+        code = self._topology.errors.get(topic)
+        return None if code is None else for_code(code)
+
+    def topic_id(self, topic: str) -> UUID | None:
+        """The id of a topic (KIP-516), where brokers have them."""
+        return self._topology.topic_ids.get(topic)
+
+    def topic_name_for_id(self, topic_id: UUID) -> str | None:
+        """The name of the topic with an id."""
+        return self._topology.names_by_id.get(topic_id)
+
+    def partitions_for_topic(self, topic: str) -> set[int] | None:
+        """All partitions of a topic, with a leader or not; None if the topic is not known."""
+        partitions = self._topology.topics.get(topic)
+        return None if partitions is None else set(partitions)
+
+    def available_partitions_for_topic(self, topic: str) -> set[int] | None:
+        """The partitions of a topic that have a leader; None if the topic is not known."""
+        partitions = self._topology.topics.get(topic)
+        if partitions is None:
+            return None
+        return {number for number, partition in partitions.items() if partition.leader != -1}
+
+    def leader_for_partition(self, partition: TopicPartition) -> int | None:
+        """The leader's id; -1 if there is none now, None if the partition is not known."""
+        known = self._topology.partition(partition.topic, partition.partition)
+        return None if known is None else known.leader
+
+    def leader_epoch_for_partition(self, partition: TopicPartition) -> int:
+        """The epoch of the leader; -1 if it is not known."""
+        known = self._topology.partition(partition.topic, partition.partition)
+        return -1 if known is None else known.leader_epoch
+
+    def partition_metadata(self, partition: TopicPartition) -> PartitionMetadata | None:
+        """Leader, replicas and state of a partition."""
+        return self._topology.partition(partition.topic, partition.partition)
+
+    def partitions_for_broker(self, broker_id: int) -> set[TopicPartition] | None:
+        """The partitions that a broker leads; None if there are none."""
+        return set(self._topology.led_by(broker_id)) or None
+
+    def is_replica_node(self, partition: TopicPartition, node_id: int) -> bool:
+        """Whether a broker has a copy of a partition that is online."""
+        known = self._topology.partition(partition.topic, partition.partition)
+        return known is not None and node_id in known.replicas and node_id not in known.offline_replicas
+
+    def update_partition_leader(
+        self, partition: TopicPartition, leader: int, epoch: int, brokers: Iterable[BrokerMetadata] = ()
+    ) -> bool:
+        """Take a leader from another reply than metadata (KIP-951); whether that was news."""
+        with self._lock:
+            found = self._topology.with_leader(partition.topic, partition.partition, leader, epoch, brokers)
+            if found is None:
+                return False
+            self._topology = found
+        return True
+
+    def with_partitions(self, partitions_to_add: Iterable[PartitionMetadata]) -> ClusterMetadata:
+        """A copy that has some partitions more."""
+        copy = ClusterMetadata(config=self.config, clock=self._clock)
+        copy.need_all_topic_metadata = self.need_all_topic_metadata
+        topics = {name: dict(partitions) for name, partitions in self._topology.topics.items()}
+        for partition in partitions_to_add:
+            topics.setdefault(partition.topic, {})[partition.partition] = partition
+        copy._topology = self._topology.changed(topics=topics)
+        copy._coordinators = dict(self._coordinators)
+        copy._bootstrap = self._bootstrap
+        return copy
+
+    # Coordinators…
+
+    def coordinator_for_group(self, group: str) -> int | None:
+        """The id of a group's coordinator; -1 if it has none now, None if it was not looked up."""
+        return self._coordinators.get((GROUP, group))
+
+    def get_coordinator(self, key_type: int, key: str) -> int | None:
+        """The id of the coordinator of a group (key type 0), a transaction (1) or a share group (2)."""
+        return self._coordinators.get((key_type, key))
+
+    def add_group_coordinator(self, group: str, response: Any) -> NodeId | None:
+        """Take a reply about a group's coordinator; its id, or None if the reply is an error."""
+        return self.add_coordinator(response, GROUP, group)
+
+    def add_coordinator(self, response: Any, key_type: int, key: str) -> NodeId | None:
+        """Take a reply about a coordinator; its id, or None if the reply is an error."""
+        entries = getattr(response, "coordinators", None)
+        entry = next((entry for entry in entries or () if entry.key == key), None) or response
+        if entry.error_code:
+            log.debug("No coordinator for %s: %s", key, for_code(entry.error_code).__name__)
+            self._coordinators[key_type, key] = -1
+            return None
+        node_id = NodeId(entry.node_id)
+        self._coordinator_brokers[node_id] = BrokerMetadata(int(node_id), entry.host, entry.port, None)
+        self._coordinators[key_type, key] = node_id
+        return node_id
+
+    def forget_coordinator(self, key_type: int, key: str) -> None:
+        """Look a coordinator up again the next time."""
+        self._coordinators.pop((key_type, key), None)
+
+    # What to ask for…
+
+    def set_topics(self, topics: Iterable[str]) -> Future[ClusterMetadata]:
+        """Ask for these topics from now on; an update follows if one of them is new."""
+        wanted = frozenset(topics)
+        new = wanted - self._topics
+        self._topics = wanted
+        return self.request_update() if new else Future[ClusterMetadata]().success(self)
+
+    def add_topic(self, topic: str) -> Future[ClusterMetadata]:
+        """Ask for one topic more from now on."""
+        return self.set_topics(self._topics | {topic})
+
+    @property
+    def wanted_topics(self) -> frozenset[str]:
+        """The topics that are asked for."""
+        return self._topics
+
+    def metadata_request(self) -> Any:
+        """The request that the next update takes; the version is the connection's to choose."""
+        from kafka.protocol.metadata import MetadataRequest
+
+        if self.need_all_topic_metadata:
+            return MetadataRequest(topics=None)
+        topic: Any = MetadataRequest.MetadataRequestTopic
+        return MetadataRequest(
+            topics=[topic(name=name) for name in sorted(self._topics)],
+            allow_auto_topic_creation=self.config["allow_auto_create_topics"],
+        )
+
+    # When to ask…
+
+    @property
+    def need_update(self) -> bool:
+        """Whether an update was asked for."""
+        return self._need_update
+
+    def request_update(self) -> Future[ClusterMetadata]:
+        """Ask for an update; the future resolves to this object when it came."""
+        with self._lock:
+            self._need_update = True
+            if self._future is None or self._future.is_done:
+                self._future = Future()
+            future = self._future
+        if self.on_request is not None:
+            self.on_request()
+        return future
+
+    def ttl(self) -> float:
+        """Milliseconds until metadata should be refreshed; 0 for now."""
+        now = self._clock.monotonic()
+        if self._need_update or self._updated_at is None:
+            age = 0.0
+        else:
+            age = self._updated_at + self.config.seconds("metadata_max_age_ms") - now
+        retry = 0.0 if self._tried_at is None else self._tried_at + self._wait - now
+        return max(0, age * 1000, retry * 1000)
+
+    def refresh_backoff(self) -> float:
+        """Milliseconds to wait after the last failure before the next attempt."""
+        return self._wait * 1000 if self._failures else float(self.config["retry_backoff_ms"])
+
+    def update_age(self) -> float | None:
+        """Seconds since the last update; None before the first."""
+        return None if self._updated_at is None else self._clock.monotonic() - self._updated_at
+
+    # When it was answered…
+
+    def update_metadata(self, response: Any, *, whole: bool | None = None) -> None:
+        """Take a MetadataResponse; `whole` if all topics had been asked for."""
+        if not response.brokers:
+            self.failed_update(MetadataEmptyBrokerList("the broker does not know any broker; it may be starting"))
+            return
+        if whole is None:
+            whole = self.need_all_topic_metadata
+        now = self._clock.monotonic()
+        with self._lock:
+            self._topology = topology = merged(self._topology, response, whole=whole)
+            self._tried_at = self._updated_at = now
+            future, self._future = self._future, None
+            incomplete = _incomplete(topology)
+            self._need_update = incomplete
+            # An answer that is no answer yet is asked for again, as after a failure.
+            self._failures = self._failures + 1 if incomplete else 0
+            self._wait = self._backoff.delay(max(1, self._failures))
+        if future is not None:
+            future.try_success(self)
+        for listener in tuple(self._listeners):
+            try:
+                listener(self)
+            except Exception:  # noqa: PERF203 - one listener's error is not the others'
+                log.exception("A metadata listener failed: %r", listener)
+
+    def failed_update(self, exception: BaseException) -> None:
+        """Take note that a request for metadata failed; whoever waits for the update hears why."""
+        with self._lock:
+            self._failures += 1
+            self._wait = self._backoff.delay(self._failures)
+            self._tried_at = self._clock.monotonic()
+            future, self._future = self._future, None
+        if future is not None:
+            future.try_failure(exception)
+
+    def add_listener(self, listener: Callable[[ClusterMetadata], object]) -> None:
+        """Call `listener(cluster)` after each update."""
+        self._listeners.add(listener)
+
+    def remove_listener(self, listener: Callable[[ClusterMetadata], object]) -> None:
+        """Call it no more."""
+        self._listeners.remove(listener)
+
+    def __str__(self) -> str:
+        topology = self._topology
+        return (
+            f"ClusterMetadata(brokers: {len(topology.brokers)}, topics: {len(topology.topics)}, "
+            f"coordinators: {len(self._coordinators)})"
+        )
+
+
+def _incomplete(topology: Topology) -> bool:
+    """Whether something was answered with an error that passes: a topic being created, a leader being elected."""
+    return any(for_code(code).retriable for code in topology.errors.values()) or any(
+        partition.error is not None and partition.error.invalid_metadata and partition.leader < 0
+        for partitions in topology.topics.values()
+        for partition in partitions.values()
+    )

@@ -1,0 +1,642 @@
+"""KafkaClient and the client core against scripted brokers in memory, under a clock that jumps."""
+
+from __future__ import annotations
+
+import pytest
+
+import kafka.client
+from kafka._client import COORDINATOR, FETCH, Client
+from kafka.client_async import KafkaClient
+from kafka.config import resolve
+from kafka.errors import (
+    ClientClosedError,
+    GroupAuthorizationFailedError,
+    IllegalArgumentError,
+    KafkaConfigurationError,
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    NoBrokersAvailable,
+    NodeNotReadyError,
+    SaslAuthenticationFailedError,
+    SslAuthenticationError,
+    UnknownTopicOrPartitionError,
+)
+from kafka.net.memory import MemoryNetwork
+from kafka.net.scripted import HANG_UP, SILENCE, ScriptedBroker
+from kafka.protocol.admin import CreateTopicsRequest, ListGroupsRequest
+from kafka.protocol.commit import OffsetCommitRequest
+from kafka.protocol.group import HeartbeatRequest
+from kafka.protocol.metadata import MetadataRequest, MetadataResponse
+from kafka.protocol.offset import ListOffsetsRequest
+from kafka.protocol.transaction import EndTxnRequest
+from kafka.structs import TopicPartition
+
+
+class Cluster:
+    """A few scripted brokers that tell the same metadata."""
+
+    def __init__(self, size=3):
+        self.network = MemoryNetwork()
+        self.controller = 1
+        self.topics = {"t": {0: 0, 1: 1, 2: 2}}
+        self.brokers = [ScriptedBroker(self.network, f"b{n}") for n in range(size)]
+        self.members = list(range(size))
+        for number, broker in enumerate(self.brokers):
+            broker.on("Metadata", self.metadata)
+            broker.on("FindCoordinator", self.find_coordinator)
+            broker.on("Heartbeat", {})
+            broker.on("ListGroups", {"throttle_time_ms": number * 0, "groups": []})
+        self.coordinator = 2
+        self.coordinator_error = 0
+
+    def metadata(self, request, _session):
+        wanted = self.topics if request.topics is None else [topic.name for topic in request.topics]
+        response = MetadataResponse
+        return {
+            "brokers": [
+                response.MetadataResponseBroker(node_id=n, host=f"b{n}", port=9092, rack=None) for n in self.members
+            ],
+            "controller_id": self.controller,
+            "cluster_id": "c",
+            "topics": [
+                response.MetadataResponseTopic(
+                    error_code=0 if name in self.topics else 3,
+                    name=name,
+                    partitions=[
+                        response.MetadataResponsePartition(
+                            partition_index=p, leader_id=leader, replica_nodes=[leader], isr_nodes=[leader]
+                        )
+                        for p, leader in self.topics.get(name, {}).items()
+                    ],
+                )
+                for name in wanted
+            ],
+        }
+
+    def find_coordinator(self, request, _session):
+        if self.coordinator_error:
+            code, self.coordinator_error = self.coordinator_error, 0
+            fields = {"error_code": code, "node_id": -1, "host": "", "port": -1}
+        else:
+            fields = {"error_code": 0, "node_id": self.coordinator, "host": f"b{self.coordinator}", "port": 9092}
+        if request.coordinator_keys:
+            from kafka.protocol.commit import FindCoordinatorResponse
+
+            return {
+                "coordinators": [
+                    FindCoordinatorResponse.Coordinator(key=key, error_message=None, **fields)
+                    for key in request.coordinator_keys
+                ]
+            }
+        return fields
+
+    def asked(self, api):
+        return [number for number, broker in enumerate(self.brokers) for _ in broker.asked(api)]
+
+
+@pytest.fixture
+def cluster():
+    return Cluster()
+
+
+@pytest.fixture
+def make(cluster):
+    made = []
+
+    def make(**config):
+        config.setdefault("bootstrap_servers", "b0,b1,b2")
+        client = KafkaClient(environment=cluster.network.environment(), **config)
+        made.append(client)
+        return client
+
+    yield make
+    for client in made:
+        client.close()
+        assert client.loop.closed
+    assert not cluster.network.open_sockets
+
+
+def run(client, coro, seconds=100):
+    return client.loop.run_until(client.loop.spawn(coro), client.loop.time() + seconds)
+
+
+def rest(client, seconds):
+    """Let time pass while the client does what it likes."""
+    client.loop.run_until(client.loop.spawn(client.loop.sleep(seconds)))
+
+
+def test_the_historic_paths_lead_to_one_class():
+    assert kafka.client.KafkaClient is KafkaClient
+    assert (2, 8) in KafkaClient.API_VERSIONS
+    assert KafkaClient.DEFAULT_CONFIG["request_timeout_ms"] == 30000
+
+
+# Bootstrap
+
+
+def test_it_learns_the_cluster_from_one_server(make, cluster):
+    client = make()
+    assert {broker.nodeId for broker in client.cluster.brokers()} == {0, 1, 2}
+    assert client.bootstrap_connected()
+    assert client.api_version >= (4, 0)
+    assert client.get_api_versions()[0][0] == 0
+    assert client.check_version() == client.api_version
+    # the connection to the bootstrap server goes on as the one to that broker
+    assert sum(len(broker.sessions) for broker in cluster.brokers) == 1
+    assert client.least_loaded_node() in {0, 1, 2}
+
+
+def test_servers_that_are_down_are_passed_over(make, cluster):
+    cluster.brokers[0].stop()
+    cluster.brokers[2].stop()
+    assert make().cluster.controller.nodeId == 1
+
+
+def test_a_server_that_does_not_answer_holds_up_for_a_moment_only(make, cluster):
+    for number in (0, 2):
+        cluster.network.unreachable.add((f"b{number}", 9092))
+    before = cluster.network.clock.monotonic()
+    make(bootstrap_servers="b0,b1,b2")
+    assert cluster.network.clock.monotonic() - before < 2.5
+
+
+def test_no_server_at_all_names_each_and_why(make, cluster):
+    cluster.brokers[0].stop()
+    cluster.network.unreachable.add(("b1", 9092))
+    cluster.network.names["b9"] = []
+    before = cluster.network.clock.monotonic()
+    with pytest.raises(NoBrokersAvailable) as caught:
+        make(bootstrap_servers="b0,b1,b9", bootstrap_timeout_ms=5000)
+    assert cluster.network.clock.monotonic() - before == pytest.approx(5, abs=0.6)
+    text = str(caught.value)
+    assert "b0:9092: b0:9092: Connection refused" in text or "Connection refused" in text
+    assert "cannot resolve b9" in text
+    assert "b1:9092" in text
+    assert not cluster.network.open_sockets
+
+
+def test_bootstrapping_against_nothing_does_not_spin(cluster):
+    for broker in cluster.brokers:
+        broker.stop()
+    client = KafkaClient(environment=cluster.network.environment(), bootstrap_servers="b0", bootstrap=False)
+    with pytest.raises(NoBrokersAvailable):
+        run(client, client.bootstrap())
+    attempts = len(cluster.network.sockets)
+    assert client.loop.turns <= 15 * attempts
+    client.close()
+
+
+@pytest.mark.parametrize("code", [58])
+def test_a_wrong_password_is_raised_at_once(make, cluster, code):
+    for broker in cluster.brokers:
+        broker.on("SaslHandshake", {"error_code": 0, "mechanisms": ["PLAIN"]})
+        broker.on("SaslAuthenticate", {"error_code": code, "error_message": "Authentication failed"})
+    before = cluster.network.clock.monotonic()
+    with pytest.raises(SaslAuthenticationFailedError, match="Authentication failed"):
+        make(
+            security_protocol="SASL_PLAINTEXT",
+            sasl_mechanism="PLAIN",
+            sasl_plain_username="a",
+            sasl_plain_password="b",
+        )
+    assert cluster.network.clock.monotonic() - before < 1
+
+
+def test_a_tls_client_at_plain_ports_is_told_at_once(make, cluster):
+    with pytest.raises(SslAuthenticationError, match="PLAINTEXT"):
+        make(security_protocol="SSL")
+
+
+def test_an_option_that_does_not_exist_names_its_neighbour():
+    with pytest.raises(KafkaConfigurationError, match="bootstrap_servers"):
+        KafkaClient(bootstrap_server="b0")
+
+
+def test_canonical_names_replace_the_bootstrap_servers(make, cluster):
+    cluster.network.names["seed"] = ["b0", "b1"]
+    client = make(bootstrap_servers="seed", client_dns_lookup="resolve_canonical_bootstrap_servers_only")
+    assert [broker.host for broker in client.cluster.bootstrap_brokers()] == ["b0", "b1"]
+
+
+# Sending by hand
+
+
+def test_the_way_of_the_manual(make, cluster):
+    client = make()
+    node_id = client.least_loaded_node()
+    assert client.await_ready(node_id)
+    assert client.connected(node_id)
+    assert client.is_ready(node_id)
+    future = client.send(node_id, MetadataRequest[1](["t"]))
+    assert client.in_flight_request_count(node_id) == 1
+    responses = client.poll(timeout_ms=1000, future=future)
+    assert responses == [future.value]
+    assert future.value.topics[0].name == "t"
+    assert client.in_flight_request_count() == 0
+    assert client.connection_delay(node_id) > 1e6
+    client.close(node_id)
+    assert not client.connected(node_id)
+
+
+def test_ready_connects_in_the_polls_to_come(make):
+    client = make()
+    other = next(number for number in (0, 1, 2) if not client.connected(number))
+    assert not client.ready(other)
+    for _ in range(20):
+        client.poll(timeout_ms=0)
+    assert client.ready(other)
+    assert not client.is_disconnected(other)
+
+
+def test_sending_to_a_broker_that_is_not_ready_fails_at_once(make):
+    client = make()
+    other = next(number for number in (0, 1, 2) if not client.connected(number))
+    assert isinstance(client.send(other, ListGroupsRequest()).exception, NodeNotReadyError)
+    with pytest.raises(AssertionError):
+        client.send(99, ListGroupsRequest())
+    assert not client.maybe_connect(99)
+
+
+def test_submitting_waits_for_the_connection(make):
+    client = make()
+    for number in (0, 1, 2):
+        future = client.submit(number, ListGroupsRequest())
+        assert client.loop.run_until(future, client.loop.time() + 5).groups == []
+
+
+def test_poll_returns_at_its_time_without_a_response(make, cluster):
+    client = make()
+    before, turns = cluster.network.clock.monotonic(), client.loop.turns
+    assert client.poll(timeout_ms=5000) == []
+    assert cluster.network.clock.monotonic() - before == pytest.approx(5)
+    assert client.loop.turns - turns <= 3
+    assert client.poll(timeout_ms=5000, sleep=False) == []
+    assert cluster.network.clock.monotonic() - before == pytest.approx(5)
+    with pytest.raises(ValueError, match="negative"):
+        client.poll(timeout_ms=-1)
+
+
+def test_a_broker_that_cannot_be_reached_is_not_ready_in_time(make, cluster):
+    client = make()
+    other = next(number for number in (0, 1, 2) if not client.connected(number))
+    cluster.brokers[other].stop()
+    with pytest.raises(KafkaConnectionError):
+        client.await_ready(other, timeout_ms=200)
+    with pytest.raises(NodeNotReadyError):
+        client.check_version(other, timeout=0.2)
+    assert client.connection_delay(other) >= 0
+
+
+# Scheduled tasks
+
+
+def test_a_task_runs_in_the_first_poll_after_its_time(make, cluster):
+    client = make()
+    ran = []
+    clock = cluster.network.clock
+    future = client.schedule(lambda: ran.append(clock.time()) or "result", clock.time() + 10)
+    before = clock.time()
+    client.poll(timeout_ms=60_000, future=future)
+    assert ran == [pytest.approx(before + 10)]
+    assert future.value == "result"
+
+
+def test_a_task_is_scheduled_once_and_can_be_taken_back(make, cluster):
+    client, ran = make(), []
+
+    def task():
+        ran.append(1)
+
+    now = cluster.network.clock.time()
+    client.schedule(task, now + 1)
+    client.schedule(task, now + 2)
+    client.poll(timeout_ms=1500)
+    assert ran == []
+    client.poll(timeout_ms=1500)
+    assert ran == [1]
+    client.schedule(task, now + 4)
+    client.unschedule(task)
+    client.unschedule(task)
+    client.poll(timeout_ms=5000)
+    assert ran == [1]
+
+
+def test_a_task_waits_for_a_poll_that_wants_tasks(make, cluster):
+    client = make()
+    future = client.schedule(lambda: 1 / 0, cluster.network.clock.time())
+    client.poll(timeout_ms=100, delayed_tasks=False)
+    assert not future.is_done
+    client.poll(timeout_ms=0)
+    assert isinstance(future.exception, ZeroDivisionError)
+
+
+# Routing
+
+
+@pytest.mark.parametrize(
+    ("request_", "api", "where"),
+    [
+        (CreateTopicsRequest(topics=[], timeout_ms=1), "CreateTopics", 1),
+        (HeartbeatRequest(group_id="g", generation_id=1, member_id="m"), "Heartbeat", 2),
+        (OffsetCommitRequest(group_id="g", topics=[]), "OffsetCommit", 2),
+        (EndTxnRequest(transactional_id="x", producer_id=1, producer_epoch=1, committed=True), "EndTxn", 2),
+        (
+            ListOffsetsRequest(
+                replica_id=-1,
+                topics=[
+                    ListOffsetsRequest.ListOffsetsTopic(
+                        name="t",
+                        partitions=[ListOffsetsRequest.ListOffsetsPartition(partition_index=0, timestamp=-1)],
+                    )
+                ],
+            ),
+            "ListOffsets",
+            0,
+        ),
+    ],
+)
+def test_a_request_goes_where_it_belongs(make, cluster, request_, api, where):
+    for broker in cluster.brokers:
+        broker.on(api, {})
+    client = make()
+    run(client, client.request(request_))
+    assert cluster.asked(api) == [where]
+
+
+def test_a_request_for_anyone_goes_to_anyone(make, cluster):
+    client = make()
+    assert run(client, client.request(ListGroupsRequest())).groups == []
+
+
+def test_partitions_of_two_leaders_do_not_fit_into_one_request(make):
+    client = make()
+    run(client, client.leader(TopicPartition("t", 0), client.loop.time() + 5))
+    topic = ListOffsetsRequest.ListOffsetsTopic(
+        name="t",
+        partitions=[ListOffsetsRequest.ListOffsetsPartition(partition_index=n, timestamp=-1) for n in (0, 1)],
+    )
+    with pytest.raises(IllegalArgumentError, match="several leaders"):
+        run(client, client.request(ListOffsetsRequest(replica_id=-1, topics=[topic])))
+
+
+def test_a_coordinator_that_is_not_there_yet_is_looked_up_again(make, cluster):
+    client = make()
+    cluster.coordinator_error = 15
+    assert run(client, client.coordinator(0, "g", client.loop.time() + 10)) == 2
+    assert len(cluster.asked("FindCoordinator")) == 2
+    assert run(client, client.coordinator(0, "g", client.loop.time() + 10)) == 2
+    assert len(cluster.asked("FindCoordinator")) == 2
+
+
+def test_lookups_of_one_coordinator_at_one_time_are_one(make, cluster):
+    client = make()
+    deadline = client.loop.time() + 10
+    tasks = [client.loop.spawn(client.coordinator(0, "g", deadline)) for _ in range(5)]
+    for task in tasks:
+        assert client.loop.run_until(task) == 2
+    assert len(cluster.asked("FindCoordinator")) == 1
+
+
+def test_a_coordinator_that_is_refused_is_an_error_at_once(make, cluster):
+    client = make()
+    cluster.coordinator_error = 30
+    with pytest.raises(GroupAuthorizationFailedError):
+        run(client, client.coordinator(0, "g", client.loop.time() + 10))
+
+
+def test_a_topic_that_does_not_exist_is_said_not_to_exist(make):
+    client = make()
+    with pytest.raises((UnknownTopicOrPartitionError, KafkaTimeoutError)):
+        run(client, client.leader(TopicPartition("nope", 0), client.loop.time() + 2))
+
+
+def test_uses_have_connections_of_their_own(make, cluster):
+    client = make()
+    links = {client.link(0, use) for use in ("default", FETCH, COORDINATOR)}
+    assert len(links) == 3
+    for link in links:
+        client.loop.run_until(link.open(), client.loop.time() + 5)
+    assert len(cluster.brokers[0].sessions) >= 3
+
+
+# Metadata
+
+
+def test_metadata_is_refreshed_by_age_and_not_more_often(make, cluster):
+    client = make(metadata_max_age_ms=10_000)
+    asked, turns = len(cluster.asked("Metadata")), client.loop.turns
+    rest(client, 60.5)
+    assert len(cluster.asked("Metadata")) - asked == 6
+    assert client.loop.turns - turns <= 6 * 15
+
+
+def test_a_new_topic_is_asked_for_at_once(make, cluster):
+    client = make()
+    future = client.add_topic("t")
+    client.poll(timeout_ms=1000, future=future)
+    assert client.cluster.partitions_for_topic("t") == {0, 1, 2}
+    future = client.set_topics(["t"])
+    assert future.is_done
+
+
+def test_a_topic_being_created_is_waited_for_without_spinning(make, cluster):
+    client = make()
+    client.add_topic("later")
+    asked = len(cluster.asked("Metadata"))
+    rest(client, 3)
+    assert 3 <= len(cluster.asked("Metadata")) - asked <= 12
+    cluster.topics["later"] = {0: 0}
+    rest(client, 2)
+    assert client.cluster.partitions_for_topic("later") == {0}
+
+
+def test_a_lost_connection_asks_for_metadata(make, cluster):
+    client = make()
+    rest(client, 0.5)
+    asked = len(cluster.asked("Metadata"))
+    client.submit(0, ListGroupsRequest())
+    rest(client, 0.5)
+    for session in cluster.brokers[0].sessions:
+        session.sock.close()
+    rest(client, 1)
+    assert len(cluster.asked("Metadata")) > asked
+
+
+def test_a_broker_that_moved_is_found_at_its_new_address(make, cluster):
+    client = make()
+    client.loop.run_until(client.link(0).open(), client.loop.time() + 5)
+    moved = ScriptedBroker(cluster.network, "new")
+    moved.on("ListGroups", {"groups": []})
+    original = cluster.metadata
+
+    def metadata(request, session):
+        reply = original(request, session)
+        reply["brokers"][0].host = "new"
+        return reply
+
+    for broker in cluster.brokers:
+        broker.on("Metadata", metadata)
+    run(client, client.refresh(client.loop.time() + 5))
+    run(client, client.request(ListGroupsRequest(), node_id=0))
+    assert moved.asked("ListGroups")
+
+
+def test_when_every_broker_is_gone_it_starts_again_from_the_bootstrap_servers(make, cluster, caplog):
+    cluster.network.names["seed"] = ["b0"]
+    client = make(bootstrap_servers="seed")
+    rest(client, 0.1)
+    cluster.network.names["seed"] = ["elsewhere"]
+    for broker in cluster.brokers:
+        broker.stop()
+    replacement = ScriptedBroker(cluster.network, "elsewhere")
+    replacement.on("Metadata", cluster.metadata)
+    client.cluster.request_update()
+    rest(client, 30)
+    assert "Starting again from the bootstrap servers" in caplog.text
+    assert replacement.asked("Metadata")
+
+
+def test_without_the_strategy_it_goes_on_trying(make, cluster, caplog):
+    client = make(metadata_recovery_strategy="none")
+    for broker in cluster.brokers:
+        broker.stop()
+    client.cluster.request_update()
+    rest(client, 30)
+    assert "Starting again" not in caplog.text
+    for broker in cluster.brokers:
+        broker.start()
+    future = client.cluster.request_update()
+    client.poll(timeout_ms=60_000, future=future)
+    assert future.succeeded() or client.cluster.ttl() > 0
+
+
+def test_an_outage_is_survived_and_does_not_spin(make, cluster):
+    client = make()
+    for broker in cluster.brokers:
+        broker.stop()
+    client.cluster.request_update()
+    turns, sockets = client.loop.turns, len(cluster.network.sockets)
+    rest(client, 600)
+    attempts = len(cluster.network.sockets) - sockets
+    assert attempts < 600_000 / 30_000 * 3 * 8
+    assert client.loop.turns - turns <= 20 * attempts
+    for broker in cluster.brokers:
+        broker.start()
+    rest(client, 60)
+    assert run(client, client.request(ListGroupsRequest())).groups == []
+
+
+def test_waiting_for_metadata_fails_with_the_reason(make, cluster):
+    client = make()
+    for broker in cluster.brokers:
+        broker.stop()
+    with pytest.raises(KafkaError):
+        run(client, client.refresh(client.loop.time() + 5))
+
+
+def test_old_brokers_are_asked_in_their_way(make, cluster):
+    for broker in cluster.brokers:
+        broker.ranges[3] = (0, 0)
+    client = make()
+    assert client.cluster.topics() == {"t"} or client.cluster.topics() == set()
+    client.poll(timeout_ms=1000, future=client.add_topic("t"))
+    assert client.cluster.topics() == {"t"}
+
+
+def test_topics_are_not_created_by_asking_old_brokers(make, cluster):
+    for broker in cluster.brokers:
+        broker.ranges[3] = (0, 3)
+    client = make(allow_auto_create_topics=False)
+    client.poll(timeout_ms=1000, future=client.add_topic("t"))
+    assert client.cluster.topics() == {"t"}
+    assert all(request.topics in (None, []) for broker in cluster.brokers for request in broker.asked("Metadata"))
+
+
+# Idle, throttled, closed
+
+
+def test_idle_connections_are_closed_and_nothing_happens_after_that(make, cluster):
+    client = make(connections_max_idle_ms=60_000, metadata_max_age_ms=10_000_000)
+    client.submit(0, ListGroupsRequest())
+    rest(client, 1)
+    turns = client.loop.turns
+    rest(client, 300)
+    assert not cluster.network.open_sockets
+    assert client.loop.turns - turns <= 8
+    assert run(client, client.request(ListGroupsRequest())).groups == []
+
+
+def test_a_connection_in_use_is_not_idle(make, cluster):
+    client = make(connections_max_idle_ms=60_000)
+    future = client.submit(0, ListGroupsRequest())
+    client.poll(timeout_ms=100, future=future)
+    for broker in cluster.brokers:
+        broker.on("ListGroups", lambda *_: SILENCE)
+    client.submit(0, ListGroupsRequest(), timeout=200)
+    rest(client, 120)
+    assert client.connected(0)
+
+
+def test_a_throttled_broker_is_not_the_least_loaded(make, cluster):
+    client = make()
+    for broker in cluster.brokers:
+        broker.on("ListGroups", {"throttle_time_ms": 10_000, "groups": []})
+    node_id = client.least_loaded_node()
+    client.loop.run_until(client.submit(node_id, ListGroupsRequest()), client.loop.time() + 5)
+    assert client.throttle_delay(node_id) > 9000
+    assert not client.is_ready(node_id, metadata_priority=False)
+    assert client.least_loaded_node() != node_id
+
+
+def test_close_fails_what_is_under_way_and_refuses_what_comes(make, cluster):
+    client = make()
+    for broker in cluster.brokers:
+        broker.on("ListGroups", lambda *_: SILENCE)
+    sent = client.submit(0, ListGroupsRequest())
+    waiting = client.cluster.request_update()
+    client.close()
+    assert isinstance(sent.exception, ClientClosedError)
+    assert waiting.is_done
+    with pytest.raises(ClientClosedError):
+        client.link(0)
+    client.close()
+
+
+def test_it_closes_at_the_end_of_its_block(cluster):
+    with KafkaClient(environment=cluster.network.environment(), bootstrap_servers="b0") as client:
+        assert client.bootstrap_connected()
+    assert not cluster.network.open_sockets
+
+
+def test_a_thousand_brokers(monkeypatch):
+    cluster = Cluster(size=1000)
+    client = KafkaClient(environment=cluster.network.environment(), bootstrap_servers="b0,b1")
+    futures = [client.submit(number, ListGroupsRequest()) for number in range(1000)]
+    turns = client.loop.turns
+    for future in futures:
+        client.loop.run_until(future, client.loop.time() + 60)
+    assert client.loop.turns - turns < 100
+    turns = client.loop.turns
+    rest(client, 60)
+    assert client.loop.turns - turns <= 5
+    client.close()
+    assert not cluster.network.open_sockets
+
+
+def test_a_broker_that_hangs_up_on_metadata_is_not_the_only_one_asked(make, cluster):
+    cluster.brokers[0].on("Metadata", lambda *_: HANG_UP)
+    client = make()
+    rest(client, 5)
+    assert set(cluster.asked("Metadata")) - {0}
+
+
+def test_the_core_can_be_driven_by_a_thread():
+    from kafka._drivers import ThreadDriver
+
+    core = Client(resolve("client", {"bootstrap_servers": "127.0.0.1:1", "bootstrap_timeout_ms": 300}))
+    driver = ThreadDriver(core.loop)
+    with pytest.raises(NoBrokersAvailable, match=r"127\.0\.0\.1:1"):
+        driver.run(core.bootstrap())
+    core.loop.call_soon(core.shut_down)
+    driver.close()

@@ -1,0 +1,308 @@
+"""ClusterMetadata: what it answers, how replies are merged, when it wants to be refreshed."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from uuid import UUID
+
+import pytest
+
+from kafka.cluster import ClusterMetadata, NodeId
+from kafka.errors import KafkaConnectionError, LeaderNotAvailableError, MetadataEmptyBrokerList
+from kafka.net.memory import FakeClock
+from kafka.protocol.commit import FindCoordinatorResponse
+from kafka.protocol.metadata import MetadataResponse
+from kafka.structs import BrokerMetadata, PartitionMetadata, TopicPartition
+
+ZERO, ONE, TWO = UUID(int=0), UUID(int=1), UUID(int=2)
+
+
+def partition(number, leader, epoch=-1, error=0):
+    return MetadataResponse.MetadataResponsePartition(
+        error_code=error,
+        partition_index=number,
+        leader_id=leader,
+        leader_epoch=epoch,
+        replica_nodes=[0, 1],
+        isr_nodes=[0],
+        offline_replicas=[],
+    )
+
+
+def topic(name, *partitions, error=0, topic_id=ZERO, internal=False):
+    return MetadataResponse.MetadataResponseTopic(
+        error_code=error, name=name, topic_id=topic_id, is_internal=internal, partitions=list(partitions)
+    )
+
+
+def response(*topics, brokers=2, controller=1):
+    return MetadataResponse(
+        brokers=[
+            MetadataResponse.MetadataResponseBroker(node_id=n, host=f"b{n}", port=9092, rack=f"r{n}")
+            for n in range(brokers)
+        ],
+        cluster_id="c",
+        controller_id=controller,
+        topics=list(topics),
+    )
+
+
+@pytest.fixture
+def clock():
+    return FakeClock()
+
+
+@pytest.fixture
+def cluster(clock):
+    return ClusterMetadata(bootstrap_servers="s1,s2:9093", clock=clock)
+
+
+TP = TopicPartition("t", 0)
+
+
+def test_before_the_first_reply_it_knows_the_bootstrap_servers(cluster):
+    assert {broker.host for broker in cluster.brokers()} == {"s1", "s2"}
+    assert cluster.broker_metadata("bootstrap-1") == BrokerMetadata("bootstrap-1", "s2", 9093, None)
+    assert cluster.is_bootstrap("bootstrap-0")
+    assert not cluster.is_bootstrap(0)
+    assert cluster.broker_metadata(0) is None
+    assert cluster.controller is None
+    assert cluster.leader_for_partition(TP) is None
+    assert cluster.leader_epoch_for_partition(TP) == -1
+
+
+def test_a_reply_answers_all_questions(cluster):
+    cluster.update_metadata(
+        response(topic("t", partition(0, 1, 5), partition(1, -1), topic_id=ONE), topic("__i", internal=True))
+    )
+    assert cluster.brokers() == {BrokerMetadata(0, "b0", 9092, "r0"), BrokerMetadata(1, "b1", 9092, "r1")}
+    assert cluster.controller.nodeId == 1
+    assert cluster.cluster_id == "c"
+    assert cluster.topics() == {"t"}
+    assert cluster.topics(exclude_internal_topics=False) == {"t", "__i"}
+    assert cluster.internal_topics == {"__i"}
+    assert cluster.partitions_for_topic("t") == {0, 1}
+    assert cluster.available_partitions_for_topic("t") == {0}
+    assert cluster.partitions_for_topic("x") is None
+    assert cluster.available_partitions_for_topic("x") is None
+    assert cluster.leader_for_partition(TP) == 1
+    assert cluster.leader_for_partition(TopicPartition("t", 1)) == -1
+    assert cluster.leader_epoch_for_partition(TP) == 5
+    assert cluster.partitions_for_broker(1) == {TP}
+    assert cluster.partitions_for_broker(0) is None
+    assert cluster.topic_id("t") == ONE
+    assert cluster.topic_name_for_id(ONE) == "t"
+    assert cluster.is_replica_node(TP, 1)
+    assert not cluster.is_replica_node(TP, 7)
+    assert cluster.partition_metadata(TP).isr == [0]
+
+
+# Merging
+
+
+def test_an_older_leader_epoch_is_ignored(cluster):
+    cluster.update_metadata(response(topic("t", partition(0, 1, 5))))
+    cluster.update_metadata(response(topic("t", partition(0, 0, 4))))
+    assert cluster.leader_for_partition(TP) == 1
+    cluster.update_metadata(response(topic("t", partition(0, 0, 6))))
+    assert cluster.leader_for_partition(TP) == 0
+
+
+def test_a_topic_made_anew_begins_its_epochs_anew(cluster):
+    cluster.update_metadata(response(topic("t", partition(0, 1, 5), topic_id=ONE)))
+    cluster.update_metadata(response(topic("t", partition(0, 0, 0), topic_id=TWO)))
+    assert cluster.leader_for_partition(TP) == 0
+    assert cluster.topic_name_for_id(ONE) is None
+
+
+def test_a_topic_that_was_not_asked_for_stays_unless_all_were(cluster):
+    cluster.update_metadata(response(topic("t", partition(0, 1))))
+    cluster.update_metadata(response(topic("u", partition(0, 1))))
+    assert cluster.topics() == {"t", "u"}
+    cluster.update_metadata(response(topic("u", partition(0, 1))), whole=True)
+    assert cluster.topics() == {"u"}
+
+
+@pytest.mark.parametrize("code", [5, 3, 7])
+def test_an_error_of_a_topic_keeps_what_was_known_and_is_asked_about_again(cluster, code):
+    cluster.update_metadata(response(topic("t", partition(0, 1), topic_id=ONE)))
+    assert not cluster.need_update
+    cluster.update_metadata(response(topic("t", error=code)))
+    assert cluster.leader_for_partition(TP) == 1
+    assert cluster.topic_id("t") == ONE
+    assert cluster.topic_error("t").errno == code
+    assert cluster.need_update
+    cluster.update_metadata(response(topic("t", partition(0, 0))))
+    assert cluster.topic_error("t") is None
+    assert not cluster.need_update
+
+
+def test_a_topic_that_is_unknown_twice_is_gone(cluster):
+    cluster.update_metadata(response(topic("t", partition(0, 1), topic_id=ONE)))
+    for _ in range(2):
+        cluster.update_metadata(response(topic("t", error=3)))
+    assert cluster.partitions_for_topic("t") is None
+    assert cluster.topic_id("t") is None
+
+
+def test_a_topic_that_may_not_be_described_is_named(cluster):
+    cluster.update_metadata(response(topic("t", partition(0, 1))))
+    cluster.update_metadata(response(topic("t", error=29)))
+    assert cluster.unauthorized_topics == {"t"}
+    assert cluster.partitions_for_topic("t") is None
+    assert not cluster.need_update
+
+
+def test_a_partition_without_a_leader_is_asked_about_again(cluster):
+    cluster.update_metadata(response(topic("t", partition(0, -1, error=5))))
+    assert cluster.need_update
+    assert cluster.partition_metadata(TP).error is LeaderNotAvailableError
+
+
+def test_a_reply_without_brokers_is_a_failure(cluster):
+    cluster.update_metadata(response(topic("t", partition(0, 1))))
+    future = cluster.request_update()
+    cluster.update_metadata(response(brokers=0))
+    assert isinstance(future.exception, MetadataEmptyBrokerList)
+    assert cluster.topics() == {"t"}
+
+
+def test_a_hint_of_a_new_leader_counts_if_it_is_newer(cluster):
+    cluster.update_metadata(response(topic("t", partition(0, 1, 5))))
+    seven = BrokerMetadata(7, "b7", 9092, None)
+    assert not cluster.update_partition_leader(TP, 7, 5, [seven])
+    assert cluster.update_partition_leader(TP, 7, 6, [seven])
+    assert cluster.leader_for_partition(TP) == 7
+    assert cluster.broker_metadata(7) == seven
+    assert not cluster.update_partition_leader(TopicPartition("x", 0), 7, 9)
+
+
+def test_a_picture_does_not_change_under_its_reader(cluster):
+    cluster.update_metadata(response(topic("t", partition(0, 1))))
+    picture = cluster.topology
+    cluster.update_metadata(response(topic("u", partition(0, 0))))
+    assert set(picture.topics) == {"t"}
+
+
+def test_readers_in_other_threads_see_whole_pictures(cluster):
+    wrong = []
+
+    def read():
+        for _ in range(3000):
+            picture = cluster.topology
+            leaders = {partition.leader for partition in picture.topics.get("t", {}).values()}
+            if len(leaders) > 1:
+                wrong.append(leaders)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    for epoch in range(200):
+        cluster.update_metadata(response(topic("t", *(partition(n, epoch % 2, epoch) for n in range(20)))))
+    thread.join()
+    assert not wrong
+
+
+def test_a_copy_with_more_partitions_leaves_the_original(cluster):
+    cluster.update_metadata(response(topic("t", partition(0, 1))))
+    copy = cluster.with_partitions([PartitionMetadata("t", 9, 0, [], [])])
+    assert copy.partitions_for_topic("t") == {0, 9}
+    assert cluster.partitions_for_topic("t") == {0}
+    assert copy.brokers() == cluster.brokers()
+
+
+# Coordinators
+
+
+def test_a_coordinator_is_remembered_and_its_id_is_true(cluster):
+    found = cluster.add_group_coordinator("g", FindCoordinatorResponse(node_id=0, host="b0", port=9092))
+    assert found == 0
+    assert found
+    assert isinstance(found, int)
+    assert cluster.coordinator_for_group("g") == 0
+    assert cluster.broker_metadata(0).host == "b0"
+    assert cluster.coordinator_for_group("other") is None
+    cluster.forget_coordinator(0, "g")
+    assert cluster.coordinator_for_group("g") is None
+    assert pickle.loads(pickle.dumps(NodeId(0))) == 0
+
+
+def test_a_coordinator_in_the_newer_form(cluster):
+    entry = FindCoordinatorResponse.Coordinator(key="tx", node_id=3, host="b3", port=1)
+    assert cluster.add_coordinator(FindCoordinatorResponse(coordinators=[entry]), 1, "tx") == 3
+    assert cluster.get_coordinator(1, "tx") == 3
+
+
+def test_an_error_about_a_coordinator_is_no_coordinator(cluster):
+    assert cluster.add_group_coordinator("g", FindCoordinatorResponse(error_code=15)) is None
+    assert cluster.coordinator_for_group("g") == -1
+
+
+# When to refresh
+
+
+def test_it_wants_an_update_at_first_by_age_and_on_request(cluster, clock):
+    assert cluster.ttl() == 0
+    cluster.update_metadata(response())
+    assert cluster.ttl() == pytest.approx(300_000)
+    clock.advance(299)
+    assert cluster.ttl() == pytest.approx(1000)
+    clock.advance(1)
+    assert cluster.ttl() == 0
+    cluster.update_metadata(response())
+    clock.advance(10)
+    future = cluster.request_update()
+    assert cluster.ttl() == 0
+    assert cluster.request_update() is future
+    cluster.update_metadata(response())
+    assert future.value is cluster
+
+
+def test_failures_are_waited_out_longer_and_longer(cluster, clock):
+    waits = []
+    for _ in range(6):
+        future = cluster.request_update()
+        cluster.failed_update(KafkaConnectionError("down"))
+        assert isinstance(future.exception, KafkaConnectionError)
+        waits.append(cluster.ttl())
+        assert cluster.refresh_backoff() == pytest.approx(waits[-1])
+        clock.advance(waits[-1] / 1000 + 0.001)
+        assert cluster.ttl() == 0
+    for wait, expected in zip(waits, (100, 200, 400, 800, 1000, 1000), strict=True):
+        assert expected * 0.79 <= wait <= expected * 1.21
+
+
+def test_an_answer_that_is_none_yet_is_not_asked_for_in_a_busy_loop(cluster, clock):
+    cluster.update_metadata(response(topic("t", error=5)))
+    assert cluster.need_update
+    assert cluster.ttl() > 50
+
+
+def test_topics_that_are_new_ask_for_an_update(cluster):
+    cluster.update_metadata(response())
+    first = cluster.add_topic("a")
+    assert not first.is_done
+    cluster.update_metadata(response())
+    assert cluster.set_topics(["a"]).value is cluster
+    assert not cluster.set_topics(["a", "b"]).is_done
+    request = cluster.metadata_request()
+    assert [topic.name for topic in request.topics] == ["a", "b"]
+    cluster.need_all_topic_metadata = True
+    assert cluster.metadata_request().topics is None
+
+
+def test_listeners_are_told_and_cannot_break_each_other(cluster, caplog):
+    told = []
+
+    def broken(_cluster):
+        raise ValueError("mine")
+
+    cluster.add_listener(broken)
+    cluster.add_listener(told.append)
+    cluster.update_metadata(response())
+    assert told == [cluster]
+    assert "mine" in caplog.text
+    cluster.remove_listener(told.append)
+    cluster.update_metadata(response())
+    assert len(told) == 1
+    assert "brokers: 2" in str(cluster)
