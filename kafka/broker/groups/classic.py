@@ -227,7 +227,6 @@ class ClassicGroup:
         self.roster.update_protocols(member, ask.protocols)
         member.rebalance_timeout = ask.rebalance_timeout
         member.session_timeout = ask.session_timeout
-        member.client_id, member.client_host = ask.client_id, ask.client_host
 
     def _await_join(self, member: Member, answer: Answer[JoinResult]) -> None:
         # An earlier request of the same member came over a connection that it has given up.

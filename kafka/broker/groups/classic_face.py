@@ -204,7 +204,7 @@ def write_assignment(assigned: Mapping[UUID, frozenset[int]], topics: Topics, ve
         for topic_id, partitions in assigned.items()
         if (name := topics.topic_name(topic_id)) is not None
     ]
-    return version.to_bytes(2, "big") + ConsumerProtocolAssignment[version](sorted(named), b"").encode()
+    return version.to_bytes(2, "big") + ConsumerProtocolAssignment[version](sorted(named), None).encode()
 
 
 def read_assignment(data: bytes, topics: Topics) -> Assignment:

@@ -56,13 +56,14 @@ class ConsumerGroup:
         timers: Timers,
         topics: Topics,
         *,
-        epoch: int = 0,
+        epoch: int = 1,
         on_change: Callable[[ConsumerGroup], object] = lambda _group: None,
     ) -> None:
         self.group_id = group_id
         self.settings = settings
         self.epoch = epoch
-        self.assignment_epoch = epoch
+        self.assignment_epoch = 0
+        self._assigned_ms: int | None = None
         self.assignor = settings.consumer_assignors[0]
         self.members: dict[str, ConsumerMember] = {}
         self.static: dict[str, str] = {}
@@ -216,8 +217,19 @@ class ConsumerGroup:
         self.targets.pop(member_id, None)
         self._hold(member, Holding())
         self._metadata = self._subscribed_metadata()
-        self.epoch += 1
+        if not self.can_downgrade:
+            self.epoch += 1
         self._on_change(self)
+
+    @property
+    def can_downgrade(self) -> bool:
+        """Whether all that are left speak the classic protocol, and may go back to it."""
+        return (
+            self.settings.consumer_migration_policy in ("downgrade", "bidirectional")
+            and bool(self.members)
+            and all(member.classic is not None for member in self.members.values())
+            and len(self.members) <= self.settings.max_size
+        )
 
     def leave(self, member_id: str, instance_id: str | None, epoch: int) -> None:
         """Leave: for good, or, a static member, for as long as its session lasts (epoch -2)."""
@@ -241,8 +253,12 @@ class ConsumerGroup:
             self._expect_revocation(member)
 
     def _assign(self) -> None:
-        if self.epoch <= self.assignment_epoch:
+        now = self._clock.now_ms()
+        interval = self.settings.consumer_assignment_interval * 1000
+        waits = self._assigned_ms is not None and now - self._assigned_ms < interval
+        if self.epoch <= self.assignment_epoch or waits:
             return
+        self._assigned_ms = now
         votes = Counter(member.assignor for member in self.members.values() if member.assignor is not None)
         self.assignor = votes.most_common(1)[0][0] if votes else self.settings.consumer_assignors[0]
         subscribers = {
@@ -256,16 +272,14 @@ class ConsumerGroup:
 
     def _hold(self, member: ConsumerMember, holding: Holding) -> None:
         held = self._held
-        for part in (member.holding.assigned, member.holding.pending_revocation):
-            for topic, indexes in part.items():
-                for index in indexes:
-                    if held.get((topic, index)) == member.member_id:
-                        del held[topic, index]
+        for topic, indexes in member.holding.owned.items():
+            for index in indexes:
+                if held.get((topic, index)) == member.member_id:
+                    del held[topic, index]
         member.holding = holding
-        for part in (holding.assigned, holding.pending_revocation):
-            for topic, indexes in part.items():
-                for index in indexes:
-                    held[topic, index] = member.member_id
+        for topic, indexes in holding.owned.items():
+            for index in indexes:
+                held[topic, index] = member.member_id
 
     def _is_free(self, topic: UUID, index: int) -> bool:
         return (topic, index) not in self._held

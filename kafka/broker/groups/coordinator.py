@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from functools import partial
-from typing import Any
+from typing import Any, Final
 from uuid import uuid4
 
 from kafka.broker.groups.classic import ClassicGroup
@@ -16,7 +16,7 @@ from kafka.broker.groups.classic_face import ClassicFace
 from kafka.broker.groups.classic_terms import JoinAsk, JoinResult, State, SyncAsk, SyncResult
 from kafka.broker.groups.consumer import ConsumerGroup
 from kafka.broker.groups.consumer_terms import JOIN, HeartbeatAsk, HeartbeatResult
-from kafka.broker.groups.migration import can_downgrade, downgrade, upgrade
+from kafka.broker.groups.migration import downgrade, upgrade
 from kafka.broker.groups.offsets import NO_EXPIRY, CommittedOffset, GroupOffsets
 from kafka.broker.groups.ports import Answer, Clock, Timers, Topics
 from kafka.broker.groups.roster import CONSUMER
@@ -34,6 +34,9 @@ from kafka.errors import (
 from kafka.structs import TopicPartition
 
 __all__ = ["Group", "GroupCoordinator"]
+
+#: The version of OffsetCommit from which GROUP_ID_NOT_FOUND may be answered.
+_NO_SUCH_GROUP_FROM: Final = 9
 
 Group = ClassicGroup | ConsumerGroup
 Tables = Callable[[str], MutableMapping[str, Any]]
@@ -105,7 +108,7 @@ class GroupCoordinator:
     def _consumer_changed(self, group: ConsumerGroup) -> None:
         if self.groups.get(group.group_id) is not group:
             return
-        if can_downgrade(group):
+        if group.can_downgrade:
             classic = self._new_classic(group.group_id)
             self.groups[group.group_id] = classic
             downgrade(group, classic, self._topics)
@@ -174,7 +177,11 @@ class GroupCoordinator:
 
     def leave(self, group_id: str, members: Iterable[tuple[str, str | None]]) -> list[int]:
         """Serve LeaveGroup: an error code for each member."""
-        group = self._of_member(group_id)
+        if not group_id:
+            raise InvalidGroupIdError
+        group = self.groups.get(group_id)
+        if group is None:
+            return [UnknownMemberIdError().code for _ in members]
         return self._face(group).leave(members) if isinstance(group, ConsumerGroup) else group.leave(members)
 
     def _of_member(self, group_id: str) -> Group:
@@ -237,7 +244,11 @@ class GroupCoordinator:
         group = self.groups.get(group_id)
         if group is None:
             if epoch >= 0:
-                raise IllegalGenerationError
+                raise (
+                    GroupIdNotFoundError
+                    if version >= _NO_SUCH_GROUP_FROM and not transactional
+                    else IllegalGenerationError
+                )
             # A group that only keeps offsets: nobody has ever joined it.
             self.groups[group_id] = group = self._new_classic(group_id)
             self._save(group)
@@ -333,8 +344,6 @@ class GroupCoordinator:
 
     def delete(self, group_id: str) -> None:
         """Delete an empty group with its offsets."""
-        if not group_id:
-            raise InvalidGroupIdError
         group = self.groups.get(group_id)
         if group is None:
             raise GroupIdNotFoundError

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kafka.broker.groups.consumer import ConsumerGroup
     from kafka.broker.groups.ports import Topics
 
-__all__ = ["can_downgrade", "downgrade", "upgrade", "why_no_upgrade"]
+__all__ = ["downgrade", "upgrade", "why_no_upgrade"]
 
 
 def why_no_upgrade(group: ClassicGroup) -> str | None:
@@ -66,16 +66,6 @@ def upgrade(group: ClassicGroup, into: ConsumerGroup, topics: Topics) -> None:
         into.adopt(member, Holding(group.generation, group.generation, assigned=assigned))
         into.watch(member, old.session_timeout)
     into.note_topics()
-
-
-def can_downgrade(group: ConsumerGroup) -> bool:
-    """Whether all that are left speak the classic protocol, and may go back to it."""
-    return (
-        group.settings.consumer_migration_policy in ("downgrade", "bidirectional")
-        and bool(group.members)
-        and all(member.classic is not None for member in group.members.values())
-        and len(group.members) <= group.settings.max_size
-    )
 
 
 def downgrade(group: ConsumerGroup, into: ClassicGroup, topics: Topics) -> None:

@@ -34,6 +34,14 @@ class Holding:
     assigned: Mapping[UUID, frozenset[int]] = field(default_factory=dict)
     pending_revocation: Mapping[UUID, frozenset[int]] = field(default_factory=dict)
 
+    @property
+    def owned(self) -> Assignment:
+        """What nobody else may have yet: what is assigned and what is still to be given back."""
+        owned = dict(self.assigned)
+        for topic, indexes in self.pending_revocation.items():
+            owned[topic] = owned.get(topic, frozenset()) | indexes
+        return owned
+
     def at_epoch(self, epoch: int) -> Holding:
         """Return the same at another epoch."""
         return self if epoch == self.epoch else replace(self, epoch=epoch, previous_epoch=self.epoch)

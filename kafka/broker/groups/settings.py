@@ -1,7 +1,7 @@
 """The broker's properties that concern groups and committed offsets, with Kafka's names and defaults.
 
-One default differs: ``group.initial.rebalance.delay.ms`` is 0 here and 3000 in Kafka, because who starts an embedded
-broker waits for it.
+Two defaults differ, because who starts an embedded broker waits for it: ``group.initial.rebalance.delay.ms`` is 0 here
+and 3000 in Kafka, ``group.consumer.assignment.interval.ms`` is 0 here and 1000 in Kafka.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
-__all__ = ["GroupSettings"]
+__all__ = ["PROPERTIES", "GroupSettings"]
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class GroupSettings:
     new_member_join_timeout: float = 300.0
     consumer_session_timeout: float = 45.0
     consumer_heartbeat_interval: float = 5.0
+    consumer_assignment_interval: float = 0.0
     consumer_max_size: int = 2147483647
     consumer_assignors: tuple[str, ...] = ("uniform", "range")
     consumer_migration_policy: str = "bidirectional"
@@ -40,7 +41,7 @@ class GroupSettings:
         """Read the properties that are ours; the others belong to someone else."""
         known = {field.name: field.type for field in fields(cls)}
         given: dict[str, object] = {}
-        for name, attribute in _PROPERTIES.items():
+        for name, attribute in PROPERTIES.items():
             text = properties.get(name)
             if text is None:
                 continue
@@ -57,13 +58,15 @@ class GroupSettings:
 
 
 _UNITS = {"ms": 0.001, "minutes": 60.0}
-_PROPERTIES = {
+#: Kafka's name -> the attribute here.
+PROPERTIES = {
     "group.initial.rebalance.delay.ms": "initial_rebalance_delay",
     "group.min.session.timeout.ms": "min_session_timeout",
     "group.max.session.timeout.ms": "max_session_timeout",
     "group.max.size": "max_size",
     "group.consumer.session.timeout.ms": "consumer_session_timeout",
     "group.consumer.heartbeat.interval.ms": "consumer_heartbeat_interval",
+    "group.consumer.assignment.interval.ms": "consumer_assignment_interval",
     "group.consumer.max.size": "consumer_max_size",
     "group.consumer.assignors": "consumer_assignors",
     "group.consumer.migration.policy": "consumer_migration_policy",

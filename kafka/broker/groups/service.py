@@ -1,0 +1,120 @@
+"""The group coordinator as a service of a cluster, and what its API files share: who may ask, and where."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import UUID
+
+from kafka.broker.codes import Code, Operation, Resource
+from kafka.broker.configs.definitions import BROKER_OPTIONS
+from kafka.broker.coordinators import GROUP
+from kafka.broker.groups.coordinator import GroupCoordinator
+from kafka.broker.groups.ports import Answer
+from kafka.broker.groups.settings import PROPERTIES, GroupSettings
+
+if TYPE_CHECKING:
+    from kafka.broker.call import Call
+    from kafka.broker.cluster import Cluster
+    from kafka.broker.node import Node
+    from kafka.errors import BrokerResponseError
+
+__all__ = ["GroupService", "TopicsView", "coordinator", "message_of", "refusal", "when_answered"]
+
+T = TypeVar("T")
+
+
+class TopicsView:
+    """The cluster's topics, as the coordinators ask for them."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def topic_names(self) -> Iterable[str]:
+        """Every topic's name, save the internal ones, which no pattern means."""
+        return [name for name, topic in self._cluster.topics.items() if not topic.is_internal]
+
+    def topic_id(self, name: str) -> UUID | None:
+        """Return a topic's id."""
+        topic = self._cluster.topic(name)
+        return None if topic is None else topic.id
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        """Return the name of the topic of that id."""
+        topic = self._cluster.topic(topic_id=topic_id)
+        return None if topic is None else topic.name
+
+    def partition_count(self, name: str) -> int | None:
+        """Return how many partitions a topic has."""
+        topic = self._cluster.topic(name)
+        return None if topic is None else len(topic.partitions)
+
+
+class GroupService:
+    """``cluster.service(GroupService)``: the coordinator, kept informed of where groups are coordinated."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        configs = cluster.configs
+        given = {name: configs.broker_value(name) for name in PROPERTIES if name in BROKER_OPTIONS}
+        settings = GroupSettings.from_properties({name: value for name, value in given.items() if value is not None})
+        self._cluster = cluster
+        self._nodes: dict[str, Node | None] = {}
+        self.coordinator = GroupCoordinator(
+            settings,
+            cluster.clock,
+            cluster.timers,
+            TopicsView(cluster),
+            lambda: str(cluster.new_uuid()),
+            cluster.store.table,
+        )
+        cluster.coordinators.on_move(self._moved)
+
+    def _moved(self) -> None:
+        for group_id in self.coordinator.groups:
+            node = self._cluster.coordinators.node_for(GROUP, group_id)
+            if self._nodes.setdefault(group_id, node) is not node:
+                self._nodes[group_id] = node
+                self.coordinator.moved(group_id)
+
+    def note(self, group_id: str, node: Node) -> None:
+        """Remember which node coordinates a group."""
+        self._nodes[group_id] = node
+
+    def close(self) -> None:
+        """Stop all timers."""
+        self.coordinator.close()
+
+
+def coordinator(call: Call) -> GroupCoordinator:
+    """Return the cluster's group coordinator."""
+    return call.cluster.service(GroupService).coordinator
+
+
+def refusal(call: Call, group_id: str, operation: Operation = Operation.READ) -> int:
+    """Return why this client may not ask this node about the group; 0 if it may."""
+    if not call.allows(operation, Resource.GROUP, group_id):
+        return Code.GROUP_AUTHORIZATION_FAILED
+    if not call.cluster.coordinators.is_at(call.node, GROUP, group_id):
+        return Code.NOT_COORDINATOR
+    call.cluster.service(GroupService).note(group_id, call.node)
+    return Code.NONE
+
+
+def message_of(error: BrokerResponseError) -> str:
+    """Return an error's text as it goes over the wire."""
+    return str(error.args[0]) if error.args else type(error).description
+
+
+def when_answered(answer: Answer[T], make: Callable[[T], Any]) -> Any:
+    """Return the reply now if the answer is there, else a future of it."""
+    if answer.is_set:
+        return make(answer.value)
+    future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    def arrived(value: T) -> None:
+        if not future.done():  # the client may have gone away
+            future.set_result(make(value))
+
+    answer.then(arrived)
+    return future

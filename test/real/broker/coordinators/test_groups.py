@@ -1,0 +1,45 @@
+"""The embedded broker's groups against a real broker's: the same requests, the same replies, field by field.
+
+Left out of the comparison: times, addresses, node ids and the wording of messages (whether there is one is compared);
+random ids are compared by the order in which they first appear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from kafka.broker import Broker
+
+from ...kafka_process import KafkaCluster
+from .group_scripts import CONSUMER_SCRIPTS, GROUP_SCRIPTS
+from .script import Script
+
+# The two delays that the embedded broker does without by default.
+QUICK = {"group.initial.rebalance.delay.ms": "0", "group.consumer.assignment.interval.ms": "0"}
+
+
+@pytest.fixture(scope="module")
+def real(kafka_version: str) -> Iterator[tuple[str, int]]:
+    with KafkaCluster(kafka_version, properties=QUICK) as cluster:
+        yield cluster.address(1)
+
+
+@pytest.fixture
+def embedded() -> Iterator[tuple[str, int]]:
+    with Broker() as broker:
+        yield "127.0.0.1", broker.port()
+
+
+@pytest.mark.parametrize("run", GROUP_SCRIPTS + CONSUMER_SCRIPTS, ids=lambda run: run.__name__)
+def test_the_embedded_broker_answers_as_kafka_does(
+    run: Callable[[Script], None], real: tuple[str, int], embedded: tuple[str, int]
+) -> None:
+    notes = []
+    for address in (real, embedded):
+        script = Script(address)
+        with script.running():
+            run(script)
+        notes.append(script.notes)
+    assert notes[1] == notes[0]
