@@ -52,7 +52,10 @@ setup(
     python_requires=">=3.10",
     install_requires=CODECS,
     extras_require=EXTRAS,
-    entry_points={"console_scripts": ["purekafka = kafka.__main__:main"]},
+    entry_points={
+        "console_scripts": ["purekafka = kafka.__main__:main"],
+        "pytest11": ["purekafka = kafka.broker.pytest_plugin"],
+    },
     classifiers=[
         "Development Status :: 3 - Alpha",
         "Intended Audience :: Developers",

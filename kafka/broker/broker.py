@@ -39,7 +39,8 @@ class Broker(Control):
 
     Records are kept in memory, or with ``data_dir`` on disk, where the next broker finds them again. ``configs`` are
     broker options under Kafka's names. ``as_version`` has it advertise what that release of Kafka does. ``port`` is
-    the first node's, the others follow; 0 means any free ones.
+    the first node's, the others follow; 0 means any free ones. ``ssl_context`` (a server's) has it speak TLS; ``sasl``,
+    triples of mechanism, user and password, has it ask clients who they are.
     """
 
     def __init__(
@@ -55,13 +56,15 @@ class Broker(Control):
         as_version: str | None = None,
         racks: Sequence[str] = (),
         ssl_context: ssl.SSLContext | None = None,
+        sasl: Sequence[tuple[str, str, str]] = (),
         seed: int | None = None,
     ) -> None:
         if nodes < 1:
             raise IllegalArgumentError(f"a broker has at least one node, not {nodes}")
         self._node_count = nodes
         self._topics = dict(topics) if isinstance(topics, Mapping) else dict.fromkeys(topics, 1)
-        self._listener = ListenerOptions(host, ssl_context)
+        self._listener = ListenerOptions(host, ssl_context, needs_sasl=bool(sasl))
+        self._sasl = list(sasl)
         self._first_port = port
         self._data_dir = None if data_dir is None else Path(data_dir)
         self._fsync = fsync
@@ -143,6 +146,7 @@ class Broker(Control):
                 apis=ApiTable(self._as_version),
                 configs=self._configs,
                 random=Random(self._seed),
+                sasl=self._sasl,
             )
         except BaseException:
             storage.close(())

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from importlib import import_module
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -57,6 +57,7 @@ class Cluster:
         apis: ApiTable | None = None,
         configs: Mapping[str, str] | None = None,
         random: Random | None = None,
+        sasl: Sequence[tuple[str, str, str]] = (),
     ) -> None:
         self.loop = loop
         self.clock = clock
@@ -72,6 +73,8 @@ class Cluster:
         self.nodes: dict[int, Node] = {}
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[uuid.UUID, Topic] = {}
+        #: Mechanism, user and password of those who may log in from the start.
+        self.sasl_users = list(sasl)
         self.authorizer: Authorizer | None = None
         self.transaction_gate: TransactionGate | None = None
         self._services: dict[type[Any], Any] = {}

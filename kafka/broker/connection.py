@@ -32,8 +32,28 @@ _LARGE: Final = 64 * 1024
 _SIZE: Final = struct.Struct(">i")
 ANONYMOUS: Final = "User:ANONYMOUS"
 
+#: Names of the parts of a certificate's subject, as RFC 2253 and so Kafka's principals abbreviate them.
+_NAME_PARTS: Final = {
+    "commonName": "CN",
+    "organizationalUnitName": "OU",
+    "organizationName": "O",
+    "localityName": "L",
+    "stateOrProvinceName": "ST",
+    "countryName": "C",
+}
+
 Frame = bytes | bytearray
 Parts = list[Any]
+
+
+def distinguished_name(certificate: dict[str, Any]) -> str:
+    """Return the subject of a certificate, most specific part first.
+
+    >>> distinguished_name({"subject": ((("organizationName", "Acme"),), (("commonName", "alice"),))})
+    'CN=alice,O=Acme'
+    """
+    parts = [part for group in certificate.get("subject", ()) for part in group]
+    return ",".join(f"{_NAME_PARTS.get(name, name)}={value}" for name, value in reversed(parts))
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -75,6 +95,9 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = transport
         peer = transport.get_extra_info("peername")
         self.host = peer[0] if peer else ""
+        certificate = self.peer_certificate()
+        if certificate:
+            self.principal = f"User:{distinguished_name(certificate)}"
         # A produce request of a megabyte should not come in 64 kB pieces, nor a reply leave in such.
         transport.set_write_buffer_limits(high=_STEP)
         self.listener.opened(self)

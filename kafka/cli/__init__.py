@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "protocol": "show the messages of the protocol; decode and encode them",
     "demo": "a first look: runs in seconds, needs nothing",
+    "broker": "run a broker of one or several nodes on this machine",
 }
 
 

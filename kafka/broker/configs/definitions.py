@@ -134,6 +134,8 @@ def _broker(
 
 _BROKER: Final = (
     _broker("advertised.listeners", Kind.LIST, None, "Where clients reach this node."),
+    _broker("allow.everyone.if.no.acl.found", Kind.BOOLEAN, "false", "Whether what no ACL is about is allowed."),
+    _broker("authorizer.class.name", Kind.STRING, "", "What decides about rights; if set, ACLs are enforced."),
     _broker("auto.create.topics.enable", Kind.BOOLEAN, "true", "Whether Metadata and Produce create topics."),
     _broker("broker.id", Kind.INT, "-1", "This node's number."),
     _broker("broker.rack", Kind.STRING, None, "Where this node stands."),
@@ -162,6 +164,8 @@ _BROKER: Final = (
     _broker("offsets.retention.minutes", Kind.INT, "10080", "How long offsets of empty groups are kept."),
     _broker("process.roles", Kind.LIST, "broker,controller", "What this node does."),
     _broker("replica.selector.class", Kind.STRING, None, "How a reader's nearest replica is found (KIP-392)."),
+    _broker("sasl.enabled.mechanisms", Kind.LIST, "GSSAPI", "The SASL mechanisms that are offered."),
+    _broker("super.users", Kind.LIST, "", "Who may do everything: principals between semicolons."),
     _broker("socket.request.max.bytes", Kind.INT, "104857600", "The largest request.", low=1),
     _broker("transaction.max.timeout.ms", Kind.INT, "900000", "The longest transaction timeout."),
     _broker("transactional.id.expiration.ms", Kind.INT, "604800000", "How long an idle transactional id is kept."),
