@@ -13,7 +13,7 @@ import argparse
 import hashlib
 from itertools import repeat
 
-from records_content import PER_BATCH, Content, content
+from records_content import PER_BATCH, content
 from records_impls import reader, writer
 from workload import OURS, Case, Job, Target, Workload, main
 
@@ -56,7 +56,7 @@ def prepare(impl: str, case: str, _args: argparse.Namespace) -> Job:
     made = content(kind)
     build = writer(impl, made, bulk=verb == "bulk")
     batch = build()
-    read = reader(impl, made, raw=verb == "raw")
+    read = reader(impl, raw=verb == "raw")
     found = [(record.offset, record.key, record.value, list(record.headers)) for record in read(batch)]
     if found != made.expected():
         raise AssertionError("what was read is not what was written")

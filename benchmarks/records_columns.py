@@ -20,7 +20,7 @@ def prepare(verb: str, kind: str) -> tuple[Callable[[], object], int, int]:
         return _from_arrow(kind)
     made = content(kind, _PER_BATCH)
     builder = BatchBuilder(1 << 24, made.codec)
-    for at, (timestamp, value) in enumerate(zip(made.timestamps(), made.values)):
+    for at, (timestamp, value) in enumerate(zip(made.timestamps(), made.values, strict=True)):
         builder.append(timestamp, made.keys[at] if made.keys else None, value)
     fetched = made.fetched(builder.seal().data, _BATCHES)
     numpy = verb == "columns"

@@ -34,7 +34,7 @@ class Content:
     def expected(self) -> list[tuple[int, bytes | None, bytes, list[tuple[str, bytes]]]]:
         """Offset, key, value and headers of each record when read back."""
         keys = self.keys or [None] * len(self.values)
-        return [(at, key, value, self.headers) for at, (key, value) in enumerate(zip(keys, self.values))]
+        return [(at, key, value, self.headers) for at, (key, value) in enumerate(zip(keys, self.values, strict=True))]
 
     def fetched(self, batch: bytes, count: int) -> bytes:
         """The batch so often, with the base offsets that a broker would have given."""

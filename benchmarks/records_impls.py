@@ -25,7 +25,7 @@ def writer(impl: str, content: Content, *, bulk: bool) -> Build:
     return _aiokafka(impl, content)
 
 
-def reader(impl: str, content: Content, *, raw: bool) -> Read:
+def reader(impl: str, *, raw: bool) -> Read:
     """What reads a buffer to a list of records."""
     if impl == OURS:
         return _read_ours()
@@ -40,7 +40,7 @@ def reader(impl: str, content: Content, *, raw: bool) -> Read:
 def _ours(content: Content) -> Build:
     from kafka.record.builder import BatchBuilder
 
-    rows = list(zip(content.timestamps(), content.keys or [None] * len(content.values), content.values))
+    rows = list(zip(content.timestamps(), content.keys or [None] * len(content.values), content.values, strict=True))
     headers, codec = content.headers, content.codec
 
     def build() -> bytes:
@@ -79,7 +79,7 @@ def _read_ours() -> Read:
 def _kafka_python(content: Content) -> Build:
     from kafka.record.memory_records import MemoryRecordsBuilder
 
-    rows = list(zip(content.timestamps(), content.keys or [None] * len(content.values), content.values))
+    rows = list(zip(content.timestamps(), content.keys or [None] * len(content.values), content.values, strict=True))
     headers, codec = content.headers, content.codec
 
     def build() -> bytes:
@@ -95,6 +95,7 @@ def _kafka_python(content: Content) -> Build:
 
 def _read_kafka_python(raw: bool) -> Read:
     from kafka.consumer.fetcher import ConsumerRecord
+
     from kafka.record.memory_records import MemoryRecords
 
     def each(data: bytes) -> Any:
@@ -146,7 +147,7 @@ def _aiokafka(impl: str, content: Content) -> Build:
     is_compiled = "_crecords" in DefaultRecordBatchBuilder.__module__
     if is_compiled != (impl == "aiokafka") or is_compiled == bool(os.environ.get("AIOKAFKA_NO_EXTENSIONS")):
         raise Unsupported("its C extension is not as this case wants it; set or unset AIOKAFKA_NO_EXTENSIONS")
-    rows = list(zip(content.timestamps(), content.keys or [None] * len(content.values), content.values))
+    rows = list(zip(content.timestamps(), content.keys or [None] * len(content.values), content.values, strict=True))
     headers, codec = content.headers, content.codec
 
     def build() -> bytes:

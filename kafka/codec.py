@@ -219,7 +219,7 @@ def _load(codec: int, *names: str) -> ModuleType:
     for name in names:
         try:
             return importlib.import_module(name)
-        except ImportError:
+        except ImportError:  # noqa: PERF203 - three names at most, once per batch
             continue
     raise UnsupportedCodecError(
         f"{CODEC_NAMES[codec]} compression needs a package that is not installed: pip install {_PIP_NAMES[codec]}",
@@ -434,6 +434,7 @@ _ZSTD_SLICE: Final = 1024
 
 # Contexts are dear to make (10 µs) and not to be shared between threads. list.pop and append are atomic.
 _idle_zstd_decompressors: list[Any] = []
+_idle_zstd_compressors: dict[int, list[Any]] = {}
 
 
 def zstd_encode(payload: Bytes, level: int | None = None) -> bytes:
@@ -446,7 +447,13 @@ def zstd_encode(payload: Bytes, level: int | None = None) -> bytes:
     module = _load(CODEC_ZSTD, *_ZSTD_MODULES)
     packed: bytes
     if module.__name__ == "zstandard":
-        packed = module.ZstdCompressor(level=level).compress(payload)
+        idle = _idle_zstd_compressors.setdefault(level, [])
+        try:
+            context = idle.pop()
+        except IndexError:
+            context = module.ZstdCompressor(level=level)
+        packed = context.compress(payload)
+        idle.append(context)
     else:
         packed = module.compress(payload, level)
     return packed

@@ -2,8 +2,8 @@
 
 For a producer :class:`~kafka.record.builder.BatchBuilder`, for a consumer :class:`~kafka.record.reader.RecordReader`,
 for a broker :mod:`~kafka.record.append`, :mod:`~kafka.record.convert` and :mod:`~kafka.record.control`.
-``MemoryRecords``, ``MemoryRecordsBuilder`` and the modules ``default_records``, ``legacy_records`` and ``util`` keep the
-names that programs have imported from kafka-python; they are faces of the same code.
+``MemoryRecords``, ``MemoryRecordsBuilder`` and the modules ``default_records``, ``legacy_records`` and ``util`` keep
+the names that programs have imported from kafka-python; they are faces of the same code.
 
 >>> from kafka.record import MemoryRecords
 >>> MemoryRecords(b"").has_next()

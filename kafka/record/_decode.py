@@ -238,7 +238,9 @@ _names: dict[bytes, str] = {}
 _MOST_NAMES: Final = 1024
 
 
-def decode_headers(buf: bytes, pos: int, limit: int) -> tuple[list[tuple[str, bytes | None]], int, int]:
+def decode_headers(  # noqa: C901 - hot: it has the varints inline
+    buf: bytes, pos: int, limit: int
+) -> tuple[list[tuple[str, bytes | None]], int, int]:
     """Return the headers at ``pos``, how many bytes of keys and values they have, and the position after them.
 
     Hot, if there are headers: 0.2 µs each. Raises IndexError as well where the buffer ends early.

@@ -81,36 +81,57 @@ def encode_run(first: int, values: list[bytes], keys: list[bytes], stretches: li
     b'\\x16\\x00\\x00\\x00\\x01\\nhello\\x00'
     """
     stop = first + len(values)
-    heads: list[bytes] = []
-    stamps: list[bytes] = []
     key_sizes = list(map(len, keys))
     value_sizes = list(map(len, values))
-    uniform = value_sizes.count(value_sizes[0]) == len(values) and (
-        not keys or key_sizes.count(key_sizes[0]) == len(keys)
-    )
+    uniform = _all_equal(value_sizes) and _all_equal(key_sizes)
+    columns: list[list[bytes]] = [[], []]
+    heads, stamps = columns
     ends = [begin for begin, _, _ in stretches[1:]]
     for (begin, stamp, fixed), end in zip(stretches, (*ends, stop), strict=True):
         low, high = max(begin, first) - first, min(end, stop) - first
         if low >= high:
             continue
-        stamps += [stamp] * (high - low)
         if uniform:
-            heads += _lengths(fixed, key_sizes[low : low + 1], value_sizes[low : low + 1]) * (high - low)
+            (head,) = _lengths(fixed, key_sizes[:1], value_sizes[:1])
+            heads += [head + stamp] * (high - low)
         else:
             heads += _lengths(fixed, key_sizes[low:high], value_sizes[low:high])
-    offsets = offset_deltas(first, stop)
+            stamps += [stamp] * (high - low)
     heads[0] = heads[0][1:]  # no record before the first one
+    if uniform:
+        columns.pop()
     if keys:
-        columns = [heads, stamps, offsets, _sizes(key_sizes, uniform), keys, _sizes(value_sizes, uniform), values]
+        columns += (offset_deltas(first, stop), _sizes(key_sizes, uniform), keys, _sizes(value_sizes, uniform))
     elif uniform:
-        columns = [heads, stamps, offsets, [_MIDDLE[value_sizes[0]]] * len(values), values]
+        columns.append(_deltas_before(_MIDDLE[value_sizes[0]], first, stop))
     else:
-        columns = [heads, stamps, offsets, list(map(_MIDDLE.__getitem__, value_sizes)), values]
+        columns += (offset_deltas(first, stop), list(map(_MIDDLE.__getitem__, value_sizes)))
+    columns.append(values)
     pieces = [b""] * (len(columns) * len(values) + 1)
     for at, column in enumerate(columns):
         pieces[at : -1 : len(columns)] = column
     pieces[-1] = NO_HEADERS
     return pieces
+
+
+def _all_equal(sizes: list[int]) -> bool:
+    return not sizes or sizes.count(sizes[0]) == len(sizes)
+
+
+def _deltas_before(middle: bytes, first: int, stop: int) -> list[bytes]:
+    """Return the encoded offset deltas of these indexes, each with ``middle`` behind it."""
+    if stop <= _TABLED:
+        return _tabled_deltas(middle)[first:stop]
+    return [delta + middle for delta in offset_deltas(first, stop)]
+
+
+#: How far the tables of the next function go: 0.2 MB each.
+_TABLED: Final = 4096
+
+
+@lru_cache(maxsize=4)
+def _tabled_deltas(middle: bytes) -> list[bytes]:
+    return [delta + middle for delta in VARINT[:_TABLED]]
 
 
 def _lengths(fixed: int, key_sizes: list[int], value_sizes: list[int]) -> list[bytes]:
@@ -134,7 +155,7 @@ _MOST_NAMES: Final = 1024
 
 
 def encode_headers(headers: Headers) -> bytes:
-    """Encode a record's headers, their number first.
+    r"""Encode a record's headers, their number first.
 
     >>> encode_headers([("a", b"1"), ("b", None)])
     b'\x04\x02a\x021\x02b\x01'

@@ -1,8 +1,9 @@
 """Every varint of many records at once, with numpy: where their keys and values are, their offsets and timestamps.
 
 First the positions where records begin are found. Where consecutive records have equal lengths that is arithmetic,
-checked by comparing the length bytes at those positions; elsewhere it is a loop of 0.1 to 0.2 µs per record, the only
-one here. Then each field of all records is decoded together: bytes at an array of positions, and again those that go on.
+checked by comparing the length bytes at those positions; elsewhere it is a loop of 0.1 to 0.2 µs per record, the
+only one here. Then each field of all records is decoded together: bytes at an array of positions, and again those
+that go on.
 
 What comes out has been checked to the last byte; only headers are left to be parsed.
 """
@@ -191,6 +192,6 @@ def _number_at(data: bytes, after: int, count: int) -> int:
         try:
             if decode_varint(data, after - width) == (count, after):
                 return after - width
-        except CorruptRecordError:
+        except CorruptRecordError:  # noqa: PERF203 - nearly always the first width is right
             continue
     raise CorruptRecordError(reason=f"{count} headers")

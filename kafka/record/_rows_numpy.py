@@ -42,7 +42,7 @@ class BatchIndex:
             for at in np.flatnonzero(fields.header_counts[low:high]).tolist():
                 try:
                     headers[at], header_sizes[at] = headers_of(self._data, fields, low + at)  # type: ignore[index]
-                except CorruptRecordError as err:
+                except CorruptRecordError as err:  # noqa: PERF203 - free where nothing is raised
                     err.offset = origin.base_offset
                     raise
         rows += make_rows(

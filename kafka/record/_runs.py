@@ -204,7 +204,7 @@ def _cutter(step: int, fields: tuple[tuple[int, int], ...]) -> Struct:
 
 
 def _varints(buf: bytes, pos: int, step: int, at: int, behind: int, count: int) -> Sequence[int] | None:
-    """Return the varint at distance ``at`` of each record as long as it is ``behind - at`` bytes wide; None if short."""
+    """Return the varint at distance ``at`` of each record, while it is ``behind - at`` bytes wide; None if short."""
     columns = [buf[pos + place : pos + count * step : step] for place in range(at, behind)]
     last = columns[-1]
     if not last.isascii():

@@ -13,7 +13,7 @@ import struct
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, repeat
+from itertools import accumulate, pairwise, repeat
 from typing import Any
 
 from kafka.record.header import Buffer
@@ -108,7 +108,7 @@ class BinaryColumn(Sequence["bytes | None"]):
     def __iter__(self) -> Iterator[bytes | None]:
         data = bytes(self.data)
         ends = list(self.offsets)
-        for index, (start, end) in enumerate(zip(ends, ends[1:], strict=False)):
+        for index, (start, end) in enumerate(pairwise(ends)):
             yield data[start:end] if self.valid is None or self.valid[index] else None
 
     def to_arrow(self) -> Any:

@@ -67,7 +67,7 @@ class LegacyBuilder:
     True
     """
 
-    __slots__ = (
+    __slots__ = (  # noqa: RUF023 - in the order of their use
         "_codec",
         "_last",
         "last_crc",

@@ -14,8 +14,7 @@ comes when the batch's turn has come: records in front of it are delivered first
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from heapq import heapify, heappop
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,8 +24,8 @@ from kafka.record._columns_plain import Section, from_rows
 from kafka.record._decode import Origin, check_framing, skip_rows, take_rows
 from kafka.record._errors import corrupt
 from kafka.record._legacy import read_messages, to_rows
+from kafka.record._numpy import column_decoder, index_batch, may_index
 from kafka.record._open import Body, check_batch, control_type, open_batch
-from kafka.record._runs import SHORTEST, find_run, is_plain
 from kafka.record.columns import Columns
 from kafka.record.consumer_record import ConsumerRecord
 from kafka.record.header import BatchHeader, Buffer, read_header
@@ -59,7 +58,7 @@ class RecordReader:
     ([b'c'], 3, True)
     """
 
-    __slots__ = (
+    __slots__ = (  # noqa: RUF023 - in the order of their use
         "topic",
         "partition",
         "next_offset",
@@ -179,7 +178,9 @@ class RecordReader:
     def _take_rows(self, rows: list[ConsumerRecord], count: int) -> None:
         """Decode from the open batch."""
         header, body, origin = self._header, self._body, self._origin
-        assert header is not None and body is not None and origin is not None
+        assert header is not None
+        assert body is not None
+        assert origin is not None
         before = len(rows)
         wanted = min(count - before, self._left)
         try:
@@ -445,41 +446,6 @@ class RecordReader:
         if self._refused is not None and not rows:
             raise self._refused
         return rows
-
-
-def may_index(data: bytes, pos: int, end: int) -> bool:
-    """Whether numpy is there and would be faster: not for headers, nor for records all of the shape of the next."""
-    return (
-        is_plain(data, pos, end)
-        and find_run(data, pos, end, 2 * SHORTEST) is None
-        and importlib.util.find_spec("numpy") is not None
-    )
-
-
-def index_batch(data: bytes, pos: int, end: int, count: int, origin: Origin) -> BatchIndex:
-    """Index what is left of a batch."""
-    from kafka.record._rows_numpy import BatchIndex
-
-    return BatchIndex(data, pos, end, count, origin)
-
-
-def column_decoder(numpy: bool | None = None) -> Callable[[Sequence[Section]], Columns]:
-    """Return what turns sections into columns: with numpy and pyarrow where both are installed, or as told.
-
-    >>> column_decoder(numpy=False).__module__
-    'kafka.record._columns_plain'
-    """
-    if numpy is not False:
-        try:
-            from kafka.record import _columns_numpy
-        except ImportError:
-            if numpy:
-                raise
-        else:
-            return _columns_numpy.from_sections
-    from kafka.record import _columns_plain
-
-    return _columns_plain.from_sections
 
 
 def _as_it_is(data: bytes | None) -> bytes | None:

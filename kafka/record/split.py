@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from kafka.record.builder import FULL, BatchBuilder, SealedBatch
+from kafka.record.builder import FULL, BatchBuilder
 from kafka.record.header import read_header
 from kafka.record.legacy_builder import LegacyBuilder, SealedMessages
 from kafka.record.rows import decode_batch
+from kafka.record.sealed import SealedBatch
 
 
 def split_batch(

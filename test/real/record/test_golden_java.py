@@ -15,9 +15,8 @@ from kafka.record.convert import down_convert, up_convert
 from kafka.record.header import BatchHeader, scan
 from kafka.record.legacy_builder import LegacyBuilder
 from kafka.record.rows import decode_batch
-
-from .. import jvm
-from ..conftest import need_kafka
+from test.real import jvm
+from test.real.conftest import need_kafka
 
 pytestmark = pytest.mark.real
 

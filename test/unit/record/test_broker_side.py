@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import strategies as st
 
-from kafka.errors import CorruptRecordError, InvalidRecordError, KafkaError, UnsupportedCompressionTypeError
+from kafka.errors import CorruptRecordError, InvalidRecordError, UnsupportedCompressionTypeError
 from kafka.record.append import check_produced, next_sequence, place_batch
 from kafka.record.builder import BatchBuilder
 from kafka.record.control import ABORT, COMMIT, Marker, decode_marker, encode_marker

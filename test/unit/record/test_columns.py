@@ -8,12 +8,13 @@ import pytest
 from hypothesis import strategies as st
 
 from kafka.errors import CorruptRecordError, IllegalArgumentError
+from kafka.record._numpy import column_decoder
 from kafka.record.arrow import encode_arrow
 from kafka.record.builder import BatchBuilder
 from kafka.record.columns import BinaryColumn
 from kafka.record.header import LOG_APPEND_TIME, TRANSACTIONAL
 from kafka.record.legacy_builder import LegacyBuilder
-from kafka.record.reader import RecordReader, column_decoder
+from kafka.record.reader import RecordReader
 
 from . import reference
 from .strategies import PLAIN_RECORDS, RECORDS, given
@@ -122,10 +123,14 @@ def test_batch_that_does_not_parse_can_be_skipped(numpy: bool) -> None:
     bad = reference.batch([], body=b"junk junk", count=1, base_offset=13)
     data = LOG + bad + reference.batch([(14, NOW, None, b"a", [])], base_offset=14)
     one = RecordReader(data, "topic", 0, 0, read_committed=True, aborted=[(7, 0), (8, 11)])
-    offsets = []
-    with pytest.raises(CorruptRecordError) as caught:
+    offsets: list[int] = []
+
+    def read() -> None:
         for part in one.columns(numpy=numpy):
-            offsets += part.offsets
+            offsets.extend(part.offsets)
+
+    with pytest.raises(CorruptRecordError) as caught:
+        read()
     assert caught.value.offset == one.next_offset == 13
     assert offsets == [2, 3, 4, 6, 8, 9]
     one.skip()
