@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import tracemalloc
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -92,15 +93,33 @@ def test_every_truncation_of_every_response_is_an_error() -> None:
                 cls.decode(data[:end])
 
 
-def test_mutated_responses_end_in_an_error_or_a_valid_message() -> None:
-    rng = random.Random(20)
-    for cls in RESPONSES:
-        data = random_message(cls, rng).encode()
-        for _ in range(30):
-            mutant = bytearray(data or b"\0")
-            for _ in range(rng.randint(1, 4)):
-                mutant[rng.randrange(len(mutant))] = rng.choice((0, 1, 127, 128, 255, rng.randrange(256)))
-            decode_or_complain(cls, bytes(mutant))
+MUTATIONS_OF_A_TYPE = 2_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted({cls.__name__ for cls in RESPONSES}))
+def test_mutated_responses_end_in_an_error_or_a_valid_message(name: str) -> None:
+    rng = random.Random(name)
+    bound = [cls for cls in RESPONSES if cls.__name__ == name]
+    for number in range(MUTATIONS_OF_A_TYPE // 20):
+        cls = bound[number % len(bound)]
+        data = _of_modest_size(cls, rng)
+        for _ in range(19):
+            with suppress(KafkaProtocolError):
+                cls.decode(_mutant(data, rng))
+        decode_or_complain(cls, _mutant(data, rng))
+
+
+def _of_modest_size(cls: StructMeta, rng: random.Random) -> bytes:
+    data: bytes = min((random_message(cls, rng).encode() for _ in range(4)), key=len)
+    return data or b"\0"
+
+
+def _mutant(data: bytes, rng: random.Random) -> bytes:
+    mutant = bytearray(data)
+    for _ in range(rng.randint(1, 4)):
+        mutant[rng.randrange(len(mutant))] = rng.choice((0, 1, 127, 128, 255, rng.randrange(256)))
+    return bytes(mutant)
 
 
 @settings(deadline=None, max_examples=500)
