@@ -99,7 +99,7 @@ def find_run(buf: bytes, pos: int, limit: int, most: int) -> Run | None:
     if timestamps is None:
         return None
     offsets = _varints(buf, pos, step, shape.offset_at, shape.key_length_at, len(timestamps))
-    if offsets is None:
+    if offsets is None or (not isinstance(offsets, range) and min(offsets) < 0):
         return None
     count = len(offsets)
     end = pos + count * step

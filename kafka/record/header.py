@@ -64,7 +64,7 @@ class BatchHeader(NamedTuple):
 
     position: int
     base_offset: int
-    """The first offset that the batch stands for; in v0 and v1 the message's own, that of a wrapper is its last one's."""
+    """The first offset that the batch stands for; in v0 and v1 the message's own, a wrapper has its last one's."""
     length: int
     """Bytes after the first 12."""
     leader_epoch: int

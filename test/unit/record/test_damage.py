@@ -11,7 +11,7 @@ from hypothesis import example
 from hypothesis import strategies as st
 
 from kafka import codec
-from kafka.errors import CorruptRecordError, KafkaError
+from kafka.errors import CorruptRecordError, KafkaError, UnsupportedCodecError
 from kafka.record.append import check_produced
 from kafka.record.builder import BatchBuilder
 from kafka.record.convert import down_convert, up_convert
@@ -54,6 +54,9 @@ def read_all(data: bytes, **options) -> list:
         except CorruptRecordError as err:
             assert err.offset is not None
             assert err.reason
+            one.skip()
+            continue
+        except UnsupportedCodecError:  # one of the numbers 5 to 7
             one.skip()
             continue
         if not some:
@@ -106,7 +109,7 @@ def test_columns_of_damaged_batches_agree_with_plain_ones(both: tuple[bytes, byt
         try:
             for part in one.columns(numpy=numpy):
                 found += zip(part.offsets, part.keys, part.values, strict=True)
-        except CorruptRecordError:
+        except (CorruptRecordError, UnsupportedCodecError):
             found.append("damage")
         outcomes.append(found)
     assert outcomes[0] == outcomes[1]
@@ -171,6 +174,7 @@ def nearly_right(draw: st.DrawFn) -> tuple[bytes, int]:
 
 
 @given(nearly_right(), examples=400)
+@example((b"".join(b"\x12\0\0%b\x06key\0\0" % bytes((25 if at == 12 else 2 * at,)) for at in range(13)), 13))
 def test_runs_agree_with_the_reference(both: tuple[bytes, int]) -> None:
     body, count = both
     data = reference.batch([], body=body, count=count, base_timestamp=NOW, last_offset_delta=2**31 - 1)
