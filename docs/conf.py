@@ -4,7 +4,7 @@ from kafka.version import __version__
 
 project = "purekafka"
 author = "The purekafka developers"
-copyright = "The purekafka developers, Apache License 2.0"  # noqa: A001
+copyright = "The purekafka developers, Apache License 2.0"
 release = version = __version__
 
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.doctest"]

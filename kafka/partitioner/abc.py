@@ -67,7 +67,7 @@ class KeyPartitioner(Partitioner):
             return self(*args, **kwargs)
         return self._partition(*args, **kwargs)
 
-    def _partition(  # noqa: PLR0917 - the six of the 3.x form
+    def _partition(
         self,
         topic: str,
         key: Any,  # noqa: ARG002 - named by callers

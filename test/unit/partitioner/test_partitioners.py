@@ -180,7 +180,7 @@ def test_a_callable_of_old_is_given_sorted_partitions():
 
 def test_a_users_partitioner_is_called_directly():
     class Mine(Partitioner):
-        def partition(self, topic, key, serialized_key, value, serialized_value, cluster):  # noqa: PLR0917
+        def partition(self, topic, key, serialized_key, value, serialized_value, cluster):
             return key
 
     mine = Mine()
