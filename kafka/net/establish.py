@@ -12,9 +12,10 @@ import socket
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka._loop import READ, WRITE
+from kafka._loop import READ
 from kafka._tasks import TaskCancelled, wait_any
 from kafka.errors import (
+    IllegalSaslStateError,
     KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from kafka.net.link import Link
     from kafka.net.sasl.abc import SaslMechanism
 
-__all__ = ["establish", "renew"]
+__all__ = ["establish", "renew", "wants_sasl"]
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +44,8 @@ _NUDGE_AFTER: Final = 1.0
 _PROBE_TIMEOUT: Final = 2.0
 # How long to look for the reason of a failure.
 _DIAGNOSIS: Final = 0.8
+_LARGEST_HINT: Final = 4096
+_UNSUPPORTED_MECHANISM: Final = 33
 
 
 async def establish(link: Link) -> None:
@@ -293,25 +296,50 @@ async def _speaks_tls(link: Link) -> bool:
     return reply[:2] in {b"\x16\x03", b"\x15\x03"}
 
 
-async def _first_words(link: Link, question: bytes, size: int) -> bytes:
-    """Send something on a connection of its own and return how the answer begins."""
-    loop = link.context.loop
+async def wants_sasl(link: Link) -> KafkaError | None:
+    """Return the error that says so, if the broker hung up because this client does not authenticate.
+
+    Such a listener tells its versions to everybody and hangs up on whatever comes next.
+    """
+    from kafka.protocol.sasl import SaslHandshakeRequest, SaslHandshakeResponse
+
+    question = SaslHandshakeRequest[1](mechanism="which").frame(1, None)
+    reply = await _first_words(link, question, _LARGEST_HINT, secure=True)
+    try:
+        response = SaslHandshakeResponse[1].unframe(reply[4:])[1]
+    except KafkaError:
+        return None
+    if response.error_code != _UNSUPPORTED_MECHANISM:
+        return None
+    protocol = "SASL_SSL" if link.context.settings.use_tls else "SASL_PLAINTEXT"
+    return IllegalSaslStateError(
+        f"{link} wants its clients to authenticate: security_protocol has to be {protocol}, "
+        f"and sasl_mechanism one of {', '.join(response.mechanisms)}"
+    )
+
+
+async def _first_words(link: Link, question: bytes, size: int, *, secure: bool = False) -> bytes:
+    """Send something on a connection of its own and return how the answer begins: `size` bytes, or one frame."""
+    context, loop = link.context, link.context.loop
     sock = None
     reply = b""
     try:
         with loop.timeout_at(loop.time() + _DIAGNOSIS, "looking for the reason"):
             sock = await _open_socket(link)
-            while question:
+            stream: Stream = PlainStream(sock)
+            if secure and context.settings.use_tls:
+                stream = await upgrade(loop, sock, link.host, context.settings)
+            stream.sendmsg([question])  # a few hundred bytes fit into an empty socket
+            buffer = memoryview(bytearray(size))
+            while len(reply) < size and len(reply) < 4 + int.from_bytes(reply[:4].ljust(4, b"\x7f"), "big"):
                 try:
-                    question = question[sock.send(question) :]
-                except BlockingIOError:  # noqa: PERF203 - a few hundred bytes, once
-                    await readiness(loop, sock, WRITE)
-            while len(reply) < size:
-                await readiness(loop, sock, READ)
-                piece = sock.recv(size)
-                if not piece:
+                    count = stream.recv_into(buffer)
+                except BlockingIOError:
+                    await readiness(loop, sock, READ)
+                    continue
+                if not count:
                     break
-                reply += piece
+                reply += buffer[:count]
     except (KafkaError, OSError):
         pass
     finally:

@@ -96,6 +96,8 @@ class Link:
         self._opening: Task[None] | None = None
         self._opened: Future[None] | None = None
         self._renew_at: float | None = None
+        self._proved = False  # whether a request was answered since the connection is ready
+        self._inquiry: Task[KafkaError | None] | None = None
         self._debug = log.isEnabledFor(logging.DEBUG)
         self.delivered: Callable[[Future[Any], Any], object] | None = None
         """Called with each future that a reply resolved, and the response."""
@@ -197,7 +199,7 @@ class Link:
     def became_ready(self, versions: BrokerVersions, session: float) -> None:
         """Take requests from now on; `session` is the seconds after which the broker wants to be asked again."""
         self.versions = self.pipeline.versions = versions
-        self.failures, self.error = 0, None
+        self.error, self._proved = None, False
         self._session_began(session)
         self.move(ConnectionEvent.READY)
         self.pipeline.open = True
@@ -351,7 +353,7 @@ class Link:
         except BlockingIOError:
             return
         except OSError as error:
-            self.lost(self._translate(error))
+            self.lost(self._translate(error), hung_up=True)
             return
         except KafkaError as error:
             self.close(_named(self, error))
@@ -395,6 +397,8 @@ class Link:
             if self._stream is None:
                 return
         if self.ready:
+            # Only now: a broker that takes connections and answers nothing is to be left alone longer and longer.
+            self._proved, self.failures = True, 0
             self._go_on()
 
     def _measured(self, name: str, latency: float, size: int) -> None:
@@ -423,20 +427,46 @@ class Link:
 
     # When it ends…
 
-    def lost(self, error: KafkaError) -> None:
+    def lost(self, error: KafkaError, *, hung_up: bool = False) -> None:
         """The stream has ended. While connecting that is for `establish` to judge, which waits for a reply."""
         if self.is_opening:
             self.detach()
             self.pipeline.fail_sent(error)
+        elif hung_up and self._first_request_was_met_with_that():
+            self._inquire(error)
         else:
             self.close(error)
+
+    def _first_request_was_met_with_that(self) -> bool:
+        return (
+            self.ready
+            and not self._proved
+            and self.pipeline.in_flight > 0
+            and self.context.settings.sasl_mechanism is None
+        )
+
+    def _inquire(self, error: KafkaError) -> None:
+        """The broker hung up on the very first request: find out whether it wants SASL before saying that it did."""
+        from kafka.net.establish import wants_sasl
+
+        self.detach()
+        self.pipeline.open = False
+        task = self._inquiry = self._loop.spawn(wants_sasl(self), f"ask {self} why it hung up")
+
+        def ended(_outcome: object) -> None:
+            if self._inquiry is task:
+                self.close(task.value or error)
+
+        task.add_both(ended)
 
     def close(self, error: KafkaError | None = None) -> None:
         """Close; requests under way fail with `error`. Idempotent; the next `open` connects anew."""
         opening, self._opening = self._opening, None
         opened, self._opened = self._opened, None
-        if opening is not None:
-            opening.cancel()
+        inquiry, self._inquiry = self._inquiry, None
+        for task in (opening, inquiry):
+            if task is not None and not task.is_done:
+                task.cancel()
         self.detach()
         if self._timer is not None:
             self._timer.cancel()

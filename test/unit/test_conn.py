@@ -607,6 +607,42 @@ def test_tokens_are_bare_with_brokers_before_1_0(make, broker):
         make(**SASL).connect_blocking(60)
 
 
+def test_a_client_without_sasl_at_a_listener_with_it_is_told_so(make, broker, network):
+    broker.on("Metadata", lambda *_: HANG_UP)
+    broker.on("SaslHandshake", {"error_code": 33, "mechanisms": ["PLAIN", "SCRAM-SHA-512"]})
+    conn = connect(make())
+    before = network.clock.monotonic()
+    with pytest.raises(IllegalSaslStateError, match=r"SASL_PLAINTEXT.*PLAIN, SCRAM-SHA-512"):
+        ask(conn)
+    assert network.clock.monotonic() - before < 1
+    assert conn.fatal
+
+
+@pytest.mark.parametrize("code", [34, 0])
+def test_a_broker_that_hangs_up_for_another_reason_is_not_blamed_on_sasl(make, broker, code):
+    broker.on("Metadata", lambda *_: HANG_UP)
+    broker.on("SaslHandshake", {"error_code": code, "mechanisms": []})
+    conn = connect(make())
+    with pytest.raises(KafkaConnectionError):
+        ask(conn)
+    assert conn.fatal is None
+
+
+def test_closing_while_the_reason_is_looked_for(make, broker):
+    broker.on("Metadata", lambda *_: HANG_UP)
+    broker.on("SaslHandshake", lambda *_: SILENCE)
+    conn = connect(make())
+    future = conn.send(MetadataRequest(topics=[]))
+    for _ in range(4):
+        conn._own_loop.turn(0)
+    conn.close()
+    assert future.is_done
+    for _ in range(4):
+        conn._own_loop.turn(0)
+    assert conn.failures == 0
+    assert not conn._own_loop._tasks
+
+
 def test_the_session_is_renewed_between_requests(make, broker, network):
     sasl_broker(broker, lifetime=10_000)
     conn = connect(make(**SASL))

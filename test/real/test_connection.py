@@ -1,0 +1,303 @@
+"""The client core against Apache Kafka: every release, every kind of security, and every way to get it wrong."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka._client import Client
+from kafka._drivers import ThreadDriver
+from kafka.client_async import KafkaClient
+from kafka.config import resolve
+from kafka.conn import BrokerConnection
+from kafka.errors import (
+    AuthenticationError,
+    IllegalSaslStateError,
+    KafkaError,
+    NoBrokersAvailable,
+    SaslAuthenticationFailedError,
+    SslAuthenticationError,
+    UnsupportedSaslMechanismError,
+)
+from kafka.net.sasl.oidc import OidcTokenProvider
+from kafka.protocol.admin import ListGroupsRequest
+from kafka.protocol.metadata import MetadataRequest
+
+from . import sasl
+from .certificates import PASSWORD, Authority, Certificate, broker_tls
+from .conftest import StartKafka, need_kafka
+from .kafka_process import KafkaCluster
+from .kdc import KeyDistributionCenter
+from .oauth import CLIENT_ID, CLIENT_SECRET, TokenServer, broker_oauth
+from .releases import NEWEST
+
+ANN = {"sasl_plain_username": "alice", "sasl_plain_password": "secret"}
+BOB = {"sasl_plain_username": "bob", "sasl_plain_password": "hunter2"}
+
+
+@pytest.fixture(scope="module")
+def secured(authority: Authority, token_server: TokenServer) -> Iterator[KafkaCluster]:
+    """One node with a listener for each kind of security, whose sessions last three seconds."""
+    server = authority.issue("conn-server")
+    security = (
+        sasl.plain({"alice": "secret"}),
+        sasl.scram("SCRAM-SHA-256"),
+        sasl.scram("SCRAM-SHA-512"),
+        broker_oauth(token_server),
+        broker_tls(authority, server, client_auth="required", listener="MTLS"),
+    )
+    listeners = ("PLAINTEXT", "SASL_PLAINTEXT", "SASL_SSL", "SSL", "MTLS:SSL")
+    properties = {"connections.max.reauth.ms": "3000"}
+    with KafkaCluster(need_kafka(NEWEST), listeners=listeners, security=security, properties=properties) as cluster:
+        cluster.add_scram_user("bob", "hunter2", "SCRAM-SHA-256")
+        cluster.add_scram_user("bob", "hunter2", "SCRAM-SHA-512", iterations=8192)
+        yield cluster
+
+
+def groups(servers: str, **config: Any) -> Any:
+    """Connect, ask something that needs authentication, and return the client's version of the broker."""
+    with KafkaClient(bootstrap_servers=servers, **config) as client:
+        future = client.submit(client.least_loaded_node() or 1, ListGroupsRequest())
+        client.poll(timeout_ms=10_000, future=future)
+        assert future.succeeded(), future
+        assert future.value.error_code == 0
+        return client.api_version
+
+
+def refused(servers: str, error: type[KafkaError], match: str, *, within: float = 2.0, **config: Any) -> None:
+    """Connecting fails with this error, at once."""
+    began = time.monotonic()
+    with pytest.raises(error, match=match):
+        KafkaClient(bootstrap_servers=servers, **config).close()
+    assert time.monotonic() - began < within
+
+
+# Every release
+
+
+@pytest.mark.matrix
+def test_each_release_is_recognised(kafka_matrix: KafkaCluster) -> None:
+    began = time.monotonic()
+    found = groups(kafka_matrix.bootstrap_servers) if kafka_matrix.release.number >= (0, 9) else None
+    if found is None:
+        with KafkaClient(bootstrap_servers=kafka_matrix.bootstrap_servers) as client:
+            found = client.api_version
+            future = client.submit(client.least_loaded_node() or 1, MetadataRequest(topics=[]))
+            client.poll(timeout_ms=10_000, future=future)
+            assert future.value.brokers
+    assert time.monotonic() - began < 10
+    assert found is not None
+    expected = kafka_matrix.release.number
+    assert found[:2] == expected[:2] or (found[:3] == expected[:3])
+
+
+def test_the_newest_release_without_security(kafka: KafkaCluster) -> None:
+    assert groups(kafka.bootstrap_servers) >= (3, 9)
+
+
+def test_a_connection_by_hand(kafka: KafkaCluster) -> None:
+    host, port = kafka.address(kafka.nodes[0])
+    conn = BrokerConnection(host, port, socket.AF_INET)
+    assert conn.connect_blocking(10)
+    future = conn.send(MetadataRequest(topics=None))
+    deadline = time.monotonic() + 10
+    while not future.is_done and time.monotonic() < deadline:
+        conn.recv()
+    assert future.value.brokers
+    conn.close()
+    assert conn.disconnected()
+
+
+def test_a_thread_drives_the_core_and_leaves_nothing(kafka: KafkaCluster) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    core = Client(resolve("client", {"bootstrap_servers": kafka.bootstrap_servers}))
+    driver = ThreadDriver(core.loop)
+    driver.run(core.bootstrap(), core.loop.time() + 10)
+    for _ in range(100):
+        assert driver.run(core.request(ListGroupsRequest()), core.loop.time() + 10).error_code == 0
+    core.loop.call_soon(core.shut_down)
+    driver.close()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+# TLS
+
+
+def tls(authority: Authority, **more: Any) -> dict[str, Any]:
+    return {"security_protocol": "SSL", "ssl_cafile": str(authority.cert), **more}
+
+
+def test_tls_with_a_file_and_with_text(secured: KafkaCluster, authority: Authority) -> None:
+    groups(secured.bootstrap("SSL"), **tls(authority))
+    text = Path(authority.cert).read_text()
+    groups(secured.bootstrap("SSL"), security_protocol="SSL", ssl_truststore_certificates=text)
+
+
+def test_an_unknown_authority_is_refused(secured: KafkaCluster) -> None:
+    refused(secured.bootstrap("SSL"), SslAuthenticationError, "ssl_cafile", security_protocol="SSL")
+
+
+def test_a_client_certificate_is_shown(secured: KafkaCluster, authority: Authority) -> None:
+    mine = authority.issue("conn-client", common_name="alice")
+    groups(secured.bootstrap("MTLS"), **tls(authority, ssl_certfile=str(mine.cert), ssl_keyfile=str(mine.key)))
+    locked = authority.issue("conn-locked", password=PASSWORD)
+    files = {"ssl_certfile": str(locked.cert), "ssl_keyfile": str(locked.key), "ssl_password": PASSWORD}
+    groups(secured.bootstrap("MTLS"), **tls(authority, **files))
+
+
+def test_a_missing_client_certificate_is_named(secured: KafkaCluster, authority: Authority) -> None:
+    refused(secured.bootstrap("MTLS"), SslAuthenticationError, "ssl_certfile", **tls(authority))
+
+
+def test_a_wrong_host_name_shows_the_right_ones(kafka_at: StartKafka, authority: Authority) -> None:
+    other: Certificate = authority.issue("conn-other", names=["DNS:broker.example.org", "DNS:b2.example.org"])
+    cluster = kafka_at(listeners=("SSL",), security=[broker_tls(authority, other)])
+    refused(
+        cluster.bootstrap("SSL"),
+        SslAuthenticationError,
+        r"not for '127\.0\.0\.1'.*broker\.example\.org, b2\.example\.org",
+        **tls(authority),
+    )
+    groups(cluster.bootstrap("SSL"), **tls(authority, ssl_check_hostname=False))
+
+
+def test_a_revoked_certificate_is_refused(kafka_at: StartKafka, tmp_path_factory: pytest.TempPathFactory) -> None:
+    authority = Authority(tmp_path_factory.mktemp("revoking"))
+    server = authority.issue("revoked")
+    cluster = kafka_at(listeners=("SSL",), security=[broker_tls(authority, server)])
+    groups(cluster.bootstrap("SSL"), **tls(authority))
+    crl = str(authority.revoke(server))
+    refused(cluster.bootstrap("SSL"), SslAuthenticationError, "revoked", **tls(authority, ssl_crlfile=crl))
+
+
+# Listeners of another kind
+
+
+def test_a_plain_client_at_a_tls_port_is_told(secured: KafkaCluster) -> None:
+    refused(secured.bootstrap("SSL"), SslAuthenticationError, "SSL or SASL_SSL")
+
+
+def test_a_tls_client_at_a_plain_port_is_told(secured: KafkaCluster, authority: Authority) -> None:
+    refused(secured.bootstrap("PLAINTEXT"), SslAuthenticationError, "PLAINTEXT or SASL_PLAINTEXT", **tls(authority))
+
+
+def test_a_sasl_client_at_a_plain_port_is_told(secured: KafkaCluster) -> None:
+    config = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", **ANN}
+    refused(secured.bootstrap("PLAINTEXT"), IllegalSaslStateError, "PLAINTEXT or SSL", **config)
+
+
+def test_a_plain_client_at_a_sasl_port_is_told(secured: KafkaCluster) -> None:
+    refused(secured.bootstrap("SASL_PLAINTEXT"), AuthenticationError, "SASL_PLAINTEXT.*PLAIN")
+
+
+def test_nobody_listening_is_told(secured: KafkaCluster) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+        refused(address, NoBrokersAvailable, f"{address}.*refused", bootstrap_timeout_ms=500)
+
+
+# SASL
+
+
+@pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
+@pytest.mark.parametrize(("mechanism", "credentials"), [("PLAIN", ANN), ("SCRAM-SHA-256", BOB), ("SCRAM-SHA-512", BOB)])
+def test_passwords(
+    secured: KafkaCluster, authority: Authority, protocol: str, mechanism: str, credentials: dict[str, str]
+) -> None:
+    config = {"security_protocol": protocol, "sasl_mechanism": mechanism, "ssl_cafile": str(authority.cert)}
+    groups(secured.bootstrap(protocol), **config, **credentials)
+    wrong = {**credentials, "sasl_plain_password": "wrong"}
+    refused(secured.bootstrap(protocol), SaslAuthenticationFailedError, "(?i)authentication failed", **config, **wrong)
+
+
+def test_a_password_that_saslprep_would_change_works_as_kafka_stored_it(secured: KafkaCluster) -> None:
+    secured.add_scram_user("carol", "\ufb01nal", "SCRAM-SHA-256")
+    config = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "SCRAM-SHA-256"}
+    groups(secured.bootstrap("SASL_PLAINTEXT"), **config, sasl_plain_username="carol", sasl_plain_password="\ufb01nal")
+
+
+def test_a_mechanism_that_is_not_enabled_names_those_that_are(secured: KafkaCluster) -> None:
+    provider = type("Mine", (), {"token": lambda self: "x"})
+    del provider
+    config = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "AWS_MSK_IAM", "sasl_aws_region": "eu-west-1"}
+    keys = {"sasl_aws_access_key_id": "a", "sasl_aws_secret_access_key": "b"}
+    refused(secured.bootstrap("SASL_PLAINTEXT"), UnsupportedSaslMechanismError, "SCRAM-SHA-512", **config, **keys)
+
+
+def test_tokens_from_a_provider_and_from_an_endpoint(secured: KafkaCluster, token_server: TokenServer) -> None:
+    config = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "OAUTHBEARER"}
+    provider = OidcTokenProvider(token_server.token_url, CLIENT_ID, CLIENT_SECRET)
+    groups(secured.bootstrap("SASL_PLAINTEXT"), **config, sasl_oauth_token_provider=provider)
+    endpoint = {
+        "sasl_oauthbearer_token_endpoint_url": token_server.token_url,
+        "sasl_oauthbearer_client_id": CLIENT_ID,
+    }
+    groups(secured.bootstrap("SASL_PLAINTEXT"), **config, **endpoint, sasl_oauthbearer_client_secret=CLIENT_SECRET)
+    refused(
+        secured.bootstrap("SASL_PLAINTEXT"),
+        AuthenticationError,
+        "401",
+        **config,
+        **endpoint,
+        sasl_oauthbearer_client_secret="wrong",
+    )
+
+
+def test_a_token_that_the_broker_does_not_accept(secured: KafkaCluster, token_server: TokenServer) -> None:
+    provider = type("Foreign", (), {"token": lambda self: token_server.sign(aud="somebody-else")})()
+    config = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "OAUTHBEARER"}
+    refused(
+        secured.bootstrap("SASL_PLAINTEXT"),
+        SaslAuthenticationFailedError,
+        "invalid_token",
+        **config,
+        sasl_oauth_token_provider=provider,
+    )
+
+
+def test_kerberos(kdc: KeyDistributionCenter, kafka_at: StartKafka, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("gssapi", reason="the gssapi package is not installed")
+    cluster = kafka_at(listeners=("SASL_PLAINTEXT",), host="localhost", security=[kdc.broker()])
+    monkeypatch.setenv("KRB5_CONFIG", str(kdc.config))
+    monkeypatch.setenv("KRB5_CLIENT_KTNAME", str(kdc.keytab("alice")))
+    config = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "GSSAPI"}
+    groups(cluster.bootstrap_servers, **config)
+
+
+@pytest.mark.parametrize(("mechanism", "credentials"), [("PLAIN", ANN), ("SCRAM-SHA-512", BOB)])
+def test_the_session_is_renewed_under_load(secured: KafkaCluster, mechanism: str, credentials: dict[str, str]) -> None:
+    """connections.max.reauth.ms is 3 s: the broker closes a connection that goes on without authenticating anew."""
+    config = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": mechanism, **credentials}
+    with KafkaClient(bootstrap_servers=secured.bootstrap("SASL_PLAINTEXT"), **config) as client:
+        link = client.link(client.least_loaded_node() or 1)
+        end = time.monotonic() + 8
+        asked = 0
+        while time.monotonic() < end:
+            futures = [link.submit(ListGroupsRequest()) for _ in range(20)]
+            client.poll(timeout_ms=10_000, future=futures[-1])
+            for future in futures:
+                assert future.succeeded(), future
+            asked += len(futures)
+        assert link.failures == 0
+        assert link.connected()
+        assert asked > 100
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("version", ["0.10.2.2", "1.1.1", "2.8.2", "3.9.1"])
+def test_passwords_with_old_brokers(version: str, kafka_at: StartKafka) -> None:
+    security = [sasl.plain({"alice": "secret"}), sasl.scram("SCRAM-SHA-512")]
+    cluster = kafka_at(version, listeners=("SASL_PLAINTEXT",), security=security)
+    cluster.add_scram_user("bob", "hunter2", "SCRAM-SHA-512")
+    for mechanism, credentials in (("PLAIN", ANN), ("SCRAM-SHA-512", BOB)):
+        config = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": mechanism}
+        groups(cluster.bootstrap_servers, **config, **credentials)
+        wrong = {**credentials, "sasl_plain_password": "wrong"}
+        refused(cluster.bootstrap_servers, SaslAuthenticationFailedError, "SASL|uthentication", **config, **wrong)
