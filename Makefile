@@ -23,9 +23,11 @@ demo: $(INSTALLED)  ## run the main job once and show it
 
 test: $(INSTALLED)  ## all tests: unit, embedded and, where Java and Maven are, against real Kafka
 	$(BIN)/pytest
+	$(BIN)/pytest --doctest-modules kafka docs README.rst
 
-test-unit: $(INSTALLED)  ## the tests that need no socket
-	$(BIN)/pytest test/unit kafka docs README.rst
+test-unit: $(INSTALLED)  ## the tests that need no socket, and every example
+	$(BIN)/pytest test/unit
+	$(BIN)/pytest --doctest-modules kafka docs README.rst
 
 test-embedded: $(INSTALLED)  ## the tests against the embedded broker
 	$(BIN)/pytest test/embedded
