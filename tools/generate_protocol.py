@@ -19,15 +19,19 @@ import argparse
 import io
 import json
 import re
+import runpy
 import sys
 import zipfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from protocol_families import FAMILIES, PURPOSES, SUPERSEDED, SECRETS
+from protocol_families import FAMILIES, PURPOSES, SECRETS, SUPERSEDED
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "kafka" / "protocol"
+ALIASES = runpy.run_path(str(PACKAGE / "aliases.py"))
+#: Modules that older generations had too, with names that are looked up in the tables of aliases.py.
+HISTORIC = {*ALIASES["HISTORIC_APIS"], *ALIASES["CLASS_ALIASES"], *ALIASES["MOVED_NAMES"]}
 OPEN = 0x7FFF
 LINE = 120
 
@@ -333,6 +337,9 @@ def write_module(module: str, title: str, messages: list[MessageSpec]) -> str:
     if "UUID" in body:
         guarded.append("    from uuid import UUID")
     imports = []
+    historic = f"kafka.protocol.{module}" in HISTORIC
+    if historic:
+        imports.append("from kafka.protocol._historic import historic_names")
     if bases:
         imports.append(f"from kafka.protocol.api import {', '.join(bases)}")
     names = ["Array", "field"] if "Array(" in body else ["field"]
@@ -354,7 +361,10 @@ def write_module(module: str, title: str, messages: list[MessageSpec]) -> str:
     one_line = f"__all__ = [{exported}]"
     if len(one_line) > LINE:
         one_line = "\n".join(["__all__ = [", *(f'    "{message.name}",' for message in messages), "]"])
-    lines += [one_line, "", "", body]
+    lines += [one_line, ""]
+    if historic:
+        lines += ["__getattr__ = historic_names(__name__)", ""]
+    lines += ["", body]
     return "\n".join(lines)
 
 

@@ -11,3 +11,9 @@ Each module holds one family of messages: ``metadata``, ``produce``, ``fetch``, 
 ``group``, ``transaction``, ``sasl``, ``admin``, ``configs``, ``acl``, ``users`` and more; ``registry``
 lists them all. A message is imported with its module and compiled when it is first used.
 """
+
+from __future__ import annotations
+
+from kafka.protocol._historic import historic_names
+
+__getattr__ = historic_names(__name__)

@@ -12,6 +12,7 @@ from typing import Any
 
 from kafka.errors import KafkaProtocolError
 from kafka.protocol import types
+from kafka.protocol._historic import OLD_TUPLES
 from kafka.protocol._layout import Layout, WireField, element_as_field, element_min_size, layout_of, null_marker
 from kafka.protocol.struct import Struct, StructMeta, describe, refuse_what_does_not_fit
 
@@ -229,4 +230,5 @@ def _from_tuple(cls: StructMeta, value: Any) -> Any:
             f"{cls._label} cannot take {types.shown(value)}: the order of a tuple depends on the version, so use "
             f"{cls._message.__name__}[n] or give the fields' names"
         )
-    return cls(*value)
+    reshape = OLD_TUPLES.get(cls._label)
+    return cls(*(value if reshape is None else reshape(value)))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafka.protocol._historic import historic_names
 from kafka.protocol.api import Request, Response
 from kafka.protocol.fields import Array, field
 from kafka.protocol.struct import Struct
@@ -47,6 +48,8 @@ __all__ = [
     "UnregisterBrokerRequest",
     "UnregisterBrokerResponse",
 ]
+
+__getattr__ = historic_names(__name__)
 
 
 class ApiVersionsRequest(Request, api_key=18, versions="0-4", flexible="3+"):

@@ -226,6 +226,7 @@ HISTORIC_APIS: Final[Mapping[str, tuple[str, ...]]] = {
 
 #: Module -> old name of a message -> its name. An old name with a version, ``OffsetRequest_v1``, follows from it.
 CLASS_ALIASES: Final[Mapping[str, Mapping[str, str]]] = {
+    "kafka.protocol.api_versions": {"BaseApiVersionsResponse": "ApiVersionsResponse"},
     "kafka.protocol.admin": {
         "ApiVersionRequest": "ApiVersionsRequest",
         "ApiVersionResponse": "ApiVersionsResponse",
@@ -237,4 +238,41 @@ CLASS_ALIASES: Final[Mapping[str, Mapping[str, str]]] = {
         "GroupCoordinatorResponse": "FindCoordinatorResponse",
     },
     "kafka.protocol.offset": {"OffsetRequest": "ListOffsetsRequest", "OffsetResponse": "ListOffsetsResponse"},
+}
+
+_VALUES: Final = "kafka.protocol._historic_values"
+_HEADERS: Final = "kafka.protocol._historic_headers"
+_LEGACY: Final = "kafka.protocol.legacy"
+
+#: Module -> name of what is no message -> the module that has it.
+MOVED_NAMES: Final[Mapping[str, Mapping[str, str]]] = {
+    "kafka.protocol": {
+        "ALL_CODECS": _LEGACY,
+        "API_KEYS": _VALUES,
+        "ATTRIBUTE_CODEC_MASK": _LEGACY,
+        "CODEC_GZIP": _LEGACY,
+        "CODEC_NONE": _LEGACY,
+        "CODEC_SNAPPY": _LEGACY,
+        "KafkaProtocol": _LEGACY,
+        "create_gzip_message": _LEGACY,
+        "create_message": _LEGACY,
+        "create_message_set": _LEGACY,
+        "create_snappy_message": _LEGACY,
+    },
+    "kafka.protocol.admin": {"ElectionType": _VALUES},
+    "kafka.protocol.api": {
+        "RequestHeader": _HEADERS,
+        "RequestHeaderV2": _HEADERS,
+        "ResponseHeader": _HEADERS,
+        "ResponseHeaderV2": _HEADERS,
+    },
+    "kafka.protocol.fetch": {"AbortedTransaction": _VALUES},
+    "kafka.protocol.group": {
+        "DEFAULT_GENERATION_ID": _VALUES,
+        "GroupMember": _VALUES,
+        "MemberAssignment": _VALUES,
+        "ProtocolMetadata": _VALUES,
+        "UNKNOWN_MEMBER_ID": _VALUES,
+    },
+    "kafka.protocol.offset": {"OffsetResetStrategy": _VALUES, "UNKNOWN_OFFSET": _VALUES},
 }

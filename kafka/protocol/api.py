@@ -9,13 +9,16 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from typing_extensions import Self
-
 from kafka.errors import KafkaProtocolError
+from kafka.protocol._historic import historic_names
 from kafka.protocol.struct import Struct, StructMeta, _need_version, describe
 
 if TYPE_CHECKING:
-    from kafka.protocol.headers import RequestHeader
+    from typing_extensions import Self
+
+    from kafka.protocol.headers import RequestHeader, ResponseHeader
+
+__getattr__ = historic_names(__name__)
 
 _SIZE = struct.Struct(">i").pack
 _LENGTH = struct.Struct(">h").pack
@@ -45,6 +48,13 @@ class _Counterpart:
         return other if cls._version is None else other._of_version(cls._version)
 
 
+class _IsFlexible:
+    """``FLEXIBLE_VERSION``: whether the version that a class is bound to has tag buffers."""
+
+    def __get__(self, instance: Any, owner: StructMeta) -> bool:
+        return owner._version in owner._unbound._flexible
+
+
 class Request(Struct):
     """A message from a client to a broker.
 
@@ -56,6 +66,7 @@ class Request(Struct):
     __slots__ = ()
 
     API_KEY: ClassVar[int]
+    FLEXIBLE_VERSION: ClassVar[Any] = _IsFlexible()
     RESPONSE_TYPE: ClassVar[Any] = _Counterpart("Request", "Response")
 
     def expect_response(self) -> bool:
@@ -70,6 +81,23 @@ class Request(Struct):
         if cls.API_KEY == CONTROLLED_SHUTDOWN and version == 0:
             return 0  # the only API that was there before clients had names
         return 2 if version in cls._unbound._flexible else 1
+
+    def build_header(self, correlation_id: int, client_id: str | None, version: int | None = None) -> RequestHeader:
+        """Return the header that goes before this request."""
+        from kafka.protocol.headers import RequestHeader
+
+        cls = type(self)
+        version = _need_version(cls) if version is None else version
+        header_class: Any = RequestHeader[cls.header_version(version)]
+        made: RequestHeader = header_class(cls.API_KEY, version, correlation_id)
+        made.client_id = client_id
+        return made
+
+    def to_object(self) -> dict[str, Any]:
+        """Return the request as dictionaries and lists, with the fields' old names. ``to_json`` has Kafka's."""
+        from kafka.protocol._declarative import to_object
+
+        return to_object(self)
 
     def frame_parts(self, correlation_id: int, client_id: str | None = None, version: int | None = None) -> list[bytes]:
         """Return the framed request in pieces for a scatter-gather send; large fields are not copied."""
@@ -119,6 +147,7 @@ class Response(Struct):
     __slots__ = ()
 
     API_KEY: ClassVar[int]
+    FLEXIBLE_VERSION: ClassVar[Any] = _IsFlexible()
     REQUEST_TYPE: ClassVar[Any] = _Counterpart("Response", "Request")
 
     @classmethod
@@ -140,6 +169,24 @@ class Response(Struct):
         if cls.header_version(version):
             start = _skip_header_tags(data, describe(cls))
         return correlation_id, cls.decode(data, version, start=start)
+
+    @classmethod
+    def parse_header(cls, read_buffer: Any) -> ResponseHeader:
+        """Read the header that goes before this response from a file, and leave the file behind it."""
+        from kafka.protocol._interpret import decode_prefix
+        from kafka.protocol.headers import ResponseHeader
+
+        start = read_buffer.tell()
+        header_class: Any = ResponseHeader[cls.header_version()]
+        header, used = decode_prefix(header_class, read_buffer.read())
+        read_buffer.seek(start + used)
+        return header  # type: ignore[no-any-return]
+
+    def to_object(self) -> dict[str, Any]:
+        """Return the response as dictionaries and lists, with the fields' old names. ``to_json`` has Kafka's."""
+        from kafka.protocol._declarative import to_object
+
+        return to_object(self)
 
     def frame_parts(self, correlation_id: int, version: int | None = None) -> list[bytes]:
         """Return the framed response in pieces for a scatter-gather send."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafka.protocol._historic import historic_names
 from kafka.protocol.api import Request, Response
 from kafka.protocol.fields import Array, field
 from kafka.protocol.struct import Struct
@@ -25,6 +26,8 @@ __all__ = [
     "FindCoordinatorRequest",
     "FindCoordinatorResponse",
 ]
+
+__getattr__ = historic_names(__name__)
 
 
 class OffsetCommitRequest(Request, api_key=8, versions="0-10", flexible="8+"):

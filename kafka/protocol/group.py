@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafka.protocol._historic import historic_names
 from kafka.protocol.api import Request, Response
 from kafka.protocol.fields import Array, field
 from kafka.protocol.struct import Struct
@@ -29,6 +30,8 @@ __all__ = [
     "ConsumerGroupDescribeRequest",
     "ConsumerGroupDescribeResponse",
 ]
+
+__getattr__ = historic_names(__name__)
 
 
 class JoinGroupRequest(Request, api_key=11, versions="0-9", flexible="6+"):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafka.protocol._historic import historic_names
 from kafka.protocol.api import Request, Response
 from kafka.protocol.fields import Array, field
 from kafka.protocol.struct import Struct
@@ -23,6 +24,8 @@ __all__ = [
     "DescribeTopicPartitionsRequest",
     "DescribeTopicPartitionsResponse",
 ]
+
+__getattr__ = historic_names(__name__)
 
 
 class MetadataRequest(Request, api_key=3, versions="0-13", flexible="9+"):

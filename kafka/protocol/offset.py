@@ -5,12 +5,15 @@ Written by tools/generate_protocol.py from Kafka's message specs; do not edit.
 
 from __future__ import annotations
 
+from kafka.protocol._historic import historic_names
 from kafka.protocol.api import Request, Response
 from kafka.protocol.fields import Array, field
 from kafka.protocol.struct import Struct
 from kafka.protocol.types import Int8, Int16, Int32, Int64, String
 
 __all__ = ["ListOffsetsRequest", "ListOffsetsResponse", "OffsetForLeaderEpochRequest", "OffsetForLeaderEpochResponse"]
+
+__getattr__ = historic_names(__name__)
 
 
 class ListOffsetsRequest(Request, api_key=2, versions="0-11", flexible="6+"):

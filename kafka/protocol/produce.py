@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafka.protocol._historic import historic_names
 from kafka.protocol.api import Request, Response
 from kafka.protocol.fields import Array, field
 from kafka.protocol.struct import Struct
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from kafka.protocol.fields import Buffer
 
 __all__ = ["ProduceRequest", "ProduceResponse"]
+
+__getattr__ = historic_names(__name__)
 
 
 class ProduceRequest(Request, api_key=0, versions="0-13", flexible="9+"):

@@ -15,10 +15,7 @@ that schema.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from io import BytesIO
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
-
-from typing_extensions import Self
 
 from kafka.errors import KafkaProtocolError, UnsupportedFieldError, UnsupportedVersionError
 from kafka.protocol import types
@@ -28,6 +25,8 @@ from kafka.protocol.types import Schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from typing_extensions import Self
 
     from kafka.protocol._compile import Codec
 
@@ -139,6 +138,16 @@ def describe(cls: Any) -> str:
     return f"{message}[{cls._version}]{dot}{rest}"
 
 
+class _SchemaOfFields:
+    """The wire format in the declarative style, made when it is looked at."""
+
+    def __get__(self, struct: Any, owner: StructMeta) -> Schema:
+        from kafka.protocol._declarative import schema_of
+
+        _need_version(owner)
+        return schema_of(owner)
+
+
 class StructMeta(type):
     """Turns a class body of fields into slots, and gives ``cls[version]``, ``len(cls)`` and a ``repr``."""
 
@@ -200,9 +209,12 @@ class StructMeta(type):
         cls._versions = VersionRange.parse(versions)
         cls._flexible = VersionRange.parse(flexible)
         cls._stable = cls._versions.without(VersionRange.parse(unstable))
-        cls._schema = namespace.get("SCHEMA")
+        schema = namespace.get("SCHEMA")
+        cls._schema = schema if isinstance(schema, Schema) else getattr(cls, "_schema", None)
         if cls._schema is not None:
             cls._version = getattr(cls, "API_VERSION", 0)
+            if namespace.get("FLEXIBLE_VERSION"):
+                cls._flexible = cls._versions
         if api_key is not None:
             cls.API_KEY = api_key
         if record_type is not None:
@@ -326,12 +338,15 @@ class Struct(metaclass=StructMeta):
     #: What the tag buffer holds: known fields by name, unknown ones by number.
     _tagged: dict[str | int, Any] | None
     API_VERSION: ClassVar[int]
+    SCHEMA: ClassVar[Any] = _SchemaOfFields()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         # Runs once per class: the compiled initialiser takes this one's place.
         cls = type(self)
         if cls._schema is not None:
-            _init_by_schema(self, cls._schema, args, kwargs)
+            from kafka.protocol._declarative import init_by_schema
+
+            init_by_schema(self, cls._schema, args, kwargs)
             return
         from kafka.protocol._compile import compile_init
 
@@ -364,7 +379,9 @@ class Struct(metaclass=StructMeta):
         """
         meta: StructMeta = cls
         if meta._schema is not None:
-            return cls(*_decode_all(meta._schema, data[start:] if start else data, describe(meta)))
+            from kafka.protocol._declarative import decode_by_schema
+
+            return cls(*decode_by_schema(meta._schema, data[start:] if start else data, describe(meta)))
         if version is None:
             version = _need_version(meta)
         return meta._unbound._codec(version).decode(data, start=start)  # type: ignore[no-any-return]
@@ -391,6 +408,13 @@ class Struct(metaclass=StructMeta):
     def __getitem__(self, index: Any) -> Any:
         return tuple(self)[index]
 
+    def get_item(self, name: str) -> Any:
+        """Return a field by its name, present or old."""
+        cls = type(self)
+        if name not in cls._wire_names() and name not in cls._aliases:
+            raise KeyError(f"{describe(cls)} has no field {name!r}; it has {', '.join(cls._wire_names())}")
+        return getattr(self, name)
+
     def __bool__(self) -> bool:
         return True
 
@@ -412,6 +436,8 @@ class Struct(metaclass=StructMeta):
         official = cls._aliases.get(name)
         if official is not None:
             return getattr(self, official)
+        if name == "tags" and cls._version in cls._unbound._flexible:
+            return self.unknown_tags
         if name in cls._fields:
             raise AttributeError(f"{describe(cls)}.{name} was never set")
         raise AttributeError(f"{describe(cls)} has no field {name!r}; it has {', '.join(cls._wire_names())}")
@@ -470,22 +496,3 @@ def _rebuild(cls: StructMeta, version: int | None, state: dict[str, Any], unknow
     if unknown_tags:
         made.unknown_tags = unknown_tags
     return made
-
-
-def _init_by_schema(struct: Struct, schema: Schema, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    if len(args) > len(schema.names):
-        raise TypeError(f"{describe(type(struct))} takes {len(schema.names)} values {schema.names}, not {len(args)}")
-    values = dict(zip(schema.names, args, strict=False))
-    for name, value in kwargs.items():
-        if name not in schema.names or name in values:
-            raise TypeError(f"{describe(type(struct))} takes {schema.names}, {name!r} is unknown or given twice")
-        values[name] = value
-    for name in schema.names:
-        setattr(struct, name, values.get(name))
-
-
-def _decode_all(schema: Schema, data: Any, label: str) -> tuple[Any, ...]:
-    try:
-        return schema.decode(data if hasattr(data, "read") else BytesIO(data))
-    except KafkaProtocolError as error:
-        raise KafkaProtocolError(f"{label}: {error}") from None

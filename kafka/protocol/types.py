@@ -155,6 +155,32 @@ class UInt32(_FixedWidth):
     FORMAT = "I"
 
 
+class BitField(AbstractType, metaclass=_PrimitiveMeta):
+    """A set of numbers from 0 to 31: the bits of an INT32, as operations that are authorized are told.
+
+    >>> BitField.encode({3, 8}).hex()
+    '00000108'
+    """
+
+    FORMAT: ClassVar[str] = "i"
+
+    @_bothmethod
+    def encode(self, value: Any) -> bytes:
+        """Return four bytes with these bits set."""
+        bits = 0
+        for bit in value:
+            if bit not in range(32):
+                raise KafkaProtocolError(f"takes numbers from 0 to 31, not {shown(bit)}")
+            bits |= 1 << bit
+        return bits.to_bytes(4, "big")
+
+    @_bothmethod
+    def decode(self, data: Readable) -> set[int]:
+        """Return which bits of four bytes are set."""
+        bits = int.from_bytes(take(data, 4), "big")
+        return {bit for bit in range(32) if bits >> bit & 1}
+
+
 class Float64(_FixedWidth):
     """An IEEE 754 double."""
 
@@ -374,6 +400,15 @@ class CompactBytes(Bytes):
 
 class Records(Bytes):
     """Record batches: bytes on the wire, a ``memoryview`` into the received frame once decoded."""
+
+    @_bothmethod
+    def encode(self, value: Any) -> bytes:
+        """Return length and bytes; a list is taken as the ``(offset, message)`` pairs of the oldest formats."""
+        if isinstance(value, (list, tuple)):
+            from kafka.protocol.message import MessageSet
+
+            value = MessageSet.encode(value, prepend_size=False)
+        return super().encode(value)  # type: ignore[no-any-return]
 
 
 class Array(_Sized):

@@ -1,0 +1,74 @@
+"""Finds the names that programs of the 1.x and 2.x generations import.
+
+Those had a class for each version (``MetadataRequest_v1``), some messages under other names or in other modules, and
+constants beside their messages. A module that was there in those days ends its imports with one line::
+
+    __getattr__ = historic_names(__name__)
+
+What stands for what is said by the tables in ``aliases``; nothing is imported before somebody asks for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any, Final
+
+from kafka.protocol.aliases import CLASS_ALIASES, HISTORIC_APIS, MOVED_NAMES
+
+_MESSAGE: Final = re.compile(r"(\w+?)(Request|Response)(?:_v(\d+))?")
+
+
+def historic_names(module: str) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a module, which is asked for the names that the module itself does not have.
+
+    >>> find = historic_names("kafka.protocol.offset")
+    >>> find("OffsetRequest_v1")
+    <class ListOffsetsRequest[1](replica_id, topics)>
+    >>> find("UNKNOWN_OFFSET")
+    -1
+    """
+
+    def find(name: str) -> Any:
+        home = MOVED_NAMES.get(module, {}).get(name)
+        return _message(module, name) if home is None else getattr(import_module(home), name)
+
+    return find
+
+
+def _message(module: str, name: str) -> Any:
+    given = _MESSAGE.fullmatch(name)
+    if given is not None:
+        old, version = given[1] + given[2], given[3]
+        api, kind = _split(CLASS_ALIASES.get(module, {}).get(old, old))
+        if api in HISTORIC_APIS.get(module, ()):
+            from kafka.protocol.registry import api_named
+
+            cls = getattr(api_named(api), kind.lower())
+            if version is None:
+                return cls
+            if int(version) in cls._versions:
+                return cls[int(version)]
+            raise AttributeError(f"module {module!r} has no {name}: {cls.__name__} has versions {cls._versions}")
+    raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+
+def _split(message: str) -> tuple[str, str]:
+    """``MetadataRequest`` is ``Metadata`` and ``Request``."""
+    api = message.removesuffix("Request").removesuffix("Response")
+    return api, message[len(api) :]
+
+
+def _new_partitions(given: Sequence[Any]) -> Sequence[Any]:
+    """``(topic, (count, [[1, 2], [2, 3]]))``: count and replicas were a pair of their own."""
+    if len(given) != 2 or not isinstance(given[1], (tuple, list)):
+        return given
+    count, assignments = given[1]
+    return given[0], count, None if assignments is None else [{"broker_ids": ids} for ids in assignments]
+
+
+#: Struct within a message -> what makes a tuple of old one of today, and lets others be as they are.
+OLD_TUPLES: Final[Mapping[str, Callable[[Sequence[Any]], Sequence[Any]]]] = {
+    "CreatePartitionsRequest.CreatePartitionsTopic": _new_partitions,
+}

@@ -1,0 +1,10 @@
+"""The 2.2 name of what is in ``transaction``."""
+
+from __future__ import annotations
+
+from kafka.protocol._historic import historic_names
+from kafka.protocol.transaction import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
+
+__all__ = ["AddPartitionsToTxnRequest", "AddPartitionsToTxnResponse"]
+
+__getattr__ = historic_names(__name__)
