@@ -1,0 +1,89 @@
+"""What an assignor is. Assignors are pure: they see the cluster and the members, and say who reads what."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+from kafka.coordinator.protocol import ConsumerProtocolMemberAssignment, ConsumerProtocolMemberMetadata, by_topic
+from kafka.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.cluster import ClusterMetadata
+
+__all__ = ["AbstractPartitionAssignor", "Members", "RebalanceProtocol", "answer", "readers_by_topic"]
+
+Members = Mapping[str, ConsumerProtocolMemberMetadata]
+"""Member id -> what it wants."""
+
+
+class RebalanceProtocol(IntEnum):
+    """How members go from one assignment to the next."""
+
+    EAGER = 0
+    """Everyone gives up everything before joining."""
+    COOPERATIVE = 1
+    """Everyone keeps what it has, and gives up only what goes to another (KIP-429)."""
+
+
+class AbstractPartitionAssignor(ABC):
+    """The base of assignors, of one's own too: give it a name and `assign`.
+
+    >>> class FirstTakesAll(AbstractPartitionAssignor):
+    ...     name = "first-takes-all"
+    ...
+    ...     def assign(self, cluster, members):
+    ...         first, *rest = sorted(members)
+    ...         topics = members[first].subscription
+    ...         everything = [(topic, sorted(cluster.partitions_for_topic(topic))) for topic in topics]
+    ...         empty = {member: ConsumerProtocolMemberAssignment(0, [], b"") for member in rest}
+    ...         return {first: ConsumerProtocolMemberAssignment(0, everything, b""), **empty}
+
+    Methods may be class methods, as they were in 1.x. Each consumer makes an instance of its own.
+    """
+
+    name: Any = None
+    """How members call it among each other."""
+    version: Any = 0
+    """Of its user data."""
+
+    @abstractmethod
+    def assign(self, cluster: ClusterMetadata, members: Any) -> Mapping[str, Any]:
+        """Return an assignment for each member; called on the group's leader only.
+
+        `members` are ``{member_id: ConsumerProtocolMemberMetadata}``, the result is
+        ``{member_id: ConsumerProtocolMemberAssignment}``.
+        """
+
+    def metadata(self, topics: Iterable[str]) -> Any:
+        """Return what to tell the leader: topics, and user data of the assignor's own."""
+        return ConsumerProtocolMemberMetadata(int(self.version), sorted(topics), b"")
+
+    def on_assignment(self, assignment: Any) -> None:  # noqa: B027 - may be left as it is
+        """Take note of what this member got."""
+
+    def on_generation_assignment(self, generation: int) -> None:  # noqa: B027
+        """Take note of the generation it belongs to; called after `on_assignment`."""
+
+    def supported_protocols(self) -> tuple[RebalanceProtocol, ...]:
+        """How members that use it may rebalance."""
+        return (RebalanceProtocol.EAGER,)
+
+
+def readers_by_topic(members: Members) -> dict[str, list[str]]:
+    """Return who wants to read each topic, in the order of member ids; topics in order too."""
+    readers: dict[str, list[str]] = {}
+    for member in sorted(members):
+        for topic in set(members[member].subscription):
+            readers.setdefault(topic, []).append(member)
+    return dict(sorted(readers.items()))
+
+
+def answer(version: int, owned: Mapping[str, Iterable[TopicPartition]]) -> dict[str, ConsumerProtocolMemberAssignment]:
+    """Put who owns what into the form that assignors return."""
+    return {
+        member: ConsumerProtocolMemberAssignment(version, by_topic(partitions), b"")
+        for member, partitions in owned.items()
+    }

@@ -1,0 +1,118 @@
+"""Each reader of a topic gets a run of neighbouring partitions; topics alike are split alike.
+
+With racks (KIP-881) readers first get partitions that have a copy in their rack, in the same order and
+up to the same share, and only then what is left. Topics with as many partitions and the same readers
+are co-partitioned: a reader has the same partitions of each, so all of them must match its rack.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from kafka.coordinator.assignors._racks import Racks, partition_racks, racks_matter
+from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, Members, answer, readers_by_topic
+from kafka.coordinator.protocol import ConsumerProtocolMemberAssignment
+from kafka.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.cluster import ClusterMetadata
+
+__all__ = ["RangePartitionAssignor"]
+
+
+class RangePartitionAssignor(AbstractPartitionAssignor):
+    """Splits each topic into runs, one for each of its readers.
+
+    Readers come in the order of their instance ids, then of their member ids, so that the restart of
+    a static member changes nothing.
+    """
+
+    name = "range"
+    version = 0
+
+    def assign(self, cluster: ClusterMetadata, members: Members) -> dict[str, ConsumerProtocolMemberAssignment]:
+        """Return who reads what."""
+        topics = []
+        for topic, readers in readers_by_topic(members).items():
+            numbers = sorted(cluster.partitions_for_topic(topic) or ())
+            if numbers:
+                topics.append(_Topic(topic, numbers, sorted(readers, key=lambda reader: _rank(reader, members))))
+        racks = {member: wants.rack_id for member, wants in members.items() if wants.rack_id is not None}
+        if racks:
+            _match_racks(cluster, topics, racks)
+        owned: dict[str, list[TopicPartition]] = {member: [] for member in members}
+        for state in topics:
+            state.hand_out(lambda _reader, _partition: True)
+            for reader, partitions in state.owned.items():
+                owned[reader] += partitions
+        return answer(self.version, owned)
+
+
+def _rank(member: str, members: Members) -> tuple[bool, str]:
+    instance = members[member].group_instance_id
+    return instance is None, instance or member
+
+
+class _Topic:
+    """One topic while it is handed out."""
+
+    def __init__(self, name: str, numbers: list[int], readers: list[str]) -> None:
+        self.name = name
+        self.numbers = tuple(numbers)
+        self.readers = readers
+        self.owned: dict[str, list[TopicPartition]] = {reader: [] for reader in readers}
+        self._share, self._spare = divmod(len(numbers), len(readers))
+        self._left = dict.fromkeys(TopicPartition(name, number) for number in numbers)  # a set with an order
+
+    def room(self, reader: str) -> int:
+        """How many partitions more a reader may have: its share, and one more while some are to spare."""
+        return max(0, self._share + (self._spare > 0) - len(self.owned[reader]))
+
+    def give(self, reader: str, partitions: list[TopicPartition]) -> None:
+        """Let a reader have some partitions."""
+        owned = self.owned[reader]
+        owned += partitions
+        for partition in partitions:
+            del self._left[partition]
+        if len(owned) > self._share:
+            self._spare -= 1
+
+    def hand_out(self, fits: Callable[[str, TopicPartition], bool]) -> None:
+        """Let each reader in turn have as much as there is room for, of what fits."""
+        for reader in self.readers:
+            found = [partition for partition in self._left if fits(reader, partition)][: self.room(reader)]
+            if found:
+                self.give(reader, found)
+
+
+def _match_racks(cluster: ClusterMetadata, topics: list[_Topic], members: dict[str, str]) -> None:
+    """Hand out what is near to a reader."""
+    near: Racks = {}
+    alike: dict[tuple[tuple[str, ...], tuple[int, ...]], list[_Topic]] = defaultdict(list)
+    for topic in topics:
+        racks = partition_racks(cluster, [TopicPartition(topic.name, number) for number in topic.numbers])
+        readers = frozenset(members[reader] for reader in topic.readers if reader in members)
+        if racks_matter(readers, racks):
+            near |= racks
+            alike[tuple(topic.readers), topic.numbers].append(topic)
+
+    def fits(reader: str, partition: TopicPartition) -> bool:
+        return reader not in members or members[reader] in near[partition]
+
+    for group in alike.values():
+        if len(group) == 1:
+            group[0].hand_out(fits)
+        else:
+            _hand_out_together(group, fits)
+
+
+def _hand_out_together(group: list[_Topic], fits: Callable[[str, TopicPartition], bool]) -> None:
+    """Let readers have the same partitions of all topics of a group."""
+    for number in group[0].numbers:
+        for reader in group[0].readers:
+            if all(topic.room(reader) and fits(reader, TopicPartition(topic.name, number)) for topic in group):
+                for topic in group:
+                    topic.give(reader, [TopicPartition(topic.name, number)])
+                break

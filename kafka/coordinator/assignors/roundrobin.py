@@ -1,0 +1,37 @@
+"""Partitions of all topics are dealt out like cards, one to each member that wants the topic."""
+
+from __future__ import annotations
+
+from itertools import cycle
+from typing import TYPE_CHECKING
+
+from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, Members, answer, readers_by_topic
+from kafka.coordinator.protocol import ConsumerProtocolMemberAssignment
+from kafka.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.cluster import ClusterMetadata
+
+__all__ = ["RoundRobinPartitionAssignor"]
+
+
+class RoundRobinPartitionAssignor(AbstractPartitionAssignor):
+    """Deals all partitions out in turn, over topics.
+
+    Where all members want the same topics nobody gets more than one partition more than another.
+    """
+
+    name = "roundrobin"
+    version = 0
+
+    def assign(self, cluster: ClusterMetadata, members: Members) -> dict[str, ConsumerProtocolMemberAssignment]:
+        """Return who reads what."""
+        owned: dict[str, list[TopicPartition]] = {member: [] for member in members}
+        wants = {member: frozenset(metadata.subscription) for member, metadata in members.items()}
+        ranks = ((wanted.group_instance_id is None, wanted.group_instance_id or m, m) for m, wanted in members.items())
+        turn = cycle([member for *_, member in sorted(ranks)])
+        for topic in readers_by_topic(members):
+            for number in sorted(cluster.partitions_for_topic(topic) or ()):
+                member = next(candidate for candidate in turn if topic in wants[candidate])
+                owned[member].append(TopicPartition(topic, number))
+        return answer(self.version, owned)

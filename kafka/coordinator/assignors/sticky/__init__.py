@@ -1,0 +1,1 @@
+"""Assignors that leave partitions where they are as far as balance allows."""
