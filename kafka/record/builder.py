@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from typing import Final
 
 from kafka.codec import CODEC_NONE, Compress, check_level, codec_id, compressor
-from kafka.errors import IllegalStateError
+from kafka.errors import IllegalArgumentError, IllegalStateError
 from kafka.record._encode import (
     FIELD_SIZES,
     NO_HEADERS,
@@ -40,6 +40,10 @@ from kafka.record.sealed import SealedBatch
 FULL: Final = -1
 
 _NONE_FITS: Final[list[int]] = []
+_INT64_MIN: Final = -(2**63)
+_INT64_MAX: Final = 2**63 - 1
+#: How many values ``extend`` measures in one go.
+_AT_A_TIME: Final = 1024
 
 
 class BatchBuilder:
@@ -204,11 +208,15 @@ class BatchBuilder:
         index = self.count
         if timestamp != self._timestamp or index >= self._step:
             self._begin_stretch(timestamp, index)
-        values = values[start : start + self._step - index]
+        if not self._sizes:
+            return 0  # the first one decides what kind of run this is
+        values = values[start : start + min(self._step - index, _AT_A_TIME)]
         try:
             records = list(map(self._sizes.__getitem__, map(len, values)))  # type: ignore[arg-type]
         except (TypeError, IndexError):
-            return 0  # a null or a large value among them: one at a time
+            # A null or a large value among them, which append will take: go up to that.
+            values = list(takewhile(lambda value: value is not None and len(value) < SMALL, values))
+            records = [self._sizes[len(value)] for value in values]  # type: ignore[arg-type]
         room = self.limit - self.size
         total = sum(records)
         if total > room:
@@ -223,6 +231,11 @@ class BatchBuilder:
 
     def _begin_stretch(self, timestamp: int, index: int) -> None:
         """Note what the encoding of the records from this index on has in common."""
+        delta = timestamp - self.base_timestamp if index else 0
+        if not (_INT64_MIN <= timestamp <= _INT64_MAX and _INT64_MIN <= delta <= _INT64_MAX):
+            raise IllegalArgumentError(
+                f"timestamp {timestamp} does not fit 64 bits in a batch from {self.base_timestamp}"
+            )
         self._greatest_before = self.max_timestamp
         if not index:
             self.base_timestamp = self.max_timestamp = timestamp
@@ -230,7 +243,6 @@ class BatchBuilder:
             self.max_timestamp = timestamp
         if index >= self._step:
             self._width, self._step = delta_width(index)
-        delta = timestamp - self.base_timestamp
         self._stamp = stamp = b"\0" + (VARINT[delta] if 0 <= delta < VARINT_END else encode_varint(delta))
         self._timestamp = timestamp
         fixed = len(stamp) + self._width + 1  # the last one is the number of headers

@@ -39,8 +39,9 @@ Deserialize = Callable[["bytes | None"], Any]
 
 _ABORT: Final = 0
 _COLUMN_BYTES: Final = 8 << 20
-#: Records from which on numpy gains more than its calls cost.
-_WORTH_INDEXING: Final = 256
+#: From so many records on numpy gains more than its calls cost; with more the index would take more memory (5 MB)
+#: than one should spend behind the user's back.
+_WORTH_INDEXING: Final = range(256, 65_537)
 _new = tuple.__new__
 
 
@@ -157,6 +158,21 @@ class RecordReader:
         """Whether all has been taken."""
         return self._at_end and not self._raw
 
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the buffer ends within a batch: of brokers before 0.10.1, one that is larger than was asked for.
+
+        >>> RecordReader(bytes(5), "events", 0, 0).is_cut_off
+        True
+        """
+        position = self._position
+        try:
+            while (header := read_header(self._buffer, position)) is not None:
+                position = header.end
+        except CorruptRecordError:
+            return False
+        return position < len(self._buffer)
+
     def _take_raw(self, count: int) -> list[ConsumerRecord]:
         if self._failure is not None:
             raise self._failure
@@ -184,7 +200,7 @@ class RecordReader:
         before = len(rows)
         wanted = min(count - before, self._left)
         try:
-            if self._index is None and self._left >= _WORTH_INDEXING and may_index(body.data, self._at, body.end):
+            if self._index is None and self._left in _WORTH_INDEXING and may_index(body.data, self._at, body.end):
                 self._index = index_batch(body.data, self._at, body.end, self._left, origin)
             if self._index is not None:
                 self._at = self._index.take(wanted, rows)

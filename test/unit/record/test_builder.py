@@ -85,6 +85,27 @@ def test_offset_deltas_grow_over_their_widths() -> None:
     assert [row.value for row in rows] == [*values, b"last"]
 
 
+def test_extend_goes_around_what_does_not_fit_its_tables() -> None:
+    values = ([b"v" * 30] * 1500 + [None, b"w" * 5000]) * 3
+    bulk, single = BatchBuilder(1 << 30), BatchBuilder(1 << 30)
+    assert bulk.extend(values, NOW) == len(values)
+    for value in values:
+        single.append(NOW, None, value)
+    assert bulk.seal().data == single.seal().data
+
+
+@pytest.mark.parametrize("timestamp", [2**63, -(2**63) - 1, 2**63 - 1])
+def test_timestamp_that_does_not_fit_is_refused_alone(timestamp: int) -> None:
+    builder = BatchBuilder(1000)
+    builder.append(-1, None, b"a")
+    with pytest.raises(IllegalArgumentError, match="64 bits"):
+        builder.append(timestamp, None, b"b")
+    assert builder.append(5, None, b"c") == 1
+    sealed = builder.seal()
+    assert sealed.max_timestamp == 5
+    assert sealed.data == reference.batch([(0, -1, None, b"a", []), (1, 5, None, b"c", [])])
+
+
 def test_first_record_is_taken_whatever_its_size() -> None:
     builder = BatchBuilder(limit=100)
     assert builder.append(NOW, None, b"x" * 1000) == 0

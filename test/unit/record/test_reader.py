@@ -118,6 +118,8 @@ def test_gaps_between_records_are_kept() -> None:
 def test_batch_that_is_cut_off_is_left_for_the_next_fetch(missing: int) -> None:
     data = batch(0, 3) + batch(3, 20)
     one = reader(data[:-missing])
+    assert one.is_cut_off
+    assert not reader(data).is_cut_off
     assert offsets(one.take(100)) == [0, 1, 2]
     assert one.exhausted
     assert one.next_offset == 3
