@@ -61,6 +61,18 @@ def take_rows(buf: bytes, pos: int, limit: int, take: int, origin: Origin, rows:
     return pos
 
 
+def take_runs(
+    buf: bytes, pos: int, limit: int, take: int, origin: Origin, rows: list[ConsumerRecord]
+) -> tuple[int, int]:
+    """Append records to ``rows`` as long as they come in runs, ``take`` at most; return the position and how many."""
+    taken = 0
+    while take - taken >= SHORTEST and (run := find_run(buf, pos, limit, take - taken)) is not None:
+        rows += run_rows(run, origin)
+        pos = run.end
+        taken += run.count
+    return pos, taken
+
+
 def run_rows(run: Run, origin: Origin) -> Iterator[ConsumerRecord]:
     """Make records of a run."""
     count = run.count

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from kafka.record._columns_plain import Section
 from kafka.record._decode import Origin
-from kafka.record._runs import SHORTEST, find_run, is_plain
+from kafka.record._runs import is_plain
 from kafka.record.columns import Columns
 
 if TYPE_CHECKING:
     from kafka.record._rows_numpy import BatchIndex
 
 
+@lru_cache(maxsize=1)
+def _has_numpy() -> bool:
+    return importlib.util.find_spec("numpy") is not None
+
+
 def may_index(data: bytes, pos: int, end: int) -> bool:
-    """Whether numpy is there and would be faster: not for headers, nor for records all of the shape of the next."""
-    return (
-        is_plain(data, pos, end)
-        and find_run(data, pos, end, 2 * SHORTEST) is None
-        and importlib.util.find_spec("numpy") is not None
-    )
+    """Whether numpy is there and would be faster than the loop: it is not where there are headers.
+
+    >>> may_index(b"", 0, 0)
+    False
+    """
+    return is_plain(data, pos, end) and _has_numpy()
 
 
 def index_batch(data: bytes, pos: int, end: int, count: int, origin: Origin) -> BatchIndex:

@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka.codec import DEFAULT_LIMIT
 from kafka.errors import CorruptRecordError, KafkaError, RecordDeserializationError
 from kafka.record._columns_plain import Section, from_rows
-from kafka.record._decode import Origin, check_framing, skip_rows, take_rows
+from kafka.record._decode import Origin, check_framing, skip_rows, take_rows, take_runs
 from kafka.record._errors import corrupt
 from kafka.record._legacy import read_messages, to_rows
 from kafka.record._numpy import column_decoder, index_batch, may_index
 from kafka.record._open import Body, check_batch, control_type, open_batch
+from kafka.record._runs import SHORTEST
 from kafka.record.columns import Columns
 from kafka.record.consumer_record import ConsumerRecord
 from kafka.record.header import BatchHeader, Buffer, read_header
@@ -200,15 +201,10 @@ class RecordReader:
         before = len(rows)
         wanted = min(count - before, self._left)
         try:
-            if self._index is None and self._left in _WORTH_INDEXING and may_index(body.data, self._at, body.end):
-                self._index = index_batch(body.data, self._at, body.end, self._left, origin)
-            if self._index is not None:
-                self._at = self._index.take(wanted, rows)
+            if self._index is None:
+                self._at = self._decode(body, origin, wanted, rows)
             else:
-                if wanted < self._left and not self._framed:
-                    check_framing(body.data, self._at, body.end, self._left, header.base_offset)
-                    self._framed = True
-                self._at = take_rows(body.data, self._at, body.end, wanted, origin, rows)
+                self._at = self._index.take(wanted, rows)
             if wanted == self._left and self._at != body.end:
                 raise corrupt(f"{body.end - self._at} bytes after the last record", header.base_offset)
         except CorruptRecordError:
@@ -219,6 +215,19 @@ class RecordReader:
             self.next_offset = rows[-1].offset + 1
         else:
             self._close_batch(header)
+
+    def _decode(self, body: Body, origin: Origin, wanted: int, rows: list[ConsumerRecord]) -> int:
+        """Decode records where there is no index, or from here on make one; return the position after them."""
+        pos, taken = take_runs(body.data, self._at, body.end, wanted, origin, rows)
+        left = self._left - taken
+        if left in _WORTH_INDEXING and wanted - taken >= SHORTEST and may_index(body.data, pos, body.end):
+            self._index = index_batch(body.data, pos, body.end, left, origin)
+            return self._index.take(wanted - taken, rows)
+        pos = take_rows(body.data, pos, body.end, wanted - taken, origin, rows)
+        if wanted < self._left and not self._framed:
+            check_framing(body.data, self._at, body.end, self._left, origin.base_offset)
+            self._framed = True
+        return pos
 
     def _take_messages(self, rows: list[ConsumerRecord], count: int) -> None:
         """Hand out messages of an old format, which are unpacked as a whole."""
