@@ -1,0 +1,255 @@
+"""What a consumer reads: the topics it asked for, the partitions it has, and how far the application is.
+
+The meeting point of the face, the fetcher and the group. The application's thread alone changes the
+subscription and the assignment, for the group too: it applies what the members agreed on inside
+`poll()`, between the listener's calls. The loop reads; the mapping of partitions is replaced as a
+whole and never changed, so a loop over it is safe (`kafka.consumer.partition` has the rest).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from enum import Enum
+from typing import Any, Final
+
+from kafka.consumer.partition import AssignedPartition, Cursor
+from kafka.consumer.reset import Reset
+from kafka.errors import IllegalArgumentError, IllegalStateError
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+__all__ = ["Mode", "SubscriptionState"]
+
+_TOPIC_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+
+
+class Mode(Enum):
+    """How the partitions came to be assigned."""
+
+    NONE = "nothing"
+    TOPICS = "topics"
+    PATTERN = "a pattern"
+    MANUAL = "partitions assigned by hand"
+
+
+class SubscriptionState:
+    """The subscription, the assignment and the positions of one consumer.
+
+    >>> state = SubscriptionState()
+    >>> state.subscribe(["events"])
+    >>> state.subscribed_topics
+    frozenset({'events'})
+    >>> state.assign_from_group([TopicPartition("events", 0)])
+    >>> state.seek(TopicPartition("events", 0), 5)
+    >>> state.consumed()
+    {TopicPartition(topic='events', partition=0): OffsetAndMetadata(offset=5, metadata='', leader_epoch=-1)}
+    """
+
+    def __init__(self) -> None:
+        self.mode = Mode.NONE
+        self.pattern: Any = None
+        """A compiled pattern, or a text for the broker to compile (RE2)."""
+        self.listener: Any = None
+        """The application's ConsumerRebalanceListener, or None."""
+        self.partitions: Mapping[TopicPartition, AssignedPartition] = {}
+        """The assignment. A new mapping with every change."""
+        self.subscription_version = 0
+        """Counts changes of what is subscribed to: a group rejoins when it differs from what it joined with."""
+        self.on_change: Callable[[], object] = lambda: None
+        """Called in the application's thread after any change that the fetcher may have to act on."""
+        self.in_hand: tuple[TopicPartition, Any] | None = None
+        """The partition that is being iterated, and the record that was handed out last, as long as others follow."""
+        self._topics: frozenset[str] = frozenset()
+        self._group_topics: frozenset[str] = frozenset()
+
+    # What is asked for…
+
+    @property
+    def subscribed_topics(self) -> frozenset[str]:
+        """The topics subscribed to; with a pattern those that it matches now."""
+        return self._topics
+
+    @property
+    def wanted_topics(self) -> frozenset[str]:
+        """The topics to know metadata of: one's own and, for who assigns in a group, those of all members."""
+        if self.mode is Mode.MANUAL:
+            return frozenset(partition.topic for partition in self.partitions)
+        return self._topics | self._group_topics
+
+    @property
+    def is_automatic(self) -> bool:
+        """Whether partitions are assigned by the group (or, without a group, all of the topics)."""
+        return self.mode in {Mode.TOPICS, Mode.PATTERN}
+
+    def subscribe(self, topics: Iterable[str] = (), pattern: Any = None, listener: Any = None) -> None:
+        """Ask for topics, or for those that a pattern matches; this replaces what was asked for before."""
+        if self.mode is Mode.MANUAL:
+            raise IllegalStateError("Partitions are assigned by hand; call unsubscribe() before subscribe()")
+        if isinstance(topics, str):
+            raise TypeError("subscribe() takes a list of topics, not a string")
+        topics = tuple(topics)
+        if bool(topics) == (pattern is not None):
+            raise IllegalArgumentError("subscribe() takes either topics or a pattern")
+        for topic in topics:
+            _check_topic(topic)
+        if listener is not None and not callable(getattr(listener, "on_partitions_assigned", None)):
+            raise TypeError(f"a listener must be a ConsumerRebalanceListener, not {listener!r}")
+        self.listener = listener
+        self.mode = Mode.TOPICS if pattern is None else Mode.PATTERN
+        self.pattern = re.compile(pattern) if isinstance(pattern, str) else pattern
+        self._set_topics(topics)
+
+    def match(self, available: Iterable[str]) -> bool:
+        """Subscribe to those of the cluster's topics that the pattern matches; whether that is a change."""
+        if self.mode is not Mode.PATTERN or not hasattr(self.pattern, "match"):
+            return False
+        found = frozenset(topic for topic in available if self.pattern.match(topic))
+        changed = found != self._topics
+        if changed:
+            self._set_topics(found)
+        return changed
+
+    def watch_for_group(self, topics: Iterable[str]) -> None:
+        """Know metadata of these topics too: the leader of a group assigns partitions for all members."""
+        self._group_topics = frozenset(topics)
+        self.on_change()
+
+    def unsubscribe(self) -> None:
+        """Ask for nothing and have nothing."""
+        self.mode, self.pattern, self.listener = Mode.NONE, None, None
+        self._group_topics = frozenset()
+        self._replace({})
+        self._set_topics(())
+
+    def _set_topics(self, topics: Iterable[str]) -> None:
+        topics = frozenset(topics)
+        if topics != self._topics:
+            self._topics = topics
+            self.subscription_version += 1
+        self.on_change()
+
+    # What it has…
+
+    def assign_by_user(self, partitions: Iterable[TopicPartition]) -> None:
+        """Have these partitions; those that stay keep their positions."""
+        if self.is_automatic:
+            raise IllegalStateError(
+                f"This consumer subscribes to {self.mode.value}; call unsubscribe() before assign()"
+            )
+        wanted = [_checked_partition(partition) for partition in partitions]
+        self.mode = Mode.MANUAL if wanted else Mode.NONE
+        self._replace(self._kept_and_new(wanted))
+
+    def assign_from_group(self, partitions: Iterable[TopicPartition]) -> None:
+        """Have the partitions that the group gave; those that stay keep position, data and pause."""
+        if not self.is_automatic:
+            raise IllegalStateError("Partitions came from the group, but nothing is subscribed to any more")
+        self._replace(self._kept_and_new(partitions))
+
+    def _kept_and_new(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, AssignedPartition]:
+        old = self.partitions
+        return {partition: old.get(partition) or AssignedPartition(partition) for partition in partitions}
+
+    def _replace(self, partitions: Mapping[TopicPartition, AssignedPartition]) -> None:
+        self.settle()
+        self.partitions = partitions
+        if self.in_hand is not None and self.in_hand[0] not in partitions:
+            self.in_hand = None
+        self.on_change()
+
+    def mark_leaving(self, partitions: Collection[TopicPartition]) -> None:
+        """Stop fetching and handing out partitions that are about to be revoked; positions stay to be committed."""
+        for partition in partitions:
+            state = self.partitions.get(partition)
+            if state is not None:
+                state.leaving = True
+        self.on_change()
+
+    def assigned(self) -> set[TopicPartition]:
+        """The partitions that it has."""
+        return set(self.partitions)
+
+    def get(self, partition: TopicPartition) -> AssignedPartition:
+        """The state of an assigned partition; IllegalStateError if it is not assigned."""
+        state = self.partitions.get(partition)
+        if state is None:
+            raise IllegalStateError(f"{partition.topic}-{partition.partition} is not assigned to this consumer")
+        return state
+
+    # How far the application is…
+
+    def consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """What may be committed: for each partition the offset after the last record that was handed out."""
+        self.settle()
+        return {
+            partition: OffsetAndMetadata(state.cursor.position, "", state.cursor.epoch)
+            for partition, state in self.partitions.items()
+            if state.cursor.position is not None
+        }
+
+    def settle(self) -> None:
+        """Take note of how far the iteration is; whoever reads positions calls it first."""
+        hand = self.in_hand
+        if hand is not None and hand[1] is not None:
+            state = self.partitions.get(hand[0])
+            if state is not None:
+                state.cursor.position = hand[1].offset + 1
+                state.cursor.epoch = hand[1].leader_epoch
+
+    def without_position(self) -> list[TopicPartition]:
+        """The partitions that neither have a position nor a place to be looked up: the committed offset decides."""
+        return [
+            partition
+            for partition, state in self.partitions.items()
+            if state.cursor.position is None and state.cursor.reset is None
+        ]
+
+    def seek(self, partition: TopicPartition, offset: int, epoch: int = -1) -> None:
+        """Go to an offset; what was fetched is dropped."""
+        self.move(self.get(partition), Cursor(offset, epoch))
+
+    def seek_to(self, partition: TopicPartition, reset: Reset) -> None:
+        """Go to a place that is looked up when it is needed."""
+        self.move(self.get(partition), Cursor(reset=reset))
+
+    def seek_to_committed(self, partition: TopicPartition) -> None:
+        """Go to the committed offset, or where auto_offset_reset says."""
+        self.move(self.get(partition), Cursor())
+
+    def move(self, state: AssignedPartition, cursor: Cursor) -> None:
+        """Put a partition somewhere else."""
+        if self.in_hand is not None and self.in_hand[0] == state.topic_partition:
+            self.in_hand = None
+        state.cursor = cursor
+        state.in_rotation = False
+        state.retry_at = 0.0
+        state.problem = None
+        self.on_change()
+
+    # Pausing…
+
+    def pause(self, partition: TopicPartition) -> None:
+        """Hand out nothing from a partition for now; what was fetched stays."""
+        self.get(partition).paused = True
+
+    def resume(self, partition: TopicPartition) -> None:
+        """Hand out records from a partition again."""
+        self.get(partition).paused = False
+        self.on_change()
+
+    def paused(self) -> set[TopicPartition]:
+        """The partitions that are paused."""
+        return {partition for partition, state in self.partitions.items() if state.paused}
+
+
+def _check_topic(topic: Any) -> None:
+    if not isinstance(topic, str):
+        raise TypeError(f"a topic is a str, not {topic!r}")
+    if not _TOPIC_NAME.fullmatch(topic) or topic in {".", ".."}:
+        raise IllegalArgumentError(f"{topic!r} cannot be a topic: 1 to 249 of a-z, A-Z, 0-9, '.', '_' and '-'")
+
+
+def _checked_partition(partition: Any) -> TopicPartition:
+    if not isinstance(partition, TopicPartition):
+        raise TypeError(f"assign() takes TopicPartition objects, not {partition!r}")
+    return partition
