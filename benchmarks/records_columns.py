@@ -40,15 +40,16 @@ def _from_arrow(kind: str) -> tuple[Callable[[], object], int, int]:
 
     from kafka.record.arrow import encode_arrow
     from kafka.record.reader import RecordReader
+    from kafka.record.sealed import SealedBatch
 
     made = content(kind, _ROWS)
     values = pa.array(made.values, pa.binary())
     keys = pa.array(made.keys, pa.binary()) if made.keys else None
 
-    def encode() -> list[bytes]:
-        return [batch.seal().data for batch in encode_arrow(values, keys, timestamps=NOW_MS, limit=1 << 20)]
+    def encode() -> list[SealedBatch]:  # header and body, which a sender writes one after the other
+        return [batch.seal() for batch in encode_arrow(values, keys, timestamps=NOW_MS, limit=1 << 20)]
 
-    found = [row.value for data in encode() for row in RecordReader(data, "bench", 0, 0).take(1 << 30)]
+    found = [row.value for batch in encode() for row in RecordReader(batch.data, "bench", 0, 0).take(1 << 30)]
     if found != made.values:
         raise AssertionError("what was read is not what was written")
     return encode, _ROWS, made.size

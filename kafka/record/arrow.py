@@ -10,6 +10,7 @@ values and what stands after them, record by record. The data buffer of the join
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -17,12 +18,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka.errors import IllegalArgumentError
-from kafka.record._varint import varint_size
+from kafka.record._varint import encode_varint, varint_size
 from kafka.record.builder import BatchBuilder
 from kafka.record.header import V2_HEADER_SIZE
 
 Array = Any  # neither package is typed well enough to say more
 
+_KEPT_DELTAS: Final = 16_384  # 0.2 MB
 _NO_HEADERS: Final = pa.scalar(b"\0", pa.binary())
 _EMPTY: Final = pa.scalar(b"", pa.binary())
 
@@ -151,6 +153,10 @@ def _upper_sizes(values: Array, keys: Array | None, tails: Array | None) -> Arra
 
 def _varints(numbers: Array) -> tuple[Array, Array]:
     """Return the encodings as the rows of a byte matrix, and how many bytes of each row count."""
+    count = len(numbers)
+    if count and bool((numbers == numbers[0]).all()):
+        row = np.frombuffer(encode_varint(int(numbers[0])), np.uint8)
+        return np.broadcast_to(row, (count, len(row))), np.broadcast_to(np.int64(len(row)), count)
     zigzag = ((numbers << 1) ^ (numbers >> 63)).view(np.uint64)
     width = varint_size(int(zigzag.max()) >> 1) if len(zigzag) else 1
     rows = np.empty((len(zigzag), width), np.uint8)
@@ -179,7 +185,7 @@ def _join(pieces: list[tuple[Array, Array]]) -> Array:
         for place in range(1, width):
             wanted[:, at + place] = lengths > place
         at += width
-    total = sum(lengths for _, lengths in pieces)
+    total = sum([lengths for _, lengths in pieces])
     bounds = np.zeros(count + 1, np.int32)
     np.cumsum(total, out=bounds[1:])
     data = matrix.ravel() if int(bounds[-1]) == matrix.size else matrix[wanted]
@@ -189,7 +195,7 @@ def _join(pieces: list[tuple[Array, Array]]) -> Array:
 def _records(values: Array, keys: Array | None, tails: Array | None, deltas: Array) -> bytes:
     count = len(values)
     stamps = _varints(deltas)
-    offsets = _varints(np.arange(count, dtype=np.int64))
+    offsets = _offset_deltas(count)
     value_sizes = _sizes(values)
     key_sizes = np.full(count, -1, np.int64) if keys is None else _sizes(keys)
     tail_sizes = np.ones(count, np.int64) if tails is None else _sizes(tails)
@@ -206,6 +212,19 @@ def _records(values: Array, keys: Array | None, tails: Array | None, deltas: Arr
             _join(head), _no_nulls(keys), _join([value_lengths]), _no_nulls(values), tail, _EMPTY
         )
     return _content(joined)
+
+
+@lru_cache(maxsize=1)
+def _first_deltas(count: int) -> tuple[Array, Array]:
+    return _varints(np.arange(count, dtype=np.int64))
+
+
+def _offset_deltas(count: int) -> tuple[Array, Array]:
+    """Return the encodings of 0, 1, 2, ...; the same for all batches, so the first ones are kept."""
+    if count > _KEPT_DELTAS:
+        return _varints(np.arange(count, dtype=np.int64))
+    rows, lengths = _first_deltas(_KEPT_DELTAS)
+    return rows[:count, : int(lengths[count - 1])], lengths[:count]
 
 
 def _no_nulls(column: Array) -> Array:
