@@ -61,8 +61,7 @@ def schema_of(cls: StructMeta) -> Schema:
 def _wire_type(cls: StructMeta, wire: WireField) -> Any:
     if wire.is_array:
         array = types.Array(_wire_type(cls, element_as_field(wire)), compact=wire.compact, nullable=wire.nullable)
-        plain = _plain_element(cls, wire.name)
-        if plain:
+        if _plain_element(cls, wire.name) and not wire.compact:  # in flexible versions a tag buffer is there too
             (array.array_of,) = array.array_of.fields
         return array
     if wire.is_struct:

@@ -79,7 +79,7 @@ def _init_more(struct_: Any, given: dict[str, Any]) -> None:
     for name, value in given.items():
         official = cls._aliases.get(name, name)
         if official not in cls._fields:
-            if name == "tags":  # what ``unknown_tags`` was called
+            if name in ("tags", "_tagged_fields"):  # what ``unknown_tags`` was called
                 struct_.unknown_tags = value
                 continue
             names = ", ".join(_spellings(cls))

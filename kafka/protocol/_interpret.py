@@ -231,4 +231,10 @@ def _from_tuple(cls: StructMeta, value: Any) -> Any:
             f"{cls._message.__name__}[n] or give the fields' names"
         )
     reshape = OLD_TUPLES.get(cls._label)
-    return cls(*(value if reshape is None else reshape(value)))
+    values = value if reshape is None else reshape(value)
+    try:
+        return cls(*values)
+    except TypeError:  # the tag buffer once came last in a tuple
+        if len(values) != len(cls._wire_names()) + 1 or cls._version not in cls._unbound._flexible:
+            raise
+    return cls(*values[:-1], unknown_tags=values[-1])

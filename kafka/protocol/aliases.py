@@ -3,9 +3,9 @@
 Those generations named fields and messages by hand; here they have the names of Kafka's own specs. Old and new name
 the same place in the same bytes: the tables were made by laying both descriptions of each message version side by
 side. Three old names have no place here, because they stood for something else than a field of the spec does:
-``new_partitions`` of CreatePartitionsRequest was a pair of what are now two fields, ``is_default`` of
-DescribeConfigsResponse from version 1 on was the ``config_source`` read as a boolean, and the ``version`` at the head
-of the consumer protocol's structs is chosen by the class now.
+``new_partitions`` of CreatePartitionsRequest was a pair of what are now two fields (tuples of that form are taken),
+``is_default`` of DescribeConfigsResponse from version 1 on was the ``config_source`` read as a boolean, and the
+``version`` at the head of the consumer protocol's structs is chosen by the class now.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final
 
 #: Message, or message and the struct within, -> old name of a field -> its name. An old name may be the name of another
 #: field in versions that the old generations did not have (``topics`` of DeleteTopicsRequest is): it is an alias only
-#: where the version has no field of that name.
+#: where the version has no field of that name. Of two old names of a field the last is the one that is shown.
 FIELD_ALIASES: Final[Mapping[str, Mapping[str, str]]] = {
     "AddPartitionsToTxnRequest": {
         "transactional_id": "v3_and_below_transactional_id",
@@ -127,10 +127,10 @@ FIELD_ALIASES: Final[Mapping[str, Mapping[str, str]]] = {
     "MetadataResponse.MetadataResponseTopic": {"topic": "name", "authorized_operations": "topic_authorized_operations"},
     "OffsetCommitRequest": {
         "consumer_group": "group_id",
+        "generation_id": "generation_id_or_member_epoch",
         "consumer_group_generation_id": "generation_id_or_member_epoch",
         "consumer_id": "member_id",
         "retention_time": "retention_time_ms",
-        "generation_id": "generation_id_or_member_epoch",
     },
     "OffsetCommitRequest.OffsetCommitRequestPartition": {
         "partition": "partition_index",
