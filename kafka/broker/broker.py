@@ -23,6 +23,8 @@ from kafka.errors import IllegalArgumentError, IllegalStateError
 if TYPE_CHECKING:
     import ssl
 
+    from typing_extensions import Self
+
 __all__ = ["Broker"]
 
 T = TypeVar("T")
@@ -80,7 +82,7 @@ class Broker(Control):
 
     # Starting and stopping
 
-    def start(self) -> Broker:
+    def start(self) -> Self:
         """Start it; return once all nodes take connections."""
         if self._thread is not None:
             raise IllegalStateError("the broker runs already")
@@ -105,7 +107,7 @@ class Broker(Control):
         thread.join()
         self._loop = self._cluster = None
 
-    def __enter__(self) -> Broker:
+    def __enter__(self) -> Self:
         return self.start()
 
     def __exit__(
@@ -145,7 +147,7 @@ class Broker(Control):
                 storage,
                 apis=ApiTable(self._as_version),
                 configs=self._configs,
-                random=Random(self._seed),
+                random=Random(self._seed),  # noqa: S311 - nothing secret comes of it
                 sasl=self._sasl,
             )
         except BaseException:

@@ -42,7 +42,11 @@ __all__ = ["Cluster"]
 T = TypeVar("T")
 
 #: Services that are made when the broker starts, as ``module:Class``: those whose state on disk sets timers.
-EARLY_SERVICES: tuple[str, ...] = ("kafka.broker.upkeep:Upkeep",)
+EARLY_SERVICES: tuple[str, ...] = (
+    "kafka.broker.upkeep:Upkeep",
+    "kafka.broker.groups.service:GroupService",
+    "kafka.broker.transactions.service:TransactionService",
+)
 
 
 class Cluster:
@@ -62,7 +66,7 @@ class Cluster:
         self.loop = loop
         self.clock = clock
         self.timers = Timers(clock, loop)
-        self.random = random or Random()
+        self.random = random or Random()  # noqa: S311 - nothing secret comes of it
         self.apis = apis or ApiTable()
         self.faults = Faults()
         self.dispatcher = Dispatcher(self)
@@ -159,7 +163,8 @@ class Cluster:
         """A node has started or stopped: elect leaders, move coordinators."""
         live = {node.node_id for node in self.nodes.values() if node.is_running}
         for topic in self.topics.values():
-            if any([elect(partition, live) for partition in topic.partitions]):
+            changed = [partition for partition in topic.partitions if elect(partition, live)]
+            if changed:
                 self.save_topic(topic)
         self.coordinators.moved()
 
@@ -204,7 +209,8 @@ class Cluster:
             log = self.storage.open_log(topic, index, self.configs, self.clock)
             partition = Partition(topic, index, list(replicas), log)
             topic.partitions.append(partition)
-            elect(partition, live)
+            if not elect(partition, live):
+                log.begin_epoch(partition.leader_epoch)
         self.save_topic(topic)
 
     def delete_topic(self, topic: Topic) -> None:

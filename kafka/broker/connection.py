@@ -102,7 +102,7 @@ class Connection(asyncio.BufferedProtocol):
         transport.set_write_buffer_limits(high=_STEP)
         self.listener.opened(self)
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def connection_lost(self, _exc: Exception | None) -> None:
         """End: what is in work is given up."""
         self._transport = None
         self._waiting.clear()
@@ -138,7 +138,7 @@ class Connection(asyncio.BufferedProtocol):
 
     # Receiving
 
-    def get_buffer(self, sizehint: int) -> memoryview:
+    def get_buffer(self, _sizehint: int) -> memoryview:
         """Return where the next bytes go: into the large frame in progress, or the small buffer."""
         if self._large is not None:
             return memoryview(self._large)[self._large_filled :]

@@ -85,7 +85,7 @@ class Control:
         return self._do(self.cluster.faults.add, api, delay=seconds, times=times, node=node)
 
     def drop_connections(self, node: int | None = None, *, api: ApiKeyLike | None = None, times: int = 1) -> int:
-        """Cut all connections, of one node or all, and return how many; with ``api``, cut those that next ask for it."""
+        """Cut all connections, of one node or all, and return how many; with ``api``, those that next ask for it."""
         if api is not None:
             self._do(self.cluster.faults.add, api, drops=True, times=times, node=node)
             return 0

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kafka.broker.cluster import Cluster
     from kafka.broker.topics import Topic
 
-__all__ = ["TopicPlan", "check_topic_configs", "plan_partitions", "plan_topic"]
+__all__ = ["TopicPlan", "check_assignment", "check_topic_configs", "plan_partitions", "plan_topic"]
 
 _DEFAULT = -1
 
@@ -60,7 +60,7 @@ def plan_topic(
     if partitions < _DEFAULT or partitions == 0:
         raise InvalidPartitionsError("Number of partitions was set to an invalid non-positive value.")
     if replication_factor < _DEFAULT or replication_factor == 0:
-        raise InvalidReplicationFactorError("Replication factor was set to an invalid non-positive value.")
+        raise InvalidReplicationFactorError("Replication factor must be larger than 0, or -1 to use the default value.")
     if partitions == _DEFAULT:
         partitions = cluster.configs.broker_int("num.partitions")
     if replication_factor == _DEFAULT:
@@ -74,7 +74,8 @@ def _check_copies(copies: int, nodes: int) -> None:
     if copies > nodes:
         raise InvalidReplicationFactorError(
             f"Unable to replicate the partition {copies} time(s): The target replication factor of {copies} "
-            f"cannot be reached because only {nodes} broker(s) are registered."
+            f"cannot be reached because only {nodes} broker(s) are registered or some brokers have all their log "
+            "directories cordoned."
         )
 
 
@@ -104,11 +105,12 @@ def _manual(
     if sorted(assignments) != list(range(len(assignments))):
         raise InvalidReplicationAssignmentError("partitions should be a consecutive 0-based integer sequence")
     replicas = [list(assignments[index]) for index in range(len(assignments))]
-    _check_assignment(cluster, replicas)
+    check_assignment(cluster, replicas)
     return replicas
 
 
-def _check_assignment(cluster: Cluster, assignment: list[list[int]], copies: int | None = None) -> None:
+def check_assignment(cluster: Cluster, assignment: list[list[int]], copies: int | None = None) -> None:
+    """Raise unless these can be the replicas of partitions."""
     for replicas in assignment:
         if not replicas:
             raise InvalidReplicationAssignmentError("The manual partition assignment includes an empty replica list.")
@@ -148,8 +150,9 @@ def plan_partitions(
         return place(more, copies, nodes, cluster.random)
     if len(assignments) != more:
         raise InvalidReplicationAssignmentError(
-            f"Attempted to add {more} additional partition(s), but only {len(assignments)} assignment(s) were specified."
+            f"Attempted to add {more} additional partition(s), but only {len(assignments)} assignment(s) "
+            "were specified."
         )
     replicas = [list(nodes) for nodes in assignments]
-    _check_assignment(cluster, replicas, copies)
+    check_assignment(cluster, replicas, copies)
     return replicas

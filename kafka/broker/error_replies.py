@@ -70,7 +70,7 @@ def _fill(reply: Struct, asked: Struct, code: int, version: int) -> None:
     target = targets[0]
     # A request has at most one list of what it asks for; the others refine (forgotten topics, filters).
     source = sources[0]
-    element_class = getattr(type(reply)._message._of_version(version), target.element.__name__)
+    element_class = target.element[version]
     elements = []
     for item in getattr(asked, source.name) or ():
         element = element_class()

@@ -14,6 +14,8 @@ from kafka.broker.versions import ApiKeyLike, api_key_of
 from kafka.errors import KafkaError
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from kafka.broker.call import Call
     from kafka.protocol.api import Request
 
@@ -117,7 +119,7 @@ class Order:
         if self._owner is not None:
             self._owner.remove(self)
 
-    def __enter__(self) -> Order:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_exc: object) -> None:

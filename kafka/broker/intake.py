@@ -17,17 +17,30 @@ from kafka.errors import CorruptRecordError, KafkaError, UnsupportedCodecError
 from kafka.record.append import check_produced, place_batch
 from kafka.record.builder import BatchBuilder
 from kafka.record.convert import up_convert
-from kafka.record.header import NO_TIMESTAMP, BatchHeader, Buffer, read_header
+from kafka.record.header import (
+    MAGIC_AT,
+    NO_TIMESTAMP,
+    TRANSACTIONAL,
+    V2_ATTRIBUTES_AT,
+    V2_HEADER_SIZE,
+    BatchHeader,
+    Buffer,
+    read_header,
+)
 from kafka.record.rows import decode_batch
 
 if TYPE_CHECKING:
     from kafka.broker.storage.log import LogConfig
+    from kafka.structs import TopicPartition
 
-__all__ = ["Accepted", "Refused", "accept"]
+__all__ = ["Accepted", "Refused", "accept", "is_transactional"]
 
 _ZSTD_FROM: Final = 7
+_NEWEST_MAGIC: Final = 2
 _ONE_BATCH_FROM: Final = 3
 _LONG_MAX: Final = 2**63 - 1
+#: The low byte of the attributes.
+_FLAGS_AT: Final = V2_ATTRIBUTES_AT + 1
 _timestamp_of = attrgetter("timestamp")
 
 
@@ -43,52 +56,69 @@ class Accepted(NamedTuple):
 class Refused(Exception):  # noqa: N818 - an outcome, which becomes a code in the reply
     """What was sent is not taken."""
 
-    def __init__(self, code: int, message: str | None = None, records: Sequence[tuple[int, str | None]] = ()) -> None:
+    def __init__(
+        self,
+        code: int,
+        message: str | None = None,
+        records: Sequence[tuple[int, str | None]] = (),
+        *,
+        by_log: bool = False,
+    ) -> None:
         super().__init__(code, message)
         self.code = code
         self.message = message
         #: The records at fault: index in the batch and why (KIP-467).
         self.records = list(records)
+        #: Whether the log refused it, so that the reply tells where the log starts.
+        self.by_log = by_log
 
 
-def accept(data: Buffer | None, version: int, config: LogConfig, now_ms: int) -> Accepted:
+def is_transactional(data: Buffer | None) -> bool:
+    """Whether the first batch says that it belongs to a transaction."""
+    return (
+        data is not None
+        and len(data) >= V2_HEADER_SIZE
+        and data[MAGIC_AT] > 1
+        and bool(data[_FLAGS_AT] & TRANSACTIONAL)
+    )
+
+
+def accept(data: Buffer | None, version: int, config: LogConfig, tp: TopicPartition, now_ms: int) -> Accepted:
     """Check what a produce request of ``version`` has for a partition, and return what to append.
 
     Raises :class:`Refused`.
     """
     if not data:
-        raise Refused(Code.INVALID_RECORD, "Produce requests with version >= 3 must have at least one record batch")
+        raise Refused(Code.INVALID_RECORD)
     try:
         if version < _ONE_BATCH_FROM:
-            return _accept_old(data, config, now_ms)
-        return _accept(data, version, config, now_ms)
+            return _accept_old(data, config, tp, now_ms)
+        return _accept(data, version, config, tp, now_ms)
     except CorruptRecordError as error:
-        raise Refused(Code.CORRUPT_MESSAGE, error.reason) from error
+        raise Refused(Code.CORRUPT_MESSAGE) from error
     except UnsupportedCodecError as error:
-        raise Refused(Code.UNSUPPORTED_COMPRESSION_TYPE, str(error)) from error
+        raise Refused(Code.UNSUPPORTED_COMPRESSION_TYPE) from error
     except KafkaError as error:
-        code = getattr(error, "code", Code.INVALID_RECORD)
-        raise Refused(code, str(error.args[0]) if error.args else None) from error
+        raise Refused(getattr(error, "code", Code.INVALID_RECORD), by_log=True) from error
 
 
-def _accept(data: Buffer, version: int, config: LogConfig, now_ms: int) -> Accepted:
+def _accept(data: Buffer, version: int, config: LogConfig, tp: TopicPartition, now_ms: int) -> Accepted:
+    if len(data) > MAGIC_AT and data[MAGIC_AT] > _NEWEST_MAGIC:
+        raise Refused(Code.CORRUPT_MESSAGE, f"Invalid magic found in record: {data[MAGIC_AT]}")
     header = read_header(data)
-    if header is not None and header.codec == CODEC_ZSTD and version < _ZSTD_FROM:
-        raise Refused(
-            Code.UNSUPPORTED_COMPRESSION_TYPE,
-            "Produce requests with version < 7 are not allowed to use ZStandard compression",
-        )
-    if header is not None and header.size > config.max_message_bytes:
+    if header is None or header.end != len(data):
+        raise Refused(Code.INVALID_RECORD)  # cut off, or more than one batch
+    if header.codec == CODEC_ZSTD and version < _ZSTD_FROM:
+        raise Refused(Code.UNSUPPORTED_COMPRESSION_TYPE)
+    if header.size > config.max_message_bytes:
         raise Refused(Code.MESSAGE_TOO_LARGE)
     header = check_produced(data, read_records=False)
     if header.base_offset:
-        raise Refused(
-            Code.INVALID_RECORD, f"The baseOffset of the record batch should be 0, but it is {header.base_offset}"
-        )
+        raise Refused(Code.INVALID_RECORD, by_log=True)
     rows = decode_batch(data, header, check_crc=False)
     if rows[0].offset or rows[-1].offset != len(rows) - 1:
-        raise Refused(Code.INVALID_RECORD, "the records' offsets are not consecutive")
-    _check_keys(rows, config)
+        raise Refused(Code.INVALID_RECORD, by_log=True)
+    _check_keys(rows, config, tp)
     greatest = max(map(_timestamp_of, rows))
     if config.append_time:
         return _with_append_time(data, config, now_ms)
@@ -108,16 +138,19 @@ def _codec(config: LogConfig) -> int | None:
     return 0 if config.compression == "uncompressed" else codec_id(config.compression)
 
 
-def _check_keys(rows: list[Any], config: LogConfig) -> None:
+def _check_keys(rows: list[Any], config: LogConfig, tp: TopicPartition) -> None:
     if not config.compacts:
         return
     keyless = [index for index, row in enumerate(rows) if row.key is None]
     if keyless:
-        reason = "Compacted topic cannot accept message without key in topic partition."
+        reason = f"Compacted topic cannot accept message without key in topic partition {tp.topic}-{tp.partition}"
+        shown = ", ".join(f"RecordError(batchIndex={index}, message='{reason}')" for index in keyless[:3])
         raise Refused(
             Code.INVALID_RECORD,
-            "One or more records have been rejected due to invalid key",
+            f"One or more records have been rejected due to {len(keyless)} record errors in total, "
+            f"and only showing the first three errors at most: [{shown}]",
             [(index, reason) for index in keyless],
+            by_log=True,
         )
 
 
@@ -129,13 +162,27 @@ def _check_timestamps(rows: list[Any], greatest: int, config: LogConfig, now_ms:
     ):
         return
     wrong = [
-        (index, f"Timestamp {row.timestamp} of message with offset {index} is out of range. "
-                f"The timestamp should be within [{earliest}, {latest}]")
+        (
+            index,
+            _out_of_range(index, row.timestamp, earliest, latest),
+        )
         for index, row in enumerate(rows)
         if row.timestamp != NO_TIMESTAMP and not earliest <= row.timestamp <= latest
-    ]  # fmt: skip
+    ]
     if wrong:
-        raise Refused(Code.INVALID_TIMESTAMP, "One or more records have been rejected due to invalid timestamp", wrong)
+        raise Refused(
+            Code.INVALID_TIMESTAMP,
+            "One or more records have been rejected due to invalid timestamp",
+            wrong,
+            by_log=True,
+        )
+
+
+def _out_of_range(index: int, timestamp: int, earliest: int, latest: int) -> str:
+    return (
+        f"Timestamp {timestamp} of message with offset {index} is out of range. "
+        f"The timestamp should be within [{earliest}, {latest}]"
+    )
 
 
 def _with_append_time(data: Buffer, config: LogConfig, now_ms: int) -> Accepted:
@@ -171,11 +218,11 @@ def _rewritten(
     return Accepted(data, fresh, NO_TIMESTAMP if append_time is None else append_time)
 
 
-def _accept_old(data: Buffer, config: LogConfig, now_ms: int) -> Accepted:
+def _accept_old(data: Buffer, config: LogConfig, tp: TopicPartition, now_ms: int) -> Accepted:
     """Take a message set of format v0 or v1, which becomes one batch of v2."""
     first = read_header(data)
     if first is not None and first.magic > 1:
-        return _accept(data, _ZSTD_FROM, config, now_ms)
+        return _accept(data, _ZSTD_FROM, config, tp, now_ms)
     append_time = now_ms if config.append_time else None
     converted = up_convert(data, 0, -1, append_time=append_time, codec=_codec(config))
     header = read_header(converted)
@@ -183,7 +230,7 @@ def _accept_old(data: Buffer, config: LogConfig, now_ms: int) -> Accepted:
     if header.size > config.max_message_bytes:
         raise Refused(Code.MESSAGE_TOO_LARGE)
     rows = decode_batch(converted, header, check_crc=False)
-    _check_keys(rows, config)
+    _check_keys(rows, config, tp)
     if append_time is None:
         _check_timestamps(rows, max(map(_timestamp_of, rows)), config, now_ms)
     return Accepted(converted, header, NO_TIMESTAMP if append_time is None else append_time)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from kafka.errors import InvalidRequestError
+from kafka.errors import InvalidRequestError, UnsupportedVersionError
 
 if TYPE_CHECKING:
     from kafka.broker.cluster import Cluster
@@ -67,6 +67,11 @@ def matching(
 ) -> list[tuple[Entity, dict[str, float]]]:
     """Return the entities that have all these components; with ``strict`` no others."""
     wanted = list(components)
+    for kind, how, _ in wanted:
+        if how not in {EXACT, DEFAULT, ANY}:
+            raise InvalidRequestError(f"Unknown match type {how}")
+        if kind not in _KEYS:
+            raise UnsupportedVersionError(f"Unsupported entity type {kind}")
     found = []
     for key, values in cluster.store.table("quotas").items():
         entity: Entity = tuple((kind, name) for kind, name in json.loads(key))

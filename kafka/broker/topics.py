@@ -25,12 +25,12 @@ def name_problem(name: str) -> str | None:
     >>> name_problem("a.b_c-1") is None
     True
     >>> name_problem("..")
-    "Topic name is invalid: '.' or '..' is not allowed"
+    "Topic name is invalid: '..' is not allowed"
     """
     if not name:
         return "Topic name is invalid: the empty string is not allowed"
     if name in {".", ".."}:
-        return "Topic name is invalid: '.' or '..' is not allowed"
+        return f"Topic name is invalid: '{name}' is not allowed"
     if len(name) > _LONGEST:
         return f"Topic name is invalid: the length of '{name}' is longer than the max allowed length {_LONGEST}"
     if not _LEGAL.issuperset(name):
@@ -70,6 +70,11 @@ class Partition:
     def tp(self) -> TopicPartition:
         """Its name."""
         return TopicPartition(self.topic.name, self.index)
+
+    @property
+    def min_insync_replicas(self) -> int:
+        """How many replicas must be in sync for acks=all: never more than there are (KIP-966)."""
+        return min(self.log.config.min_insync_replicas, len(self.replicas))
 
     # Those who wait for records: fetches
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kafka.broker.apis import served
-from kafka.errors import IllegalArgumentError, KafkaConfigurationError
+from kafka.errors import IllegalArgumentError, KafkaConfigurationError, UnrecognizedBrokerVersion
+from kafka.protocol.broker_release import apis_of, known_release
 from kafka.protocol.registry import APIS, api_named
 
 __all__ = ["ApiKeyLike", "ApiTable", "api_key_of"]
@@ -37,17 +38,18 @@ class ApiTable:
 
     def __init__(self, as_version: str | None = None) -> None:
         self._offered: dict[int, tuple[int, int]] = {}
-        self.as_version = as_version
-        release = _release(as_version) if as_version else None
+        #: The release that it passes for, None for none in particular.
+        self.release = _release(as_version) if as_version else None
+        offer = None if self.release is None else apis_of(self.release)
         for key in served():
             api = APIS[key]
             if "broker" not in api.listeners.split():
                 continue
             versions = (api.min_version, api.max_version)
-            if release is not None:
-                if key not in release:
+            if offer is not None:
+                if key not in offer:
                     continue
-                low, high = release[key]
+                low, high = offer[key]
                 versions = (max(low, versions[0]), min(high, versions[1]))
             self._offered[key] = versions
 
@@ -73,11 +75,8 @@ class ApiTable:
         self._offered[key] = (low, high)
 
 
-def _release(name: str) -> dict[int, tuple[int, int]]:
-    from kafka.protocol.broker_release import apis_of
-
+def _release(name: str) -> tuple[int, ...]:
     try:
-        release = tuple(int(part) for part in name.split("."))
-    except ValueError:
+        return known_release(tuple(int(part) for part in name.split(".")))
+    except (ValueError, UnrecognizedBrokerVersion):
         raise KafkaConfigurationError(f"{name!r} is no release of Kafka such as 2.8") from None
-    return dict(apis_of(release))

@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.broker.codes import CLUSTER_NAME, Code, Operation, Resource
-from kafka.broker.intake import Refused, accept
+from kafka.broker.intake import Refused, accept, is_transactional
 from kafka.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -66,6 +66,10 @@ def _refuse_all(call: Call, request: ProduceRequest) -> int:
     """Return the code that holds for everything in the request, or 0."""
     if request.acks not in {-1, 0, 1}:
         return Code.INVALID_REQUIRED_ACKS
+    if request.transactional_id is None and any(
+        is_transactional(part.records) for topic in request.topic_data for part in topic.partition_data
+    ):
+        return Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     if request.transactional_id is not None and not call.allows(
         Operation.WRITE, Resource.TRANSACTIONAL_ID, request.transactional_id
     ):
@@ -94,7 +98,7 @@ def _serve(call: Call, request: ProduceRequest, data: Any, part: Any, result: An
             leaders.add(partition.leader)
     elif topic.is_internal and call.client_id != "__admin_client":
         result.error_code = Code.INVALID_TOPIC_EXCEPTION
-    elif request.acks == _ALL and len(partition.isr) < partition.log.config.min_insync_replicas:
+    elif request.acks == _ALL and len(partition.isr) < partition.min_insync_replicas:
         result.error_code = Code.NOT_ENOUGH_REPLICAS
     else:
         _append(call, request, partition, part.records, result)
@@ -103,7 +107,7 @@ def _serve(call: Call, request: ProduceRequest, data: Any, part: Any, result: An
 def _append(call: Call, request: ProduceRequest, partition: Partition, records: Any, result: Any) -> None:
     log = partition.log
     try:
-        batch = accept(records, call.version, log.config, call.cluster.clock.now_ms())
+        batch = accept(records, call.version, log.config, partition.tp, call.cluster.clock.now_ms())
         header = batch.header
         if header.producer_id >= 0:
             _check_producer(call, request, partition, header)
@@ -111,16 +115,20 @@ def _append(call: Call, request: ProduceRequest, partition: Partition, records: 
             if duplicate is not None:
                 result.base_offset = duplicate.base_offset
                 result.log_start_offset = log.start_offset
-                result.log_append_time_ms = duplicate.timestamp if log.config.append_time else -1
+                # Kafka tells the batch's greatest timestamp here, also where it is the producer's.
+                result.log_append_time_ms = duplicate.timestamp
                 return
             log.producers.check(header)
     except Refused as refused:
         result.error_code = refused.code
         result.error_message = refused.message
         result.record_errors = refused.records
+        if refused.by_log:
+            result.log_start_offset = log.start_offset
         return
     except KafkaError as error:
         result.error_code = getattr(error, "code", Code.UNKNOWN_SERVER_ERROR)
+        result.log_start_offset = log.start_offset
         return
     result.base_offset = log.append_batch(batch.data, header, partition.leader_epoch)
     log.appended()
@@ -138,11 +146,10 @@ def _check_producer(call: Call, request: ProduceRequest, partition: Partition, h
         ):
             raise Refused(Code.CLUSTER_AUTHORIZATION_FAILED)
         return
-    if request.transactional_id is None:
-        raise Refused(Code.INVALID_RECORD, "a transactional batch in a request without a transactional id")
     gate = call.cluster.transaction_gate
     if gate is None:
         raise Refused(Code.INVALID_PRODUCER_ID_MAPPING)
+    assert request.transactional_id is not None
     code = gate.check_append(
         request.transactional_id, header.producer_id, header.producer_epoch, partition.tp, call.version
     )

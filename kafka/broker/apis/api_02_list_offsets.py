@@ -8,7 +8,7 @@
 * v7: -3: the record with the greatest timestamp (KIP-734).
 * v8: -4: the earliest offset that is local (KIP-405): the first one, as nothing is tiered here.
 * v9: -5: the latest tiered offset (KIP-1005): none.
-* v10: a timeout. v11: -6: the earliest offset yet to be tiered (KIP-1023).
+* v10: a timeout. v11: -6: the earliest offset yet to be tiered (KIP-1023): none.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ def handle(call: Call, request: ListOffsetsRequest) -> Any:
                 name=topic.name,
                 partitions=[
                     _answer(call, request, topic.name, part, counts[topic.name, part.partition_index] > 1)
-                    for part in topic.partitions
+                    # One that is asked for twice is answered once: with an error.
+                    for part in {part.partition_index: part for part in topic.partitions}.values()
                 ],
             )
             for topic in request.topics
@@ -96,11 +97,11 @@ def _refusal(call: Call, topic: str, partition: Partition | None, part: Any) -> 
 def _find(partition: Partition, timestamp: int, committed: bool) -> tuple[int, int, int]:
     """Return timestamp, offset and leader epoch."""
     log = partition.log
-    if timestamp in {EARLIEST, EARLIEST_LOCAL, EARLIEST_PENDING}:
+    if timestamp in {EARLIEST, EARLIEST_LOCAL}:
         return -1, log.start_offset, log.epoch_of(log.start_offset) if log.epochs else -1
     if timestamp == LATEST:
         return -1, log.stable_offset if committed else log.high_watermark, partition.leader_epoch
-    if timestamp == LATEST_TIERED:
+    if timestamp in {LATEST_TIERED, EARLIEST_PENDING}:
         return _UNKNOWN
     found = greatest_timestamp(log) if timestamp == MAX_TIMESTAMP else first_at_or_after(log, timestamp)
     upper = log.stable_offset if committed else log.high_watermark

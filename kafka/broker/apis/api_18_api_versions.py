@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 
 _INVALID_REQUEST: Final = 42
 _NAME: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
-#: What a 4.3 cluster has finalized: feature, lowest, highest, level in force.
+#: What a 4.3 cluster has finalized of what this broker serves: feature, lowest, highest, level in force.
 _FEATURES: Final = (
     ("group.version", 0, 1, 1),
-    ("metadata.version", 7, 29, 29),
+    ("metadata.version", 7, 30, 30),
     ("transaction.version", 0, 2, 2),
 )
+#: Earlier releases had other features, or none.
+_FEATURES_FROM: Final = (4, 0)
 
 
 def handle(call: Call, request: ApiVersionsRequest) -> Any:
@@ -36,8 +38,9 @@ def handle(call: Call, request: ApiVersionsRequest) -> Any:
             return call.response(error_code=_INVALID_REQUEST)
         call.connection.software_name = name
         call.connection.software_version = version
+    release = call.cluster.apis.release
     reply = call.response(api_keys=call.cluster.apis.items())
-    if call.version >= 3 and call.cluster.apis.as_version is None:
+    if call.version >= 3 and (release is None or release >= _FEATURES_FROM):
         reply.supported_features = [
             (name, low, high) for name, low, high, _ in _FEATURES if low > 0 or call.version >= 4
         ]

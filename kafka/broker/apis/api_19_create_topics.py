@@ -18,7 +18,6 @@ from kafka.broker.codes import CLUSTER_NAME, Code, Operation, Resource
 from kafka.broker.configs.definitions import TOPIC_OPTIONS
 from kafka.broker.creation import TopicPlan, plan_topic
 from kafka.errors import BrokerResponseError
-from kafka.protocol.fields import ZERO_UUID
 
 if TYPE_CHECKING:
     from kafka.broker.call import Call
@@ -56,10 +55,9 @@ def _create(call: Call, request: CreateTopicsRequest, topic: Any) -> Any:
         )
     except BrokerResponseError as error:
         return _refused(call, topic.name, error.code, str(error.args[0]))
-    topic_id = ZERO_UUID
+    topic_id = call.cluster.new_uuid()
     if not request.validate_only:
-        made = call.cluster.create_topic(plan.name, configs=plan.configs, assignment=plan.assignment)
-        topic_id = made.id
+        call.cluster.create_topic(plan.name, configs=plan.configs, assignment=plan.assignment, topic_id=topic_id)
     result = call.response.CreatableTopicResult(
         name=plan.name,
         topic_id=topic_id,

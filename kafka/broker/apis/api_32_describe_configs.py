@@ -6,17 +6,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka.broker.codes import CLUSTER_NAME, Code, Operation, Resource
 from kafka.broker.configs import Source
-from kafka.broker.configs.definitions import Kind
+from kafka.broker.configs.definitions import TOPIC_OPTIONS, Kind
 from kafka.broker.configs.resources import TOPIC, Described, describe
 from kafka.errors import BrokerResponseError
 
 if TYPE_CHECKING:
     from kafka.broker.call import Call
     from kafka.protocol.configs import DescribeConfigsRequest
+
+#: Topic options whose default is no default of a broker's option: that is null, or there is none.
+_NO_DEFAULT_SYNONYM: Final = frozenset(
+    name
+    for name, option in TOPIC_OPTIONS.items()
+    if option.broker_name in {None, "log.roll.ms", "log.roll.jitter.ms", "log.retention.ms", "log.flush.interval.ms"}
+)
 
 
 def handle(call: Call, request: DescribeConfigsRequest) -> Any:
@@ -26,7 +33,7 @@ def handle(call: Call, request: DescribeConfigsRequest) -> Any:
 
 def _describe(call: Call, request: DescribeConfigsRequest, resource: Any) -> Any:
     kind, name = resource.resource_type, resource.resource_name
-    result = call.response.DescribeConfigsResult(resource_type=kind, resource_name=name, error_message=None)
+    result = call.response.DescribeConfigsResult(resource_type=kind, resource_name=name, error_message="")
     if kind == TOPIC:
         allowed = call.allows(Operation.DESCRIBE_CONFIGS, Resource.TOPIC, name)
         refusal = Code.TOPIC_AUTHORIZATION_FAILED
@@ -37,7 +44,7 @@ def _describe(call: Call, request: DescribeConfigsRequest, resource: Any) -> Any
         result.error_code = refusal
         return result
     try:
-        rows = describe(call.cluster, kind, name, resource.configuration_keys)
+        rows = describe(call.cluster, call.node.node_id, kind, name, resource.configuration_keys)
     except BrokerResponseError as error:
         result.error_code = error.code
         result.error_message = str(error.args[0]) if error.args else None
@@ -61,5 +68,9 @@ def _row(call: Call, request: DescribeConfigsRequest, row: Described) -> Any:
     if call.version == 0:
         found.is_default = value.source == Source.DEFAULT
     if request.include_synonyms:
-        found.synonyms = [(one.name, one.value, int(one.source)) for one in row.values if one.value is not None]
+        found.synonyms = [
+            (one.name, one.value, int(one.source))
+            for one in row.values
+            if one.value is not None and not (one.source == Source.DEFAULT and row.option.name in _NO_DEFAULT_SYNONYM)
+        ]
     return found

@@ -40,8 +40,7 @@ def handle(call: Call, request: ElectLeadersRequest) -> Any:
         outcomes = [_elect(call, request.election_type, name, index) for index in indexes]
         if everything:  # those that need none are not worth telling
             outcomes = [one for one in outcomes if one[1] != Code.ELECTION_NOT_NEEDED]
-        if outcomes or not everything:
-            results.append((name, outcomes))
+        results.append((name, outcomes))
         topic = cluster.topic(name)
         if topic is not None:
             cluster.save_topic(topic)

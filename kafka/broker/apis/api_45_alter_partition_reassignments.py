@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from kafka.broker import leaders
 from kafka.broker.codes import CLUSTER_NAME, Code, Operation, Resource
+from kafka.broker.creation import check_assignment
+from kafka.errors import BrokerResponseError
 
 if TYPE_CHECKING:
     from kafka.broker.call import Call
@@ -36,12 +38,15 @@ def _move(call: Call, name: str, part: Any, may_resize: bool) -> tuple[int, int,
     index = part.partition_index
     partition = cluster.partition(name, index)
     if partition is None:
-        return index, Code.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find a topic or partition {name}-{index}."
+        what = f"partition {name}:{index}." if name in cluster.topics else f"a topic named {name}."
+        return index, Code.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find {what}"
     if part.replicas is None:
-        return index, Code.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress."
+        return index, Code.NO_REASSIGNMENT_IN_PROGRESS, None
     replicas = list(part.replicas)
-    if not replicas or len(set(replicas)) < len(replicas) or any(node not in cluster.nodes for node in replicas):
-        return index, Code.INVALID_REPLICA_ASSIGNMENT, f"{replicas} are not distinct brokers of the cluster."
+    try:
+        check_assignment(cluster, [replicas])
+    except BrokerResponseError as error:
+        return index, error.code, str(error.args[0])
     if not may_resize and len(replicas) != len(partition.replicas):
         return (
             index,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka.broker import quotas
 from kafka.broker.codes import CLUSTER_NAME, Code, Operation, Resource
+from kafka.errors import BrokerResponseError
 
 if TYPE_CHECKING:
     from kafka.broker.call import Call
@@ -20,7 +21,8 @@ def handle(call: Call, request: DescribeClientQuotasRequest) -> Any:
     if not call.allows(Operation.DESCRIBE_CONFIGS, Resource.CLUSTER, CLUSTER_NAME):
         return call.response(error_code=Code.CLUSTER_AUTHORIZATION_FAILED, error_message=None, entries=None)
     components = [(one.entity_type, one.match_type, one.match) for one in request.components]
-    found = quotas.matching(call.cluster, components, strict=request.strict)
-    return call.response(
-        error_message=None, entries=[(list(entity), sorted(values.items())) for entity, values in found]
-    )
+    try:
+        found = quotas.matching(call.cluster, components, strict=request.strict)
+    except BrokerResponseError as error:
+        return call.response(error_code=error.code, error_message=str(error.args[0]), entries=None)
+    return call.response(error_message="", entries=[(list(entity), sorted(values.items())) for entity, values in found])

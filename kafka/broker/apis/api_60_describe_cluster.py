@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kafka.protocol.metadata import DescribeClusterRequest
 
 _BROKERS, _CONTROLLERS = 1, 2
+_MISMATCH = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
 _MISMATCHED_ENDPOINT_TYPE, _UNSUPPORTED_ENDPOINT_TYPE = 114, 115
 
 
@@ -25,9 +26,7 @@ def handle(call: Call, request: DescribeClusterRequest) -> Any:
         known = request.endpoint_type == _CONTROLLERS
         reply = call.response(
             error_code=_MISMATCHED_ENDPOINT_TYPE if known else _UNSUPPORTED_ENDPOINT_TYPE,
-            error_message="The request was sent to an endpoint of the wrong type."
-            if known
-            else f"Unsupported endpoint type {request.endpoint_type}",
+            error_message=_MISMATCH if known else f"Unsupported endpoint type {request.endpoint_type}",
         )
         reply.endpoint_type = _BROKERS
         return reply

@@ -31,6 +31,8 @@ def _describe(call: Call, name: str, index: int) -> Any:
         result.error_code = Code.TOPIC_AUTHORIZATION_FAILED
     elif partition is None:
         result.error_code = Code.UNKNOWN_TOPIC_OR_PARTITION
+        if name not in call.cluster.topics:
+            result.error_message = "This server does not host this topic-partition."
     elif partition.leader != call.node.node_id:
         result.error_code = Code.NOT_LEADER_OR_FOLLOWER
     else:

@@ -53,7 +53,9 @@ def _missing(call: Call, name: str) -> Any:
     code = Code.TOPIC_AUTHORIZATION_FAILED
     if call.allows(Operation.DESCRIBE, Resource.TOPIC, name):
         code = Code.UNKNOWN_TOPIC_OR_PARTITION if is_valid_topic_name(name) else Code.INVALID_TOPIC_EXCEPTION
-    return call.response.DescribeTopicPartitionsResponseTopic(error_code=code, name=name)
+    return call.response.DescribeTopicPartitionsResponseTopic(
+        error_code=code, name=name, topic_authorized_operations=topic_operations(call, name)
+    )
 
 
 def _describe(call: Call, topic: Topic, partitions: list[Partition]) -> Any:

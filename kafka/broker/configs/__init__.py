@@ -97,14 +97,17 @@ class Configs:
 
     # Topics
 
-    def topic_values(self, option: Option, own: Mapping[str, str]) -> list[Value]:
-        """Return all values of a topic's option, the one in force first; ``own`` are those set for the topic."""
+    def topic_values(self, option: Option, own: Mapping[str, str], node_id: int | None = None) -> list[Value]:
+        """Return all values of a topic's option, the one in force first; ``own`` are those set for the topic.
+
+        ``node_id`` is the node that is asked, whose own configuration comes before that of all brokers.
+        """
         values = []
         if option.name in own:
             values.append(Value(option.name, own[option.name], Source.TOPIC))
         broker_name = option.broker_name
         if broker_name is not None:
-            broker = self.broker_values(BROKER_OPTIONS[broker_name])
+            broker = self.broker_values(BROKER_OPTIONS[broker_name], node_id)
             hours = _IN_HOURS.get(broker_name)
             if hours is not None and hours in self._static and len(broker) == 1:
                 milliseconds = str(int(self._static[hours]) * _HOUR_MS)

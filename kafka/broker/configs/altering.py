@@ -32,7 +32,7 @@ def alter_all(call: Call, request: Any, change_of: Callable[[Any], Change], *, r
                     validate_only=request.validate_only,
                 )
             except BrokerResponseError as error:
-                code, message = error.code, str(error.args[0]) if error.args else None
+                code, message = error.code, error.args[0] if error.args else None
         responses.append((code, message, kind, name))
     return call.response(responses=responses)
 

@@ -141,9 +141,7 @@ _BROKER: Final = (
     _broker("broker.rack", Kind.STRING, None, "Where this node stands."),
     _broker("connections.max.idle.ms", Kind.LONG, "600000", "After how long idle connections are closed."),
     _broker("controller.quorum.voters", Kind.LIST, "", "The controllers."),
-    _broker(
-        "default.replication.factor", Kind.INT, "1", "Replicas of a topic that does not say.", low=1, is_dynamic=True
-    ),
+    _broker("default.replication.factor", Kind.INT, "1", "Replicas of a topic that does not say.", low=1),
     _broker("delete.topic.enable", Kind.BOOLEAN, "true", "Whether topics can be deleted."),
     _broker("fetch.max.bytes", Kind.INT, "57671680", "The most that one fetch gets.", low=1024),
     _broker("group.consumer.heartbeat.interval.ms", Kind.INT, "5000", "Heartbeats of the new protocol."),
@@ -159,7 +157,7 @@ _BROKER: Final = (
     _broker("log.cleaner.backoff.ms", Kind.LONG, "15000", "How often compaction looks for work."),
     _broker("max.incremental.fetch.session.cache.slots", Kind.INT, "1000", "The most fetch sessions of a node.", low=0),
     _broker("node.id", Kind.INT, "-1", "This node's number."),
-    _broker("num.partitions", Kind.INT, "1", "Partitions of a topic that does not say.", low=1, is_dynamic=True),
+    _broker("num.partitions", Kind.INT, "1", "Partitions of a topic that does not say.", low=1),
     _broker("offset.metadata.max.bytes", Kind.INT, "4096", "The longest text that comes with an offset."),
     _broker("offsets.retention.minutes", Kind.INT, "10080", "How long offsets of empty groups are kept."),
     _broker("process.roles", Kind.LIST, "broker,controller", "What this node does."),

@@ -13,6 +13,7 @@ from kafka.errors import (
     InvalidConfigurationError,
     InvalidRequestError,
     InvalidTopicError,
+    UnknownError,
     UnknownTopicOrPartitionError,
 )
 
@@ -29,6 +30,11 @@ GROUP: Final = 32
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
 _OPTIONS: Final = {TOPIC: TOPIC_OPTIONS, BROKER: BROKER_OPTIONS, GROUP: GROUP_OPTIONS}
+#: What Kafka says where it does not say more.
+_MALFORMED: Final = (
+    "This most likely occurs because of a request being malformed by the client library or the message was sent to an "
+    "incompatible broker. See the broker logs for more details."
+)
 _KINDS: Final = {TOPIC: "topic", BROKER: "broker", GROUP: "group"}
 
 
@@ -48,29 +54,29 @@ class Change(NamedTuple):
     value: str | None
 
 
-def describe(cluster: Cluster, kind: int, name: str, keys: Iterable[str] | None) -> list[Described]:
+def describe(cluster: Cluster, node_id: int, kind: int, name: str, keys: Iterable[str] | None) -> list[Described]:
     """Return the options of a resource, all of them or those named."""
     if kind == TOPIC:
-        rows = _describe_topic(cluster, name)
+        rows = _describe_topic(cluster, node_id, name)
     elif kind == BROKER:
         rows = _describe_broker(cluster, name)
     elif kind == GROUP:
         rows = _describe_group(cluster, name)
     else:
-        raise InvalidRequestError(f"Unsupported resource type: {kind}")
-    wanted = None if keys is None else set(keys)
-    return [row for row in rows if wanted is None or row.option.name in wanted]
+        raise InvalidRequestError(_MALFORMED)
+    wanted = set(keys or ())
+    return [row for row in rows if not wanted or row.option.name in wanted]
 
 
-def _describe_topic(cluster: Cluster, name: str) -> list[Described]:
+def _describe_topic(cluster: Cluster, node_id: int, name: str) -> list[Described]:
     problem = name_problem(name)
     if problem:
         raise InvalidTopicError(problem)
     topic = cluster.topic(name)
     if topic is None:
-        raise UnknownTopicOrPartitionError("This server does not host this topic-partition.")
+        raise UnknownTopicOrPartitionError("")
     return [
-        Described(option, cluster.configs.topic_values(option, topic.configs), False)
+        Described(option, cluster.configs.topic_values(option, topic.configs, node_id), False)
         for option in TOPIC_OPTIONS.values()
     ]
 
@@ -83,7 +89,7 @@ def _describe_broker(cluster: Cluster, name: str) -> list[Described]:
             for option in BROKER_OPTIONS.values()
             if option.name in own
         ]
-    node_id = _node_id(cluster, name)
+    node_id = _node_id(cluster, name, " or empty string")
     return [
         Described(option, _of_node(cluster, option, node_id), not option.is_dynamic)
         for option in BROKER_OPTIONS.values()
@@ -106,13 +112,14 @@ def _of_node(cluster: Cluster, option: Option, node_id: int) -> list[Value]:
     return values if fact is None else [Value(option.name, fact, Source.STATIC_BROKER), values[-1]]
 
 
-def _node_id(cluster: Cluster, name: str) -> int:
+def _node_id(cluster: Cluster, name: str, alternative: str = "") -> int:
     try:
         node_id = int(name)
     except ValueError:
         raise InvalidRequestError(f"Broker id must be an integer, but it is: {name}") from None
     if node_id not in cluster.nodes:
-        raise InvalidRequestError(f"Unexpected broker id, expected one of {sorted(cluster.nodes)}, but received {name}")
+        known = ", ".join(map(str, sorted(cluster.nodes)))
+        raise InvalidRequestError(f"Unexpected broker id, expected {known}{alternative}, but received {name}")
     return node_id
 
 
@@ -177,7 +184,7 @@ def _apply(options: Mapping[str, Option], kind: int, values: dict[str, str], cha
         else:
             raise InvalidConfigurationError(f"Unknown {_KINDS[kind]} config name: {change.name}")
     if kind == BROKER and not option.is_dynamic:
-        raise InvalidRequestError(f"Cannot update these configs dynamically: Set({change.name})")
+        raise InvalidRequestError(f"Cannot update these configs dynamically: [{change.name}]")
     if change.operation == DELETE:
         values.pop(change.name, None)
         return
@@ -190,7 +197,7 @@ def _apply(options: Mapping[str, Option], kind: int, values: dict[str, str], cha
             raise InvalidConfigurationError(f"Can't {verb} to key {change.name} because its type is not LIST.")
         value = _edit_list(values.get(change.name, option.default or ""), value, change.operation)
     elif change.operation != SET:
-        raise InvalidRequestError(f"Unknown config operation {change.operation}")
+        raise UnknownError
     check_value(option, value)
     values[change.name] = value
 

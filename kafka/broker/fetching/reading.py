@@ -86,11 +86,14 @@ def _read(
         return 0
     code = _check_leader(call, wanted, partition)
     log = partition.log
+    if not code and wanted.last_epoch >= 0 and log.epoch_end(wanted.last_epoch)[0] < 0:
+        code = Code.OFFSET_OUT_OF_RANGE  # an epoch that this log has never heard of
     if not code and not log.start_offset <= wanted.offset <= log.high_watermark:
         code = Code.OFFSET_OUT_OF_RANGE
     if code:
         reading.is_final = True
         data.error_code = code
+        data.aborted_transactions = None
         if code in {Code.NOT_LEADER_OR_FOLLOWER, Code.FENCED_LEADER_EPOCH} and call.version >= _LEADER_FROM:
             data.current_leader = (partition.leader, partition.leader_epoch)
             reading.leaders.add(partition.leader)
@@ -98,7 +101,7 @@ def _read(
     data.high_watermark = log.high_watermark
     data.last_stable_offset = log.stable_offset
     data.log_start_offset = log.start_offset
-    if _diverges(wanted, partition, data):
+    if wanted.last_epoch >= 0 and _diverges(wanted, partition, data):
         reading.is_final = True
         return 0
     nearest = _nearest_replica(call, request, partition)
@@ -169,10 +172,8 @@ def _check_leader(call: Call, wanted: Wanted, partition: Partition) -> int:
 
 def _diverges(wanted: Wanted, partition: Partition, data: Any) -> bool:
     """Tell a reader whose last epoch does not match the log where the two part (KIP-595)."""
-    if wanted.last_epoch < 0:
-        return False
     epoch, end = partition.log.epoch_end(wanted.last_epoch)
-    if epoch < 0 or (epoch >= wanted.last_epoch and end >= wanted.offset):
+    if epoch >= wanted.last_epoch and end >= wanted.offset:
         return False
     data.diverging_epoch = (epoch, end)
     return True

@@ -62,7 +62,7 @@ class MemoryStorage(Storage):
     def __init__(self) -> None:
         self.store = Store()
 
-    def open_log(self, topic: Topic, index: int, configs: Configs, clock: BrokerClock) -> Log:
+    def open_log(self, topic: Topic, _index: int, configs: Configs, clock: BrokerClock) -> Log:
         """Make an empty log."""
         config = configs.log_config(topic)
         return Log(MemorySegment, clock.now_ms, config, max_segment_bytes=_MEMORY_SEGMENT)

@@ -8,7 +8,7 @@ Layout, version 1::
     DIR/topics/<topic id>-<partition>/<base offset>.log      batches of format v2, as they go over the wire
     DIR/topics/<topic id>-<partition>/<base offset>.index    their headers, written when a segment is complete
 
-An index is the 61 bytes of each batch's header in a row and their CRC-32. It counts only if the batches that it tells of
+An index is the 61 bytes of each batch's header in a row and their CRC-32. It counts only if the batches it tells of
 fill the log file exactly; without one the file itself is read, each batch with its checksum, and cut off at the first
 that is not whole. So after a crash one segment of each partition is read, after an orderly end none. Producers, open
 transactions and leader epochs follow from the headers.

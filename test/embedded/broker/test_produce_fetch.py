@@ -123,7 +123,7 @@ def test_an_error_without_acks_closes_the_connection(client: Wire) -> None:
     ("damage", "code"),
     [
         (lambda data: data[:-1] + b"!", 2),  # checksum
-        (lambda data: data[:20], 2),  # cut off
+        (lambda data: data[:20], 87),  # cut off
         (lambda data: b"", 87),
         (lambda data: data + data, 87),  # two batches
         (lambda data: data[:16] + b"\x05" + data[17:], 2),  # unknown magic
@@ -204,11 +204,16 @@ def test_sequence_numbers_wrap_around(client: Wire, topic: str) -> None:
     assert send(0, b"c") == 0
 
 
-def test_acks_all_needs_the_replicas(client: Wire, shared: Broker) -> None:
-    shared.create_topic("careful", configs={"min.insync.replicas": 2})
-    assert only(client.ask(produce(batch(b"v"), "careful"))).error_code == 19
-    assert only(client.ask(produce(batch(b"v"), "careful", acks=1))).error_code == 0
-    assert only(client.ask(produce(batch(b"v"), "careful", acks=5))).error_code == 21
+def test_acks_all_needs_the_replicas() -> None:
+    with Broker(nodes=2) as broker:
+        broker.create_topic("careful", replication_factor=2, configs={"min.insync.replicas": 2})
+        leader = broker.leader("careful")
+        with wire(broker, leader) as client:
+            assert only(client.ask(produce(batch(b"v"), "careful"))).error_code == 0
+            broker.stop_node(3 - leader)
+            assert only(client.ask(produce(batch(b"v"), "careful"))).error_code == 19
+            assert only(client.ask(produce(batch(b"v"), "careful", acks=1))).error_code == 0
+            assert only(client.ask(produce(batch(b"v"), "careful", acks=5))).error_code == 21
 
 
 # Fetch

@@ -6,10 +6,13 @@ import itertools
 import socket
 import struct
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafka.broker import Broker
 from kafka.protocol.api import Request, Response
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 TIMEOUT = 10.0
 
@@ -22,7 +25,7 @@ class Wire:
         self.client_id = client_id
         self._numbers = itertools.count(1)
 
-    def __enter__(self) -> Wire:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -121,6 +121,8 @@ class Script:
                 for field in type(value)._wire_names()
                 if field not in _IGNORED
             }
+            if shown.get("topic") == "__consumer_offsets":
+                shown["partitions"] = "..."  # how many there are is a matter of configuration
             return {key: entry for key, entry in shown.items() if entry is not None}
         if isinstance(value, list):
             plain = [self._plain(each, name) for each in value]

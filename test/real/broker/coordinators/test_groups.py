@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from kafka.broker import Broker
+from test.real.kafka_process import KafkaCluster
 
-from ...kafka_process import KafkaCluster
 from .group_scripts import CONSUMER_SCRIPTS, GROUP_SCRIPTS
 from .script import Script
 

@@ -1,0 +1,276 @@
+"""Scripts about topics, configuration and the cluster."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from kafka.protocol.admin import (
+    AlterPartitionReassignmentsRequest,
+    ApiVersionsRequest,
+    CreatePartitionsRequest,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    DescribeLogDirsRequest,
+    ElectLeadersRequest,
+    ListPartitionReassignmentsRequest,
+)
+from kafka.protocol.configs import (
+    AlterConfigsRequest,
+    DescribeConfigsRequest,
+    IncrementalAlterConfigsRequest,
+    ListConfigResourcesRequest,
+)
+from kafka.protocol.metadata import DescribeClusterRequest, DescribeTopicPartitionsRequest, MetadataRequest
+from kafka.protocol.users import AlterClientQuotasRequest, DescribeClientQuotasRequest
+
+from .sessions import Transcript, versions
+
+ABSENT_ID = uuid.UUID("01234567-89ab-4def-8123-456789abcdef")
+
+
+def api_versions(say: Transcript) -> None:
+    for version in versions("ApiVersions"):
+        say.ask(f"v{version}", ApiVersionsRequest[version](client_software_name="test", client_software_version="1.0"))
+    for name in ("", "-x", "a b", "ä", "a" * 300):
+        say.ask(f"name {name[:5]!r}", ApiVersionsRequest[3](client_software_name=name, client_software_version="1"))
+    say.ask("no version", ApiVersionsRequest[4](client_software_name="x", client_software_version=""))
+
+
+def metadata(say: Transcript) -> None:
+    topic_id = say.make_topic("meta", 2)
+    for version in versions("Metadata"):
+        cls = MetadataRequest[version]
+        allow = {"allow_auto_topic_creation": False} if version >= 4 else {}
+
+        def named(*names: str, cls: Any = cls, version: int = version) -> Any:
+            return [cls.MetadataRequestTopic(name=name) for name in names]
+
+        say.ask(f"known v{version}", cls(topics=named("meta"), **allow))
+        say.ask(f"no topics v{version}", cls(topics=[], **allow)) if version else None
+        if version >= 4:
+            say.ask(f"unknown v{version}", cls(topics=named("nowhere"), **allow))
+            say.ask(f"illegal v{version}", cls(topics=named("no/where", "", "..", "x" * 250), **allow))
+            say.ask(f"both v{version}", cls(topics=named("meta", "nowhere"), **allow))
+        if version >= 8:
+            say.ask(f"rights v{version}", cls(topics=named("meta"), include_topic_authorized_operations=True, **allow))
+        if 8 <= version <= 10:
+            say.ask(f"cluster rights v{version}", cls(topics=[], include_cluster_authorized_operations=True, **allow))
+        if version >= 12:
+            by_id = cls(topics=[(topic_id, None)], **allow)
+            say.ask(f"by id v{version}", by_id)
+            say.ask(f"unknown id v{version}", cls(topics=[(ABSENT_ID, None)], **allow))
+
+
+def create_topics(say: Transcript) -> None:
+    say.make_topic("made.already")
+    for version in versions("CreateTopics"):
+
+        def create(label: str, *topics: Any, validate: bool = False, version: int = version) -> None:
+            request = CreateTopicsRequest[version](topics=list(topics), timeout_ms=10_000, validate_only=validate)
+            say.ask(f"{label} v{version}", request)
+
+        create("good", (f"good-{version}", 3, 1, [], [("retention.ms", "1000"), ("cleanup.policy", "compact,delete")]))
+        create("defaults", (f"defaults-{version}", -1, -1, [], []))
+        create("validate", (f"only-{version}", 2, 1, [], []), validate=True)
+        create("existing", ("made.already", 1, 1, [], []))
+        create("collision", ("made_already", 1, 1, [], []))
+        create("twice", ("twin", 1, 1, [], []), ("twin", 2, 1, [], []))
+        for name in ("", ".", "..", "a/b", "x" * 250):
+            create(f"name {name[:5]!r}", (name, 1, 1, [], []))
+        create("no partitions", (f"bad-{version}", 0, 1, [], []))
+        create("negative partitions", (f"bad-{version}", -2, 1, [], []))
+        create("no replicas", (f"bad-{version}", 1, 0, [], []))
+        create("many replicas", (f"bad-{version}", 1, 3, [], []))
+        create("unknown config", (f"bad-{version}", 1, 1, [], [("no.such", "1")]))
+        create("bad number", (f"bad-{version}", 1, 1, [], [("retention.ms", "soon")]))
+        create("bad choice", (f"bad-{version}", 1, 1, [], [("cleanup.policy", "burn")]))
+        create("bad bool", (f"bad-{version}", 1, 1, [], [("preallocate", "perhaps")]))
+        create("too small", (f"bad-{version}", 1, 1, [], [("segment.bytes", "1")]))
+        create("null config", (f"bad-{version}", 1, 1, [], [("retention.ms", None)]))
+        create("assigned", (f"assigned-{version}", -1, -1, [(0, [1]), (1, [1])], []))
+        create("assigned and counted", (f"bad-{version}", 1, -1, [(0, [1])], []))
+        create("assigned and copied", (f"bad-{version}", -1, 1, [(0, [1])], []))
+        create("assigned nowhere", (f"bad-{version}", -1, -1, [(0, [77])], []))
+        create("assigned to nobody", (f"bad-{version}", -1, -1, [(0, [])], []))
+        create("assigned twice", (f"bad-{version}", -1, -1, [(0, [1, 1])], []))
+        create("assigned with a gap", (f"bad-{version}", -1, -1, [(1, [1])], []))
+
+
+def delete_topics(say: Transcript) -> None:
+    for version in versions("DeleteTopics"):
+        cls = DeleteTopicsRequest[version]
+        topic_id = say.make_topic(f"doomed-{version}")
+        if version >= 6:
+            say.ask(f"by id v{version}", cls(topics=[(None, topic_id)], timeout_ms=10_000))
+            say.ask(f"unknown id v{version}", cls(topics=[(None, ABSENT_ID)], timeout_ms=10_000))
+            say.make_topic("doomed by name".replace(" ", "-"))
+            say.ask(f"good v{version}", cls(topics=[("doomed-by-name", uuid.UUID(int=0))], timeout_ms=10_000))
+            say.ask(f"both v{version}", cls(topics=[("doomed-x", ABSENT_ID)], timeout_ms=10_000))
+            say.ask(f"neither v{version}", cls(topics=[(None, uuid.UUID(int=0))], timeout_ms=10_000))
+            say.ask(f"unknown v{version}", cls(topics=[("nowhere", uuid.UUID(int=0))], timeout_ms=10_000))
+        else:
+            say.ask(f"good v{version}", cls(topic_names=[f"doomed-{version}"], timeout_ms=10_000))
+            say.ask(f"unknown v{version}", cls(topic_names=["nowhere"], timeout_ms=10_000))
+
+
+def create_partitions(say: Transcript) -> None:
+    for version in versions("CreatePartitions"):
+        cls = CreatePartitionsRequest[version]
+        say.make_topic(f"growing-{version}", 2)
+
+        def grow(label: str, *topics: Any, validate: bool = False, cls: Any = cls, version: int = version) -> None:
+            say.ask(f"{label} v{version}", cls(topics=list(topics), timeout_ms=10_000, validate_only=validate))
+
+        name = f"growing-{version}"
+        grow("validate", (name, 3, None), validate=True)
+        grow("good", (name, 4, None))
+        grow("same", (name, 4, None))
+        grow("fewer", (name, 1, None))
+        grow("none", (name, 0, None))
+        grow("unknown", ("nowhere", 3, None))
+        grow("assigned", (name, 5, [[[1]]]))
+        grow("assigned nowhere", (name, 6, [[[9]]]))
+        grow("assigned too many", (name, 6, [[[1]], [[1]]]))
+        grow("twice", (name, 7, None), (name, 8, None))
+
+
+def describe_configs(say: Transcript) -> None:
+    say.make_topic("configured", 1, retention_ms="5000")
+    for version in versions("DescribeConfigs"):
+        cls = DescribeConfigsRequest[version]
+        say.ask(f"topic v{version}", cls(resources=[(2, "configured", None)], include_synonyms=True))
+        say.ask(f"plain v{version}", cls(resources=[(2, "configured", ["retention.ms", "no.such"])]))
+        say.ask(f"nothing v{version}", cls(resources=[(2, "configured", [])]))
+        say.ask(f"unknown v{version}", cls(resources=[(2, "nowhere", None)]))
+        say.ask(f"illegal v{version}", cls(resources=[(2, "no/where", None)]))
+        keys = ["num.partitions", "message.max.bytes", "default.replication.factor", "no.such"]
+        say.ask(f"broker v{version}", cls(resources=[(4, "1", keys)], include_synonyms=True))
+        say.ask(f"all brokers v{version}", cls(resources=[(4, "", None)]))
+        say.ask(f"wrong broker v{version}", cls(resources=[(4, "77", None)]))
+        say.ask(f"no broker v{version}", cls(resources=[(4, "x", None)]))
+        say.ask(f"no kind v{version}", cls(resources=[(99, "x", None)]))
+
+
+def alter_configs(say: Transcript) -> None:
+    say.make_topic("altered")
+    for version in versions("IncrementalAlterConfigs"):
+        cls = IncrementalAlterConfigsRequest[version]
+
+        def change(label: str, kind: int, name: str, *ops: Any, cls: Any = cls, version: int = version) -> None:
+            say.ask(f"{label} v{version}", cls(resources=[(kind, name, list(ops))]))
+
+        change("set", 2, "altered", ("retention.ms", 0, "7000"))
+        change("append", 2, "altered", ("cleanup.policy", 2, "compact"))
+        change("subtract", 2, "altered", ("cleanup.policy", 3, "delete"))
+        change("delete", 2, "altered", ("retention.ms", 1, None))
+        change("append to number", 2, "altered", ("retention.ms", 2, "1"))
+        change("null", 2, "altered", ("retention.ms", 0, None))
+        change("bad", 2, "altered", ("retention.ms", 0, "soon"))
+        change("unknown", 2, "altered", ("no.such", 0, "1"))
+        change("twice", 2, "altered", ("retention.ms", 0, "1"), ("retention.ms", 0, "2"))
+        change("operation", 2, "altered", ("retention.ms", 9, "1"))
+        change("nowhere", 2, "nowhere", ("retention.ms", 0, "1"))
+        change("broker", 4, "1", ("message.max.bytes", 0, "2000000"))
+        change("brokers", 4, "", ("message.max.bytes", 0, "3000000"))
+        change("read only", 4, "1", ("node.id", 0, "7"))
+        change("wrong broker", 4, "77", ("message.max.bytes", 0, "2000000"))
+        keys = ["message.max.bytes"]
+        _wait_for_configs(say, keys)
+        say.ask(f"then v{version}", DescribeConfigsRequest[4](resources=[(4, "1", keys)], include_synonyms=True))
+        say.ask(f"of all v{version}", DescribeConfigsRequest[4](resources=[(4, "", keys)], include_synonyms=True))
+        keys = ["max.message.bytes", "cleanup.policy"]
+        say.ask(f"topic v{version}", DescribeConfigsRequest[4](resources=[(2, "altered", keys)], include_synonyms=True))
+        say.quietly(cls(resources=[(4, "1", [("message.max.bytes", 1, None)])]))
+        say.quietly(cls(resources=[(4, "", [("message.max.bytes", 1, None)])]))
+        say.quietly(cls(resources=[(2, "altered", [("cleanup.policy", 1, None)])]))
+    for version in versions("AlterConfigs"):
+        cls = AlterConfigsRequest[version]
+        say.ask(f"replace v{version}", cls(resources=[(2, "altered", [("segment.ms", "60000")])]))
+        say.ask(f"replace badly v{version}", cls(resources=[(2, "altered", [("segment.ms", "-5")])]))
+        say.ask(f"replace nowhere v{version}", cls(resources=[(2, "nowhere", [("segment.ms", "60000")])]))
+        keys = ["segment.ms", "retention.ms"]
+        say.ask(f"replaced v{version}", DescribeConfigsRequest[4](resources=[(2, "altered", keys)]))
+    for version in versions("ListConfigResources"):
+        say.ask(f"resources v{version}", ListConfigResourcesRequest[version]())
+    say.ask("wrong resources", ListConfigResourcesRequest[1](resource_types=[99]))
+
+
+def _wait_for_configs(say: Transcript, keys: list[str]) -> None:
+    """Wait until a broker's dynamic configuration is in force: it learns of it a little later than it answers."""
+    for name, source in (("1", 2), ("", 3)):
+        request = DescribeConfigsRequest[4](resources=[(4, name, keys)])
+        say.until(request, lambda reply, source=source: [c.config_source for c in reply.results[0].configs] == [source])
+
+
+def cluster(say: Transcript) -> None:
+    say.make_topic("paged-a", 3)
+    say.make_topic("paged-b", 2)
+    for version in versions("DescribeCluster"):
+        cls = DescribeClusterRequest[version]
+        say.ask(f"cluster v{version}", cls(include_cluster_authorized_operations=True))
+        if version:
+            say.ask(f"controllers v{version}", cls(endpoint_type=2))
+            say.ask(f"strange endpoints v{version}", cls(endpoint_type=7))
+    pages = DescribeTopicPartitionsRequest[0]
+    names = ["paged-b", "paged-a", "nowhere", "no/where"]
+    say.ask("pages", pages(topics=[(name,) for name in names], response_partition_limit=10))
+    say.ask("first page", pages(topics=[("paged-a",), ("paged-b",)], response_partition_limit=2))
+    cursor = pages.Cursor(topic_name="paged-a", partition_index=2)
+    say.ask("second page", pages(topics=[("paged-a",), ("paged-b",)], response_partition_limit=2, cursor=cursor))
+    for version in versions("DescribeLogDirs"):
+        say.ask(f"dirs v{version}", DescribeLogDirsRequest[version](topics=[("paged-a", [0, 2]), ("nowhere", [0])]))
+    for version in versions("ElectLeaders"):
+        cls = ElectLeadersRequest[version]
+        wanted = [("paged-a", [0]), ("nowhere", [0])]
+        say.ask(f"elect v{version}", cls(topic_partitions=wanted, timeout_ms=5000))
+        say.ask(f"elect all v{version}", cls(topic_partitions=None, timeout_ms=5000))
+        if version:
+            say.ask(f"elect uncleanly v{version}", cls(topic_partitions=wanted, election_type=1, timeout_ms=5000))
+    for version in versions("AlterPartitionReassignments"):
+        cls = AlterPartitionReassignmentsRequest[version]
+        say.ask(f"move v{version}", cls(topics=[("paged-a", [(0, [1])])]))
+        say.ask(f"cancel v{version}", cls(topics=[("paged-a", [(0, None)])]))
+        say.ask(f"move nowhere v{version}", cls(topics=[("nowhere", [(0, [1])])]))
+        say.ask(f"move to nobody v{version}", cls(topics=[("paged-a", [(0, [])])]))
+        say.ask(f"move to a stranger v{version}", cls(topics=[("paged-a", [(0, [9])])]))
+    say.ask("moves", ListPartitionReassignmentsRequest[0](topics=None))
+
+
+def quotas(say: Transcript) -> None:
+    for version in versions("AlterClientQuotas"):
+        cls = AlterClientQuotasRequest[version]
+
+        def alter(label: str, entity: Any, *ops: Any, cls: Any = cls, version: int = version) -> None:
+            say.ask(f"{label} v{version}", cls(entries=[(entity, list(ops))]))
+
+        alter("user", [("user", "alice")], ("producer_byte_rate", 1000.0, False))
+        alter("default", [("user", None)], ("consumer_byte_rate", 500.0, False))
+        alter("both", [("user", "alice"), ("client-id", "c")], ("request_percentage", 50.0, False))
+        alter("unknown key", [("user", "alice")], ("no_such", 1.0, False))
+        alter("unknown kind", [("planet", "earth")], ("producer_byte_rate", 1.0, False))
+        alter("nobody", [], ("producer_byte_rate", 1.0, False))
+        alter("negative", [("user", "alice")], ("producer_byte_rate", -1.0, False))
+        describe = DescribeClientQuotasRequest[version]
+        say.ask(f"alice v{version}", describe(components=[("user", 0, "alice")], strict=True))
+        say.ask(f"not strictly v{version}", describe(components=[("user", 0, "alice")], strict=False))
+        say.ask(f"defaults v{version}", describe(components=[("user", 1, None)], strict=True))
+        say.ask(f"any v{version}", describe(components=[("user", 2, None)], strict=True))
+        say.ask(f"strange match v{version}", describe(components=[("user", 9, None)], strict=True))
+        say.ask(f"strange kind v{version}", describe(components=[("planet", 2, None)], strict=True))
+        alter("gone", [("user", "alice")], ("producer_byte_rate", 0.0, True))
+        alter("gone too", [("user", None)], ("consumer_byte_rate", 0.0, True))
+        alter("gone as well", [("user", "alice"), ("client-id", "c")], ("request_percentage", 0.0, True))
+
+
+SCRIPTS = [
+    api_versions,
+    metadata,
+    create_topics,
+    delete_topics,
+    create_partitions,
+    describe_configs,
+    alter_configs,
+    cluster,
+    quotas,
+]

@@ -1,0 +1,66 @@
+"""The embedded broker and Apache Kafka 4.3 are asked the same, and answer the same, field by field.
+
+Where they differ on purpose the difference is listed here with its reason, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kafka.broker import Broker
+from test.real.kafka_process import KafkaCluster
+from test.real.releases import NEWEST
+
+from . import scripts_admin, scripts_records
+from .sessions import Difference, Script, differences, run
+
+ALLOWED = [
+    Difference(
+        "api_versions", "*", r"\.apiKeys\[\d+\]", "what the embedded broker does not have it does not advertise"
+    ),
+    Difference(
+        "api_versions",
+        "*",
+        r"\.(supported|finalized)Features.*",
+        "it has no share groups, streams groups or raft to tell of",
+    ),
+    Difference(
+        "*",
+        "*",
+        r".*\.configs\[min\.insync\.replicas\].*",
+        "with eligible leader replicas KRaft sets a default for the cluster where nobody has set one",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def real() -> Iterator[tuple[str, int]]:
+    """A cluster of its own: scripts list everything that is there."""
+    with KafkaCluster(NEWEST) as kafka:
+        host, _, port = kafka.bootstrap_servers.partition(":")
+        yield host, int(port)
+
+
+@pytest.fixture(scope="module")
+def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
+    data: Path = tmp_path_factory.mktemp("broker") / "data"
+    with Broker(as_version="4.3", data_dir=data, configs={"default.replication.factor": 1}) as broker:
+        yield "127.0.0.1", broker.port()
+
+
+@pytest.mark.parametrize(
+    "script", [*scripts_admin.SCRIPTS, *scripts_records.SCRIPTS], ids=lambda script: script.__name__
+)
+def test_both_brokers_say_the_same(real: tuple[str, int], ours: tuple[str, int], script: Script) -> None:
+    theirs, own = run(script, real), run(script, ours)
+    assert theirs.keys() == own.keys()
+    found = [
+        f"{label}: {path}: Kafka {one!r}, embedded {other!r}"
+        for label in theirs
+        for path, one, other in differences(theirs[label], own[label])
+        if not any(allowed.covers(script.__name__, label, path) for allowed in ALLOWED)
+    ]
+    assert not found, "\n".join(found)
