@@ -160,7 +160,7 @@ def encode_headers(headers: Headers) -> bytes:
     >>> encode_headers([("a", b"1"), ("b", None)])
     b'\x04\x02a\x021\x02b\x01'
     """
-    # Hot, if there are headers: 0.15 µs each.
+    # Hot, if there are headers: 0.4 µs each.
     varint, names = VARINT, _names
     count = len(headers)
     parts = [varint[count] if count < VARINT_END else encode_varint(count)]

@@ -1,7 +1,8 @@
 """Records of a batch by way of numpy, for batches whose records differ in size.
 
-Where they do not, :mod:`kafka.record._runs` is as fast. The whole batch is indexed at once, at 48 bytes per record,
-and records are made from the index as they are taken: 0.7 µs each, against 1.4 in the loop (November 2026).
+Where they do not, :mod:`kafka.record._runs` is as fast. The whole batch is indexed at once, at 72 bytes per record,
+and records are made from the index as they are taken: 0.9 µs each in batches of 4,000 and 1.1 in batches of 500,
+against 1.4 in the loop (November 2026).
 """
 
 from __future__ import annotations

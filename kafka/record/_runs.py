@@ -6,7 +6,8 @@ must be equal throughout (lengths, number of headers) is counted, timestamps and
 ``struct`` cuts out keys and values. Nothing is believed that has not been compared: a run ends before the first
 record that differs.
 
-0.1 µs per record for everything but the making of the tuple, against 0.4 µs in the loop of :mod:`kafka.record._decode`.
+0.2 µs per record for everything but the making of the tuple, against 1.0 µs in the loop of :mod:`kafka.record._decode`
+(November 2026).
 """
 
 from __future__ import annotations
