@@ -64,7 +64,7 @@ class Client:
         self.environment = environment or Environment()
         self.config = config
         self.loop = self.environment.make_loop(config["selector"])
-        self.settings = ConnectionSettings.from_config(config)
+        self.settings = ConnectionSettings(config)
         self.context = LinkContext(self.loop, self.settings, self.environment)
         self.cluster = ClusterMetadata(config=config.subset("cluster"), clock=self.environment.clock)
         self.versions: BrokerVersions | None = None
@@ -359,6 +359,32 @@ class Client:
             if not link.ready:
                 del self._links[node_id, use]
                 link.close(KafkaConnectionError(f"{link} is no longer taken to be part of the cluster"))
+
+    # How it is…
+
+    def health(self) -> dict[str, Any]:
+        """Return what works and what does not, and why: for people, probes and dashboards.
+
+        ``brokers`` has for each connection its state, its error and how often it failed in a row;
+        ``metadata_age`` is in seconds, None before the first; ``ok`` is whether some broker answers.
+        """
+        brokers = {
+            f"{link.node_id}/{use}": {
+                "address": f"{link.host}:{link.port}",
+                "state": link.state.value.strip("<>"),
+                "error": None if link.error is None else str(link.error),
+                "failures": link.failures,
+                "in_flight": link.pipeline.in_flight,
+                "throttled": link.throttled(),
+            }
+            for (_, use), link in self._links.items()
+        }
+        return {
+            "ok": not self.closed and any(link.ready for link in self.links()),
+            "closed": self.closed,
+            "metadata_age": self.cluster.update_age(),
+            "brokers": brokers,
+        }
 
     # Ending…
 

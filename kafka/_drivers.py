@@ -17,6 +17,7 @@ from __future__ import annotations
 import atexit
 import logging
 import signal
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Coroutine
@@ -43,10 +44,14 @@ _CANCEL_GRACE: Final = 0.25
 _CLOSE_GRACE: Final = 1.0
 # Handlers of these often raise (KeyboardInterrupt, SystemExit, a task queue's time limit).
 _DEFERRED: Final = tuple(
-    getattr(signal, name)
+    int(getattr(signal, name))
     for name in ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGBREAK", "SIGINT")
     if hasattr(signal, name)
 )
+
+# `signal` wraps the C functions to turn numbers into enum members, which makes them ten times as
+# slow; here they are called for every call that blocks.
+_signal: Final[Any] = sys.modules.get("_signal", signal)
 
 
 class ThreadDriver:
@@ -93,21 +98,36 @@ class ThreadDriver:
             coro.close()
             raise IllegalStateError(f"{what} blocks, so it cannot be called from a callback on the network thread")
         self.start()
-        task = self.loop.spawn(coro)
-        try:
-            self._wait(task, deadline)
-        except BaseException:
-            task.cancel()
-            raise
+        with _SignalsDeferred(self.loop) as pending:
+            # Claimed before the task is queued: then nobody has to be woken for it.
+            claimed = self.loop.claim()
+            try:
+                task = self.loop.spawn(coro)
+                if claimed:
+                    self._turn_until(task, deadline, pending)
+                    if pending:
+                        task.cancel()
+            finally:
+                if claimed:
+                    self.loop.release()
+        if not claimed:
+            try:
+                self._wait_for_others(task, deadline)
+            except BaseException:
+                task.cancel()
+                raise
         if not task.is_done:
-            task.cancel()
-            # Its clean-up is part of the call; and what it finished this moment is not lost.
-            self._wait(task, self.loop.time() + _CANCEL_GRACE, mine=False)
-            if self._parked.stopping:
-                raise ClientClosedError(f"The client was closed before {what} was done.")
-            if not task.succeeded():
-                raise KafkaTimeoutError(f"{what} took too long")
+            self._give_up(task, what)
         return task.result()
+
+    def _give_up(self, task: Task[Any], what: str) -> None:
+        """End a task whose time is up; what it finished this very moment counts."""
+        task.cancel()
+        self._wait_for_others(task, self.loop.time() + _CANCEL_GRACE)
+        if self._parked.stopping:
+            raise ClientClosedError(f"The client was closed before {what} was done.")
+        if not task.succeeded():
+            raise KafkaTimeoutError(f"{what} took too long")
 
     def wait(self, future: Future[Any], deadline: float | None = None) -> bool:
         """Wait for a future in the calling thread; whether it is done by the deadline."""
@@ -126,9 +146,9 @@ class ThreadDriver:
             finally:
                 self.loop.release()
 
-    def _wait(self, future: Future[Any], deadline: float | None, *, mine: bool = True) -> None:
+    def _wait(self, future: Future[Any], deadline: float | None) -> None:
         with _SignalsDeferred(self.loop) as pending:
-            claimed = mine and self.loop.claim()
+            claimed = self.loop.claim()
             if claimed:
                 try:
                     self._turn_until(future, deadline, pending)
@@ -225,10 +245,10 @@ class _SignalsDeferred:
     def __enter__(self) -> list[Any]:
         if threading.current_thread() is threading.main_thread():
             for number in _DEFERRED:
-                handler = signal.getsignal(number)
+                handler = _signal.getsignal(number)
                 if callable(handler):  # not SIG_DFL, SIG_IGN, or set by C code: those do not raise
                     self._saved.append((number, handler))
-                    signal.signal(number, self._note)
+                    _signal.signal(number, self._note)
         return self._pending
 
     def _note(self, number: int, frame: FrameType | None) -> None:
@@ -238,7 +258,7 @@ class _SignalsDeferred:
     def __exit__(self, *_: object) -> None:
         saved = self._saved
         for number, handler in saved:
-            signal.signal(number, handler)
+            _signal.signal(number, handler)
         handlers = dict(saved)
         for number, frame in self._pending:
             handlers[number](number, frame)

@@ -118,8 +118,9 @@ class Loop:
     def call_soon(self, callback: Callable[..., object], *args: Any) -> None:
         """Run `callback(*args)` in the next pass. Safe from every thread, and from signal handlers."""
         self._ready.append((callback, args))
-        # A pass looks at the queue again when it ends, so nobody has to be woken during one.
-        if self._sleepers and self._passing is None:
+        # A pass looks at the queue again when it ends, and who has claimed the loop is about to turn
+        # it: nobody has to be woken then.
+        if self._sleepers and self._passing is None and self._claimed_by != get_ident():
             self.wakeup()
 
     # One function under both of asyncio's names: here they are the same.

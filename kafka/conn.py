@@ -59,7 +59,7 @@ class BrokerConnection(Link):
         if context is None:
             environment = environment or Environment()
             self._own_loop = environment.make_loop(self.config["selector"])
-            context = LinkContext(self._own_loop, ConnectionSettings.from_config(self.config), environment)
+            context = LinkContext(self._own_loop, ConnectionSettings(self.config), environment)
         super().__init__(context, host, port, family=afi, node_id=self.config["node_id"])
         if self.config["metrics"] is not None and self._own_loop is not None:
             from kafka.net.metrics import measure

@@ -14,11 +14,16 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka._loop import READ, WRITE, Loop
-from kafka.errors import AuthenticationError, KafkaConfigurationError, KafkaConnectionError, KafkaError
+from kafka._loop import READ, WRITE
+from kafka.errors import (
+    AuthenticationError,
+    ClientClosedError,
+    KafkaConfigurationError,
+    KafkaConnectionError,
+    KafkaError,
+)
 from kafka.future import Future
-from kafka.net.backoff import Backoff
-from kafka.net.dns import Resolver
+from kafka.net.context import LinkContext
 from kafka.net.frames import FrameReader
 from kafka.net.pipeline import Pipeline
 from kafka.net.states import ConnectionEvent, ConnectionStates, next_state
@@ -27,8 +32,6 @@ from kafka.net.transport import Stream
 if TYPE_CHECKING:
     from kafka._tasks import Task
     from kafka._timers import Timer
-    from kafka.net.environment import Environment
-    from kafka.net.settings import ConnectionSettings
     from kafka.net.versions import BrokerVersions
 
 __all__ = ["Link", "LinkContext"]
@@ -39,30 +42,6 @@ log = logging.getLogger(__name__)
 _RENEW_FROM, _RENEW_SPREAD = 0.85, 0.10
 # What a configuration or the credentials are to blame for: trying again changes nothing.
 _FATAL: Final = (AuthenticationError, KafkaConfigurationError)
-
-
-class LinkContext:
-    """What all connections of a client share."""
-
-    def __init__(
-        self,
-        loop: Loop,
-        settings: ConnectionSettings,
-        environment: Environment,
-    ) -> None:
-        self.loop = loop
-        self.settings = settings
-        self.workers = environment.workers
-        self.resolver = Resolver(loop, environment.workers, environment.lookup, environment.reverse)
-        self.make_socket = environment.make_socket
-        self.backoff = Backoff(settings.reconnect_backoff, settings.reconnect_backoff_max, loop.rng)
-        self.scratch = memoryview(bytearray(settings.chunk_size))
-        self.ancient: dict[tuple[str, int], tuple[int, ...]] = {}
-        """Releases of brokers that cannot be asked, found by probing."""
-        self.on_reply: Callable[[Link, str, float, int], object] | None = None
-        self.on_state: Callable[[Link], object] | None = None
-        self.on_bytes: Callable[[Link, int, int], object] | None = None
-        """Told of bytes sent and received, for metrics."""
 
 
 class Link:
@@ -475,12 +454,23 @@ class Link:
         if error is not None:
             self.error = error
             self.failures += 1
-            self.retry_at = self._loop.time() + self.context.backoff.delay(self.failures)
+            delay = self.context.backoff.delay(self.failures)
+            self.retry_at = self._loop.time() + delay
+            self._report(error, delay)
         self.move(ConnectionEvent.CLOSE)
         reason = error or KafkaConnectionError(f"the connection to {self} was closed")
         self.pipeline.fail(reason)
         if opened is not None:
             opened.try_failure(reason)
+
+    def _report(self, error: KafkaError, delay: float) -> None:
+        """Say in the log why it does not work: the first time, then ever more rarely while it stays so."""
+        if isinstance(error, ClientClosedError):
+            return
+        failures = self.failures
+        level = logging.WARNING if failures & (failures - 1) == 0 else logging.DEBUG
+        again = "" if failures == 1 else f" ({failures} times in a row)"
+        log.log(level, "%s%s; the next attempt is in %.1f seconds at the earliest", _stated(self, error), again, delay)
 
     @property
     def fatal(self) -> KafkaError | None:
@@ -508,6 +498,11 @@ class Link:
 def _named(link: Link, error: KafkaError) -> KafkaError:
     """Return the error with the broker's name in front, of the same class."""
     return type(error)(f"{link}: {error}")
+
+
+def _stated(link: Link, error: KafkaError) -> str:
+    text = str(error)
+    return text if str(link) in text else f"{link}: {text}"
 
 
 def _unexpected(error: BaseException) -> KafkaConnectionError:

@@ -11,8 +11,7 @@ import ipaddress
 import struct
 from base64 import b64encode
 from collections.abc import Generator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from kafka.errors import AuthenticationError, KafkaConfigurationError, KafkaConnectionError
@@ -37,8 +36,7 @@ _SOCKS_REPLIES: Final = {
 _LARGEST_HEAD: Final = 16_384  # an HTTP answer's head; what common servers allow
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class ProxyUrl:
+class ProxyUrl(NamedTuple):
     """A proxy's kind, address and credentials.
 
     >>> ProxyUrl.parse("socks5h://ann:s3cret@proxy:1081")
@@ -86,7 +84,8 @@ class ProxyUrl:
         who = "" if self.username is None else f"{self.username}:***@"
         return f"<ProxyUrl {self.scheme}://{who}{self.host}:{self.port}>"
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return repr(self)
 
 
 class _Reader:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,63 +14,36 @@ if TYPE_CHECKING:
 __all__ = ["ConnectionSettings"]
 
 
-@dataclass(frozen=True)
 class ConnectionSettings:
-    """Shared by all connections of a client; seconds and bytes throughout."""
+    """Shared by all connections of a client; seconds and bytes throughout. Not to be changed."""
 
-    client_id: str | None
-    software: tuple[str, str]
-    api_version: tuple[int, ...] | None
-    request_timeout: float
-    setup_timeout: float
-    setup_timeout_max: float
-    discovery_timeout: float
-    reconnect_backoff: float
-    reconnect_backoff_max: float
-    max_idle: float
-    max_in_flight: int
-    receive_max: int
-    chunk_size: int
-    chunk_count: int
-    receive_buffer: int | None
-    send_buffer: int | None
-    socket_options: tuple[tuple[Any, ...], ...]
-    use_tls: bool
-    sasl_mechanism: str | None
-    proxy: ProxyUrl | None
-    security: Mapping[str, Any]
-    """The ssl_* and sasl_* options, as contexts and mechanisms take them."""
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> ConnectionSettings:
-        """Take them from a checked configuration of a client or connection."""
+    def __init__(self, config: Mapping[str, Any]) -> None:
         protocol = config["security_protocol"]
         proxy = config["proxy_url"] or config["socks5_proxy"]
-        return cls(
-            client_id=config["client_id"],
-            software=(config["client_software_name"], config["client_software_version"]),
-            api_version=config["api_version"],
-            request_timeout=config["request_timeout_ms"] / 1000,
-            setup_timeout=config["socket_connection_setup_timeout_ms"] / 1000,
-            setup_timeout_max=config["socket_connection_setup_timeout_max_ms"] / 1000,
-            discovery_timeout=config["bootstrap_timeout_ms"] / 1000,
-            reconnect_backoff=config["reconnect_backoff_ms"] / 1000,
-            reconnect_backoff_max=config["reconnect_backoff_max_ms"] / 1000,
-            max_idle=config["connections_max_idle_ms"] / 1000,
-            max_in_flight=config["max_in_flight_requests_per_connection"],
-            receive_max=config["receive_message_max_bytes"],
-            chunk_size=config["sock_chunk_bytes"],
-            chunk_count=config["sock_chunk_buffer_count"],
-            receive_buffer=config["receive_buffer_bytes"],
-            send_buffer=config["send_buffer_bytes"],
-            socket_options=tuple(config["socket_options"]),
-            use_tls=protocol in {"SSL", "SASL_SSL"},
-            sasl_mechanism=config["sasl_mechanism"] if protocol.startswith("SASL") else None,
-            proxy=ProxyUrl.parse(proxy) if proxy else None,
-            security={
-                name: config[name] for name in config if name.startswith(("ssl_", "sasl_")) and name != "sasl_mechanism"
-            },
-        )
+        self.client_id: str | None = config["client_id"]
+        self.software: tuple[str, str] = (config["client_software_name"], config["client_software_version"])
+        self.api_version: tuple[int, ...] | None = config["api_version"]
+        self.request_timeout: float = config["request_timeout_ms"] / 1000
+        self.setup_timeout: float = config["socket_connection_setup_timeout_ms"] / 1000
+        self.setup_timeout_max: float = config["socket_connection_setup_timeout_max_ms"] / 1000
+        self.discovery_timeout: float = config["bootstrap_timeout_ms"] / 1000
+        self.reconnect_backoff: float = config["reconnect_backoff_ms"] / 1000
+        self.reconnect_backoff_max: float = config["reconnect_backoff_max_ms"] / 1000
+        self.max_idle: float = config["connections_max_idle_ms"] / 1000
+        self.max_in_flight: int = config["max_in_flight_requests_per_connection"]
+        self.receive_max: int = config["receive_message_max_bytes"]
+        self.chunk_size: int = config["sock_chunk_bytes"]
+        self.chunk_count: int = config["sock_chunk_buffer_count"]
+        self.receive_buffer: int | None = config["receive_buffer_bytes"]
+        self.send_buffer: int | None = config["send_buffer_bytes"]
+        self.socket_options: tuple[tuple[Any, ...], ...] = tuple(config["socket_options"])
+        self.use_tls = protocol in {"SSL", "SASL_SSL"}
+        self.sasl_mechanism: str | None = config["sasl_mechanism"] if protocol.startswith("SASL") else None
+        self.proxy = ProxyUrl.parse(proxy) if proxy else None
+        self.security: Mapping[str, Any] = {
+            name: config[name] for name in config if name.startswith(("ssl_", "sasl_")) and name != "sasl_mechanism"
+        }
+        """The ssl_* and sasl_* options, as contexts and mechanisms take them."""
 
     @cached_property
     def tls_context(self) -> ssl.SSLContext:

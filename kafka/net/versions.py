@@ -7,7 +7,6 @@ protocol's own tables say it (`kafka.protocol.broker_release`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from kafka.errors import UnsupportedVersionError
@@ -19,15 +18,19 @@ __all__ = ["BrokerVersions"]
 Ranges = Mapping[int, tuple[int, int]]
 
 
-@dataclass(frozen=True)
 class BrokerVersions:
     """What one broker speaks."""
 
-    ranges: Ranges
-    release: tuple[int, ...]
-    features: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """Finalized features (KIP-584): name to the lowest and highest level."""
-    _best: dict[int, int] = field(default_factory=dict, compare=False, repr=False)
+    __slots__ = ("_best", "features", "ranges", "release")
+
+    def __init__(
+        self, ranges: Ranges, release: tuple[int, ...], features: Mapping[str, tuple[int, int]] | None = None
+    ) -> None:
+        self.ranges = ranges
+        self.release = release
+        self.features = features or {}
+        """Finalized features (KIP-584): name to the lowest and highest level."""
+        self._best: dict[int, int] = {}
 
     @classmethod
     def from_response(cls, response: Any) -> BrokerVersions:
@@ -84,3 +87,6 @@ class BrokerVersions:
         low, high = self.ranges.get(api_key, (0, -1))
         shown = ".".join(map(str, self.release))
         return f"the broker ({shown}) has " + (f"versions {low} to {high}" if high >= low else "no such API")
+
+    def __repr__(self) -> str:
+        return f"<BrokerVersions {'.'.join(map(str, self.release))}, {len(self.ranges)} APIs>"

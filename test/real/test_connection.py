@@ -224,8 +224,6 @@ def test_a_password_that_saslprep_would_change_works_as_kafka_stored_it(secured:
 
 
 def test_a_mechanism_that_is_not_enabled_names_those_that_are(secured: KafkaCluster) -> None:
-    provider = type("Mine", (), {"token": lambda self: "x"})
-    del provider
     config = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "AWS_MSK_IAM", "sasl_aws_region": "eu-west-1"}
     keys = {"sasl_aws_access_key_id": "a", "sasl_aws_secret_access_key": "b"}
     refused(secured.bootstrap("SASL_PLAINTEXT"), UnsupportedSaslMechanismError, "SCRAM-SHA-512", **config, **keys)
@@ -262,13 +260,20 @@ def test_a_token_that_the_broker_does_not_accept(secured: KafkaCluster, token_se
     )
 
 
-def test_kerberos(kdc: KeyDistributionCenter, kafka_at: StartKafka, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kerberos(
+    kdc: KeyDistributionCenter, kafka_at: StartKafka, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     pytest.importorskip("gssapi", reason="the gssapi package is not installed")
     cluster = kafka_at(listeners=("SASL_PLAINTEXT",), host="localhost", security=[kdc.broker()])
     monkeypatch.setenv("KRB5_CONFIG", str(kdc.config))
-    monkeypatch.setenv("KRB5_CLIENT_KTNAME", str(kdc.keytab("alice")))
     config = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "GSSAPI"}
+    monkeypatch.setenv("KRB5CCNAME", f"FILE:{tmp_path / 'empty'}")
+    refused(cluster.bootstrap_servers, SaslAuthenticationFailedError, "klist", **config)
+    monkeypatch.setenv("KRB5_CLIENT_KTNAME", str(kdc.keytab("alice")))
+    monkeypatch.setenv("KRB5CCNAME", f"FILE:{tmp_path / 'tickets'}")
     groups(cluster.bootstrap_servers, **config)
+    name = "kafka@elsewhere.example"
+    refused(cluster.bootstrap_servers, SaslAuthenticationFailedError, "elsewhere", **config, sasl_kerberos_name=name)
 
 
 @pytest.mark.parametrize(("mechanism", "credentials"), [("PLAIN", ANN), ("SCRAM-SHA-512", BOB)])
