@@ -16,6 +16,7 @@ $(INSTALLED): setup.py pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet --editable '.[dev,docs]'
+	if command -v krb5-config >/dev/null; then $(BIN)/pip install --quiet --editable '.[gssapi]'; fi  # has to be compiled
 	touch $@
 
 demo: $(INSTALLED)  ## run the main job once and show it

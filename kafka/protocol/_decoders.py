@@ -127,11 +127,15 @@ def _decode_length(source: DecoderSource, wire: WireField) -> str:
     source.fixed("B" if wire.compact else wire.prefix, length)
     source.flush()
     if wire.compact:
-        # Two bytes say lengths up to 16 KiB, which is nearly all of those that one byte cannot say.
-        source.line(f"if {length} > 127:")
-        source.line(f"    if data[p] < 128: {length}, p = {length} - 128 + (data[p] << 7), p + 1")
-        source.line(f"    else: {length}, p = long_uvarint(data, p, {length})")
+        _decode_long_length(source, length)
     return length
+
+
+def _decode_long_length(source: DecoderSource, length: str) -> None:
+    """Go on with a compact length: two bytes say up to 16 KiB, nearly all of those that one byte cannot say."""
+    source.line(f"if {length} > 127:")
+    source.line(f"    if data[p] < 128: {length}, p = {length} - 128 + (data[p] << 7), p + 1")
+    source.line(f"    else: {length}, p = long_uvarint(data, p, {length})")
 
 
 def _decode_sized(source: DecoderSource, wire: WireField, target: str) -> None:
@@ -189,16 +193,21 @@ def _decode_nested(source: DecoderSource, wire: WireField, target: str) -> None:
 
 
 def _decode_array(source: DecoderSource, wire: WireField, target: str) -> None:
-    count = _decode_length(source, wire)
-    if wire.compact:
-        source.line(f"{count} -= 1")
+    count = source.name("n")
+    source.fixed("B" if wire.compact else wire.prefix, count)
+    source.flush()
+    # Most lists of a message are empty, so that is asked first.
+    source.line(f"if {count} == {int(wire.compact)}: {target} = []")
     if wire.nullable:
-        source.line(f"if {count} < 0: {target} = None")
-        source.line("else:")
-        source.indent()
+        source.line(f"elif {count} == 0: {target} = None" if wire.compact else f"elif {count} < 0: {target} = None")
+    source.line("else:")
+    source.indent()
+    if wire.compact:
+        _decode_long_length(source, count)
+        source.line(f"{count} -= 1")
     size = element_min_size(wire)
-    check = f"{count} * {size} > end - p" if size > 1 else f"{count} > end - p"
-    source.line(f"if {check}: raise Malformed" if wire.nullable else f"if {count} < 0 or {check}: raise Malformed")
+    # Zero or less is left for a compact count of more bytes than it takes, and for a null that may not be.
+    source.line(f"if {count} < 1 or {count}{f' * {size}' if size > 1 else ''} > end - p: raise Malformed")
     if wire.element in FIXED_FORMATS:
         code = FIXED_FORMATS[wire.element]
         short = source.constant("SHORT", short_unpackers(code))
@@ -207,8 +216,7 @@ def _decode_array(source: DecoderSource, wire: WireField, target: str) -> None:
         source.line(f"p += {size} * {count}")
     else:
         _decode_elements(source, wire, target, count)
-    if wire.nullable:
-        source.dedent()
+    source.dedent()
 
 
 def _decode_elements(source: DecoderSource, wire: WireField, target: str, count: str) -> None:
@@ -224,7 +232,8 @@ def _decode_elements(source: DecoderSource, wire: WireField, target: str, count:
         return
     layout = layout_of(wire.element)
     # All elements are made by one call into C, which costs a third less than making each in the loop.
-    source.line(f"{target} = {items} = [*map(new, repeat({source.constant('C', layout.cls)}, {count}))]")
+    cls = source.constant("C", layout.cls)
+    source.line(f"{target} = {items} = [new({cls})] if {count} == 1 else [*map(new, repeat({cls}, {count}))]")
     fixed = _all_fixed(layout)
     if fixed:
         _decode_fixed_elements(source, layout, items, count)
@@ -256,7 +265,8 @@ def _decode_fixed_elements(source: DecoderSource, layout: Layout, items: str, co
     targets = ", ".join(f"{item}.{w.name}" for w in layout.plain) + ("," if len(layout.plain) == 1 else "")
     source.line(f"{stop} = p + {packed.size} * {count}")
     if layout.flexible:
-        source.line(f"if {stop} <= end and not any(data[p + {packed.size - 1} : {stop} : {packed.size}]):")
+        tags = f"data[p + {packed.size - 1} : {stop} : {packed.size}]"
+        source.line(f"if {count} > 3 and {stop} <= end and not any({tags}):")
         source.indent()
     source.line(f"for {item}, ({targets}) in zip({items}, {unpack}(data[p:{stop}])):")
     source.line(f"    {item}._tagged = None" if layout.flexible else "    pass")
