@@ -171,7 +171,7 @@ def _past(at: Array, sizes: Array, ends: Array, right: Array) -> tuple[Array, Ar
 def headers_of(data: bytes, fields: Fields, index: int) -> tuple[list[tuple[str, bytes | None]], int]:
     """Parse the headers of one record that has some; return them and how many bytes of keys and values they have.
 
-    >>> data = b"\\x16\\0\\0\\0\\1\\1\\2\\2a\\x02b\\0"
+    >>> data = b"\\x14\\0\\0\\0\\1\\1\\2\\2a\\x02b"
     >>> headers_of(data, decode_fields(data, np.array([0]), np.array([11]), 0), 0)
     ([('a', b'b')], 2)
     """

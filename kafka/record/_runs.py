@@ -81,7 +81,7 @@ class _Shape(NamedTuple):
 
 
 def find_run(buf: bytes, pos: int, limit: int, most: int) -> Run | None:
-    """Return the run of records that begins at ``pos``, or None where there is none worth it.
+    r"""Return the run of records that begins at ``pos``, or None where there is none worth it.
 
     >>> find_run(b"\x0e\0\0\0\1\2x\0\x0e\0\0\2\1\2x\0", 0, 16, 2) is None
     True
@@ -169,7 +169,7 @@ def _shape_at(buf: bytes, pos: int, limit: int) -> _Shape | None:
 
 
 def is_plain(buf: bytes, pos: int, limit: int) -> bool:
-    """Whether the record at ``pos`` is whole and has no headers.
+    r"""Whether the record at ``pos`` is whole and has no headers.
 
     >>> is_plain(b"\x0e\0\0\0\1\2x\0", 0, 8)
     True
