@@ -101,14 +101,21 @@ class Script:
         self.notes.append(f"{type(reply).__qualname__} {self._plain(reply)}")
 
     def until(
-        self, connection: Connection, make: Callable[[], Request], done: Callable[[Any], bool], seconds: float = 30
+        self, connection: Connection, make: Callable[[], Request], done: Callable[[Any], bool], seconds: float = 15
     ) -> Any:
         """Ask until the reply is as wanted, note that one."""
+        reply = self.wait(connection, make, done, seconds)
+        self.note(reply)
+        return reply
+
+    def wait(
+        self, connection: Connection, make: Callable[[], Request], done: Callable[[Any], bool], seconds: float = 30
+    ) -> Any:
+        """Ask until the reply is as wanted."""
         deadline = time.monotonic() + seconds
         while True:
             reply = connection.ask(make())
             if done(reply) or time.monotonic() > deadline:
-                self.note(reply)
                 return reply
             time.sleep(0.05)
 

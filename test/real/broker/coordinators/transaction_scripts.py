@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from kafka.protocol.commit import OffsetFetchRequest
+from kafka.protocol.commit import FindCoordinatorRequest, OffsetFetchRequest
 from kafka.protocol.fetch import FetchRequest
 from kafka.protocol.produce import ProduceRequest
 from kafka.protocol.transaction import (
@@ -21,10 +21,21 @@ from kafka.protocol.transaction import (
 )
 from kafka.record.builder import BatchBuilder
 
-from .group_scripts import full_join, join, prepare, subscription, sync
+from . import group_scripts
+from .group_scripts import full_join, join, subscription, sync
 from .script import Connection, Script
 
 CONCURRENT = 51
+
+
+def prepare(script: Script, *topics: tuple[str, int]) -> None:
+    """Create topics, and have the transaction coordinator come up, as it does when it is first looked for."""
+    group_scripts.prepare(script, *topics)
+    script.wait(
+        script.connect(),
+        lambda: FindCoordinatorRequest[2](key="any", key_type=1),
+        lambda reply: reply.error_code == 0,
+    )
 
 
 def init(
@@ -80,7 +91,7 @@ def produce(
 ) -> Any:
     def make() -> ProduceRequest:
         builder = BatchBuilder(limit=10_000)
-        builder.append(1_700_000_000_000, None, b"value")
+        builder.append(int(time.time() * 1000), None, b"value")  # an old one would be deleted
         batch = builder.seal(
             producer_id=who[0], producer_epoch=who[1], base_sequence=sequence, transactional=name is not None
         )

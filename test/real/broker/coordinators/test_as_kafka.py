@@ -1,4 +1,4 @@
-"""The embedded broker's groups against a real broker's: the same requests, the same replies, field by field.
+"""The embedded broker's coordinators against a real broker's: the same requests, the same replies, field by field.
 
 Left out of the comparison: times, addresses, node ids and the wording of messages (whether there is one is compared);
 random ids are compared by the order in which they first appear.
@@ -15,6 +15,7 @@ from test.real.kafka_process import KafkaCluster
 
 from .group_scripts import CONSUMER_SCRIPTS, GROUP_SCRIPTS
 from .script import Script
+from .transaction_scripts import TRANSACTION_SCRIPTS
 
 # The two delays that the embedded broker does without by default.
 QUICK = {"group.initial.rebalance.delay.ms": "0", "group.consumer.assignment.interval.ms": "0"}
@@ -32,7 +33,7 @@ def embedded() -> Iterator[tuple[str, int]]:
         yield "127.0.0.1", broker.port()
 
 
-@pytest.mark.parametrize("run", GROUP_SCRIPTS + CONSUMER_SCRIPTS, ids=lambda run: run.__name__)
+@pytest.mark.parametrize("run", GROUP_SCRIPTS + CONSUMER_SCRIPTS + TRANSACTION_SCRIPTS, ids=lambda run: run.__name__)
 def test_the_embedded_broker_answers_as_kafka_does(
     run: Callable[[Script], None], real: tuple[str, int], embedded: tuple[str, int]
 ) -> None:

@@ -1,0 +1,36 @@
+"""The embedded broker, judged by clients that nobody here wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kafka.broker import Broker
+
+from .peer_venvs import run_peer
+
+JUDGES = {
+    "confluent-kafka": "judge_confluent.py",
+    "aiokafka": "judge_aiokafka.py",
+    "kafka-python": "judge_kafka_python.py",
+}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Broker]:
+    with Broker(nodes=3) as broker:
+        yield broker
+
+
+@pytest.mark.parametrize("peer", JUDGES)
+def test_a_client_can_do_all_that_it_does(cluster: Broker, peer: str) -> None:
+    """Administer, produce, consume in a group that rebalances, commit, run transactions."""
+    print(run_peer(peer, JUDGES[peer], cluster.bootstrap_servers, f"by-{peer}"))
+
+
+@pytest.mark.parametrize("release", ["0.11.0", "1.1", "2.8", "3.9"])
+def test_a_client_gets_on_with_older_releases(release: str) -> None:
+    """kafka-python chooses its versions by what is advertised."""
+    with Broker(as_version=release) as broker:
+        run_peer("kafka-python", JUDGES["kafka-python"], broker.bootstrap_servers, "events")
