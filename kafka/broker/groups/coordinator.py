@@ -71,6 +71,7 @@ class GroupCoordinator:
         self._new_id = new_id
         self._saved_groups = tables("groups")
         self._saved_offsets = tables("group_offsets")
+        self._saved_pending = tables("group_pending_offsets")
         #: What consumers of the ZooKeeper era committed (OffsetCommit v0): another place, not to be seen by groups.
         self.zookeeper = tables("zookeeper_offsets")
         self._load()
@@ -81,6 +82,11 @@ class GroupCoordinator:
             group_id, topic, index = key.rsplit("/", 2)
             offsets = self.offsets_of(group_id)
             offsets.committed[TopicPartition(topic, int(index))] = CommittedOffset(*saved)
+        for key, saved in list(self._saved_pending.items()):
+            producer_id, _, rest = key.partition("/")
+            group_id, topic, index = rest.rsplit("/", 2)
+            offsets = self.offsets_of(group_id)
+            offsets.commit_pending(int(producer_id), TopicPartition(topic, int(index)), CommittedOffset(*saved))
         for group_id, saved in self._saved_groups.items():
             maker = self._new_consumer if saved["kind"] == "consumer" else self._new_classic
             group = self.groups[group_id] = maker(group_id)
@@ -120,7 +126,9 @@ class GroupCoordinator:
         """Return the offsets of a group, none if it is new."""
         found = self.offsets.get(group_id)
         if found is None:
-            found = self.offsets[group_id] = GroupOffsets(partial(self._offset_changed, group_id))
+            found = self.offsets[group_id] = GroupOffsets(
+                partial(self._offset_changed, group_id), partial(self._pending_changed, group_id)
+            )
         return found
 
     def _offset_changed(self, group_id: str, partition: TopicPartition, offset: CommittedOffset | None) -> None:
@@ -129,6 +137,15 @@ class GroupCoordinator:
             self._saved_offsets.pop(key, None)
         else:
             self._saved_offsets[key] = list(offset)
+
+    def _pending_changed(
+        self, group_id: str, producer_id: int, partition: TopicPartition, offset: CommittedOffset | None
+    ) -> None:
+        key = f"{producer_id}/{group_id}/{partition.topic}/{partition.partition}"
+        if offset is None:
+            self._saved_pending.pop(key, None)
+        else:
+            self._saved_pending[key] = list(offset)
 
     def _drop(self, group_id: str) -> None:
         self.groups.pop(group_id, None)
@@ -227,20 +244,32 @@ class GroupCoordinator:
         offsets: Iterable[tuple[TopicPartition, CommittedOffset]],
         *,
         version: int,
-        producer_id: int | None = None,
     ) -> None:
-        """Commit, or, with a producer id, commit when its transaction does; raises if the member may not."""
-        self._check_commit(group_id, member_id, instance_id, epoch, version, transactional=producer_id is not None)
+        """Commit; raises if the member may not."""
+        self.check_commit(group_id, member_id, instance_id, epoch, version)
         store = self.offsets_of(group_id)
         for partition, offset in offsets:
-            if producer_id is None:
-                store.commit(partition, offset)
-            else:
-                store.commit_pending(producer_id, partition, offset)
+            store.commit(partition, offset)
 
-    def _check_commit(
-        self, group_id: str, member_id: str, instance_id: str | None, epoch: int, version: int, *, transactional: bool
+    def commit_pending(
+        self, group_id: str, producer_id: int, offsets: Iterable[tuple[TopicPartition, CommittedOffset]]
     ) -> None:
+        """Commit when the producer's transaction does; whether the member may was checked."""
+        store = self.offsets_of(group_id)
+        for partition, offset in offsets:
+            store.commit_pending(producer_id, partition, offset)
+
+    def check_commit(
+        self,
+        group_id: str,
+        member_id: str,
+        instance_id: str | None,
+        epoch: int,
+        version: int,
+        *,
+        transactional: bool = False,
+    ) -> None:
+        """Raise if the member may not commit; a group that only keeps offsets comes to be here."""
         group = self.groups.get(group_id)
         if group is None:
             if epoch >= 0:

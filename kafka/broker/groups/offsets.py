@@ -6,7 +6,7 @@ the meantime stays (KAFKA-17219).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 from kafka.structs import TopicPartition
@@ -31,6 +31,10 @@ class CommittedOffset(NamedTuple):
 OnChange = Callable[[TopicPartition, "CommittedOffset | None"], object]
 
 
+#: The same for what an open transaction will commit, with its producer's id.
+OnPending = Callable[[int, TopicPartition, "CommittedOffset | None"], object]
+
+
 class GroupOffsets:
     """Committed offsets by partition.
 
@@ -40,7 +44,12 @@ class GroupOffsets:
     7
     """
 
-    def __init__(self, on_change: OnChange = lambda _partition, _offset: None) -> None:
+    def __init__(
+        self,
+        on_change: OnChange = lambda _partition, _offset: None,
+        on_pending: OnPending = lambda _producer_id, _partition, _offset: None,
+    ) -> None:
+        self._on_pending = on_pending
         self.committed: dict[TopicPartition, CommittedOffset] = {}
         self._on_change = on_change
         self._numbers: dict[TopicPartition, int] = {}
@@ -63,8 +72,9 @@ class GroupOffsets:
 
     def delete(self, partition: TopicPartition) -> bool:
         """Forget an offset, and what transactions would make of it; return whether there was one."""
-        for pending in self._pending.values():
-            pending.pop(partition, None)
+        for producer_id, pending in self._pending.items():
+            if pending.pop(partition, None) is not None:
+                self._on_pending(producer_id, partition, None)
         self._numbers.pop(partition, None)
         if self.committed.pop(partition, None) is None:
             return False
@@ -77,22 +87,18 @@ class GroupOffsets:
         """Commit when the producer's transaction does."""
         self._next_number += 1
         self._pending.setdefault(producer_id, {})[partition] = (self._next_number, offset)
+        self._on_pending(producer_id, partition, offset)
 
     def end_transaction(self, producer_id: int, *, committed: bool) -> None:
         """The producer's transaction has ended."""
         for partition, (number, offset) in self._pending.pop(producer_id, {}).items():
+            self._on_pending(producer_id, partition, None)
             if committed and number > self._numbers.get(partition, 0):
                 self._set(partition, offset, number)
 
     def is_unstable(self, partition: TopicPartition) -> bool:
         """Whether an open transaction will move this offset."""
         return any(partition in pending for pending in self._pending.values())
-
-    def pending(self) -> Iterator[tuple[int, TopicPartition, CommittedOffset]]:
-        """Return what open transactions will commit."""
-        for producer_id, offsets in self._pending.items():
-            for partition, (_, offset) in offsets.items():
-                yield producer_id, partition, offset
 
     # Expiry
 

@@ -1,0 +1,11 @@
+"""The transaction coordinator: producer ids, epochs that fence, transactions that end everywhere or nowhere.
+
+Sans-IO as ``kafka.broker.groups`` is; markers are written through a ``MarkerLog``, offsets through the group
+coordinator.
+
+    states       the states of a transaction and what moves it
+    record       what is known of one transactional id
+    settings     the broker's transaction.* properties
+    coordinator  all of them: fencing, adding, ending, timeouts, expiry
+    service      the coordinator as a service of a cluster, and the gate before transactional appends
+"""
