@@ -11,7 +11,7 @@ What stands for what is said by the tables in ``aliases``; nothing is imported b
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, Final
 
@@ -60,15 +60,15 @@ def _split(message: str) -> tuple[str, str]:
     return api, message[len(api) :]
 
 
-def _new_partitions(given: Sequence[Any]) -> Sequence[Any]:
+def _new_partitions(given: Any) -> Any:
     """``(topic, (count, [[1, 2], [2, 3]]))``: count and replicas were a pair of their own."""
-    if len(given) != 2 or not isinstance(given[1], (tuple, list)):
+    if not isinstance(given, (tuple, list)) or len(given) != 2 or not isinstance(given[1], (tuple, list)):
         return given
     count, assignments = given[1]
     return given[0], count, None if assignments is None else [{"broker_ids": ids} for ids in assignments]
 
 
-#: Struct within a message -> what makes a tuple of old one of today, and lets others be as they are.
-OLD_TUPLES: Final[Mapping[str, Callable[[Sequence[Any]], Sequence[Any]]]] = {
+#: Struct in a list of a message -> what makes a tuple of old one of today, and lets all else be as it is.
+OLD_TUPLES: Final[Mapping[str, Callable[[Any], Any]]] = {
     "CreatePartitionsRequest.CreatePartitionsTopic": _new_partitions,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kafka.protocol import _interpret, types
+from kafka.protocol._historic import OLD_TUPLES
 from kafka.protocol._source import Source
 from kafka.protocol.fields import MAKE_EMPTY, Field
 from kafka.protocol.struct import Struct, describe
@@ -40,7 +41,7 @@ def _init_field(source: Source, cls: StructMeta, field: Field) -> None:
     convert = "pass"
     if not issubclass(field.element, types.AbstractType):
         nested = source.constant("C", _nested_class(cls, field))
-        structs = source.constant("structs", _structs if field.is_array else _struct)
+        structs = source.constant("structs", _maker(field))
         convert = f"{name} = {structs}({nested}, {name})"
     if field.tag is not None:  # what is not given is not kept
         source.line(f"if {name} is not {default}:")
@@ -61,6 +62,14 @@ def _init_field(source: Source, cls: StructMeta, field: Field) -> None:
 def _nested_class(cls: Any, field: Field) -> StructMeta:
     nested: StructMeta = field.element
     return nested if cls._version is None else nested._of_version(cls._version)
+
+
+def _maker(field: Field) -> Callable[[StructMeta, Any], Any]:
+    """Return what makes the value of a field out of tuples."""
+    if not field.is_array:
+        return _struct
+    reshape = OLD_TUPLES.get(field.element._label)
+    return _structs if reshape is None else lambda cls, items: _structs(cls, [*map(reshape, types.as_sequence(items))])
 
 
 def _structs(cls: StructMeta, items: Any) -> list[Any]:
@@ -87,7 +96,7 @@ def _init_more(struct_: Any, given: dict[str, Any]) -> None:
         field = cls._fields[official]
         if not issubclass(field.element, types.AbstractType) and value:
             nested = _nested_class(cls, field)
-            value = _structs(nested, value) if field.is_array else _struct(nested, value)  # noqa: PLW2901
+            value = _maker(field)(nested, value)  # noqa: PLW2901
         setattr(struct_, official, value)
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 from kafka.errors import KafkaProtocolError
 from kafka.protocol import types
-from kafka.protocol._historic import OLD_TUPLES
 from kafka.protocol._layout import Layout, WireField, element_as_field, element_min_size, layout_of, null_marker
 from kafka.protocol.struct import Struct, StructMeta, describe, refuse_what_does_not_fit
 
@@ -230,11 +229,9 @@ def _from_tuple(cls: StructMeta, value: Any) -> Any:
             f"{cls._label} cannot take {types.shown(value)}: the order of a tuple depends on the version, so use "
             f"{cls._message.__name__}[n] or give the fields' names"
         )
-    reshape = OLD_TUPLES.get(cls._label)
-    values = value if reshape is None else reshape(value)
     try:
-        return cls(*values)
+        return cls(*value)
     except TypeError:  # the tag buffer once came last in a tuple
-        if len(values) != len(cls._wire_names()) + 1 or cls._version not in cls._unbound._flexible:
+        if len(value) != len(cls._wire_names()) + 1 or cls._version not in cls._unbound._flexible:
             raise
-    return cls(*values[:-1], unknown_tags=values[-1])
+    return cls(*value[:-1], unknown_tags=value[-1])

@@ -258,6 +258,7 @@ def test_new_partitions_are_taken_as_the_pair_that_they_were(assignments):
     new = CreatePartitionsRequest[1]([("t", 3, flat)], 100, False)
     assert old == new
     assert old.encode() == new.encode()
+    assert CreatePartitionsRequest[1](topic_partitions=[("t", (3, assignments))], timeout=100) == new
 
 
 def test_tags_of_flexible_versions_are_taken_by_place_and_by_name():
