@@ -39,6 +39,7 @@ class MetadataKeeper:
         self._under_way = 0
         self._failed: set[int | str] = set()  # brokers that did not answer since one last did
         self._failing_since: float | None = None
+        self._answered_in_vain: dict[int | str, float] = {}
         client.cluster.on_request = self._requested
 
     @property
@@ -60,9 +61,9 @@ class MetadataKeeper:
                 node_id = self._next_server(set(attempts.values()))
                 if node_id is not None:
                     attempts[loop.spawn(self._update_from(node_id, deadline), "bootstrap")] = node_id
-                elif not attempts and client.soonest_retry() >= deadline:
+                elif not attempts and self._soonest() >= deadline:
                     raise client.nobody("No bootstrap server could be reached")
-                wake = loop.time() + _STAGGER if node_id is not None or attempts else client.soonest_retry()
+                wake = loop.time() + _STAGGER if node_id is not None or attempts else self._soonest()
                 await wait_any(loop, *attempts, deadline=min(wake, deadline))
                 for task in [task for task in attempts if task.is_done]:
                     del attempts[task]
@@ -80,9 +81,17 @@ class MetadataKeeper:
         free = [
             broker.nodeId
             for broker in self._client.candidates()
-            if broker.nodeId not in busy and not self._client.link(broker.nodeId).backing_off()
+            if broker.nodeId not in busy and self._free_at(broker.nodeId) <= self._loop.time()
         ]
         return self._loop.rng.choice(free) if free else None
+
+    def _free_at(self, node_id: int | str) -> float:
+        """Return when a server may be asked again: after its connection's backoff, and after an answer in vain."""
+        link = self._client.link(node_id)
+        return max(self._loop.time() + link.backing_off(), self._answered_in_vain.get(node_id, 0.0))
+
+    def _soonest(self) -> float:
+        return min((self._free_at(broker.nodeId) for broker in self._client.candidates()), default=self._loop.time())
 
     def _raise_fatal(self, error: BaseException) -> None:
         """Raise what trying again cannot mend: configuration, credentials, a listener of another kind."""
@@ -173,10 +182,12 @@ class MetadataKeeper:
             if self._failing_since is None:
                 self._failing_since = self._loop.time()
             self._cluster.failed_update(error)
+            self._answered_in_vain[node_id] = self._loop.time() + self._cluster.refresh_backoff() / 1000
             raise
         finally:
             self._under_way -= 1
         self._failed.clear()
+        self._answered_in_vain.clear()
         self._failing_since = None
         self._cluster.update_metadata(response, whole=whole)
         client.drop_departed()
