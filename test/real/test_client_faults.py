@@ -1,0 +1,180 @@
+"""The client core while brokers are killed, stopped and all away: it goes on by itself, and says why it cannot."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import multiprocessing
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kafka._client import Client
+from kafka._drivers import ThreadDriver, asyncio_driver
+from kafka.config import resolve
+from kafka.errors import ForkedClientError, KafkaConnectionError, KafkaError, RequestTimedOutError
+from kafka.protocol.admin import ListGroupsRequest
+
+from .conftest import need_kafka
+from .kafka_process import KafkaCluster
+from .releases import NEWEST
+
+
+@pytest.fixture(scope="module")
+def three() -> Iterator[KafkaCluster]:
+    with KafkaCluster(need_kafka(NEWEST), nodes=3) as cluster:
+        yield cluster
+
+
+class Driven:
+    """A client core on its own network thread."""
+
+    def __init__(self, cluster: KafkaCluster, **config: Any) -> None:
+        config.setdefault("request_timeout_ms", 5000)
+        self.core = Client(resolve("client", {"bootstrap_servers": cluster.bootstrap_servers, **config}))
+        self.driver = ThreadDriver(self.core.loop)
+        self.driver.run(self.core.bootstrap())
+
+    def ask(self, node_id: int | None = None, seconds: float = 5) -> Any:
+        deadline = self.core.loop.time() + seconds
+        return self.driver.run(self.core.request(ListGroupsRequest(), node_id=node_id, deadline=deadline))
+
+    def ask_until_answered(self, node_id: int | None = None, seconds: float = 30) -> None:
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                assert self.ask(node_id).error_code == 0
+                return
+            except KafkaError:  # noqa: PERF203 - each is waited for
+                if time.monotonic() > end:
+                    raise
+
+    def close(self) -> None:
+        self.core.loop.call_soon(self.core.shut_down)
+        self.driver.close()
+
+
+@pytest.fixture
+def driven(three: KafkaCluster) -> Iterator[Driven]:
+    made = Driven(three)
+    yield made
+    made.close()
+    assert not any(thread.name == "kafka-network" for thread in threading.enumerate())
+
+
+def test_a_killed_broker_is_gone_round_and_found_again(three: KafkaCluster, driven: Driven) -> None:
+    for node in (1, 2, 3):
+        driven.ask(node)
+    three.kill(2)
+    try:
+        with pytest.raises(KafkaError):
+            driven.ask(2, seconds=2)
+        for _ in range(20):
+            assert driven.ask().error_code == 0
+        health = driven.core.health()
+        assert health["ok"]
+        assert "refused" in health["brokers"]["2/default"]["error"]
+    finally:
+        three.start(2)
+    driven.ask_until_answered(2)
+    assert driven.core.health()["brokers"]["2/default"]["error"] is None
+
+
+def test_a_stopped_broker_times_out_and_holds_up_no_other(three: KafkaCluster, driven: Driven) -> None:
+    for node in (1, 2, 3):
+        driven.ask(node)
+    three.pause(3)
+    try:
+        began = time.monotonic()
+        with pytest.raises((RequestTimedOutError, KafkaConnectionError)):
+            driven.ask(3, seconds=2)
+        assert 1.5 < time.monotonic() - began < 3
+        began = time.monotonic()
+        driven.ask(1)
+        assert time.monotonic() - began < 1
+    finally:
+        three.resume(3)
+    driven.ask_until_answered(3)
+
+
+def test_an_outage_of_everything_is_survived(three: KafkaCluster, driven: Driven) -> None:
+    driven.ask()
+    for node in (1, 2, 3):
+        three.kill(node)
+    turns = driven.core.loop.turns
+    with pytest.raises(KafkaError):
+        driven.ask(seconds=3)
+    threading.Event().wait(2)
+    assert not driven.core.health()["ok"]
+    assert driven.core.loop.turns - turns < 1500
+    for node in (1, 2, 3):
+        with contextlib.suppress(Exception):
+            three.start(node, timeout=1)  # it is ready only when the others are
+    three.wait_ready()
+    driven.ask_until_answered()
+
+
+def test_many_threads_share_one_client(driven: Driven) -> None:
+    errors: list[BaseException] = []
+
+    def use() -> None:
+        try:
+            for _ in range(50):
+                assert driven.ask().error_code == 0
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=use) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not errors
+
+
+def test_asyncio_drives_the_same_core(three: KafkaCluster) -> None:
+    async def main() -> None:
+        core = Client(resolve("client", {"bootstrap_servers": three.bootstrap_servers}))
+        driver = asyncio_driver(core.loop)
+        await driver.run(core.bootstrap())
+        replies = await asyncio.gather(*(driver.run(core.request(ListGroupsRequest())) for _ in range(200)))
+        assert all(reply.error_code == 0 for reply in replies)
+        task = asyncio.create_task(driver.run(core.request(ListGroupsRequest())))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert (await driver.run(core.request(ListGroupsRequest()))).error_code == 0
+        core.shut_down()
+        await driver.close()
+        assert len(asyncio.all_tasks()) == 1
+
+    asyncio.run(main())
+
+
+def _use_in_child(driven: Driven, pipe: Any) -> None:
+    try:
+        driven.ask()
+    except Exception as error:
+        pipe.send(type(error).__name__)
+    driven.close()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_fork_leaves_the_parents_connections_alone(driven: Driven) -> None:
+    driven.ask(1)
+    link = driven.core.link(1)
+    here, there = multiprocessing.get_context("fork").Pipe()
+    child = multiprocessing.get_context("fork").Process(target=_use_in_child, args=(driven, there))
+    child.start()
+    assert here.poll(30)
+    assert here.recv() == ForkedClientError.__name__
+    child.join(30)
+    assert child.exitcode == 0
+    for _ in range(20):
+        assert driven.ask(1).error_code == 0
+    assert driven.core.link(1) is link
+    assert link.failures == 0
