@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from kafka.version import __version__
 
 if TYPE_CHECKING:
+    from kafka.producer import KafkaProducer as KafkaProducer
     from kafka.structs import ConsumerGroupMetadata as ConsumerGroupMetadata
     from kafka.structs import OffsetAndMetadata as OffsetAndMetadata
     from kafka.structs import TopicPartition as TopicPartition
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 # Where each public name lives.
 _EXPORTS = {
     "ConsumerGroupMetadata": "kafka.structs",
+    "KafkaProducer": "kafka.producer",
     "OffsetAndMetadata": "kafka.structs",
     "TopicPartition": "kafka.structs",
     "TopicPartitionReplica": "kafka.structs",
@@ -31,6 +33,7 @@ _EXPORTS = {
 __all__ = [
     "__version__",
     "ConsumerGroupMetadata",
+    "KafkaProducer",
     "OffsetAndMetadata",
     "TopicPartition",
     "TopicPartitionReplica",

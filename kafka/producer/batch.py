@@ -1,0 +1,180 @@
+"""A batch of records on its way: open, closed, sealed, sent, settled.
+
+The accumulator fills it, under its lock and on the threads of the application; the sender seals it, sends it and
+settles it, on the loop. It is settled once, with one of three outcomes: where it was written, an error, or the smaller
+batches that it was divided into.
+
+As a `Future` it is the latch that `flush()` and `get()` wait for: done after its callbacks have run.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kafka.future import Future
+from kafka.record.builder import BatchBuilder
+from kafka.record.legacy_builder import LegacyBuilder, SealedMessages
+from kafka.record.sealed import SealedBatch
+
+if TYPE_CHECKING:
+    from kafka._timers import Timer
+    from kafka.producer.accumulator import Partition
+    from kafka.producer.future import FutureRecordMetadata
+
+__all__ = ["Delivered", "Divided", "ProducerBatch"]
+
+log = logging.getLogger(__name__)
+
+Back = Callable[[Any], object]
+
+
+class Delivered(NamedTuple):
+    """The batch is written."""
+
+    base_offset: int
+    append_time: int
+    """The broker's timestamp for all records, -1 where they keep their own."""
+
+
+class Divided(NamedTuple):
+    """The batch was too large; its records go on in these, in order."""
+
+    parts: tuple[ProducerBatch, ...]
+
+
+class ProducerBatch(Future[None]):
+    """See the head of this file."""
+
+    __slots__ = (
+        "_record_backs",
+        "answer",
+        "append",
+        "attempts",
+        "builder",
+        "created",
+        "error",
+        "hurried",
+        "keeper",
+        "outcome",
+        "partition",
+        "reserved",
+        "sealed",
+        "timer",
+        "unsure",
+    )
+
+    def __init__(
+        self, partition: Partition, builder: BatchBuilder | LegacyBuilder, created: float, reserved: int
+    ) -> None:
+        super().__init__()
+        self.partition = partition
+        self.builder = builder
+        # Bound once: the one call per record.
+        self.append = builder.append
+        self.created = created
+        """When it was opened, as the loop counts: linger_ms and delivery_timeout_ms run from here."""
+        self.reserved = reserved
+        """Bytes of buffer_memory that it holds."""
+        self.hurried = False
+        """Somebody waits for it: it is sent without waiting for more records."""
+        self.keeper: object = None
+        """Keeps the face alive as long as records are under way, so that a producer nobody holds still delivers."""
+        self.sealed: SealedBatch | SealedMessages | None = None
+        """The bytes as they were sent; a retry sends the same."""
+        self.attempts = 0
+        self.unsure = False
+        """A broker may have it: it was sent, and the last attempt has no definite answer."""
+        self.answer: Delivered | BaseException | None = None
+        """A final answer that came while an earlier batch of the partition has none."""
+        self.error: BaseException | None = None
+        """What the last attempt failed with."""
+        self.timer: Timer | None = None
+        self.outcome: Delivered | Divided | BaseException | None = None
+        self._record_backs: deque[tuple[FutureRecordMetadata, Back | None, Back | None]] = deque()
+
+    @property
+    def count(self) -> int:
+        """How many records it has."""
+        return self.builder.count if self.sealed is None else self.sealed.count
+
+    def locate(self, index: int) -> tuple[ProducerBatch, int, Delivered | BaseException | None]:
+        """Return the batch that a record is in now, its index there, and the outcome if there is one."""
+        outcome = self.outcome
+        if not isinstance(outcome, Divided):
+            return self, index, outcome
+        for part in outcome.parts:
+            if index < part.count:
+                return part.locate(index)
+            index -= part.count
+        raise AssertionError("a divided batch has all its records in its parts")
+
+    # Waiting…
+
+    def wait(self, timeout: float | None) -> None:
+        """Send it now and wait until it is settled, `timeout` seconds at most."""
+        if not self.is_done:
+            self.partition.core.wait_for(self, timeout)
+
+    async def wait_async(self) -> None:
+        """The same for a task: of our loop, or of asyncio's."""
+        if not self.is_done:
+            await self.partition.core.wait_for_async(self)
+
+    # Following…
+
+    def follow(self, future: FutureRecordMetadata, on_success: Back | None, on_failure: Back | None) -> None:
+        """Call one of the two when the record's outcome is there: at once if it is."""
+        # As in kafka.future: append first and look second, so that either this thread or the one that settles runs it.
+        self._record_backs.append((future, on_success, on_failure))
+        if self.outcome is not None:
+            self._run_backs_of_records()
+
+    def settle(self, outcome: Delivered | Divided | BaseException) -> None:
+        """Give it its outcome, once."""
+        assert self.outcome is None, f"settled twice: {self.outcome!r}, {outcome!r}"
+        self.outcome = outcome
+        self.keeper = None
+        self._run_backs_of_records()
+        if isinstance(outcome, Divided):
+            self._await_parts(outcome.parts)
+        else:
+            self.success(None)
+
+    def _await_parts(self, parts: tuple[ProducerBatch, ...]) -> None:
+        left = [len(parts)]
+
+        def one_less(_: object) -> None:
+            left[0] -= 1
+            if not left[0]:
+                self.success(None)
+
+        for part in parts:
+            part.add_both(one_less)
+
+    def _run_backs_of_records(self) -> None:
+        backs = self._record_backs
+        while True:
+            try:
+                future, on_success, on_failure = backs.popleft()
+            except IndexError:
+                return
+            batch, index, outcome = self.locate(future[1])
+            if batch is not self and outcome is None:
+                batch.follow(type(future)((batch, index, *future[2:])), on_success, on_failure)
+                continue
+            failed = isinstance(outcome, BaseException)
+            back = on_failure if failed else on_success
+            if back is None:
+                continue
+            try:
+                back(outcome if failed else future._metadata(batch, index, outcome))  # noqa: SLF001 - one thing in two
+            except Exception:
+                log.exception("A callback of a record failed: %r", back)
+
+    def __repr__(self) -> str:
+        tp = self.partition.tp
+        state = "open or waiting" if self.sealed is None else "sent" if self.attempts else "sealed"
+        return f"<ProducerBatch {tp.topic}-{tp.partition} records={self.count} {self.outcome or state}>"

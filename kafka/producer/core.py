@@ -1,0 +1,233 @@
+"""The producer without a face: client, accumulator and sender put together, and the ways in from other threads.
+
+A face brings a driver for the loop, checks arguments, and adds records; everything else is here, for the synchronous
+face and the asyncio one alike.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka._client import Client
+from kafka._drivers import ThreadDriver
+from kafka.config import Config
+from kafka.errors import (
+    ClientClosedError,
+    IllegalStateError,
+    KafkaError,
+    KafkaTimeoutError,
+    UnsupportedVersionError,
+    for_code,
+)
+from kafka.net.environment import Environment
+from kafka.producer.accumulator import Accumulator, Partition, Topic
+from kafka.producer.batch import Delivered, ProducerBatch
+from kafka.producer.identity import Identity
+from kafka.producer.sender import Sender
+
+if TYPE_CHECKING:
+    from kafka.cluster import ClusterMetadata
+    from kafka.producer.metrics import ProducerMetrics
+
+__all__ = ["ProducerCore"]
+
+log = logging.getLogger(__name__)
+
+_PRODUCE: Final = 0
+_ZSTD_SINCE: Final = 7
+_V2_SINCE: Final = 3
+_V1_SINCE: Final = 2
+
+
+class ProducerCore:
+    """See the head of this file."""
+
+    def __init__(self, config: Config, environment: Environment | None = None) -> None:
+        self.config = config
+        self.client = Client(config, environment)
+        self.loop = self.client.loop
+        self.cluster = self.client.cluster
+        self.now = self.loop.time
+        self.call_soon = self.loop.call_soon
+        self.closed = False
+        self.keeper: Callable[[], object] = lambda: None
+        """Returns what is to be kept alive while records are under way: the face."""
+        self.driver: Callable[[], ThreadDriver | None] = lambda: None
+        self.metrics: ProducerMetrics | None = None
+        self.on_settled: Callable[[ProducerBatch, Delivered | BaseException], object] | None = None
+        self._adaptive: bool = config["partitioner_adaptive_partitioning_enable"]
+        self._availability_timeout = config.seconds("partitioner_availability_timeout_ms")
+        self._topic_idle = config.seconds("metadata_max_idle_ms")
+        self.accumulator = Accumulator(
+            self,
+            batch_size=config["batch_size"],
+            buffer_memory=config["buffer_memory"],
+            max_request_size=config["max_request_size"],
+            codec=config["compression_type"],
+            level=config["compression_level"],
+        )
+        self.identity = Identity(self, config["enable_idempotence"], "enable_idempotence" in config.given)
+        self.sender = Sender(self)
+        self.cluster.add_listener(self._metadata_changed)
+
+    # Beginning…
+
+    async def bootstrap(self) -> None:
+        """Get to know the cluster, and what its brokers can do."""
+        await self.client.bootstrap()
+        self.check_features()
+
+    def check_features(self) -> None:
+        """Choose the format of batches; raise for what was asked for and brokers do not have."""
+        self.identity.check_supported()
+        versions = self.client.versions
+        if versions is None:
+            return
+        newest = versions.ranges.get(_PRODUCE, (0, 0))[1]
+        self.accumulator.magic = 2 if newest >= _V2_SINCE else 1 if newest >= _V1_SINCE else 0
+        if self.config["compression_type"] == "zstd" and newest < _ZSTD_SINCE:
+            release = ".".join(map(str, versions.release))
+            raise UnsupportedVersionError(f"compression_type='zstd' needs brokers of Kafka 2.1; this one is {release}")
+
+    # From other threads…
+
+    def work_soon(self) -> None:
+        """There are new batches to look at."""
+        self.call_soon(self.sender.work)
+
+    def hurry_soon(self) -> None:
+        """Somebody waits for memory: nothing lingers."""
+        self.call_soon(self.sender.hurry_all)
+
+    def hurry(self, batch: ProducerBatch) -> None:
+        """Somebody waits for this batch."""
+        if not batch.hurried:
+            self.call_soon(self.sender.hurry, batch)
+
+    def wait_for(self, batch: ProducerBatch, timeout: float | None) -> None:
+        """Wait in the calling thread until a batch is settled, `timeout` seconds at most."""
+        driver = self.driver()
+        if driver is None or self.loop.closed:
+            self.loop.check_usable()
+            return
+        if driver.on_network_thread or self.loop.in_pass:
+            raise IllegalStateError("get() blocks, so it cannot be called from a callback: the record is not done yet")
+        self.hurry(batch)
+        driver.wait(batch, None if timeout is None else self.now() + timeout)
+
+    async def wait_for_async(self, batch: ProducerBatch) -> None:
+        """Wait in a task: of our loop, or of asyncio's."""
+        self.hurry(batch)
+        if self.loop.in_pass and self.loop.current_task is not None:
+            await batch
+            return
+        asyncio: Any = sys.modules["asyncio"]
+        aio = asyncio.get_running_loop()
+        done = aio.create_future()
+
+        def resolve() -> None:
+            if not done.done():
+                done.set_result(None)
+
+        batch.add_both(lambda _: aio.call_soon_threadsafe(resolve))
+        await done
+
+    # On the loop…
+
+    async def flush(self) -> None:
+        """Send everything that has been added so far, and wait until all of it is settled."""
+        batches = [batch for batch in self.accumulator.unsettled() if not batch.is_done]
+        self.sender.hurry(*batches)
+        for batch in batches:
+            if not batch.is_done:
+                await batch
+
+    async def find_topic(self, name: str, deadline: float) -> Topic:
+        """Return a topic, asking the cluster for it if need be; it may be created by that."""
+        error: KafkaError | None = None
+        if name not in self.cluster.wanted_topics:
+            self.cluster.add_topic(name)
+        while not (indexes := self.cluster.partitions_for_topic(name)):
+            code = self.cluster.topology.errors.get(name)
+            if code is not None and not (found := for_code(code)(f"{name!r}")).retriable:
+                raise found
+            if self.now() >= deadline:
+                raise KafkaTimeoutError(
+                    f"Topic {name!r} was not found within max_block_ms"
+                    + (f": {error}" if error else "" if code is None else f": {for_code(code).__name__}")
+                ) from error
+            try:
+                await self.client.refresh(deadline)
+            except KafkaTimeoutError:
+                continue
+            except KafkaError as failed:
+                if not failed.retriable:
+                    raise
+                error = failed
+        topic = self.accumulator.topic(name, indexes)
+        topic.used_at = self.now()
+        return topic
+
+    def _metadata_changed(self, cluster: ClusterMetadata) -> None:
+        topics = cluster.topology.topics
+        now = self.now()
+        for name, topic in tuple(self.accumulator.topics.items()):
+            partitions = topics.get(name)
+            if partitions is not None and len(partitions) != len(topic.indexes):
+                self.accumulator.topic(name, partitions)
+        self._forget_idle(now)
+        self.sender.metadata_changed()
+
+    def _forget_idle(self, now: float) -> None:
+        """Ask no more for topics that nothing was sent to for metadata_max_idle_ms."""
+        busy = {batch.partition.topic for batch in self.accumulator.unsettled()}
+        gone = set()
+        for name, topic in tuple(self.accumulator.topics.items()):
+            if topic in busy:
+                topic.used_at = now
+            elif now - topic.used_at > self._topic_idle:
+                gone.add(name)
+        for name in gone:
+            del self.accumulator.topics[name]
+        if gone:
+            self.cluster.set_topics(self.cluster.wanted_topics - gone)
+
+    # Choosing partitions for records without a key…
+
+    def choose_partition(self, topic: Topic) -> Partition:
+        """Choose the next partition to fill: any that has a leader, those with less in their queue more often.
+
+        Called with the accumulator's lock held.
+        """
+        known = self.cluster.topology.topics.get(topic.name, {})
+        everything = list(topic.partitions.values())
+        able = [one for one in everything if one.index in known and known[one.index].leader >= 0] or everything
+        if self._availability_timeout:
+            limit = self.now() - self._availability_timeout
+            able = [one for one in able if one.sink is None or (one.sink.stalled_since or limit) >= limit] or able
+        if len(able) == 1:
+            return able[0]
+        rng = self.loop.rng
+        lengths = [len(one.queue) for one in able]
+        longest = max(lengths)
+        if not self._adaptive or longest == min(lengths):
+            return rng.choice(able)
+        weights = list(accumulate(longest + 1 - length for length in lengths))
+        return rng.choices(able, cum_weights=weights)[0]
+
+    # Ending…
+
+    def shut_down(self, error: KafkaError | None = None) -> int:
+        """Take no more records, give up those under way, close connections; how many records were given up."""
+        if self.closed:
+            return 0
+        error = error or ClientClosedError("The producer was closed before this record was written.")
+        self.accumulator.refuse(ClientClosedError("This producer is closed."))
+        given_up = self.sender.abandon(error)
+        self.closed = True
+        self.client.shut_down()
+        return given_up

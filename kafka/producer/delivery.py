@@ -1,0 +1,41 @@
+"""What on_delivery is told: the outcome of one batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kafka.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.producer.batch import Delivered, ProducerBatch
+
+__all__ = ["DeliveryReport"]
+
+
+@dataclass(frozen=True)
+class DeliveryReport:
+    """Records of one partition that were handed over one after another, and what became of them.
+
+    >>> DeliveryReport(TopicPartition("events", 0), base_offset=10, count=3, error=None).offsets
+    range(10, 13)
+    """
+
+    topic_partition: TopicPartition
+    base_offset: int
+    """The first one's offset; -1 where it is not known."""
+    count: int
+    error: BaseException | None
+    """Why they were given up; None if they are written."""
+
+    @classmethod
+    def of(cls, batch: ProducerBatch, outcome: Delivered | BaseException) -> DeliveryReport:
+        """Return the report on a batch."""
+        if isinstance(outcome, BaseException):
+            return cls(batch.partition.tp, -1, batch.count, outcome)
+        return cls(batch.partition.tp, outcome.base_offset, batch.count, None)
+
+    @property
+    def offsets(self) -> range:
+        """The records' offsets; empty where they are not known."""
+        return range(self.base_offset, self.base_offset + self.count) if self.base_offset >= 0 else range(0)

@@ -1,0 +1,84 @@
+"""buffer_memory: how many bytes may be on their way, and who waits for some. First come, first served.
+
+Guarded by the accumulator's lock; whoever holds it calls. The futures of those who were served are completed outside.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from kafka.future import Future
+
+__all__ = ["Memory", "Ticket"]
+
+
+class Ticket(Future[None]):
+    """A place in the queue; done when the memory is the holder's."""
+
+    __slots__ = ("size",)
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size = size
+
+
+class Memory:
+    """A number of bytes to be taken and given back.
+
+    >>> memory = Memory(100)
+    >>> memory.take(80), memory.take(30)
+    (True, False)
+    >>> ticket = memory.queue(30)
+    >>> memory.take(10)  # others were first
+    False
+    >>> [served.success(None).size for served in memory.give(20)], memory.free
+    ([30], 10)
+    """
+
+    __slots__ = ("_waiting", "free", "total")
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.free = total
+        self._waiting: deque[Ticket] = deque()
+
+    @property
+    def waited_for(self) -> bool:
+        """Whether somebody waits."""
+        return bool(self._waiting)
+
+    def take(self, size: int) -> bool:
+        """Take memory if there is enough and nobody was first."""
+        if self._waiting or size > self.free:
+            return False
+        self.free -= size
+        return True
+
+    def queue(self, size: int) -> Ticket:
+        """Wait for memory."""
+        ticket = Ticket(size)
+        self._waiting.append(ticket)
+        return ticket
+
+    def give(self, size: int) -> list[Ticket]:
+        """Give memory back; return those who have theirs now."""
+        self.free += size
+        served = []
+        while self._waiting and self._waiting[0].size <= self.free:
+            ticket = self._waiting.popleft()
+            self.free -= ticket.size
+            served.append(ticket)
+        return served
+
+    def leave(self, ticket: Ticket) -> list[Ticket]:
+        """Wait no more; memory that was granted meanwhile goes back. Returns who has theirs now."""
+        try:
+            self._waiting.remove(ticket)
+        except ValueError:
+            return self.give(ticket.size)
+        return self.give(0)
+
+    def refuse_all(self) -> list[Ticket]:
+        """Send everybody away; return whom to tell."""
+        waiting, self._waiting = list(self._waiting), deque()
+        return waiting

@@ -1,0 +1,452 @@
+"""When each partition may send, in which order, and what its answers mean: the rules that keep order and lose nothing.
+
+Runs on the loop only. What holds at any time:
+
+- The batches of a partition that are in flight are all on one connection, in order, so their answers come in order.
+  When the leader moves, the first batch to the new one goes out after the last answer of the old one.
+- When one has to be sent again, nothing more goes out until all answers are in; then all that are not settled go back
+  to the head of the queue in their order. So no batch can overtake another.
+- Batches are settled in order. An answer that comes before its turn waits in the batch.
+- A batch that was sent keeps its bytes and its sequence number, until an answer has shown that no broker has it.
+- A sequence number that was spent on a batch which is not in the log, or of which nobody knows, leaves a gap that the
+  broker would refuse ("broken"). The partition then goes on under the next epoch, from sequence 0: the epoch is the
+  partition's own, since brokers compare it per partition, and a request of the old one that is still on its way
+  somewhere is refused from then on. This is KIP-360's way, without its round trip.
+- Without idempotence a retry could overtake; so with retries allowed one batch per partition is in flight at a time.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from kafka.errors import (
+    InvalidProducerEpochError,
+    KafkaError,
+    KafkaTimeoutError,
+    OutcomeUnknownError,
+    OutcomeUnknownTimeoutError,
+)
+from kafka.net.backoff import Backoff
+from kafka.producer.batch import Delivered, Divided, ProducerBatch
+from kafka.producer.sink import Sink
+from kafka.producer.verdict import Verdict
+from kafka.record.sealed import SealedBatch
+from kafka.record.split import split_batch
+
+if TYPE_CHECKING:
+    from kafka.producer.accumulator import Partition
+    from kafka.producer.core import ProducerCore
+
+__all__ = ["Sender"]
+
+log = logging.getLogger(__name__)
+
+_LAST_EPOCH: Final = 2**15 - 1
+_SEQUENCES: Final = 2**31
+# Brokers remember this many batches of a producer, to recognise one that comes twice.
+_REMEMBERED: Final = 5
+
+
+class Sender:
+    """See the head of this file."""
+
+    def __init__(self, core: ProducerCore) -> None:
+        config = core.config
+        self.core = core
+        self.client = core.client
+        self.loop = core.loop
+        self.accumulator = core.accumulator
+        self.acks: int = config["acks"]
+        self.request_timeout = config.seconds("request_timeout_ms")
+        self.max_in_flight: int = config["max_in_flight_requests_per_connection"]
+        self.leaderless: set[Partition] = set()
+        self._linger = config.seconds("linger_ms")
+        self._delivery_timeout = config.seconds("delivery_timeout_ms")
+        self._retries: float = config["retries"]
+        self._sinks: dict[int, Sink] = {}
+        self._resting: set[Partition] = set()
+        """Partitions that wait for a point in time: the end of the linger, or of a backoff."""
+        self._backoff = Backoff(
+            config.seconds("retry_backoff_ms"), config.seconds("retry_backoff_max_ms"), self.loop.rng
+        )
+
+    # Something happened…
+
+    def work(self) -> None:
+        """Look at the batches that were opened, and with them at those that are full now."""
+        for batch in self.accumulator.take_fresh():
+            batch.timer = self.loop.call_at(batch.created + self._delivery_timeout, self._expired, batch)
+            self.look(batch.partition)
+
+    def hurry(self, *batches: ProducerBatch) -> None:
+        """Somebody waits for these: send them without waiting for more records."""
+        for batch in batches:
+            batch.hurried = True
+            if not batch.partition.scheduled:
+                self.look(batch.partition)
+
+    def hurry_all(self) -> None:
+        """Somebody waits for memory, or for the end: nothing lingers."""
+        for partition in tuple(self._resting):
+            self.look(partition)
+
+    def metadata_changed(self) -> None:
+        """Let partitions whose leader is another now go there."""
+        leader_of = self.client.cluster.leader_for_partition
+        for partition in (*self.leaderless, *self._resting):
+            if partition.sink is None or leader_of(partition.tp) != partition.sink.node_id:
+                partition.not_before = 0.0
+            self.look(partition)
+        for sink in self._sinks.values():
+            for partition in tuple(sink.line):
+                if leader_of(partition.tp) != sink.node_id:
+                    sink.line.remove(partition)
+                    partition.scheduled = False
+                    self.look(partition)
+
+    def ready(self) -> bool:
+        """Whether all is there that sending needs; if not, `resume` is called when it is."""
+        return self.core.identity.ready()
+
+    def resume(self) -> None:
+        """What sending needs is there: go on."""
+        for sink in self._sinks.values():
+            sink.pump_soon()
+
+    # Choosing what to send…
+
+    def look(self, partition: Partition) -> None:
+        """Let a partition stand in line, if it has something that may be sent now."""
+        if partition.scheduled or partition.recovering:
+            return
+        self._settle_answered(partition)
+        queue = partition.queue
+        if not queue:
+            self._resting.discard(partition)
+            return
+        if len(partition.in_flight) >= self._window(partition):
+            return
+        head = queue[0]
+        due = partition.not_before
+        if partition.open is head and not head.hurried and not self.accumulator.memory.waited_for:
+            due = max(due, head.created + self._linger)
+        if due > self.loop.time():
+            self._rest_until(partition, due)
+            return
+        self._resting.discard(partition)
+        sink = self._sink_of(partition)
+        if sink is None or (partition.in_flight and partition.sink is not sink):
+            return
+        partition.sink = sink
+        partition.scheduled = True
+        sink.line.append(partition)
+        sink.pump_soon()
+
+    def _window(self, partition: Partition) -> int:
+        """Return how many batches of a partition may be in flight."""
+        if self.core.identity.wanted:
+            return 1 if partition.broken else min(_REMEMBERED, self.max_in_flight)
+        return 1 if self._retries and self.acks else self.max_in_flight
+
+    def _rest_until(self, partition: Partition, when: float) -> None:
+        self._resting.add(partition)
+        timer = partition.timer
+        if timer is not None:
+            if timer.callback is not None and timer.when == when:
+                return
+            timer.cancel()
+        partition.timer = self.loop.call_at(when, self.look, partition)
+
+    def rest(self, partition: Partition, delay: float) -> None:
+        """Look at a partition again after a while."""
+        partition.not_before = self.loop.time() + delay
+        self.look(partition)
+
+    def backoff(self, failures: int) -> float:
+        """Return the seconds to wait after so many failures."""
+        return self._backoff.delay(failures)
+
+    def _sink_of(self, partition: Partition) -> Sink | None:
+        """Return the sink of the partition's leader; without one the partition waits for metadata."""
+        leader = self.client.cluster.leader_for_partition(partition.tp)
+        if leader is None or leader < 0:
+            if partition not in self.leaderless:
+                self.leaderless.add(partition)
+                self.client.cluster.request_update()
+            return None
+        self.leaderless.discard(partition)
+        sink = self._sinks.get(leader)
+        if sink is None:
+            sink = self._sinks[leader] = Sink(leader, self)
+        return sink
+
+    def next_batch(self, partition: Partition, sink: Sink) -> ProducerBatch | None:
+        """Return the batch that a partition sends next, sealed; None if it may not send to this sink now."""
+        if partition.recovering or not partition.queue or len(partition.in_flight) >= self._window(partition):
+            return None
+        if self.client.cluster.leader_for_partition(partition.tp) != sink.node_id:
+            self.look(partition)
+            return None
+        batch = partition.queue[0]
+        if self.core.identity.wanted and not self._numbered(partition, batch):
+            return None
+        if batch.sealed is None:
+            try:
+                self._seal(batch)
+            except KafkaError as error:
+                self._drop(batch, error)
+                self.look(partition)
+                return None
+        return batch
+
+    def _numbered(self, partition: Partition, head: ProducerBatch) -> bool:
+        """See to it that the next sequence number is one that the broker will take; False if that has to wait."""
+        if partition.producer_id < 0 or (partition.broken and not head.unsure):
+            return not partition.in_flight and self._begin_epoch(partition)
+        return True
+
+    def _begin_epoch(self, partition: Partition) -> bool:
+        """Number the partition's batches from 0 under an epoch that its leader has not seen yet."""
+        identity = self.core.identity
+        if partition.producer_id != identity.producer_id:
+            partition.producer_id, partition.epoch = identity.producer_id, identity.epoch
+        elif partition.epoch < _LAST_EPOCH:
+            partition.epoch += 1
+        else:
+            identity.renew()
+            self.rest(partition, self.backoff(1))
+            return False
+        partition.broken = False
+        partition.next_sequence = 0
+        for batch in partition.queue:
+            if isinstance(batch.sealed, SealedBatch) and batch.answer is None:
+                batch.sealed = batch.sealed.with_producer(
+                    partition.producer_id, partition.epoch, partition.next_sequence
+                )
+                partition.next_sequence = (partition.next_sequence + batch.count) % _SEQUENCES
+        return True
+
+    def _seal(self, batch: ProducerBatch) -> None:
+        partition = batch.partition
+        self.accumulator.close_for_sending(batch)
+        if self.core.identity.wanted and isinstance(batch.builder.magic, int) and batch.builder.magic > 1:
+            count = batch.count
+            batch.sealed = batch.builder.seal(  # type: ignore[call-arg]
+                producer_id=partition.producer_id,
+                producer_epoch=partition.epoch,
+                base_sequence=partition.next_sequence,
+            )
+            partition.next_sequence = (partition.next_sequence + count) % _SEQUENCES
+        else:
+            batch.sealed = batch.builder.seal()
+
+    def taken(self, batch: ProducerBatch) -> None:
+        """A batch goes out."""
+        partition = batch.partition
+        first = partition.queue.popleft()
+        assert first is batch, "a partition sends in order"
+        partition.in_flight.append(batch)
+        partition.answers_due += 1
+        batch.attempts += 1
+        batch.error = None
+
+    def sent(self, batches: list[ProducerBatch]) -> None:
+        """A request is made of these."""
+        metrics = self.core.metrics
+        if metrics is not None:
+            metrics.sent(batches, self.loop.time())
+
+    # When the answers come…
+
+    def answered(
+        self,
+        batch: ProducerBatch,
+        verdict: Verdict,
+        answer: Delivered | BaseException,
+        *,
+        definite: bool = True,
+        at_once: bool = False,
+    ) -> None:
+        """Take the answer to one attempt; `definite` if this attempt has not written the batch, whatever the error."""
+        partition = batch.partition
+        partition.answers_due -= 1
+        if batch.outcome is None:
+            if not definite:
+                batch.unsure = True
+            elif verdict in {Verdict.DONE, Verdict.SEQUENCE, Verdict.DIVIDE}:
+                # The broker tells written from unwritten, by number or by size: earlier attempts are covered.
+                batch.unsure = False
+            if verdict is Verdict.DONE:
+                batch.answer = answer
+            elif verdict is Verdict.FAIL or self._is_last_attempt(batch, verdict):
+                assert isinstance(answer, BaseException)
+                batch.answer = self._final_error(batch, answer)
+            else:
+                assert isinstance(answer, BaseException)
+                self._to_be_sent_again(batch, verdict, answer, at_once)
+        self._advance(partition)
+
+    def _is_last_attempt(self, batch: ProducerBatch, verdict: Verdict) -> bool:
+        if self.acks == 0 and batch.unsure:
+            return True
+        return verdict is Verdict.RETRY and batch.attempts > self._retries
+
+    def _to_be_sent_again(self, batch: ProducerBatch, verdict: Verdict, error: BaseException, at_once: bool) -> None:
+        partition = batch.partition
+        partition.recovering = True
+        batch.error = error
+        if isinstance(error, InvalidProducerEpochError):
+            self.core.identity.renew()
+        if verdict is Verdict.DIVIDE:
+            batch.hurried = True
+        elif verdict is Verdict.RETRY and not at_once and partition.in_flight[0] is batch:
+            partition.not_before = self.loop.time() + self.backoff(batch.attempts)
+        if partition.in_flight[0] is batch and verdict is Verdict.SEQUENCE:
+            # Nothing before it is unsettled, so the gap is real: we gave up a batch, or the broker lost its end.
+            if not partition.broken:
+                log.warning("%s-%s: %s; going on under a new epoch", *partition.tp, error)
+            partition.broken = True
+        elif verdict is Verdict.DIVIDE:
+            partition.broken = self.core.identity.wanted
+        if self.core.metrics is not None:
+            self.core.metrics.retried(batch)
+
+    def _advance(self, partition: Partition) -> None:
+        """Settle what has its turn, and go on sending when all that must be known is."""
+        in_flight = partition.in_flight
+        while in_flight and in_flight[0].answer is not None:
+            self._finish(in_flight.popleft())
+        if partition.recovering:
+            if partition.answers_due:
+                return
+            partition.recovering = False
+            again = list(in_flight)
+            in_flight.clear()
+            self.accumulator.put_back(partition, self._divided(again))
+        self.look(partition)
+
+    def _settle_answered(self, partition: Partition) -> None:
+        """Settle batches that got their answer while one before them was sent again."""
+        while not partition.in_flight and partition.queue and partition.queue[0].answer is not None:
+            self._finish(partition.queue.popleft())
+
+    def _finish(self, batch: ProducerBatch) -> None:
+        answer = batch.answer
+        assert answer is not None
+        if isinstance(answer, BaseException):
+            self._left_gap(batch)
+        self._settle(batch, answer)
+
+    def _left_gap(self, batch: ProducerBatch) -> None:
+        """A batch was given up: if it had a sequence number, those behind it need another."""
+        if batch.sealed is not None and self.core.identity.wanted:
+            partition = batch.partition
+            partition.broken = True
+            if partition.answers_due:
+                partition.recovering = True
+
+    def _divided(self, batches: list[ProducerBatch]) -> list[ProducerBatch]:
+        """Replace the first batch, if it was too large, by smaller ones (KIP-126)."""
+        if not batches or not self._is_too_large(batches[0]):
+            return batches
+        whole = batches[0]
+        sealed = whole.sealed
+        assert sealed is not None
+        config = self.core.config
+        limit = max(1, sealed.uncompressed_size // 2)
+        parts = []
+        for builder in split_batch(sealed, limit, config["compression_type"], config["compression_level"]):
+            part = ProducerBatch(whole.partition, builder, whole.created, 0)
+            part.keeper = whole.keeper
+            part.timer = self.loop.call_at(part.created + self._delivery_timeout, self._expired, part)
+            parts.append(part)
+        # The memory is the last part's to give back, as it is settled last.
+        parts[-1].reserved, whole.reserved = whole.reserved, 0
+        self.accumulator.divided(parts)
+        self._settle(whole, Divided(tuple(parts)))
+        return [*parts, *batches[1:]]
+
+    @staticmethod
+    def _is_too_large(batch: ProducerBatch) -> bool:
+        from kafka.producer.verdict import judge
+
+        error = batch.error
+        return isinstance(error, KafkaError) and judge(error, batch.count) is Verdict.DIVIDE
+
+    # The end of a batch…
+
+    def _settle(self, batch: ProducerBatch, outcome: Delivered | Divided | BaseException) -> None:
+        if batch.timer is not None:
+            batch.timer.cancel()
+            batch.timer = None
+        self.accumulator.settled(batch)
+        if self.core.metrics is not None:
+            self.core.metrics.settled(batch, outcome)
+        if self.core.on_settled is not None and not isinstance(outcome, Divided):
+            self.core.on_settled(batch, outcome)
+        batch.settle(outcome)
+
+    @staticmethod
+    def _final_error(batch: ProducerBatch, error: BaseException) -> BaseException:
+        """Return an error that tells the truth about whether the batch may be in the log."""
+        if not batch.unsure or getattr(error, "outcome_unknown", False):
+            return error
+        unknown = OutcomeUnknownError(
+            f"given up after {batch.attempts} attempts; an earlier one may have written it: {error}",
+            topic_partition=batch.partition.tp,
+        )
+        unknown.__cause__ = error
+        return unknown
+
+    def _expired(self, batch: ProducerBatch) -> None:
+        """delivery_timeout_ms is over."""
+        batch.timer = None
+        if batch.outcome is not None:
+            return
+        partition = batch.partition
+        under_way = batch in partition.in_flight and batch.error is None
+        batch.unsure = batch.unsure or under_way
+        kind = OutcomeUnknownTimeoutError if batch.unsure else KafkaTimeoutError
+        spent = self.loop.time() - batch.created
+        if batch.error:
+            why = f"the last attempt: {batch.error}"
+        elif under_way:
+            why = "sent, and not answered"
+        else:
+            why = "no leader is known" if partition in self.leaderless else "not sent"
+        error = kind(
+            f"{batch.count} records were not acknowledged within {spent:.1f} seconds after {batch.attempts} attempts: "
+            f"{why}",
+            topic_partition=partition.tp,
+        )
+        error.__cause__ = batch.error
+        self._drop(batch, error)
+        self._advance(partition)
+
+    def _drop(self, batch: ProducerBatch, error: BaseException) -> None:
+        """Give a batch up, wherever it is."""
+        partition = batch.partition
+        if batch in partition.in_flight:
+            partition.in_flight.remove(batch)
+        else:
+            self.accumulator.remove(batch)
+        if batch.answer is None:
+            self._left_gap(batch)
+        self._settle(batch, batch.answer or error)
+
+    def give_up(self, partition: Partition, error: KafkaError) -> None:
+        """Fail all that a partition has not sent yet."""
+        for batch in tuple(partition.queue):
+            self._drop(batch, self._final_error(batch, error))
+
+    def abandon(self, error: BaseException) -> int:
+        """Fail everything, at the end; return how many records that were."""
+        records = 0
+        for batch in self.accumulator.unsettled():
+            if batch.outcome is not None:
+                continue
+            records += batch.count
+            batch.unsure = batch.unsure or batch in batch.partition.in_flight
+            self._drop(batch, self._final_error(batch, error))
+        return records

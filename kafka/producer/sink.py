@@ -1,0 +1,238 @@
+"""What goes to one broker: the line of partitions that have something to send, and the requests in flight.
+
+A partition stands in the line once, at its end, so that none starves; a request takes one batch from each in turn, up
+to max_request_size. Whether a partition may send, and what an answer means for it, is the sender's to say.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from kafka._client import PRODUCE
+from kafka.errors import KafkaError, KafkaProtocolError, UnknownBrokerIdError, for_code
+from kafka.producer.batch import Delivered, ProducerBatch
+from kafka.producer.verdict import Verdict, judge
+from kafka.protocol.produce import ProduceRequest
+from kafka.structs import BrokerMetadata
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from kafka.conn import BrokerConnection
+    from kafka.future import Future
+    from kafka.producer.accumulator import Partition
+    from kafka.producer.sender import Sender
+
+__all__ = ["Sink"]
+
+log = logging.getLogger(__name__)
+
+
+class Sink:
+    """See the head of this file."""
+
+    def __init__(self, node_id: int, sender: Sender) -> None:
+        self.node_id = node_id
+        self.line: deque[Partition] = deque()
+        self.in_flight = 0
+        self.stalled_since: float | None = None
+        """Since when there is something to send and nothing goes out."""
+        self._sender = sender
+        self._client = sender.client
+        self._loop = sender.loop
+        self._pump_due = False
+        self._opening = False
+
+    def pump_soon(self) -> None:
+        """Send what can be sent, in the pass to come."""
+        if not self._pump_due:
+            self._pump_due = True
+            self._loop.call_soon(self.pump)
+
+    def pump(self) -> None:
+        """Send what can be sent."""
+        self._pump_due = False
+        if not self.line:
+            self.stalled_since = None
+            return
+        if self.stalled_since is None:
+            self.stalled_since = self._loop.time()
+        if self.in_flight >= self._sender.max_in_flight or not self._sender.ready():
+            return
+        link = self._ready_link()
+        while link is not None and self.line and self.in_flight < self._sender.max_in_flight:
+            batches = self._fill()
+            if batches:
+                self._send(link, batches)
+
+    def _ready_link(self) -> BrokerConnection | None:
+        """Return the connection if it takes requests now; else see to it that this is called again."""
+        try:
+            link = self._client.link(self.node_id, PRODUCE)
+        except UnknownBrokerIdError:
+            self._disband()
+            return None
+        if link.ready:
+            throttled = link.throttled()
+            if throttled:
+                self._loop.call_later(throttled, self.pump_soon)
+                return None
+            return link
+        if link.fatal is not None and not link.is_opening:
+            self._fail_all(link.fatal)
+            return None
+        if not self._opening:
+            self._opening = True
+            delay = link.backing_off()
+            if delay:
+                self._loop.call_later(delay, self._try_again)
+            else:
+                link.open().add_both(self._opened)
+        return None
+
+    def _try_again(self) -> None:
+        self._opening = False
+        self.pump()
+
+    def _opened(self, outcome: object) -> None:
+        self._opening = False
+        if isinstance(outcome, BaseException):
+            # The partitions may be led by another broker by now.
+            self._client.cluster.request_update()
+        self.pump_soon()
+
+    def _disband(self) -> None:
+        """The cluster does not know this broker any more: its partitions have to find another."""
+        line, self.line = self.line, deque()
+        self._client.cluster.request_update()
+        for partition in line:
+            partition.scheduled = False
+            self._sender.rest(partition, self._sender.backoff(1))
+
+    def _fail_all(self, error: KafkaError) -> None:
+        """Trying again is in vain: the broker refuses who we say we are, or we refuse the broker."""
+        line, self.line = self.line, deque()
+        for partition in line:
+            partition.scheduled = False
+            self._sender.give_up(partition, error)
+
+    # Sending…
+
+    def _fill(self) -> list[ProducerBatch]:
+        """Take batches for one request, one of each partition."""
+        sender, line = self._sender, self.line
+        batches: list[ProducerBatch] = []
+        room = sender.accumulator.max_request_size
+        for _ in range(len(line)):
+            partition = line.popleft()
+            partition.scheduled = False
+            batch = sender.next_batch(partition, self)
+            if batch is None:
+                continue
+            assert batch.sealed is not None
+            if batches and batch.sealed.size > room:
+                partition.scheduled = True
+                line.append(partition)
+                continue
+            room -= batch.sealed.size
+            sender.taken(batch)
+            batches.append(batch)
+        for batch in batches:
+            sender.look(batch.partition)
+        return batches
+
+    def _send(self, link: BrokerConnection, batches: list[ProducerBatch]) -> None:
+        self.stalled_since = None
+        request, names = self._request(batches)
+        self.in_flight += 1
+        self._sender.sent(batches)
+        future = link.submit(request, self._sender.request_timeout)
+        future.add_both(partial(self._answered, batches, names, future))
+
+    def _request(self, batches: list[ProducerBatch]) -> tuple[ProduceRequest, dict[UUID, str]]:
+        by_topic: dict[str, list[ProduceRequest.PartitionProduceData]] = {}
+        for batch in batches:
+            assert batch.sealed is not None
+            data = ProduceRequest.PartitionProduceData(index=batch.partition.index, records=batch.sealed.data)
+            by_topic.setdefault(batch.partition.topic.name, []).append(data)
+        cluster = self._client.cluster
+        names: dict[UUID, str] = {}
+        topics = []
+        for name, partitions in by_topic.items():
+            topic = ProduceRequest.TopicProduceData(name=name, partition_data=partitions)
+            topic_id = cluster.topic_id(name)
+            if topic_id is not None:
+                topic.topic_id = topic_id
+                names[topic_id] = name
+            topics.append(topic)
+        request = ProduceRequest(
+            acks=self._sender.acks, timeout_ms=int(self._sender.request_timeout * 1000), topic_data=topics
+        )
+        return request, names
+
+    # Being answered…
+
+    def _answered(
+        self, batches: list[ProducerBatch], names: dict[UUID, str], future: Future[Any], _outcome: object
+    ) -> None:
+        self.in_flight -= 1
+        error = future.exception
+        if error is not None:
+            self._failed(batches, error)
+        elif self._sender.acks == 0:
+            for batch in batches:
+                self._sender.answered(batch, Verdict.DONE, Delivered(-1, -1))
+        else:
+            self._take_response(batches, names, future.value)
+        self.pump_soon()
+
+    def _failed(self, batches: list[ProducerBatch], error: BaseException) -> None:
+        """The request has no answer."""
+        if not isinstance(error, KafkaError):
+            error = KafkaProtocolError(f"the request failed: {error!r}")
+        if error.invalid_metadata:
+            self._client.cluster.request_update()
+        for batch in batches:
+            verdict = judge(error, batch.count)
+            self._sender.answered(batch, verdict, error, definite=not error.outcome_unknown)
+
+    def _take_response(self, batches: list[ProducerBatch], names: dict[UUID, str], response: Any) -> None:
+        results = {}
+        for topic in response.responses:
+            name = topic.name or names.get(topic.topic_id)
+            for result in topic.partition_responses:
+                results[name, result.index] = result
+        endpoints = [BrokerMetadata(end.node_id, end.host, end.port, end.rack) for end in response.node_endpoints or ()]
+        for batch in batches:
+            result = results.get((batch.partition.topic.name, batch.partition.index))
+            if result is None:
+                missing = KafkaProtocolError("the broker's reply leaves this partition out")
+                self._sender.answered(batch, Verdict.RETRY, missing, definite=False)
+            elif not result.error_code:
+                delivered = Delivered(result.base_offset, result.log_append_time_ms)
+                self._sender.answered(batch, Verdict.DONE, delivered)
+            else:
+                self._take_error(batch, result, endpoints)
+
+    def _take_error(self, batch: ProducerBatch, result: Any, endpoints: list[BrokerMetadata]) -> None:
+        partition = batch.partition
+        text = result.error_message or ""
+        for culprit in result.record_errors or ():
+            text += f" (record {culprit.batch_index}: {culprit.batch_index_error_message or 'not accepted'})"
+        error = for_code(result.error_code)(*filter(None, [text.strip()]), topic_partition=partition.tp)
+        known = False
+        if error.invalid_metadata:
+            cluster, leader = self._client.cluster, result.current_leader
+            if leader is not None and leader.leader_id >= 0:  # KIP-951
+                known = cluster.update_partition_leader(partition.tp, leader.leader_id, leader.leader_epoch, endpoints)
+            if not known:
+                cluster.request_update()
+        verdict = judge(error, batch.count)
+        answer: Delivered | KafkaError = Delivered(-1, -1) if verdict is Verdict.DONE else error
+        self._sender.answered(batch, verdict, answer, definite=not error.outcome_unknown, at_once=known)
+
+    def __repr__(self) -> str:
+        return f"<Sink to {self.node_id} line={len(self.line)} in_flight={self.in_flight}>"
