@@ -46,6 +46,7 @@ EARLY_SERVICES: tuple[str, ...] = (
     "kafka.broker.upkeep:Upkeep",
     "kafka.broker.groups.service:GroupService",
     "kafka.broker.transactions.service:TransactionService",
+    "kafka.broker.security.service:Security",
 )
 
 

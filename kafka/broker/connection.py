@@ -95,6 +95,10 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = transport
         peer = transport.get_extra_info("peername")
         self.host = peer[0] if peer else ""
+        if certificate := self.peer_certificate():
+            from kafka.broker.security.tls import principal_of
+
+            self.principal = principal_of(certificate) or self.principal
         certificate = self.peer_certificate()
         if certificate:
             self.principal = f"User:{distinguished_name(certificate)}"

@@ -37,7 +37,7 @@ def handle(call: Call, request: TxnOffsetCommitRequest) -> Any:
         refused = _commit(call, request, good)
     return call.response(
         topics=[
-            (name, [(where.partition, refused if refused else code) for where, _, code in rows])
+            (name, [(where.partition, refused or code) for where, _, code in rows])
             for name, rows in topics
         ]
     )

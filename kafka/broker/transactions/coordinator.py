@@ -96,9 +96,7 @@ class TransactionCoordinator:
 
     # Producers
 
-    def init_producer(
-        self, transactional_id: str | None, timeout: float, expected: Granted = _NOTHING
-    ) -> Granted:
+    def init_producer(self, transactional_id: str | None, timeout: float, expected: Granted = _NOTHING) -> Granted:
         """Give a producer its id and epoch; what an earlier one left open is aborted first.
 
         ``expected`` is what the producer believes that it has (KIP-360): another one may have come meanwhile.
@@ -326,5 +324,5 @@ def _is_known(record: TransactionRecord, expected: Granted) -> bool:
 def _is_repeated_end(record: TransactionRecord, producer: Granted) -> bool:
     """Whether this end was carried out already, and its answer got lost (KIP-890)."""
     if record.producer_id == producer.producer_id:
-        return record.epoch == producer.epoch + 1 and not record.state is State.ONGOING
+        return record.epoch == producer.epoch + 1 and record.state is not State.ONGOING
     return record.previous_producer_id == producer.producer_id and producer.epoch == LAST_EPOCH and record.epoch == 0

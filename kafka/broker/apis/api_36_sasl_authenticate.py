@@ -1,0 +1,29 @@
+"""SaslAuthenticate (36), versions 0-2: the tokens of the SASL mechanism that was chosen (KIP-152).
+
+* v1: how long the session lasts (KIP-368).
+* v2: flexible.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafka.broker.security.service import security
+from kafka.errors import BrokerResponseError, IllegalSaslStateError
+
+if TYPE_CHECKING:
+    from kafka.broker.call import Call
+    from kafka.protocol.sasl import SaslAuthenticateRequest
+
+
+def handle(call: Call, request: SaslAuthenticateRequest) -> Any:
+    """Take a token, give one."""
+    here = security(call)
+    try:
+        step = here.session_of(call.connection).token(bytes(request.auth_bytes))
+    except BrokerResponseError as error:
+        if not (isinstance(error, IllegalSaslStateError) and call.connection.is_authenticated):
+            call.cluster.loop.call_soon(call.connection.close)  # once the reply is out
+        return call.response(error_code=error.code, error_message=str(error.args[0]), auth_bytes=b"")
+    lifetime_ms = 0 if step.user is None else here.accept(call.connection, step.user)
+    return call.response(error_code=0, error_message=None, auth_bytes=step.words, session_lifetime_ms=lifetime_ms)

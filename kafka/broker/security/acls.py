@@ -1,0 +1,202 @@
+"""Access control lists: what is bound to resources, and whether something is allowed. Numbers are Kafka's own.
+
+The rules are those of Kafka's StandardAuthorizer: super users may do everything; who is denied is denied; who is
+allowed is allowed; where nothing is bound to a resource, a setting decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, MutableMapping
+from enum import IntEnum
+from typing import Any, Final, NamedTuple
+
+from kafka.errors import InvalidRequestError
+
+__all__ = ["AccessControl", "Binding", "Filter", "Pattern", "Permission"]
+
+ANY: Final = 1
+ALL_OPERATIONS: Final = 2
+WILDCARD: Final = "*"
+EVERYONE: Final = "User:*"
+CLUSTER_TYPE, CLUSTER_NAME = 4, "kafka-cluster"
+
+_READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE = range(3, 9)
+_CLUSTER_ACTION, _DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE, _CREATE_TOKENS, _DESCRIBE_TOKENS = range(9, 15)
+
+#: What else allows an operation.
+_IMPLIED_BY: Final = {
+    _DESCRIBE: frozenset({_READ, _WRITE, _DELETE, _ALTER}),
+    _DESCRIBE_CONFIGS: frozenset({_ALTER_CONFIGS}),
+}
+#: Resource type -> operations that mean something there.
+_OPERATIONS: Final = {
+    2: {_READ, _WRITE, _CREATE, _DESCRIBE, _DELETE, _ALTER, _DESCRIBE_CONFIGS, _ALTER_CONFIGS},
+    3: {_READ, _DESCRIBE, _DELETE, _DESCRIBE_CONFIGS, _ALTER_CONFIGS},
+    4: {_CREATE, _CLUSTER_ACTION, _DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE, _ALTER, _DESCRIBE},
+    5: {_DESCRIBE, _WRITE, 15},
+    6: {_DESCRIBE},
+    7: {_CREATE_TOKENS, _DESCRIBE_TOKENS},
+}
+
+
+class Pattern(IntEnum):
+    """How names of resources are meant."""
+
+    ANY = 1
+    MATCH = 2
+    LITERAL = 3
+    PREFIXED = 4
+
+
+class Permission(IntEnum):
+    """What a binding says."""
+
+    ANY = 1
+    DENY = 2
+    ALLOW = 3
+
+
+class Binding(NamedTuple):
+    """One entry of an access control list, with the resource that it is bound to."""
+
+    resource_type: int
+    resource_name: str
+    pattern_type: int
+    principal: str
+    host: str
+    operation: int
+    permission: int
+
+    def check(self) -> None:
+        """Raise InvalidRequestError unless it makes sense."""
+        if self.pattern_type not in (Pattern.LITERAL, Pattern.PREFIXED):
+            raise InvalidRequestError(f"Invalid pattern type {self.pattern_type}")
+        operations = _OPERATIONS.get(self.resource_type)
+        if operations is None:
+            raise InvalidRequestError(f"Invalid resource type {self.resource_type}")
+        if self.operation != ALL_OPERATIONS and self.operation not in operations:
+            raise InvalidRequestError(
+                f"Operation {self.operation} does not apply to resource type {self.resource_type}"
+            )
+        if self.permission not in (Permission.ALLOW, Permission.DENY):
+            raise InvalidRequestError(f"Invalid permission type {self.permission}")
+        if not self.resource_name:
+            raise InvalidRequestError("Resource name should not be empty")
+        if self.resource_type == CLUSTER_TYPE and self.resource_name != CLUSTER_NAME:
+            raise InvalidRequestError(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
+        if ":" not in self.principal or not self.host:
+            raise InvalidRequestError("A principal is a type and a name, as User:alice; a host is an address or *")
+
+    def is_about(self, resource_type: int, name: str) -> bool:
+        """Whether it is bound to this resource."""
+        if self.resource_type != resource_type:
+            return False
+        if self.pattern_type == Pattern.PREFIXED:
+            return name.startswith(self.resource_name)
+        return self.resource_name in (name, WILDCARD)
+
+    def is_for(self, principal: str, host: str) -> bool:
+        """Whether it concerns this client."""
+        return self.principal in (principal, EVERYONE) and self.host in (host, WILDCARD)
+
+    def covers(self, operation: int) -> bool:
+        """Whether it speaks of the operation; what allows reading allows describing."""
+        if self.operation in (operation, ALL_OPERATIONS):
+            return True
+        return self.permission == Permission.ALLOW and self.operation in _IMPLIED_BY.get(operation, ())
+
+
+class Filter(NamedTuple):
+    """Which bindings are meant; 1 and None stand for any."""
+
+    resource_type: int = ANY
+    resource_name: str | None = None
+    pattern_type: int = Pattern.ANY
+    principal: str | None = None
+    host: str | None = None
+    operation: int = ANY
+    permission: int = ANY
+
+    def check(self) -> None:
+        """Raise InvalidRequestError for what no filter can mean."""
+        if self.pattern_type not in tuple(Pattern):
+            raise InvalidRequestError(f"Invalid pattern type {self.pattern_type}")
+        if self.resource_type != ANY and self.resource_type not in _OPERATIONS:
+            raise InvalidRequestError(f"Invalid resource type {self.resource_type}")
+        if self.permission not in tuple(Permission) or not self.operation:
+            raise InvalidRequestError("Filters take known operations and permissions only")
+
+    def matches(self, binding: Binding) -> bool:
+        """Whether a binding is meant."""
+        return (
+            self.resource_type in (ANY, binding.resource_type)
+            and self._names(binding)
+            and self.principal in (None, binding.principal)
+            and self.host in (None, binding.host)
+            and self.operation in (ANY, binding.operation)
+            and self.permission in (ANY, binding.permission)
+        )
+
+    def _names(self, binding: Binding) -> bool:
+        if self.pattern_type == Pattern.MATCH:
+            return self.resource_name is None or binding.is_about(binding.resource_type, self.resource_name)
+        if self.pattern_type not in (Pattern.ANY, binding.pattern_type):
+            return False
+        return self.resource_name in (None, binding.resource_name)
+
+
+class AccessControl:
+    """All bindings, and the decision.
+
+    >>> control = AccessControl(super_users=["User:admin"])
+    >>> control.allows("User:admin", "::1", 3, 2, "events"), control.allows("User:bob", "::1", 3, 2, "events")
+    (True, False)
+    >>> control.create(Binding(2, "ev", Pattern.PREFIXED, "User:bob", "*", 3, Permission.ALLOW))
+    >>> control.allows("User:bob", "::1", 8, 2, "events")  # reading includes describing
+    True
+    """
+
+    def __init__(
+        self,
+        table: MutableMapping[str, Any] | None = None,
+        *,
+        super_users: Iterable[str] = (),
+        allow_if_none: bool = False,
+    ) -> None:
+        self._table: MutableMapping[str, Any] = {} if table is None else table
+        self._super_users = frozenset(super_users)
+        self._allow_if_none = allow_if_none
+        self._bindings: dict[str, Binding] = {key: Binding(*saved) for key, saved in self._table.items()}
+
+    def allows(self, principal: str, host: str, operation: int, resource_type: int, resource_name: str) -> bool:
+        """Whether a client may do something."""
+        if principal in self._super_users:
+            return True
+        found = [each for each in self._bindings.values() if each.is_about(resource_type, resource_name)]
+        if not found:
+            return self._allow_if_none
+        mine = [each for each in found if each.is_for(principal, host) and each.covers(operation)]
+        if any(each.permission == Permission.DENY for each in mine):
+            return False
+        return bool(mine)
+
+    def create(self, binding: Binding) -> None:
+        """Add a binding; one that is there already stays."""
+        binding.check()
+        key = "\x00".join(map(str, binding))
+        self._bindings[key] = binding
+        self._table[key] = [*binding[:2], int(binding.pattern_type), *binding[3:5], *map(int, binding[5:])]
+
+    def find(self, wanted: Filter) -> Iterator[Binding]:
+        """Return the bindings that a filter means."""
+        wanted.check()
+        return iter([each for each in self._bindings.values() if wanted.matches(each)])
+
+    def delete(self, wanted: Filter) -> list[Binding]:
+        """Remove the bindings that a filter means; return them."""
+        found = list(self.find(wanted))
+        for binding in found:
+            key = "\x00".join(map(str, binding))
+            del self._bindings[key]
+            self._table.pop(key, None)
+        return found

@@ -1,0 +1,118 @@
+"""Security as services of a cluster: who may log in, and what they may do."""
+
+from __future__ import annotations
+
+from secrets import token_bytes, token_urlsafe
+from typing import TYPE_CHECKING, Final
+
+from kafka.broker.codes import CLUSTER_NAME, Operation, Resource
+from kafka.broker.configs.definitions import BROKER_OPTIONS
+from kafka.broker.security import mechanisms
+from kafka.broker.security.acls import AccessControl
+from kafka.broker.security.scram import MECHANISMS, Credentials
+from kafka.broker.security.session import SaslSession
+from kafka.errors import KafkaConfigurationError
+
+if TYPE_CHECKING:
+    from kafka.broker.call import Call
+    from kafka.broker.cluster import Cluster
+    from kafka.broker.connection import Connection
+    from kafka.broker.security.mechanisms import Exchange, User
+
+__all__ = ["Security", "access_control", "may_alter", "may_describe", "security"]
+
+_REAUTHENTICATION: Final = "connections.max.reauth.ms"
+_KNOWN: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+
+
+class Security:
+    """``cluster.service(Security)``: the users of ``Broker(sasl=...)``, credentials, and ``cluster.authorizer``."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.credentials = Credentials(cluster.store.table("scram_credentials"))
+        self.passwords: dict[str, str] = {}
+        self.mechanisms = [name for name in _KNOWN if any(name == user[0] for user in cluster.sasl_users)]
+        for mechanism, user, password in cluster.sasl_users:
+            self._add_user(mechanism, user, password)
+        self.access: AccessControl | None = None
+        configs = cluster.configs
+        if configs.broker_value("authorizer.class.name"):
+            # Principals may contain commas, so semicolons part them.
+            super_users = (configs.broker_value("super.users") or "").split(";")
+            self.access = AccessControl(
+                cluster.store.table("acls"),
+                super_users=[each.strip() for each in super_users if each.strip()],
+                allow_if_none=configs.broker_bool("allow.everyone.if.no.acl.found"),
+            )
+            cluster.authorizer = self.access
+
+    def _add_user(self, mechanism: str, user: str, password: str) -> None:
+        if mechanism not in _KNOWN:
+            raise KafkaConfigurationError(f"the broker has no SASL mechanism {mechanism}, only {', '.join(_KNOWN)}")
+        if mechanism == "PLAIN":
+            self.passwords[user] = password
+        for number, (name, _) in MECHANISMS.items():
+            if name == mechanism:
+                self.credentials.set_password(number, user, password, token_bytes(24))
+
+    def session_of(self, connection: Connection) -> SaslSession:
+        """Return the connection's session."""
+        session: SaslSession | None = connection.sasl_state
+        if session is None:
+            session = connection.sasl_state = SaslSession(self._begin)
+        return session
+
+    def _begin(self, mechanism: str) -> Exchange | None:
+        if mechanism not in self.mechanisms:
+            return None
+        if mechanism == "PLAIN":
+            return mechanisms.plain(self.passwords)
+        if mechanism == "OAUTHBEARER":
+            return mechanisms.oauthbearer(self._cluster.clock.now_ms)
+        number, hash_name = next((number, found[1]) for number, found in MECHANISMS.items() if found[0] == mechanism)
+        return mechanisms.scram(
+            mechanism, hash_name, lambda user: self.credentials.get(number, user), lambda: token_urlsafe(24)
+        )
+
+    def accept(self, connection: Connection, user: User) -> int:
+        """Let a client in; return how long for in milliseconds, 0 if that is without end."""
+        connection.principal = f"User:{user.name}"
+        connection.is_authenticated = True
+        lifetimes = []
+        if _REAUTHENTICATION in BROKER_OPTIONS:
+            lifetimes.append(self._cluster.configs.broker_int(_REAUTHENTICATION))
+        if user.expires_ms is not None:
+            lifetimes.append(max(user.expires_ms - self._cluster.clock.now_ms(), 1))
+        lifetime_ms = min((each for each in lifetimes if each > 0), default=0)
+        session = self.session_of(connection)
+        session.may_repeat = lifetime_ms > 0
+        if lifetime_ms:
+            timer = self._cluster.timers.call_later(lifetime_ms / 1000, self._expired, connection, user)
+            connection.on_lost(timer.cancel)
+        return lifetime_ms
+
+    def _expired(self, connection: Connection, user: User) -> None:
+        # KIP-368: the connection stays, but all that it may ask for now is to authenticate again.
+        if self.session_of(connection).user is user:
+            connection.is_authenticated = False
+
+
+def security(call: Call) -> Security:
+    """Return the cluster's security."""
+    return call.cluster.service(Security)
+
+
+def access_control(call: Call) -> AccessControl | None:
+    """Return the access control lists; None where nothing is controlled."""
+    return security(call).access
+
+
+def may_describe(call: Call) -> bool:
+    """Whether the client may see what concerns the whole cluster."""
+    return call.allows(Operation.DESCRIBE, Resource.CLUSTER, CLUSTER_NAME)
+
+
+def may_alter(call: Call) -> bool:
+    """Whether the client may change it."""
+    return call.allows(Operation.ALTER, Resource.CLUSTER, CLUSTER_NAME)
