@@ -32,7 +32,7 @@ from kafka.future import Future
 if TYPE_CHECKING:
     import asyncio
 
-__all__ = ["AsyncioDriver", "ThreadDriver", "asyncio_driver"]
+__all__ = ["AsyncioDriver", "SignalsDeferred", "ThreadDriver", "asyncio_driver", "run_here"]
 
 log = logging.getLogger(__name__)
 
@@ -98,7 +98,7 @@ class ThreadDriver:
             coro.close()
             raise IllegalStateError(f"{what} blocks, so it cannot be called from a callback on the network thread")
         self.start()
-        with _SignalsDeferred(self.loop) as pending:
+        with SignalsDeferred(self.loop) as pending:
             # Claimed before the task is queued: then nobody has to be woken for it.
             claimed = self.loop.claim()
             try:
@@ -138,7 +138,7 @@ class ThreadDriver:
 
     def try_turn(self) -> bool:
         """Make one pass in the calling thread, without sleeping, if no other thread does."""
-        with _SignalsDeferred(self.loop) as pending:
+        with SignalsDeferred(self.loop) as pending:
             if not self.loop.claim():
                 return False
             try:
@@ -147,7 +147,7 @@ class ThreadDriver:
                 self.loop.release()
 
     def _wait(self, future: Future[Any], deadline: float | None) -> None:
-        with _SignalsDeferred(self.loop) as pending:
+        with SignalsDeferred(self.loop) as pending:
             claimed = self.loop.claim()
             if claimed:
                 try:
@@ -229,7 +229,7 @@ def _network_thread(loop: Loop, parked: _Parking) -> None:
         loop.crash(error)
 
 
-class _SignalsDeferred:
+class SignalsDeferred:
     """Put off the handlers of signals to the end of the block, in the main thread; elsewhere nothing.
 
     Gives the list of what has come in, which is empty until then.
@@ -262,6 +262,24 @@ class _SignalsDeferred:
         handlers = dict(saved)
         for number, frame in self._pending:
             handlers[number](number, frame)
+
+
+def run_here(loop: Loop, task: Task[T], deadline: float | None = None) -> T:
+    """Turn a loop that has no driver in this thread until a task of it has ended, and return its result.
+
+    KafkaTimeoutError at the deadline; then, as after Ctrl-C, the task is cancelled.
+    """
+    try:
+        with SignalsDeferred(loop) as pending:
+            while not task.is_done and not pending:
+                remaining = None if deadline is None else deadline - loop.time()
+                if remaining is not None and remaining <= 0:
+                    raise KafkaTimeoutError(f"{task.name} took too long")
+                loop.turn(remaining)
+    finally:
+        if not task.is_done:
+            task.cancel()
+    return task.result()
 
 
 class AsyncioDriver:

@@ -13,7 +13,7 @@ class Waker:
 
     def __init__(self) -> None:
         self.pid = os.getpid()
-        self._closed = False
+        self._closed = True  # until there is something to close
         self._sockets: tuple[socket.socket, socket.socket] | None = None
         if hasattr(os, "eventfd"):
             self._fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -22,6 +22,7 @@ class Waker:
             for end in self._sockets:
                 end.setblocking(False)
             self._fd = self._sockets[0].fileno()
+        self._closed = False
 
     def fileno(self) -> int:
         """Return the descriptor to watch for reading."""
@@ -48,6 +49,9 @@ class Waker:
                 self._sockets[0].recv(4096)
         except OSError:  # spurious
             pass
+
+    def __del__(self) -> None:
+        self.close()
 
     def close(self) -> None:
         """Free it; idempotent."""

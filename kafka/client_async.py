@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka._client import Client, NodeId
+from kafka._drivers import SignalsDeferred, run_here
 from kafka._timers import Timer
 from kafka.cluster import ClusterMetadata
 from kafka.config import Config, defaults, resolve
@@ -185,6 +186,7 @@ class KafkaClient(Client):
             timeout_ms = self.config["request_timeout_ms"]
         if timeout_ms < 0:
             raise ValueError(f"timeout_ms must not be negative: {timeout_ms}")
+        self.metadata.start()
         self._delayed_tasks = delayed_tasks
         if delayed_tasks:
             self._run_overdue()
@@ -200,11 +202,12 @@ class KafkaClient(Client):
 
     def _turn_until(self, deadline: float, future: Future[Any] | None) -> None:
         """Turn the loop at least once, until there is something to return or the time is up."""
-        while True:
-            remaining = deadline - self.loop.time()
-            self.loop.turn(0 if future is not None and future.is_done else max(0.0, remaining))
-            if remaining <= 0 or (bool(self._arrived) if future is None else future.is_done):
-                return
+        with SignalsDeferred(self.loop) as pending:
+            while not pending:
+                remaining = deadline - self.loop.time()
+                self.loop.turn(0 if future is not None and future.is_done else max(0.0, remaining))
+                if remaining <= 0 or (bool(self._arrived) if future is None else future.is_done):
+                    return
 
     def _busy(self) -> bool:
         return any(link.is_opening or link.in_flight_requests for link in self.links())
@@ -333,10 +336,12 @@ class KafkaClient(Client):
 
     def _run(self, coro: Coroutine[Any, Any, T]) -> T:
         """Turn the loop in this thread until a coroutine has ended."""
-        task = self.loop.spawn(coro)
-        try:
-            return self.loop.run_until(task)
-        except BaseException:
-            if not task.is_done:
-                task.cancel()
-            raise
+        return run_here(self.loop, self.loop.spawn(coro))
+
+    def __del__(self) -> None:
+        loop = getattr(self, "loop", None)
+        if loop is not None and not self.closed and not loop.closed:
+            import warnings
+
+            warnings.warn(f"{self!r} was not closed: use it in a with statement", ResourceWarning, stacklevel=2)
+            self.close()

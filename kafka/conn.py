@@ -9,6 +9,7 @@ from __future__ import annotations
 import socket
 from typing import Any, Final
 
+from kafka._drivers import run_here
 from kafka._loop import Loop
 from kafka.config import Config, defaults, resolve
 from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, NodeNotReadyError, TooManyInFlightRequests
@@ -92,9 +93,9 @@ class BrokerConnection(Link):
         deadline = loop.time() + timeout
         while not self.connected() and loop.time() < deadline:
             delay = self.backing_off()
-            future = loop.spawn(loop.sleep(delay)) if delay else self.open()
+            task = loop.spawn(loop.sleep(delay) if delay else _opened(self.open()))
             try:
-                loop.run_until(future, None if timeout == float("inf") else deadline)
+                run_here(loop, task, None if timeout == float("inf") else deadline)
             except KafkaTimeoutError:
                 break
             except KafkaError:
@@ -215,3 +216,7 @@ class BrokerConnection(Link):
         if self._own_loop is None:
             raise RuntimeError(f"{name} is for a connection of your own; this one is driven by its client")
         return self._own_loop
+
+
+async def _opened(future: Future[None]) -> None:
+    await future

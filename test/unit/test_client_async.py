@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import os
+import signal
+import threading
+
 import pytest
 
 import kafka.client
@@ -603,6 +608,16 @@ def test_close_fails_what_is_under_way_and_refuses_what_comes(make, cluster):
     client.close()
 
 
+def test_a_client_that_is_forgotten_says_so_and_frees_everything(cluster):
+    client = KafkaClient(environment=cluster.network.environment(), bootstrap_servers="b0")
+    client.submit(0, ListGroupsRequest())
+    client.poll(timeout_ms=10)
+    with pytest.warns(ResourceWarning, match="not closed"):  # noqa: PT031 - both are the collection
+        del client
+        gc.collect()
+    assert not cluster.network.open_sockets
+
+
 def test_it_closes_at_the_end_of_its_block(cluster):
     with KafkaClient(environment=cluster.network.environment(), bootstrap_servers="b0") as client:
         assert client.bootstrap_connected()
@@ -629,6 +644,31 @@ def test_a_broker_that_hangs_up_on_metadata_is_not_the_only_one_asked(make, clus
     client = make()
     rest(client, 5)
     assert set(cluster.asked("Metadata")) - {0}
+
+
+def test_with_a_stated_release_metadata_comes_with_the_first_polls(make, cluster):
+    client = make(api_version=(3, 9))
+    assert not cluster.asked("Metadata")
+    assert client.api_version == (3, 9)
+    client.poll(timeout_ms=1000)
+    assert client.cluster.controller.nodeId == 1
+    assert not cluster.asked("ApiVersions")
+
+
+def test_ctrl_c_ends_a_poll_and_the_client_works_on():
+    client = KafkaClient(bootstrap_servers="127.0.0.1:1", bootstrap=False, api_version=(3, 9))
+    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        client.poll(timeout_ms=20_000)
+    timer.join()
+    client.poll(timeout_ms=1)
+    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        client.check_version(timeout=20)
+    timer.join()
+    client.close()
 
 
 def test_the_core_can_be_driven_by_a_thread():

@@ -10,6 +10,7 @@ from importlib import import_module
 from threading import Lock
 from typing import Any, Final
 
+from kafka.config import accept_mechanism
 from kafka.errors import KafkaConfigurationError
 from kafka.net.sasl.abc import SaslMechanism
 
@@ -44,6 +45,7 @@ def register_sasl_mechanism(name: str, klass: type[SaslMechanism], overwrite: bo
         if name in SASL_MECHANISMS and not overwrite:
             raise ValueError(f"The SASL mechanism {name} exists already; overwrite=True replaces it")
         SASL_MECHANISMS[name] = klass
+    accept_mechanism(name)
 
 
 def get_sasl_mechanism(name: str) -> type[SaslMechanism]:

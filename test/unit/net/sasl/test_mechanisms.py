@@ -9,6 +9,7 @@ from base64 import urlsafe_b64encode
 
 import pytest
 
+from kafka.config import resolve
 from kafka.errors import (
     AuthenticationError,
     KafkaConfigurationError,
@@ -57,6 +58,8 @@ def test_a_mechanism_of_the_application_is_used(monkeypatch):
     register_sasl_mechanism("MINE", Mine, overwrite=True)
     with pytest.raises(TypeError):
         register_sasl_mechanism("BAD", object)
+    config = resolve("client", {"security_protocol": "SASL_SSL", "sasl_mechanism": "MINE"})
+    assert config["sasl_mechanism"] == "MINE"
 
 
 def test_the_historic_paths_lead_to_the_same_objects():
