@@ -14,27 +14,33 @@ Two threads meet here, the application's and whoever turns the loop, without a l
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from kafka.consumer.reset import Reset
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
     from kafka.errors import KafkaError
+    from kafka.record.consumer_record import ConsumerRecord
     from kafka.record.reader import RecordReader
 
-__all__ = ["AssignedPartition", "Cursor", "Fetched"]
+__all__ = ["AssignedPartition", "Cursor", "Fetched", "Hand"]
 
 
 class Fetched:
     """What one reply brought for a partition: records, or why there are none."""
 
-    __slots__ = ("error", "reader", "size")
+    __slots__ = ("damaged", "error", "reader", "size")
 
-    def __init__(self, reader: RecordReader | None, size: int, error: KafkaError | None = None) -> None:
+    def __init__(
+        self, reader: RecordReader | None, size: int, error: KafkaError | None = None, *, damaged: bool = False
+    ) -> None:
         self.reader = reader
         self.size = size
         self.error = error
+        self.damaged = damaged
+        """Whether nothing can be fetched behind it."""
 
 
 class Cursor:
@@ -47,16 +53,19 @@ class Cursor:
     """
 
     __slots__ = (
-        "busy",
+        "blocked",
         "current",
         "epoch",
         "fetch_epoch",
         "fetch_offset",
         "fetched",
+        "given_back",
+        "given_back_end",
+        "lane",
         "position",
+        "received",
         "reset",
-        "validated",
-        "waiting",
+        "taken",
     )
 
     def __init__(self, position: int | None = None, epoch: int = -1, reset: Reset | None = None) -> None:
@@ -69,14 +78,20 @@ class Cursor:
         self.reset = reset
         """The place that has to be looked up first."""
         self.fetched: deque[Fetched] = deque()
-        self.waiting = 0
-        """Bytes in `fetched`."""
+        self.received = 0
+        """Bytes that were put into `fetched`; the loop's."""
+        self.taken = 0
+        """Bytes that were taken from it; the application's."""
         self.current: Fetched | None = None
         """What records are being taken from."""
-        self.busy = False
-        """Whether a request for it is under way; the loop's."""
-        self.validated = -1
-        """The leader epoch under which the log was found not to be cut before this place."""
+        self.given_back: list[ConsumerRecord] = []
+        """Records that an iteration had taken and has not handed out."""
+        self.given_back_end = -1
+        """The position after these."""
+        self.lane: Any = None
+        """The lane that has a request for it under way; the loop's."""
+        self.blocked = False
+        """Whether what was fetched last has to be taken before there can be more."""
         self.position = position
         """The offset of the next record for the application; None until it is known."""
 
@@ -89,7 +104,18 @@ class Cursor:
     @property
     def has_data(self) -> bool:
         """Whether something is there to be taken."""
-        return self.current is not None or bool(self.fetched)
+        return self.current is not None or bool(self.fetched) or bool(self.given_back)
+
+    @property
+    def waiting(self) -> int:
+        """Bytes in `fetched`."""
+        return self.received - self.taken
+
+    @property
+    def held(self) -> int:
+        """Bytes in memory for it."""
+        current = self.current
+        return self.waiting + (0 if current is None else current.size)
 
     def __repr__(self) -> str:
         where = self.reset if self.position is None else self.position
@@ -102,6 +128,8 @@ class AssignedPartition:
     __slots__ = (
         "cursor",
         "end_offset",
+        "failures",
+        "full",
         "high_watermark",
         "in_rotation",
         "leaving",
@@ -130,6 +158,10 @@ class AssignedPartition:
         self.replica: int | None = None
         """The follower to read from, as the leader has told (KIP-392)."""
         self.replica_until = 0.0
+        self.full = False
+        """Whether it is not asked for because enough waits; who takes something then tells the loop."""
+        self.failures = 0
+        """Errors in a row."""
         self.retry_at = 0.0
         """When it may be asked for again after an error."""
         self.problem: str | None = None
@@ -140,3 +172,48 @@ class AssignedPartition:
     def __repr__(self) -> str:
         flags = "".join(f" {name}" for name in ("paused", "leaving") if getattr(self, name))
         return f"<{self.topic_partition.topic}-{self.topic_partition.partition}{flags} {self.cursor!r}>"
+
+
+class Hand:
+    """Records of one partition that an iteration has taken and hands out one by one.
+
+    The position follows only when somebody wants to know it (`settle`), so that a record costs one assignment.
+    """
+
+    __slots__ = ("_iterator", "cursor", "end", "last", "rows", "state")
+
+    def __init__(self, state: AssignedPartition, rows: list[ConsumerRecord], start: int | None) -> None:
+        self.state = state
+        self.cursor = state.cursor
+        self.rows = rows
+        self.end = self.cursor.position
+        """The position when all are handed out; it may be beyond the last one."""
+        self.last: ConsumerRecord | None = None
+        """The one that was handed out last."""
+        self.cursor.position = start
+        self._iterator = iter(rows)
+
+    def left(self) -> Iterator[ConsumerRecord]:
+        """What was not handed out yet; the same iterator each time."""
+        return self._iterator
+
+    def settle(self) -> None:
+        """Put the position behind what was handed out."""
+        if self.last is not None:
+            self.cursor.position = self.last.offset + 1
+            self.cursor.epoch = self.last.leader_epoch
+
+    def finish(self) -> None:
+        """All were handed out."""
+        self.settle()
+        self.cursor.position = self.end
+
+    def give_back(self) -> None:
+        """Let the next one who takes from the partition have the rest; an iteration over `rows` ends."""
+        self.settle()
+        position, end = self.cursor.position, self.end
+        assert position is not None
+        assert end is not None
+        self.cursor.given_back = [record for record in self.rows if record.offset >= position]
+        self.cursor.given_back_end = end
+        self.rows.clear()

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import Enum
 from typing import Any, Final
 
-from kafka.consumer.partition import AssignedPartition, Cursor
+from kafka.consumer.partition import AssignedPartition, Cursor, Hand
 from kafka.consumer.reset import Reset
 from kafka.errors import IllegalArgumentError, IllegalStateError
 from kafka.structs import OffsetAndMetadata, TopicPartition
@@ -57,8 +57,10 @@ class SubscriptionState:
         """Counts changes of what is subscribed to: a group rejoins when it differs from what it joined with."""
         self.on_change: Callable[[], object] = lambda: None
         """Called in the application's thread after any change that the fetcher may have to act on."""
-        self.in_hand: tuple[TopicPartition, Any] | None = None
-        """The partition that is being iterated, and the record that was handed out last, as long as others follow."""
+        self.on_ready: Callable[[AssignedPartition], object] = lambda _state: None
+        """Called in the application's thread when a partition may have something to be taken again."""
+        self.in_hand: Hand | None = None
+        """What an iteration is handing out."""
         self._topics: frozenset[str] = frozenset()
         self._group_topics: frozenset[str] = frozenset()
 
@@ -151,14 +153,13 @@ class SubscriptionState:
         return {partition: old.get(partition) or AssignedPartition(partition) for partition in partitions}
 
     def _replace(self, partitions: Mapping[TopicPartition, AssignedPartition]) -> None:
-        self.settle()
+        self.put_down()
         self.partitions = partitions
-        if self.in_hand is not None and self.in_hand[0] not in partitions:
-            self.in_hand = None
         self.on_change()
 
     def mark_leaving(self, partitions: Collection[TopicPartition]) -> None:
         """Stop fetching and handing out partitions that are about to be revoked; positions stay to be committed."""
+        self.put_down()
         for partition in partitions:
             state = self.partitions.get(partition)
             if state is not None:
@@ -189,12 +190,15 @@ class SubscriptionState:
 
     def settle(self) -> None:
         """Take note of how far the iteration is; whoever reads positions calls it first."""
-        hand = self.in_hand
-        if hand is not None and hand[1] is not None:
-            state = self.partitions.get(hand[0])
-            if state is not None:
-                state.cursor.position = hand[1].offset + 1
-                state.cursor.epoch = hand[1].leader_epoch
+        if self.in_hand is not None:
+            self.in_hand.settle()
+
+    def put_down(self) -> None:
+        """Stop the iteration over what it has in hand; the rest is there for who takes next."""
+        hand, self.in_hand = self.in_hand, None
+        if hand is not None:
+            hand.give_back()
+            self.on_ready(hand.state)
 
     def without_position(self) -> list[TopicPartition]:
         """The partitions that neither have a position nor a place to be looked up: the committed offset decides."""
@@ -218,8 +222,8 @@ class SubscriptionState:
 
     def move(self, state: AssignedPartition, cursor: Cursor) -> None:
         """Put a partition somewhere else."""
-        if self.in_hand is not None and self.in_hand[0] == state.topic_partition:
-            self.in_hand = None
+        if self.in_hand is not None and self.in_hand.state is state:
+            self.put_down()
         state.cursor = cursor
         state.in_rotation = False
         state.retry_at = 0.0
@@ -230,11 +234,17 @@ class SubscriptionState:
 
     def pause(self, partition: TopicPartition) -> None:
         """Hand out nothing from a partition for now; what was fetched stays."""
-        self.get(partition).paused = True
+        state = self.get(partition)
+        if self.in_hand is not None and self.in_hand.state is state:
+            self.put_down()
+        state.paused = True
+        self.on_change()
 
     def resume(self, partition: TopicPartition) -> None:
         """Hand out records from a partition again."""
-        self.get(partition).paused = False
+        state = self.get(partition)
+        state.paused = False
+        self.on_ready(state)
         self.on_change()
 
     def paused(self) -> set[TopicPartition]:

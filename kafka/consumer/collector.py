@@ -1,0 +1,212 @@
+"""Handing out what was fetched: in the application's thread, a bounded number of records at a time.
+
+Partitions with data stand in a row; who was served goes to its end, so that none starves. Taking
+touches the first ones only, not all that are assigned, and decodes just what is handed out.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from kafka.consumer.partition import AssignedPartition, Cursor, Fetched, Hand
+from kafka.errors import KafkaError, LogTruncationError, OffsetOutOfRangeError
+from kafka.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.consumer.fetcher import Fetcher
+    from kafka.consumer.positions import Positions
+    from kafka.consumer.subscription import SubscriptionState
+    from kafka.record.columns import Columns
+    from kafka.record.consumer_record import ConsumerRecord
+
+__all__ = ["Collector"]
+
+
+class Collector:
+    """Takes records out of the buffers of one consumer."""
+
+    def __init__(self, subscription: SubscriptionState, fetcher: Fetcher, positions: Positions) -> None:
+        self._subscription = subscription
+        self._fetcher = fetcher
+        self._positions = positions
+        self._row: deque[AssignedPartition] = deque()
+
+    @property
+    def may_have_data(self) -> bool:
+        """Whether it is worth to look."""
+        return bool(self._row or self._fetcher.arrivals)
+
+    def enter(self, state: AssignedPartition) -> None:
+        """Put a partition back in the row: it was resumed, or an iteration gave something back."""
+        if not state.in_rotation and state.cursor.has_data:
+            state.in_rotation = True
+            self._row.append(state)
+
+    def take(self, limit: int) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """Return up to `limit` records, the partitions' turns in order."""
+        taken: dict[TopicPartition, list[ConsumerRecord]] = {}
+        for state in self._served():
+            rows: list[ConsumerRecord] = []
+            try:
+                self._take_rows(state, rows, limit)
+            except KafkaError as error:
+                # What came before the error is delivered first; the error comes again with the next call.
+                if rows or taken:
+                    if rows:
+                        taken[state.topic_partition] = rows
+                    self._row.appendleft(state)
+                    state.in_rotation = True
+                    break
+                self.enter(state)
+                self._refuse(state, error)
+                continue
+            self.enter(state)
+            if rows:
+                taken[state.topic_partition] = rows
+                limit -= len(rows)
+                if limit <= 0:
+                    break
+        return taken
+
+    def take_hand(self, limit: int) -> Hand | None:
+        """Return records of one partition for an iteration; their position follows as they are handed out."""
+        for state in self._served():
+            rows: list[ConsumerRecord] = []
+            start = state.cursor.position
+            try:
+                self._take_rows(state, rows, limit)
+            except KafkaError as error:
+                self.enter(state)
+                if not rows:
+                    self._refuse(state, error)
+                    continue
+            self.enter(state)
+            if rows:
+                return Hand(state, rows, start)
+        return None
+
+    def take_columns(self, at_least: int) -> dict[TopicPartition, Columns]:
+        """Return columns of whole batches, about `at_least` records in all."""
+        taken: dict[TopicPartition, Columns] = {}
+        for state in self._served():
+            try:
+                columns = self._take_columns(state, at_least)
+            except KafkaError as error:
+                self.enter(state)
+                if taken:
+                    break
+                self._refuse(state, error)
+                continue
+            self.enter(state)
+            if columns is not None:
+                taken[state.topic_partition] = columns
+                at_least -= len(columns)
+                if at_least <= 0:
+                    break
+        return taken
+
+    # The row…
+
+    def _served(self) -> Any:
+        """Yield the partitions whose turn it is; who takes from one puts it back with `enter`."""
+        arrivals = self._fetcher.arrivals
+        while arrivals:
+            self.enter(arrivals.popleft())
+        row, partitions = self._row, self._subscription.partitions
+        for _ in range(len(row)):
+            state = row.popleft()
+            if not state.in_rotation:  # it was moved, and comes in again when there is something
+                continue
+            state.in_rotation = False
+            if partitions.get(state.topic_partition) is state and not state.paused and not state.leaving:
+                yield state
+
+    # Taking from one partition…
+
+    def _next(self, state: AssignedPartition, cursor: Cursor) -> Fetched | None:
+        """Return what to take from: records, or raise the error that stands in their place."""
+        current = cursor.current
+        if current is None and cursor.fetched:
+            current = cursor.fetched[0]
+            if current.error is not None:
+                raise current.error
+            cursor.fetched.popleft()
+            cursor.current = current
+            cursor.taken += current.size
+            self._fetcher.freed(state)
+        return current
+
+    def _take_rows(self, state: AssignedPartition, rows: list[ConsumerRecord], limit: int) -> None:
+        cursor = state.cursor
+        if cursor.given_back:
+            _take_given_back(cursor, rows, limit)
+        while len(rows) < limit and (current := self._next(state, cursor)) is not None:
+            reader = current.reader
+            assert reader is not None
+            try:
+                new = reader.take(limit - len(rows))
+            finally:
+                cursor.position = reader.next_offset
+            if new:
+                rows += new
+                cursor.epoch = new[-1].leader_epoch
+            if reader.exhausted:
+                self._drained(cursor, current)
+
+    def _take_columns(self, state: AssignedPartition, at_least: int) -> Columns | None:
+        cursor = state.cursor
+        if cursor.given_back:  # these have been through the deserializers: fetch them again as they are
+            self._subscription.move(state, Cursor(cursor.position, cursor.epoch))
+            return None
+        while (current := self._next(state, cursor)) is not None:
+            reader = current.reader
+            assert reader is not None
+            try:
+                columns = next(reader.columns(at_least=at_least), None)
+            finally:
+                cursor.position = reader.next_offset
+            if columns is not None:
+                return columns
+            self._drained(cursor, current)
+        return None
+
+    def _drained(self, cursor: Cursor, current: Fetched) -> None:
+        cursor.current = None
+        self._fetcher.drained(current.size)
+        if self._fetcher.starved:
+            self._fetcher.kick()
+
+    # Errors…
+
+    def _refuse(self, state: AssignedPartition, error: KafkaError) -> None:
+        """Act on an error that stands in the place of records: go elsewhere, or raise it."""
+        cursor = state.cursor
+        if cursor.current is None and cursor.fetched:
+            cursor.fetched.popleft()
+        partition = state.topic_partition
+        if isinstance(error, OffsetOutOfRangeError):
+            reset = self._positions.policy()
+            if reset is not None:
+                self._subscription.move(state, Cursor(reset=reset))
+                return
+            error = OffsetOutOfRangeError(
+                f"offset {cursor.position} is outside of the log, and auto_offset_reset is 'none': seek first",
+                topic_partition=partition,
+            )
+        elif isinstance(error, LogTruncationError) and error.divergent_offsets and self._positions.policy() is not None:
+            target = error.divergent_offsets[partition]
+            assert cursor.position is not None
+            self._subscription.move(state, Cursor(min(cursor.position, target.offset), target.leader_epoch))
+            return
+        if not cursor.current:  # it came in place of records; behind damaged ones there is nothing to be had
+            cursor.blocked = False
+            self._fetcher.kick()
+        raise error
+
+
+def _take_given_back(cursor: Cursor, rows: list[ConsumerRecord], limit: int) -> None:
+    rows += cursor.given_back[:limit]
+    del cursor.given_back[:limit]
+    cursor.position = rows[-1].offset + 1 if cursor.given_back else cursor.given_back_end
+    cursor.epoch = rows[-1].leader_epoch

@@ -1,0 +1,395 @@
+"""The parts of a consumer put together, and how the application's thread works with them.
+
+No protocol and no argument checking: the face above checks, the parts below do the work. A call that
+waits turns the client's loop in the application's thread where it can (`kafka._drivers`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Coroutine, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kafka._client import Client
+from kafka._drivers import ThreadDriver
+from kafka.consumer.collector import Collector
+from kafka.consumer.doorbell import Doorbell
+from kafka.consumer.fetcher import Fetcher
+from kafka.consumer.lanes import FetchSettings
+from kafka.consumer.offsets import OffsetLookup
+from kafka.consumer.partition import Hand
+from kafka.consumer.positions import Positions
+from kafka.consumer.replies import ReaderSettings
+from kafka.consumer.subscription import SubscriptionState
+from kafka.errors import (
+    ClientClosedError,
+    IllegalStateError,
+    KafkaError,
+    KafkaTimeoutError,
+    WakeupError,
+)
+from kafka.serializer import bind_deserializer
+from kafka.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.config import Config
+    from kafka.consumer.membership import Membership
+    from kafka.net.environment import Environment
+    from kafka.record.columns import Columns
+    from kafka.record.consumer_record import ConsumerRecord
+
+__all__ = ["Engine"]
+
+T = TypeVar("T")
+
+
+class Engine:
+    """One consumer, without its face."""
+
+    def __init__(self, config: Config, environment: Environment | None = None) -> None:
+        self.config = config
+        self.client = Client(config, environment)
+        self.loop = self.client.loop
+        self.driver = ThreadDriver(self.loop, name=f"kafka-consumer-{config['client_id']}")
+        self.bell = Doorbell()
+        self.subscription = SubscriptionState()
+        read_committed = config["isolation_level"] == "read_committed"
+        self.lookup = OffsetLookup(self.client, committed_only=read_committed)
+        self.positions = Positions(
+            self.client, self.subscription, self.lookup, config["auto_offset_reset"], self._placed, self._unplaceable
+        )
+        self.fetcher = Fetcher(
+            self.client,
+            self.subscription,
+            self.positions,
+            _fetch_settings(config),
+            _reader_settings(config),
+            self.bell,
+        )
+        self.collector = Collector(self.subscription, self.fetcher, self.positions)
+        self.subscription.on_change = self.fetcher.kick
+        self.subscription.on_ready = self.fetcher.arrivals.append
+        self.membership: Membership | None = None
+        self.closed = False
+        self._woken = False
+        self._seen_topology: object = None
+        self.client.cluster.add_listener(lambda _cluster: self.bell.ring())
+
+    def start(self) -> None:
+        """Find the cluster."""
+        try:
+            self.driver.run(self.client.bootstrap(), what="looking for a broker")
+        except BaseException:
+            self.close(0.0)
+            raise
+
+    # Waiting…
+
+    def deadline(self, timeout: float) -> float:
+        """Return when so many seconds are over."""
+        return self.loop.time() + timeout
+
+    def run(self, coro: Coroutine[Any, Any, T], deadline: float, what: str) -> T:
+        """Run a coroutine to its end in the application's thread."""
+        if self.closed:
+            coro.close()
+            raise ClientClosedError("This consumer is closed.")
+        return self.driver.run(coro, deadline, what)
+
+    def wakeup(self) -> None:
+        """End the wait in poll with WakeupError: this one, or the next. Safe from every thread."""
+        self._woken = True
+        self.bell.ring()
+
+    def wait_until(self, ready: Callable[[], bool], deadline: float, what: str) -> None:
+        """Wait until something holds that the loop brings about; KafkaTimeoutError if it does not in time."""
+        while True:
+            future = self.bell.hang_up()
+            try:
+                self._raise_pending()
+                if ready():
+                    return
+                if self.loop.time() >= deadline:
+                    raise KafkaTimeoutError(f"{what} took too long")
+                self.driver.wait(future, deadline)
+            finally:
+                self.bell.take_down()
+
+    # Polling…
+
+    def poll(self, limit: int, deadline: float) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """Return records as soon as there are some, or none at the deadline."""
+        return self._poll(self.collector.take, limit, deadline) or {}
+
+    def poll_columns(self, at_least: int, deadline: float) -> dict[TopicPartition, Columns]:
+        """Return columns as soon as there are some, or none at the deadline."""
+        return self._poll(self.collector.take_columns, at_least, deadline) or {}
+
+    def poll_hand(self, limit: int, deadline: float) -> Hand | None:
+        """Return records of one partition for an iteration."""
+        hand = self._poll(self.collector.take_hand, limit, deadline)
+        self.subscription.in_hand = hand
+        return hand
+
+    def _poll(self, take: Callable[[int], T | None], limit: int, deadline: float) -> T | None:
+        if self.subscription.in_hand is not None:
+            self.subscription.put_down()
+        while True:
+            self.serve(deadline)
+            if self.collector.may_have_data:
+                found = take(limit)
+                if found:
+                    return found
+            if not self._wait(deadline):
+                return None
+
+    def serve(self, deadline: float) -> None:
+        """Do what belongs into the application's thread: raise, reassign, let the group work."""
+        self._raise_pending()
+        membership = self.membership
+        if membership is not None:
+            membership.polled(self.loop.time())
+            if membership.due:
+                membership.serve(deadline)
+        if self.client.cluster.topology is not self._seen_topology:
+            self._topology_changed()
+
+    def _raise_pending(self) -> None:
+        if self._woken:
+            self._woken = False
+            raise WakeupError("wakeup() was called")
+        if self.fetcher.errors:
+            raise self.fetcher.errors.popleft()
+
+    def _wait(self, deadline: float) -> bool:
+        """Wait until there may be something to do; whether there was time for that."""
+        future = self.bell.hang_up()
+        try:
+            if self._has_work():
+                return True
+            if self.loop.time() >= deadline:
+                # poll(0) in a loop must not keep the network thread from the interpreter's lock: make the pass here.
+                self.driver.try_turn()
+                return self._has_work()
+            if self.fetcher.starved:
+                self.fetcher.release_paused(self.subscription.partitions.values())
+            self.driver.wait(future, deadline)
+        finally:
+            self.bell.take_down()
+        self.loop.check_usable()
+        return True
+
+    def _has_work(self) -> bool:
+        membership = self.membership
+        return bool(
+            self.collector.may_have_data
+            or self._woken
+            or self.fetcher.errors
+            or self.client.cluster.topology is not self._seen_topology
+            or (membership is not None and membership.due)
+        )
+
+    # What metadata changes…
+
+    def _topology_changed(self) -> None:
+        cluster, subscription = self.client.cluster, self.subscription
+        self._seen_topology = cluster.topology
+        if not subscription.is_automatic:
+            return
+        subscription.match(cluster.topics(exclude_internal_topics=self.config["exclude_internal_topics"]))
+        for topic in cluster.unauthorized_topics & subscription.subscribed_topics:
+            error = cluster.topic_error(topic)
+            if error is not None:
+                raise error(f"topic {topic!r}")
+        if self.membership is None:
+            self._assign_all()
+
+    def _assign_all(self) -> None:
+        """Without a group have all partitions of the topics, and tell the listener."""
+        cluster, subscription = self.client.cluster, self.subscription
+        found = {
+            TopicPartition(topic, number)
+            for topic in subscription.subscribed_topics
+            for number in cluster.partitions_for_topic(topic) or ()
+        }
+        before = set(subscription.partitions)
+        if found == before:
+            return
+        listener = subscription.listener
+        if listener is not None and before - found:
+            listener.on_partitions_revoked(before - found)
+        subscription.assign_from_group(sorted(found))
+        if listener is not None and found - before:
+            listener.on_partitions_assigned(found - before)
+
+    def look_again(self) -> None:
+        """Compare the subscription with the topology at the next poll."""
+        self._seen_topology = None
+
+    # Positions…
+
+    def _placed(self) -> None:
+        self.fetcher.kick()
+        self.bell.ring()
+
+    def _unplaceable(self, state: Any) -> None:
+        self.fetcher.arrivals.append(state)
+        self.bell.ring()
+
+    def position(self, partition: TopicPartition, deadline: float) -> int:
+        """Return the position of a partition, waiting until it is known."""
+        subscription = self.subscription
+        subscription.settle()
+
+        def known() -> bool:
+            cursor = subscription.get(partition).cursor
+            if cursor.position is None and cursor.fetched and cursor.fetched[0].error is not None:
+                raise cursor.fetched[0].error
+            return cursor.position is not None
+
+        self.wait_until(known, deadline, f"finding the position of {partition.topic}-{partition.partition}")
+        position = subscription.get(partition).cursor.position
+        assert position is not None
+        return position
+
+    def find_offsets(self, wanted: Mapping[TopicPartition, int], deadline: float) -> Mapping[TopicPartition, Any]:
+        """Look offsets up."""
+        if not wanted:
+            return {}
+        return self.run(self.lookup.find(wanted, deadline), deadline, "looking up offsets")
+
+    # Topics…
+
+    def topics(self, deadline: float) -> set[str]:
+        """Return all topics that this client may see."""
+        cluster = self.client.cluster
+
+        async def refresh() -> set[str]:
+            before, cluster.need_all_topic_metadata = cluster.need_all_topic_metadata, True
+            try:
+                await self.client.refresh(deadline)
+            finally:
+                cluster.need_all_topic_metadata = before
+            return set(cluster.topics())
+
+        return self.run(refresh(), deadline, "listing topics")
+
+    def partitions_for_topic(self, topic: str, deadline: float) -> set[int] | None:
+        """Return the partitions of a topic; None if there is no such topic."""
+        cluster = self.client.cluster
+        known = cluster.partitions_for_topic(topic)
+        if known is not None:
+            return known
+
+        async def refresh() -> set[int] | None:
+            future = cluster.add_topic(topic)
+            if future.is_done:
+                await self.client.refresh(deadline)
+            else:
+                self.client.metadata.start()
+                await future
+            return cluster.partitions_for_topic(topic)
+
+        return self.run(refresh(), deadline, "asking for a topic")
+
+    # How it is…
+
+    def health(self) -> dict[str, Any]:
+        """Return what works and what is waited for, as plain values."""
+        partitions: dict[str, Any] = {}
+        for (topic, number), state in self.subscription.partitions.items():
+            cursor = state.cursor
+            partitions[f"{topic}-{number}"] = {
+                "position": cursor.position,
+                "buffered_bytes": cursor.held,
+                "paused": state.paused,
+                "problem": state.problem or (None if cursor.position is not None else "its position is looked up"),
+            }
+        brokers = {str(link.node_id): str(link.error) for link in self.client.links() if link.error is not None}
+        membership = self.membership
+        ok = not brokers and all(entry["problem"] is None for entry in partitions.values())
+        age = self.client.cluster.update_age()
+        return {
+            "ok": ok and not self.closed,
+            "closed": self.closed,
+            "subscription": self.subscription.mode.value,
+            "metadata_age_s": age,
+            "unreachable_brokers": brokers,
+            "partitions": partitions,
+            "group": None if membership is None else membership.health(),
+        }
+
+    # When it ends…
+
+    def close(self, timeout: float, *, commit: bool = True) -> None:
+        """Free everything, in about `timeout` seconds whatever is down. Idempotent."""
+        if self.closed:
+            return
+        self.closed = True
+        if self.loop.forked:
+            return
+        deadline = self.deadline(timeout)
+        try:
+            if self.membership is not None and timeout > 0:
+                self.membership.close(deadline, commit=commit)
+        finally:
+            self._shut_down(deadline)
+
+    def _shut_down(self, deadline: float) -> None:
+        async def end() -> None:
+            try:
+                await self.fetcher.close(deadline)
+            finally:
+                self.client.shut_down()
+
+        try:
+            if not self.loop.closed:
+                self.driver.run(end(), max(deadline, self.deadline(0.25)), "closing")
+        except (KafkaError, IllegalStateError):
+            pass  # a broker that does not answer keeps nobody from leaving
+        finally:
+            self.driver.close(max(0.1, deadline - self.loop.time()))
+
+    def check_group(self) -> Membership:
+        """Return the membership; IllegalStateError without a group."""
+        if self.membership is None:
+            raise IllegalStateError("This consumer has no group_id, so there is nothing to commit to")
+        return self.membership
+
+    def seek_all(self, partitions: Collection[TopicPartition], move: Callable[[TopicPartition], None]) -> None:
+        """Move partitions, all that are assigned if none are named."""
+        for partition in partitions or tuple(self.subscription.partitions):
+            move(partition)
+
+
+def _fetch_settings(config: Config) -> FetchSettings:
+    return FetchSettings(
+        max_wait_ms=config["fetch_max_wait_ms"],
+        min_bytes=config["fetch_min_bytes"],
+        max_bytes=config["fetch_max_bytes"],
+        max_partition_bytes=config["max_partition_fetch_bytes"],
+        buffer_memory=config["fetch_buffer_memory"],
+        isolation_level=int(config["isolation_level"] == "read_committed"),
+        rack=config["client_rack"],
+        sessions=config["enable_incremental_fetch_sessions"],
+    )
+
+
+def _reader_settings(config: Config) -> ReaderSettings:
+    return ReaderSettings(
+        check_crcs=config["check_crcs"],
+        read_committed=config["isolation_level"] == "read_committed",
+        max_batch_bytes=config["max_decompressed_bytes"],
+        key_deserializer=_per_topic(config["key_deserializer"], "key_deserializer"),
+        value_deserializer=_per_topic(config["value_deserializer"], "value_deserializer"),
+    )
+
+
+def _per_topic(deserializer: Any, option: str) -> Callable[[str], Any]:
+    """Return what gives for a topic the function of the bytes alone that a reader takes."""
+    bound = bind_deserializer(deserializer, option)
+    if bound is None:
+        return lambda _topic: None
+    call = bound.call
+    if bound.plain:
+        return lambda _topic: call
+    return lambda topic: lambda data: call(topic, None, data)

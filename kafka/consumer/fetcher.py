@@ -1,0 +1,355 @@
+"""Fetching ahead: which partitions to ask for, of whom, and where the replies go.
+
+Runs on the client's loop; only `kick`, `freed` and the reading of `arrivals` and `errors` belong to
+the application's thread. Nothing here runs without a cause: a reply, something taken, a change of
+assignment or metadata, the end of a pause after an error.
+
+Bounds: a partition is asked for while less than max_partition_fetch_bytes of it waits (what is being
+taken does not count, so the next reply is under way while one is drained), and nothing is asked for
+while fetch_buffer_memory is used up.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kafka.consumer.doorbell import Doorbell
+from kafka.consumer.fetch_session import NO_TOPIC_ID, Wanted
+from kafka.consumer.lanes import FetchSettings, Lane
+from kafka.consumer.partition import AssignedPartition, Cursor, Fetched
+from kafka.consumer.replies import Action, Asked, ReaderSettings, classify, open_reply, truncated
+from kafka.consumer.subscription import Mode, SubscriptionState
+from kafka.errors import (
+    InvalidMetadataError,
+    KafkaError,
+    for_code,
+)
+from kafka.net.backoff import Backoff
+from kafka.structs import BrokerMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from kafka._client import Client
+    from kafka.consumer.positions import Positions
+
+__all__ = ["Fetcher"]
+
+log = logging.getLogger(__name__)
+
+
+class Fetcher:
+    """Keeps the buffers of all assigned partitions filled."""
+
+    def __init__(
+        self,
+        client: Client,
+        subscription: SubscriptionState,
+        positions: Positions,
+        settings: FetchSettings,
+        reading: ReaderSettings,
+        bell: Doorbell,
+    ) -> None:
+        self.arrivals: deque[AssignedPartition] = deque()
+        """Partitions that something came for; the application's thread empties it."""
+        self.errors: deque[KafkaError] = deque()
+        """What is wrong with the client as a whole, for the application's thread to raise."""
+        self.starved = False
+        """Whether nothing is asked for because the buffers are full."""
+        self._client = client
+        self._cluster = client.cluster
+        self._loop = client.loop
+        self._subscription = subscription
+        self._positions = positions
+        self._settings = settings
+        self._reading = reading
+        self._bell = bell
+        self._backoff = Backoff(
+            client.config.seconds("retry_backoff_ms"),
+            client.config.seconds("retry_backoff_max_ms"),
+            client.loop.rng,
+        )
+        self._replica_time = client.config.seconds("metadata_max_age_ms")
+        self._lanes: dict[int, tuple[Lane, Lane]] = {}
+        self._by_node: dict[int, list[AssignedPartition]] = {}
+        self._grouped: Mapping[TopicPartition, AssignedPartition] | None = None
+        self._lost = 0
+        self._due = False
+        self._closed = False
+        self._received = 0
+        self._drained = 0
+        self._cluster.add_listener(self._metadata_changed)
+
+    # From the application's thread…
+
+    def kick(self) -> None:
+        """Look again at what may be asked for. Safe from every thread."""
+        if not self._due:
+            self._due = True
+            self._loop.call_soon(self._turn)
+
+    def freed(self, state: AssignedPartition) -> None:
+        """Take note that something of a partition was taken."""
+        if state.full or self.starved:
+            state.full = False
+            self.kick()
+
+    def drained(self, size: int) -> None:
+        """Take note that so many bytes are no longer held."""
+        self._drained += size
+
+    # On the loop: which partitions belong to which broker…
+
+    def _metadata_changed(self, _cluster: Any) -> None:
+        self._grouped = None
+        self.kick()
+
+    def _turn(self) -> None:
+        self._due = False
+        if self._closed:
+            return
+        partitions = self._subscription.partitions
+        if partitions is not self._grouped:
+            self._want_topics()
+            self._group(partitions)
+        self._positions.look()
+        for node_id in self._by_node:
+            self._pump(node_id)
+
+    def _want_topics(self) -> None:
+        subscription, cluster = self._subscription, self._cluster
+        everything = subscription.mode is Mode.PATTERN and hasattr(subscription.pattern, "match")
+        newly = everything and not cluster.need_all_topic_metadata
+        cluster.need_all_topic_metadata = everything
+        if subscription.wanted_topics != cluster.wanted_topics:
+            cluster.set_topics(subscription.wanted_topics)
+        if newly:
+            cluster.request_update()
+
+    def _group(self, partitions: Mapping[TopicPartition, AssignedPartition]) -> None:
+        """Sort partitions by the broker that they are read from."""
+        now = self._loop.time()
+        self._by_node = {}
+        lost = False
+        for partition, state in partitions.items():
+            leader = self._cluster.leader_for_partition(partition)
+            if leader is None or leader < 0:
+                lost = True
+                state.problem = "its leader is not known" if leader is not None else "the cluster does not know it"
+                continue
+            node_id = leader
+            if state.replica is not None:
+                if state.replica_until > now and self._cluster.is_replica_node(partition, state.replica):
+                    node_id = state.replica
+                else:
+                    state.replica = None
+            self._by_node.setdefault(node_id, []).append(state)
+        self._grouped = partitions
+        self._lost = self._lost + 1 if lost else 0
+        if lost and not self._cluster.need_update:
+            self._loop.call_later(self._backoff.delay(self._lost), self._cluster.request_update)
+
+    # …which of them to ask for now…
+
+    def _pump(self, node_id: int) -> None:
+        """Ask a broker for what may be asked for, if one of its lanes is free."""
+        lanes = self._lanes.get(node_id)
+        if lanes is None:
+            lanes = self._lanes[node_id] = (self._lane(node_id, main=True), self._lane(node_id, main=False))
+        now = self._loop.time()
+        lane = next((lane for lane in lanes if lane.idle), None)
+        if lane is None or lane.retry_at > now or lanes[0].retry_at > now:
+            return
+        states = [state for state in self._by_node.get(node_id, ()) if self._fetchable(state, now)]
+        if not states:
+            return
+        room = self._room()
+        if room <= 0:
+            return
+        wanted = {state.topic_partition: self._wanted(state) for state in states}
+        asked = {state.topic_partition: Asked(state) for state in states}
+        lane.ask(wanted, asked, max(1, min(self._settings.max_bytes, room)))
+
+    def _lane(self, node_id: int, *, main: bool) -> Lane:
+        return Lane(self._client, node_id, self._settings, self._answered, self._lane_failed, main=main)
+
+    def _fetchable(self, state: AssignedPartition, now: float) -> bool:
+        cursor = state.cursor
+        if cursor.position is None or state.paused or state.leaving or cursor.lane is not None or cursor.blocked:
+            return False
+        if state.retry_at > now:
+            return False
+        limit = self._settings.max_partition_bytes
+        if cursor.waiting >= limit:
+            # Say so first and look again: who takes something meanwhile does it the other way round.
+            state.full = True
+            if cursor.waiting >= limit:
+                return False
+            state.full = False
+        return True
+
+    def _wanted(self, state: AssignedPartition) -> Wanted:
+        partition, cursor = state.topic_partition, state.cursor
+        return Wanted(
+            cursor.fetch_offset,
+            self._cluster.leader_epoch_for_partition(partition),
+            cursor.fetch_epoch,
+            self._settings.max_partition_bytes,
+            self._cluster.topic_id(partition.topic) or NO_TOPIC_ID,
+        )
+
+    def _room(self) -> int:
+        """Return how many bytes more may be held; at 0 whoever takes something kicks."""
+        room = self._settings.buffer_memory - (self._received - self._drained)
+        if room > 0:
+            self.starved = False
+            return room
+        # What seek() dropped is still counted: count anew.
+        self.starved = True
+        held = sum(state.cursor.held for state in self._subscription.partitions.values())
+        self._received, self._drained = held, 0
+        room = self._settings.buffer_memory - held
+        self.starved = room <= 0
+        return room
+
+    # …what comes back…
+
+    def _answered(self, lane: Lane, asked: Mapping[TopicPartition, Asked], response: Any, version: int) -> None:
+        if self._closed:
+            return
+        if response.error_code:
+            log.debug("Fetch from broker %s: %s", lane.node_id, for_code(response.error_code).__name__)
+            self._rest(lane)
+        names = {self._cluster.topic_id(partition.topic): partition.topic for partition in asked}
+        came = False
+        for topic in response.responses:
+            name = topic.topic or names.get(topic.topic_id)
+            for data in topic.partitions:
+                entry = asked.get(TopicPartition(name, data.partition_index)) if name else None
+                if entry is not None and not entry.stale:
+                    came = self._partition_answered(entry, data, response, version) or came
+        if self._grouped is not self._subscription.partitions:
+            self.kick()
+        else:
+            self._pump(lane.node_id)
+        if came:
+            self._bell.ring()
+
+    def _partition_answered(self, asked: Asked, data: Any, response: Any, version: int) -> bool:
+        """Take what came for one partition; whether the application's thread has to look."""
+        state = asked.state
+        if data.error_code:
+            return self._partition_failed(asked, data, response)
+        if data.diverging_epoch.end_offset >= 0:
+            return self._deliver(asked, Fetched(None, 0, truncated(asked, data.diverging_epoch), damaged=True))
+        state.failures, state.problem = 0, None
+        state.high_watermark = data.high_watermark
+        if data.last_stable_offset >= 0:
+            state.stable_offset = data.last_stable_offset
+        if data.log_start_offset >= 0:
+            state.log_start = data.log_start_offset
+        if data.preferred_read_replica >= 0 and data.preferred_read_replica != state.replica:
+            self._move_to_replica(state, data.preferred_read_replica)
+        fetched = open_reply(asked, data, self._reading, version)
+        return fetched is not None and self._deliver(asked, fetched)
+
+    def _deliver(self, asked: Asked, fetched: Fetched) -> bool:
+        cursor = asked.cursor
+        cursor.blocked = fetched.damaged
+        self._received += fetched.size
+        cursor.received += fetched.size
+        cursor.fetched.append(fetched)
+        self.arrivals.append(asked.state)
+        return True
+
+    def _move_to_replica(self, state: AssignedPartition, node_id: int) -> None:
+        state.replica = node_id
+        state.replica_until = self._loop.time() + self._replica_time
+        self._grouped = None
+
+    # …and what goes wrong.
+
+    def _partition_failed(self, asked: Asked, data: Any, response: Any) -> bool:
+        state, code = asked.state, data.error_code
+        partition = state.topic_partition
+        error = for_code(code)(topic_partition=partition)
+        if state.replica is not None:
+            # A follower may be behind, or gone: the leader knows better.
+            state.replica, self._grouped = None, None
+            self._pause(state, error)
+            return False
+        action = classify(code)
+        if action is Action.TELL:
+            self._pause(state, error)
+            return self._deliver(asked, Fetched(None, 0, error, damaged=True))
+        self._pause(state, error)
+        if action is Action.REFRESH and not self._take_hint(partition, data, response):
+            self._cluster.request_update()
+        return False
+
+    def _take_hint(self, partition: TopicPartition, data: Any, response: Any) -> bool:
+        """Take the new leader from the reply (KIP-951); whether it names one."""
+        leader = data.current_leader
+        if leader.leader_id < 0:
+            return False
+        brokers = [
+            BrokerMetadata(node.node_id, node.host, node.port, node.rack) for node in response.node_endpoints or ()
+        ]
+        if not self._cluster.update_partition_leader(partition, leader.leader_id, leader.leader_epoch, brokers):
+            return False
+        self._grouped = None
+        self._subscription.partitions[partition].retry_at = 0.0
+        return True
+
+    def _pause(self, state: AssignedPartition, error: KafkaError) -> None:
+        """Let a partition rest after an error."""
+        state.failures += 1
+        state.problem = str(error)
+        delay = self._backoff.delay(state.failures)
+        state.retry_at = self._loop.time() + delay
+        self._loop.call_later(delay, self.kick)
+        log.debug("Fetching %s-%s: %s", *state.topic_partition, error)
+
+    def _lane_failed(self, lane: Lane, error: KafkaError) -> None:
+        if self._closed:
+            return
+        for state in self._by_node.get(lane.node_id, ()):
+            state.problem = str(error)
+        if isinstance(error, InvalidMetadataError) or error.invalid_metadata:
+            self._cluster.request_update()
+        elif not error.retriable:
+            self.errors.append(error)
+            self._bell.ring()
+        self._rest(lane)
+
+    def _rest(self, lane: Lane) -> None:
+        lane.failures += 1
+        delay = self._backoff.delay(lane.failures)
+        lane.retry_at = self._loop.time() + delay
+        self._loop.call_later(delay, self.kick)
+
+    # From the application's thread again…
+
+    def release_paused(self, states: Iterable[AssignedPartition]) -> None:
+        """Drop what was fetched of paused partitions, when it takes up all the memory; they are fetched again."""
+        for state in states:
+            cursor = state.cursor
+            if state.paused and cursor.has_data and cursor.position is not None:
+                self._subscription.move(state, Cursor(cursor.position, cursor.epoch))
+
+    # When it ends…
+
+    async def close(self, deadline: float) -> None:
+        """Stop, and let the brokers forget the sessions if they can be told by the deadline."""
+        self._closed = True
+        self._cluster.remove_listener(self._metadata_changed)
+        self._positions.stop()
+        lanes = [lane for pair in self._lanes.values() for lane in pair]
+        for lane in lanes:
+            lane.stop()
+        for lane in lanes:
+            try:
+                await lane.close(deadline)
+            except KafkaError as error:  # noqa: PERF203 - one broker's silence is not the others'
+                log.debug("The fetch session at broker %s was not closed: %s", lane.node_id, error)

@@ -1,0 +1,344 @@
+"""`KafkaConsumer`: what an application reads records with. Argument checking and units; the work is the engine's."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Collection, Generator, Iterable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.config import defaults, resolve
+from kafka.consumer.engine import Engine
+from kafka.consumer.reset import EARLIEST, LATEST, Reset
+from kafka.errors import ClientClosedError, IllegalArgumentError
+from kafka.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from kafka.record.columns import Columns
+    from kafka.record.consumer_record import ConsumerRecord
+
+__all__ = ["KafkaConsumer"]
+
+_FOREVER: Final = math.inf
+
+
+class KafkaConsumer:
+    """Reads records from a Kafka cluster.
+
+    Made with topics it reads them; `subscribe` and `assign` change what it reads. Iterate it for one
+    record at a time, `poll` for a few hundred, `poll_batches` for columns. It fetches ahead in the
+    background. One thread at a time may use it; only `wakeup` may be called from any.
+
+    >>> from kafka.broker import Broker
+    >>> with Broker(topics=["events"]) as broker:
+    ...     _ = broker.append("events", value=b"hello")
+    ...     with KafkaConsumer(
+    ...         "events", bootstrap_servers=broker.bootstrap_servers,
+    ...         auto_offset_reset="earliest", consumer_timeout_ms=5000,
+    ...     ) as consumer:
+    ...         print(next(consumer).value)
+    b'hello'
+
+    Keyword arguments are the options in ``KafkaConsumer.DEFAULT_CONFIG``. The constructor connects,
+    for bootstrap_timeout_ms at most, and raises NoBrokersAvailable if no broker answers.
+    """
+
+    DEFAULT_CONFIG: Final[dict[str, Any]] = defaults("consumer")
+
+    def __init__(self, *topics: str, **configs: Any) -> None:
+        self._engine: Engine | None = None
+        self.config = resolve("consumer", configs)
+        engine = self._engine = Engine(self.config)
+        self._subscription = engine.subscription
+        self._iteration: Generator[ConsumerRecord, None, None] | None = None
+        timeout = self.config["consumer_timeout_ms"]
+        self._patience = _FOREVER if timeout < 0 or timeout == math.inf else timeout / 1000
+        try:
+            if topics:
+                self.subscribe(topics)
+                engine.client.cluster.set_topics(topics)
+        except BaseException:
+            engine.close(0.0)
+            raise
+        engine.start()
+
+    # What to read…
+
+    def subscribe(self, topics: Iterable[str] = (), pattern: Any = None, listener: Any = None) -> None:
+        """Read these topics, or those whose names match a pattern, in place of what was subscribed to before.
+
+        Without a group_id this consumer reads all of their partitions, also those that are added later.
+        """
+        self._open().subscription.subscribe(topics, pattern, listener)
+        self._open().look_again()
+
+    def unsubscribe(self) -> None:
+        """Read nothing; what was assigned by hand goes too."""
+        engine = self._open()
+        if engine.membership is not None:
+            engine.membership.unsubscribed(self._deadline(None))
+        self._subscription.unsubscribe()
+
+    def subscription(self) -> set[str] | None:
+        """The topics subscribed to; None if there are none."""
+        return set(self._subscription.subscribed_topics) or None
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read these partitions. Those that were assigned before keep their positions."""
+        self._open().subscription.assign_by_user(partitions)
+
+    def assignment(self) -> set[TopicPartition]:
+        """The partitions that are read."""
+        return self._subscription.assigned()
+
+    # Reading…
+
+    def poll(
+        self, timeout_ms: float = 0, max_records: int | None = None, update_offsets: bool = True
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """Return records by partition, `max_records` (max_poll_records) in all at most.
+
+        Waits for `timeout_ms` if there are none. With ``update_offsets=False`` the positions stay, and the same
+        records come again.
+        """
+        engine = self._open()
+        limit = self._limit(max_records)
+        records = engine.poll(limit, self._poll_deadline(engine, timeout_ms))
+        if not update_offsets:
+            for partition, rows in records.items():
+                self._subscription.seek(partition, rows[0].offset)
+        return records
+
+    def poll_batches(self, timeout_ms: float = 0, max_records: int | None = None) -> dict[TopicPartition, Columns]:
+        """Return records as columns: for those who take them by the thousand and need no object for each.
+
+        Batches are not cut in two, so there may be more records than `max_records` (max_poll_records) by one batch.
+        Keys and values are bytes; deserializers are not applied. ``columns.to_arrow()`` gives a
+        ``pyarrow.RecordBatch``.
+        """
+        engine = self._open()
+        return engine.poll_columns(self._limit(max_records), self._poll_deadline(engine, timeout_ms))
+
+    def __iter__(self) -> Generator[ConsumerRecord, None, None]:
+        if self._iteration is None:
+            self._iteration = self._iterate()
+        return self._iteration
+
+    def __next__(self) -> ConsumerRecord:
+        return next(iter(self))
+
+    def _iterate(self) -> Generator[ConsumerRecord, None, None]:
+        try:
+            yield from self._records()
+        finally:
+            self._iteration = None
+
+    def _records(self) -> Generator[ConsumerRecord, None, None]:
+        subscription, patience = self._subscription, self._patience
+        limit = self.config["max_poll_records"]
+        while True:
+            engine = self._open()
+            hand = subscription.in_hand
+            if hand is None:
+                hand = engine.poll_hand(limit, engine.deadline(patience))
+            if hand is None:
+                return
+            # The position follows `last`, and only when somebody asks; a seek empties the rows.
+            for record in hand.left():
+                hand.last = record
+                yield record
+            if subscription.in_hand is hand:
+                subscription.in_hand = None
+                hand.finish()
+
+    def wakeup(self) -> None:
+        """Let `poll` (or the iteration) end with WakeupError, this one or the next. From any thread."""
+        if self._engine is not None:
+            self._engine.wakeup()
+
+    # Positions…
+
+    def position(self, partition: TopicPartition, timeout_ms: float | None = None) -> int:
+        """The offset of the next record of a partition."""
+        return self._open().position(partition, self._deadline(timeout_ms))
+
+    def seek(self, partition: TopicPartition, offset: int | OffsetAndMetadata) -> None:
+        """Go on with this offset."""
+        if isinstance(offset, OffsetAndMetadata):
+            number, epoch = offset.offset, offset.leader_epoch
+        else:
+            number, epoch = offset, -1
+        if not isinstance(number, int) or number < 0:
+            raise IllegalArgumentError(f"an offset is a whole number from 0 on, not {number!r}")
+        self._open().subscription.seek(partition, number, epoch)
+
+    def seek_to_beginning(self, *partitions: TopicPartition) -> None:
+        """Go to the first record of these partitions, or of all; looked up when it is needed."""
+        self._seek_all(partitions, EARLIEST)
+
+    def seek_to_end(self, *partitions: TopicPartition) -> None:
+        """Go behind the last record of these partitions, or of all; looked up when it is needed."""
+        self._seek_all(partitions, LATEST)
+
+    def seek_to_timestamp(self, timestamp_ms: int, *partitions: TopicPartition) -> None:
+        """Go to the first record at or after a time (in ms) in these partitions, or in all; else to the end."""
+        if not isinstance(timestamp_ms, int) or timestamp_ms < 0:
+            raise IllegalArgumentError(f"a timestamp is in milliseconds from 0 on, not {timestamp_ms!r}")
+        self._seek_all(partitions, Reset(timestamp_ms))
+
+    def _seek_all(self, partitions: Collection[TopicPartition], reset: Reset) -> None:
+        subscription = self._open().subscription
+        for partition in partitions:
+            _check_partition(partition)
+        self._open().seek_all(partitions, lambda partition: subscription.seek_to(partition, reset))
+
+    def pause(self, *partitions: TopicPartition) -> None:
+        """Return no records of these partitions until `resume`; what was fetched is kept."""
+        for partition in partitions:
+            self._open().subscription.pause(partition)
+
+    def resume(self, *partitions: TopicPartition) -> None:
+        """Return records of these partitions again."""
+        for partition in partitions:
+            self._open().subscription.resume(partition)
+
+    def paused(self) -> set[TopicPartition]:
+        """The partitions that are paused."""
+        return self._subscription.paused()
+
+    def highwater(self, partition: TopicPartition) -> int | None:
+        """The offset that the next record written to a partition gets, as of the last fetch; None before the first."""
+        return self._subscription.get(partition).high_watermark
+
+    def current_lag(self, partition: TopicPartition) -> int | None:
+        """How many offsets the position is behind the end, as of the last fetch; None before the first.
+
+        With isolation_level='read_committed' the end is the first record of a transaction that is still open.
+        """
+        state = self._subscription.get(partition)
+        self._subscription.settle()
+        committed_only = self.config["isolation_level"] == "read_committed"
+        end = state.stable_offset if committed_only and state.stable_offset is not None else state.high_watermark
+        if end is None or state.cursor.position is None:
+            return None
+        return max(0, end - state.cursor.position)
+
+    # Looking offsets up…
+
+    def beginning_offsets(
+        self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """The first offsets of partitions, assigned or not."""
+        return self._edge(partitions, EARLIEST, timeout_ms)
+
+    def end_offsets(
+        self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """The offsets that the next records of partitions get; with read_committed the first not decided yet."""
+        return self._edge(partitions, LATEST, timeout_ms)
+
+    def _edge(
+        self, partitions: Iterable[TopicPartition], place: Reset, timeout_ms: float | None
+    ) -> dict[TopicPartition, int]:
+        wanted = {_check_partition(partition): place.timestamp for partition in partitions}
+        found = self._open().find_offsets(wanted, self._deadline(timeout_ms))
+        return {partition: 0 if offset is None else offset.offset for partition, offset in found.items()}
+
+    def offsets_for_times(
+        self, timestamps: Mapping[TopicPartition, int], timeout_ms: float | None = None
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """The first record at or after a time (in ms) in each partition; None where none is so late."""
+        for partition, timestamp in timestamps.items():
+            _check_partition(partition)
+            if not isinstance(timestamp, int) or timestamp < 0:
+                raise IllegalArgumentError(f"a timestamp is in milliseconds from 0 on, not {timestamp!r}")
+        return dict(self._open().find_offsets(dict(timestamps), self._deadline(timeout_ms)))
+
+    # Topics…
+
+    def topics(self, timeout_ms: float | None = None) -> set[str]:
+        """All topics of the cluster that this client may see."""
+        return self._open().topics(self._deadline(timeout_ms))
+
+    def partitions_for_topic(self, topic: str, timeout_ms: float | None = None) -> set[int] | None:
+        """The partitions of a topic; None if there is no such topic."""
+        return self._open().partitions_for_topic(topic, self._deadline(timeout_ms))
+
+    # How it is…
+
+    def bootstrap_connected(self) -> bool:
+        """Whether there is a connection to a broker."""
+        return any(link.connected() for link in self._open().client.links())
+
+    def health(self) -> dict[str, Any]:
+        """What works and what is waited for: partitions, brokers, group. For a health check or a log.
+
+        ``ok`` is true when nothing is waited for; each partition's ``problem`` says why nothing comes.
+        """
+        if self._engine is None:
+            raise ClientClosedError("This consumer was not made.")
+        return self._engine.health()
+
+    # When it ends…
+
+    def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:
+        """Leave and free everything, within `timeout_ms` (default_api_timeout_ms) whatever is down. Idempotent."""
+        engine = self._engine
+        if engine is not None:
+            engine.close(self._seconds(timeout_ms), commit=autocommit)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        engine = getattr(self, "_engine", None)
+        if engine is not None and not engine.closed:
+            warnings.warn(f"{self!r} was not closed: use `with` or call close()", ResourceWarning, 2, self)
+            engine.close(0.0, commit=False)
+
+    def __repr__(self) -> str:
+        return f"<KafkaConsumer client_id={self.config['client_id']!r} group_id={self.config['group_id']!r}>"
+
+    # Arguments…
+
+    def _open(self) -> Engine:
+        engine = self._engine
+        if engine is None or engine.closed:
+            raise ClientClosedError("This consumer is closed.")
+        return engine
+
+    def _seconds(self, timeout_ms: float | None) -> float:
+        chosen: float = self.config["default_api_timeout_ms"] if timeout_ms is None else timeout_ms
+        if chosen < 0:
+            raise IllegalArgumentError(f"timeout_ms must not be negative: {chosen}")
+        return chosen / 1000
+
+    def _deadline(self, timeout_ms: float | None) -> float:
+        return self._open().deadline(self._seconds(timeout_ms))
+
+    @staticmethod
+    def _poll_deadline(engine: Engine, timeout_ms: float) -> float:
+        if timeout_ms < 0:
+            raise IllegalArgumentError(f"timeout_ms must not be negative: {timeout_ms}")
+        return engine.deadline(timeout_ms / 1000)
+
+    def _limit(self, max_records: int | None) -> int:
+        if max_records is None:
+            return int(self.config["max_poll_records"])
+        if max_records < 1:
+            raise IllegalArgumentError(f"max_records must be at least 1, not {max_records}")
+        return max_records
+
+
+def _check_partition(partition: Any) -> TopicPartition:
+    if not isinstance(partition, TopicPartition):
+        raise TypeError(f"expected a TopicPartition, not {partition!r}")
+    return partition

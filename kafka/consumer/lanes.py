@@ -1,0 +1,203 @@
+"""Fetching from one broker: two connections, at most one request under way on each.
+
+The main lane has the session and asks for all that may be asked for. The broker holds that request
+back while there is nothing new. What becomes fetchable meanwhile (a seek, a resume, a buffer that
+was emptied) does not wait for its end: the side lane asks for it, without a session, and the main
+lane takes it over with its next request. The side lane connects when it is first needed.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka._client import FETCH
+from kafka.consumer.fetch_session import NO_TOPIC_ID, FetchSession, Outgoing, Wanted
+from kafka.consumer.replies import Asked
+from kafka.errors import KafkaError, UnknownError
+from kafka.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from kafka._client import Client
+    from kafka._tasks import Task
+    from kafka.conn import BrokerConnection
+
+__all__ = ["FetchSettings", "Lane"]
+
+log = logging.getLogger(__name__)
+
+SIDE: Final = "fetch-side"
+_TOPIC_IDS_SINCE: Final = 13
+_SESSIONS_SINCE: Final = 7
+_LAST_EPOCH_SINCE: Final = 12
+
+
+@dataclass(frozen=True)
+class FetchSettings:
+    """What every request says."""
+
+    max_wait_ms: int
+    min_bytes: int
+    max_bytes: int
+    max_partition_bytes: int
+    buffer_memory: int
+    isolation_level: int
+    rack: str
+    sessions: bool
+
+
+class Lane:
+    """One connection's fetches."""
+
+    def __init__(
+        self,
+        client: Client,
+        node_id: int,
+        settings: FetchSettings,
+        done: Callable[[Lane, Mapping[TopicPartition, Asked], Any, int], None],
+        failed: Callable[[Lane, KafkaError], None],
+        *,
+        main: bool,
+    ) -> None:
+        self.node_id = node_id
+        self.failures = 0
+        self.retry_at = 0.0
+        self.session = FetchSession(enabled=main and settings.sessions)
+        self._client = client
+        self._settings = settings
+        self._use = FETCH if main else SIDE
+        self._done = done
+        self._failed = failed
+        self._asked: dict[TopicPartition, Asked] = {}
+        self._task: Task[object] | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether it may ask."""
+        return self._task is None
+
+    def ask(self, wanted: Mapping[TopicPartition, Wanted], asked: dict[TopicPartition, Asked], max_bytes: int) -> None:
+        """Send a request for these partitions; `done` or `failed` is called with what comes of it."""
+        self._asked = asked
+        for entry in asked.values():
+            entry.cursor.lane = self
+        self._task = self._client.loop.spawn_logged(self._fetch(wanted, max_bytes), f"fetch from broker {self.node_id}")
+
+    async def _fetch(self, wanted: Mapping[TopicPartition, Wanted], max_bytes: int) -> None:
+        try:
+            try:
+                response, version = await self._exchange(wanted, max_bytes)
+            finally:
+                asked, self._asked, self._task = self._asked, {}, None
+                for entry in asked.values():
+                    if entry.cursor.lane is self:
+                        entry.cursor.lane = None
+        except KafkaError as error:
+            self.session.failed()
+            self._failed(self, error)
+            return
+        except Exception as error:
+            # A consumer must not stop in silence over a bug: say so, and try again.
+            log.exception("Fetching from broker %s failed; this is a bug, please report it", self.node_id)
+            self.session.failed()
+            self._failed(self, UnknownError(f"fetching failed: {error!r}"))
+            return
+        if response.error_code:
+            self.session.refused(response.error_code)
+        else:
+            self.failures = 0
+            self.session.answered(response.session_id)
+        self._done(self, asked, response, version)
+
+    async def _exchange(self, wanted: Mapping[TopicPartition, Wanted], max_bytes: int) -> tuple[Any, int]:
+        from kafka.protocol.fetch import FetchRequest
+
+        client, settings = self._client, self._settings
+        timeout = client.settings.request_timeout + settings.max_wait_ms / 1000
+        deadline = client.loop.time() + timeout
+        link = client.link(self.node_id, self._use)
+        await client.open(link, deadline)
+        assert link.versions is not None
+        version = best = link.versions.version_for(FetchRequest())
+        if version < _SESSIONS_SINCE:
+            self.session.enabled = False
+        if version >= _TOPIC_IDS_SINCE and any(entry.topic_id == NO_TOPIC_ID for entry in wanted.values()):
+            version = _TOPIC_IDS_SINCE - 1
+        if version < _TOPIC_IDS_SINCE:
+            wanted = {partition: entry._replace(topic_id=NO_TOPIC_ID) for partition, entry in wanted.items()}
+        outgoing = self.session.next(wanted)
+        request = self._request(
+            FetchRequest if version == best else FetchRequest[version], outgoing, max_bytes, version
+        )
+        return await link.submit(request, timeout), version
+
+    def _request(self, kind: Any, outgoing: Outgoing, max_bytes: int, version: int) -> Any:
+        from kafka.protocol.fetch import FetchRequest
+
+        settings = self._settings
+        partition_type: Any = FetchRequest.FetchPartition
+        topic_type: Any = FetchRequest.FetchTopic
+        forgotten_type: Any = FetchRequest.ForgottenTopic
+        has_epochs = version >= _LAST_EPOCH_SINCE
+        topics: dict[tuple[str, Any], list[Any]] = {}
+        for partition, entry in outgoing.wanted.items():
+            topics.setdefault((partition.topic, entry.topic_id), []).append(
+                partition_type(
+                    partition=partition.partition,
+                    current_leader_epoch=entry.leader_epoch,
+                    fetch_offset=entry.offset,
+                    last_fetched_epoch=entry.last_epoch if has_epochs else -1,
+                    partition_max_bytes=entry.max_bytes,
+                )
+            )
+        forgotten: dict[tuple[str, Any], list[int]] = {}
+        for partition, topic_id in outgoing.forgotten:
+            forgotten.setdefault((partition.topic, topic_id), []).append(partition.partition)
+        return kind(
+            max_wait_ms=settings.max_wait_ms,
+            min_bytes=settings.min_bytes,
+            max_bytes=max_bytes,
+            isolation_level=settings.isolation_level,
+            session_id=outgoing.session_id,
+            session_epoch=outgoing.epoch,
+            rack_id=settings.rack,
+            topics=[topic_type(topic=name, topic_id=tid, partitions=parts) for (name, tid), parts in topics.items()],
+            forgotten_topics_data=[
+                forgotten_type(topic=name, topic_id=tid, partitions=parts) for (name, tid), parts in forgotten.items()
+            ],
+        )
+
+    def stop(self) -> None:
+        """Ask no more; a reply under way goes nowhere."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def close(self, deadline: float) -> None:
+        """Let the broker forget the session, if it can be told at once."""
+        outgoing = self.session.closing()
+        link = self._free_link() if outgoing is not None else None
+        if outgoing is None or link is None:
+            return
+        from kafka.protocol.fetch import FetchRequest
+
+        self.session = FetchSession(enabled=False)
+        request = FetchRequest(
+            max_wait_ms=0,
+            min_bytes=0,
+            max_bytes=1,
+            session_id=outgoing.session_id,
+            session_epoch=outgoing.epoch,
+            rack_id=self._settings.rack,
+        )
+        with self._client.loop.timeout_at(deadline, "closing the fetch session"):
+            await link.submit(request, max(0.0, deadline - self._client.loop.time()))
+
+    def _free_link(self) -> BrokerConnection | None:
+        """Return a connection to the broker that has nothing under way: behind a long poll one would have to wait."""
+        for link in self._client.links(self.node_id):
+            if link.ready and not link.in_flight_requests:
+                return link
+        return None

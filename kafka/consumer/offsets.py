@@ -1,0 +1,145 @@
+"""Looking up offsets: the beginning, the end, the first record at or after a time (ListOffsets).
+
+Coroutines on the client's loop. One round asks each leader once; what fails in a way that passes is
+asked again with fresh metadata until the deadline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.errors import (
+    KafkaError,
+    KafkaTimeoutError,
+    LeaderNotAvailableError,
+    UnknownTopicOrPartitionError,
+    UnsupportedVersionError,
+    for_code,
+)
+from kafka.net.backoff import Backoff
+from kafka.structs import OffsetAndTimestamp, TopicPartition
+
+if TYPE_CHECKING:
+    from kafka._client import Client
+    from kafka._tasks import Task
+
+__all__ = ["OffsetLookup"]
+
+# The first version that finds single offsets by time, and the first that knows of transactions.
+_BY_TIME: Final = 1
+_ISOLATION: Final = 2
+
+Found = dict[TopicPartition, OffsetAndTimestamp | None]
+Failed = dict[TopicPartition, KafkaError]
+
+
+class OffsetLookup:
+    """Finds offsets for one consumer."""
+
+    def __init__(self, client: Client, *, committed_only: bool) -> None:
+        self._client = client
+        self._committed_only = committed_only
+        self._backoff = Backoff(
+            client.config.seconds("retry_backoff_ms"),
+            client.config.seconds("retry_backoff_max_ms"),
+            client.loop.rng,
+        )
+
+    async def find(self, wanted: Mapping[TopicPartition, int], deadline: float) -> Found:
+        """Return the offset at each timestamp (-1: the end, -2: the beginning); None where no record is as late.
+
+        Raises the first error that does not pass; when the time is up, KafkaTimeoutError from the last one.
+        """
+        loop, cluster = self._client.loop, self._client.cluster
+        cluster.set_topics(cluster.wanted_topics | {partition.topic for partition in wanted})
+        found: Found = {}
+        left = dict(wanted)
+        failures = 0
+        while True:
+            answered, failed = await self.ask(left, deadline)
+            found.update(answered)
+            for error in failed.values():
+                if not error.retriable:
+                    raise error
+            if not failed:
+                return found
+            left = {partition: left[partition] for partition in failed}
+            failures += 1
+            delay = self._backoff.delay(failures)
+            error = next(iter(failed.values()))
+            if loop.time() + delay >= deadline:
+                raise KafkaTimeoutError(f"offsets could not be looked up: {error}") from error
+            if any(error.invalid_metadata for error in failed.values()):
+                cluster.request_update()
+            await loop.sleep(delay)
+
+    async def ask(self, wanted: Mapping[TopicPartition, int], deadline: float) -> tuple[Found, Failed]:
+        """Ask each leader once; return what was found, and what went wrong."""
+        found: Found = {}
+        failed: Failed = {}
+        by_leader: dict[int, dict[TopicPartition, int]] = {}
+        for partition, timestamp in wanted.items():
+            leader = self._client.cluster.leader_for_partition(partition)
+            if leader is None:
+                failed[partition] = UnknownTopicOrPartitionError(
+                    "the cluster does not know the partition", topic_partition=partition
+                )
+            elif leader < 0:
+                failed[partition] = LeaderNotAvailableError("no leader now", topic_partition=partition)
+            else:
+                by_leader.setdefault(leader, {})[partition] = timestamp
+        tasks: list[tuple[Task[Any], dict[TopicPartition, int]]] = [
+            (self._client.loop.spawn(self._ask_leader(leader, part, deadline), "list offsets"), part)
+            for leader, part in by_leader.items()
+        ]
+        try:
+            for task, part in tasks:
+                try:
+                    response = await task
+                except KafkaError as error:  # noqa: PERF203 - one broker's error is not the others'
+                    failed.update(dict.fromkeys(part, error))
+                else:
+                    _read(response, found, failed)
+        finally:
+            for task, _ in tasks:
+                task.cancel()
+        return found, failed
+
+    async def _ask_leader(self, leader: int, wanted: Mapping[TopicPartition, int], deadline: float) -> Any:
+        from kafka.protocol.offset import ListOffsetsRequest
+
+        link = self._client.link(leader)
+        await self._client.open(link, deadline)
+        assert link.versions is not None
+        version = link.versions.version_for(ListOffsetsRequest())
+        topics: dict[str, list[Any]] = {}
+        part: Any = ListOffsetsRequest.ListOffsetsPartition
+        for partition, timestamp in wanted.items():
+            if version < _BY_TIME and timestamp >= 0:
+                raise UnsupportedVersionError("Brokers before 0.10.1 cannot find an offset by a timestamp")
+            epoch = self._client.cluster.leader_epoch_for_partition(partition)
+            topics.setdefault(partition.topic, []).append(
+                part(partition_index=partition.partition, timestamp=timestamp, current_leader_epoch=epoch)
+            )
+        topic: Any = ListOffsetsRequest.ListOffsetsTopic
+        request = ListOffsetsRequest(
+            replica_id=-1,
+            isolation_level=int(self._committed_only and version >= _ISOLATION),
+            topics=[topic(name=name, partitions=parts) for name, parts in topics.items()],
+        )
+        return await link.submit(request, max(0.0, deadline - self._client.loop.time()))
+
+
+def _read(response: Any, found: Found, failed: Failed) -> None:
+    for topic in response.topics:
+        for entry in topic.partitions:
+            partition = TopicPartition(topic.name, entry.partition_index)
+            if entry.error_code:
+                failed[partition] = for_code(entry.error_code)(topic_partition=partition)
+            elif entry.old_style_offsets:
+                found[partition] = OffsetAndTimestamp(entry.old_style_offsets[0], -1)
+            elif entry.offset < 0:
+                found[partition] = None
+            else:
+                found[partition] = OffsetAndTimestamp(entry.offset, entry.timestamp, entry.leader_epoch)

@@ -1,0 +1,150 @@
+"""What a fetch brought for one partition, and what an error in it means. No I/O.
+
+A reply's bytes are copied once per partition, so that a slow partition does not keep the others'
+bytes in memory, and the copy is what keys and values are cut from later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, Final
+
+from kafka.consumer.partition import AssignedPartition, Cursor, Fetched
+from kafka.errors import (
+    CorruptRecordError,
+    KafkaError,
+    LogTruncationError,
+    OffsetOutOfRangeError,
+    RecordTooLargeError,
+    TopicAuthorizationFailedError,
+    for_code,
+)
+from kafka.record.header import scan
+from kafka.record.reader import RecordReader
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+__all__ = ["Action", "Asked", "ReaderSettings", "classify", "open_reply", "truncated"]
+
+_OFFSET_OUT_OF_RANGE: Final = OffsetOutOfRangeError.errno
+_UNAUTHORIZED: Final = TopicAuthorizationFailedError.errno
+# The first version whose brokers send a first record that is larger than what was asked for (KIP-74).
+_WHOLE_FIRST_RECORD: Final = 3
+
+
+class Action(Enum):
+    """What to do about an error of a partition."""
+
+    RETRY = auto()
+    """Ask again after a pause."""
+    REFRESH = auto()
+    """Ask again with fresh metadata."""
+    TELL = auto()
+    """The application has to know, when it has taken what came before."""
+
+
+class Asked:
+    """A partition in a request that is under way."""
+
+    __slots__ = ("cursor", "offset", "state")
+
+    def __init__(self, state: AssignedPartition) -> None:
+        self.state = state
+        self.cursor: Cursor = state.cursor
+        self.offset = state.cursor.fetch_offset
+
+    @property
+    def stale(self) -> bool:
+        """Whether the application has gone elsewhere, or another reply was faster."""
+        return self.state.cursor is not self.cursor or self.cursor.fetch_offset != self.offset
+
+
+@dataclass(frozen=True)
+class ReaderSettings:
+    """How records are to be read."""
+
+    check_crcs: bool
+    read_committed: bool
+    max_batch_bytes: int
+    key_deserializer: Callable[[str], Any]
+    """Gives for a topic what to call on keys, or None."""
+    value_deserializer: Callable[[str], Any]
+
+
+def classify(error_code: int) -> Action:
+    """Return what to do about an error code.
+
+    >>> classify(6), classify(29)
+    (<Action.REFRESH: 2>, <Action.TELL: 3>)
+    """
+    if error_code in {_OFFSET_OUT_OF_RANGE, _UNAUTHORIZED}:
+        return Action.TELL
+    kind = for_code(error_code)
+    if kind.invalid_metadata:
+        return Action.REFRESH
+    # The rest is the broker's affair of the moment (a disk, a bug): its name is in the log and in health().
+    return Action.RETRY
+
+
+def open_reply(asked: Asked, data: Any, settings: ReaderSettings, version: int) -> Fetched | None:
+    """Take the records of a partition; None if there are none. Moves the cursor's fetch offset on."""
+    records = data.records
+    if not records:
+        return None
+    cursor, partition = asked.cursor, asked.state.topic_partition
+    buffer = bytes(records)
+    try:
+        end, epoch = _walk(buffer, cursor.fetch_offset, cursor.fetch_epoch)
+    except CorruptRecordError:
+        # Where its batches end cannot be seen; the reader delivers what is good, and then raises.
+        end, epoch = -1, -1
+    if end == cursor.fetch_offset:
+        if version < _WHOLE_FIRST_RECORD:
+            return Fetched(None, 0, _too_large(partition, cursor.fetch_offset, len(buffer)))
+        return None
+    reader = RecordReader(
+        buffer,
+        partition.topic,
+        partition.partition,
+        cursor.fetch_offset,
+        check_crcs=settings.check_crcs,
+        read_committed=settings.read_committed,
+        aborted=[(entry.producer_id, entry.first_offset) for entry in data.aborted_transactions or ()],
+        max_batch_bytes=settings.max_batch_bytes,
+        key_deserializer=settings.key_deserializer(partition.topic),
+        value_deserializer=settings.value_deserializer(partition.topic),
+    )
+    if end >= 0:
+        cursor.fetch_offset, cursor.fetch_epoch = end, epoch
+    reader.verify()
+    return Fetched(reader, len(buffer), damaged=end < 0)
+
+
+def _walk(buffer: bytes, offset: int, epoch: int) -> tuple[int, int]:
+    """Return the offset after the last whole batch, and that batch's leader epoch."""
+    for header in scan(buffer):
+        last = header.last_offset
+        if last >= offset:
+            offset, epoch = last + 1, header.leader_epoch
+    return offset, epoch
+
+
+def _too_large(partition: TopicPartition, offset: int, size: int) -> KafkaError:
+    return RecordTooLargeError(
+        f"the record at offset {offset} does not fit in {size} bytes, and brokers before 0.10.1 send it no other way: "
+        "raise max_partition_fetch_bytes, or seek past it",
+        topic_partition=partition,
+        offset=offset,
+    )
+
+
+def truncated(asked: Asked, diverging: Any) -> KafkaError:
+    """Return the error for a log that was cut before the cursor (KIP-320)."""
+    partition = asked.state.topic_partition
+    return LogTruncationError(
+        f"the log was cut at offset {diverging.end_offset} by a change of leader, before offset {asked.offset}",
+        topic_partition=partition,
+        offset=asked.offset,
+        divergent_offsets={partition: OffsetAndMetadata(diverging.end_offset, "", diverging.epoch)},
+    )
