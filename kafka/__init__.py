@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from kafka.version import __version__
 
 if TYPE_CHECKING:
+    from kafka.client_async import KafkaClient as KafkaClient
+    from kafka.conn import BrokerConnection as BrokerConnection
     from kafka.producer import KafkaProducer as KafkaProducer
     from kafka.structs import ConsumerGroupMetadata as ConsumerGroupMetadata
     from kafka.structs import OffsetAndMetadata as OffsetAndMetadata
@@ -23,8 +25,10 @@ if TYPE_CHECKING:
 
 # Where each public name lives.
 _EXPORTS = {
+    "BrokerConnection": "kafka.conn",
     "ConsumerGroupMetadata": "kafka.structs",
     "KafkaProducer": "kafka.producer",
+    "KafkaClient": "kafka.client_async",
     "OffsetAndMetadata": "kafka.structs",
     "TopicPartition": "kafka.structs",
     "TopicPartitionReplica": "kafka.structs",
@@ -32,7 +36,9 @@ _EXPORTS = {
 
 __all__ = [
     "__version__",
+    "BrokerConnection",
     "ConsumerGroupMetadata",
+    "KafkaClient",
     "KafkaProducer",
     "OffsetAndMetadata",
     "TopicPartition",
