@@ -116,7 +116,8 @@ class Broker(Control):
         self.close()
 
     def _run(self, started: threading.Event, failure: list[BaseException]) -> None:
-        loop = asyncio.new_event_loop()
+        # Selectors on every platform: the listeners need add_reader, which Windows' other loop lacks.
+        loop = asyncio.SelectorEventLoop()
         try:
             self._loop = loop
             loop.run_until_complete(self._open(loop))
@@ -159,7 +160,7 @@ class Broker(Control):
             port = self._first_port + number if self._first_port else 0
             rack = self._racks[number % len(self._racks)] if self._racks else None
             cluster.nodes[node_id] = node = Node(cluster, node_id, self._listener, port, rack)
-            await node.start()
+            node.start()
         cluster.load_topics()
         cluster.nodes_changed()
         cluster.start_services()

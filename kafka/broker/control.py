@@ -126,12 +126,12 @@ class Control:
         """Bring a node back, on the port it had."""
         found = self._node(node)
 
-        async def start() -> None:
+        def start() -> None:
             if not found.is_running:
-                await found.start()
+                found.start()
                 self.cluster.nodes_changed()
 
-        self._await(start())
+        self._do(start)
 
     def leader(self, topic: str, partition: int = 0) -> int:
         """The node that leads a partition; -1 if none does."""

@@ -44,7 +44,7 @@ def error_code(error: ErrorLike) -> int | None:
     """Return the code of an error given as number, class or instance; None stays None."""
     if error is None or isinstance(error, int):
         return error
-    code = getattr(error, "code", None)
+    code = getattr(error, "errno", None)
     if not isinstance(code, int):
         raise TypeError(f"{error!r} has no error code of the protocol")
     return code

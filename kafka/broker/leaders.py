@@ -47,6 +47,8 @@ def elect(partition: Partition, live: Collection[int]) -> bool:
 
 def move(partition: Partition, node_id: int) -> None:
     """Make a node the leader; one that was no replica takes the old leader's place among them."""
+    if node_id == partition.leader:
+        return
     if node_id not in partition.replicas:
         at = partition.replicas.index(partition.leader) if partition.leader in partition.replicas else 0
         partition.replicas = [*partition.replicas[:at], node_id, *partition.replicas[at + 1 :]]

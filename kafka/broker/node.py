@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Listener", "ListenerOptions", "Node"]
 
+log = logging.getLogger("kafka.broker")
+
 _numbers = count(1)
+_BACKLOG = 1024
+#: Seconds until connections are taken again where descriptors have run out.
+_RETRY_AFTER = 0.5
 
 
 class ListenerOptions:
@@ -49,7 +55,7 @@ class Listener:
         self.host = options.host
         self.port = port
         self.connections: set[Connection] = set()
-        self._server: asyncio.Server | None = None
+        self.is_open = False
         self._socket: socket.socket | None = None
 
     def bind(self) -> socket.socket:
@@ -68,22 +74,55 @@ class Listener:
         self._socket = sock
         return sock
 
-    async def start(self) -> None:
-        """Listen."""
+    def start(self) -> None:
+        """Listen.
+
+        Not through ``loop.create_server``: a server that is closed while it takes a connection loses it, open, and the
+        client waits for ever (seen with Python 3.11).
+        """
         sock = self._socket or self.bind()
+        sock.listen(_BACKLOG)
+        sock.setblocking(False)
+        self.is_open = True
+        asyncio.get_running_loop().add_reader(sock, self._accept)
+
+    def _accept(self) -> None:
+        assert self._socket is not None
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(
-            lambda: Connection(self, next(_numbers)), sock=sock, ssl=self.options.ssl_context, backlog=1024
-        )
+        for _ in range(_BACKLOG):
+            try:
+                client, _address = self._socket.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:  # out of descriptors: those who wait are served when some are free again
+                log.error("node %d cannot take a connection: %s", self.node.node_id, error)
+                loop.remove_reader(self._socket)
+                self.node.cluster.timers.call_later(_RETRY_AFTER, self._resume)
+                return
+            client.setblocking(False)
+            self.node.cluster.background(self._take(client))
+
+    def _resume(self) -> None:
+        if self._socket is not None:
+            asyncio.get_running_loop().add_reader(self._socket, self._accept)
+
+    async def _take(self, client: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.connect_accepted_socket(
+                lambda: Connection(self, next(_numbers)), client, ssl=self.options.ssl_context
+            )
+        except (OSError, asyncio.CancelledError) as error:  # a TLS handshake that failed, or the end of the broker
+            log.debug("a connection to node %d did not come about: %s", self.node.node_id, error)
+            client.close()
 
     def stop(self, *, crash: bool = False) -> None:
         """Stop listening and close every connection."""
-        if self._server is not None:
-            self._server.close()
-            self._server = None
-        elif self._socket is not None:
+        self.is_open = False
+        if self._socket is not None:
+            asyncio.get_running_loop().remove_reader(self._socket)
             self._socket.close()
-        self._socket = None
+            self._socket = None
         self.drop(crash=crash)
 
     def drop(self, *, crash: bool = True) -> int:
@@ -94,7 +133,9 @@ class Listener:
         return len(connections)
 
     def opened(self, connection: Connection) -> None:
-        """A connection has been made."""
+        """A connection has been made; perhaps just as the node was stopping."""
+        if not self.is_open:
+            connection.abort()
         self.connections.add(connection)
 
     def closed(self, connection: Connection) -> None:
@@ -132,9 +173,9 @@ class Node:
         """Where clients reach it."""
         return self.listener.port
 
-    async def start(self) -> None:
+    def start(self) -> None:
         """Listen and serve."""
-        await self.listener.start()
+        self.listener.start()
         self.is_running = True
 
     def stop(self, *, crash: bool = False) -> None:

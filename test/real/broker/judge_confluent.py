@@ -52,7 +52,8 @@ def produce():
             on_delivery=lambda error, message: seen.append((error, message.partition(), message.offset())),
         )
     assert producer.flush(20) == 0
-    assert len(seen) == 2000 and not any(error for error, _, _ in seen), seen[:3]
+    assert len(seen) == 2000
+    assert not any(error for error, _, _ in seen), seen[:3]
 
 
 def consume_in_a_group():

@@ -3,8 +3,9 @@
 import sys
 import time
 
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
+
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
 SERVERS, TOPIC = sys.argv[1].split(","), sys.argv[2]
 

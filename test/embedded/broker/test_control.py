@@ -1,0 +1,277 @@
+"""What tests can order a broker to do."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from kafka.broker import CLOSE, NO_REPLY, Broker, Exchange
+from kafka.errors import IllegalArgumentError, IllegalStateError, NotLeaderOrFollowerError, UnknownTopicOrPartitionError
+from kafka.protocol.admin import ApiVersionsRequest
+from kafka.protocol.fetch import FetchRequest
+from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.offset import ListOffsetsRequest
+
+from .batches import batch, produce
+from .wire import Wire, wire
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with Broker(nodes=2, topics={"events": 4}, seed=1) as running:
+        yield running
+
+
+def metadata(client: Wire) -> object:
+    return client.ask(MetadataRequest[1](["events"]))
+
+
+def ends(version: int = 1) -> ListOffsetsRequest:
+    return ListOffsetsRequest[version](replica_id=-1, topics=[("events", [(0, -1)])])
+
+
+# Faults
+
+
+def test_fail_answers_in_turn_and_then_no_more(broker: Broker) -> None:
+    broker.fail("Metadata", [5, None, UnknownTopicOrPartitionError])
+    with wire(broker) as client:
+        codes = [client.ask(MetadataRequest[1](["events"])).topics[0].error_code for _ in range(4)]
+    assert codes == [5, 0, 3, 0]
+
+
+def test_fail_repeats_and_may_concern_one_node(broker: Broker) -> None:
+    broker.fail(ListOffsetsRequest, [NotLeaderOrFollowerError], times=2, node=2)
+    broker.move_leader(("events", 0), 2)
+    with wire(broker, 1) as first, wire(broker, 2) as second:
+        assert first.ask(ends()).topics[0].partitions[0].error_code == 6  # not the leader
+        codes = [second.ask(ends()).topics[0].partitions[0].error_code for _ in range(3)]
+    assert codes == [6, 6, 0]
+
+
+def test_a_failed_produce_has_appended_nothing(broker: Broker) -> None:
+    broker.move_leader(("events", 0), 1)
+    broker.fail("Produce", [7])
+    with wire(broker) as client:
+        reply = client.ask(produce(batch(b"v")))
+        assert reply.responses[0].partition_responses[0].error_code == 7
+    assert broker.records("events") == []
+
+
+def test_interceptors_see_and_change_replies(broker: Broker) -> None:
+    seen: list[Exchange] = []
+
+    def rename(exchange: Exchange) -> None:
+        seen.append(exchange)
+        exchange.reply.topics[0].name = "renamed"
+
+    with broker.intercept("Metadata", rename), wire(broker) as client:
+        assert client.ask(MetadataRequest[1](["events"])).topics[0].name == "renamed"
+        assert (seen[0].node_id, seen[0].client_id, seen[0].version) == (1, "test", 1)
+    with wire(broker) as client:
+        assert client.ask(MetadataRequest[1](["events"])).topics[0].name == "events"
+
+
+def test_an_interceptor_may_answer_instead(broker: Broker) -> None:
+    def answer(exchange: Exchange) -> object:
+        return exchange.call.response(brokers=[], controller_id=77, topics=[])
+
+    broker.intercept("Metadata", answer, before=True, times=1)
+    with wire(broker) as client:
+        assert client.ask(MetadataRequest[1]([])).controller_id == 77
+        assert client.ask(MetadataRequest[1]([])).controller_id == 1
+
+
+def test_an_interceptor_may_close_or_stay_silent(broker: Broker) -> None:
+    broker.intercept("Metadata", lambda exchange: CLOSE, times=1)
+    with wire(broker) as client:
+        client.send(MetadataRequest[1]([]))
+        assert client.is_closed()
+    silent = broker.intercept("Metadata", lambda exchange: NO_REPLY)
+    with wire(broker) as client:
+        client.send(MetadataRequest[1]([]))
+        client.socket.settimeout(0.1)
+        with pytest.raises(TimeoutError):
+            client.socket.recv(1)
+    silent.remove()
+    with wire(broker) as client:
+        client.ask(MetadataRequest[1]([]))
+
+
+def test_delays_follow_the_brokers_clock(broker: Broker) -> None:
+    broker.clock.freeze()
+    broker.delay("Metadata", 30)
+    with wire(broker) as client:
+        client.send(MetadataRequest[1]([]))
+        client.socket.settimeout(0.1)
+        with pytest.raises(TimeoutError):
+            client.socket.recv(1)
+        client.socket.settimeout(10)
+        broker.clock.advance(31)
+        client.receive(MetadataRequest[1].RESPONSE_TYPE)
+
+
+def test_connections_are_dropped_now_or_at_a_request(broker: Broker) -> None:
+    with wire(broker, 1) as first, wire(broker, 2) as second:
+        metadata(first), metadata(second)
+        assert broker.drop_connections(1) == 1
+        assert first.is_closed()
+        metadata(second)
+    broker.drop_connections(api="Fetch")
+    with wire(broker) as client:
+        metadata(client)
+        client.send(FetchRequest[4](max_wait_ms=0, min_bytes=0, topics=[]))
+        assert client.is_closed()
+
+
+def test_clear_faults_takes_everything_back(broker: Broker) -> None:
+    broker.fail("Metadata", [5], times=100)
+    broker.drop_connections(api="Metadata", times=100)
+    broker.clear_faults()
+    with wire(broker) as client:
+        assert client.ask(MetadataRequest[1](["events"])).topics[0].error_code == 0
+
+
+def test_what_is_advertised_is_what_is_served(broker: Broker) -> None:
+    broker.advertise("Metadata", 0, 3)
+    broker.advertise("Fetch", 1, 0)
+    with wire(broker) as client:
+        offered = {
+            api.api_key: (api.min_version, api.max_version) for api in client.ask(ApiVersionsRequest[0]()).api_keys
+        }
+        assert offered[3] == (0, 3)
+        assert 1 not in offered
+        client.send(MetadataRequest[4]([]))
+        assert client.is_closed()
+    with pytest.raises(IllegalArgumentError, match="versions 0 to 13"):
+        broker.advertise("Metadata", 0, 99)
+
+
+def test_as_version_offers_what_that_release_did() -> None:
+    with Broker(as_version="1.1") as broker, wire(broker) as client:
+        offered = {api.api_key: api.max_version for api in client.ask(ApiVersionsRequest[1]()).api_keys}
+        assert (offered[0], offered[1], offered[3]) == (5, 7, 5)
+        assert 68 not in offered
+
+
+def test_requests_are_logged(broker: Broker) -> None:
+    with wire(broker, 2) as client:
+        metadata(client)
+    (seen,) = broker.requests
+    assert (seen.name, seen.version, seen.client_id, seen.node_id) == ("Metadata", 1, "test", 2)
+    assert seen.request.topics[0].name == "events"
+    broker.forget_requests()
+    assert broker.requests == []
+
+
+# Nodes and leaders
+
+
+def test_a_stopped_node_hands_its_partitions_over_and_comes_back() -> None:
+    with Broker(nodes=3) as broker:
+        broker.create_topic("copied", 1, replication_factor=3)
+        broker.create_topic("single", 1, replication_factor=1)
+        broker.move_leader(("copied", 0), 1)
+        broker.move_leader(("single", 0), 1)
+        port = broker.port(1)
+        epoch = broker.run(lambda cluster: cluster.partition("copied", 0).leader_epoch)
+        with wire(broker, 1) as client:
+            broker.stop_node(1)
+            assert client.is_closed()
+        with pytest.raises(ConnectionRefusedError):
+            Wire(port)
+        assert broker.leader("copied") in {2, 3}
+        assert broker.leader("single") == -1
+        with wire(broker, 2) as client:
+            reply = client.ask(MetadataRequest[7](["copied", "single"]))
+            copied, single = reply.topics[0].partitions[0], reply.topics[1].partitions[0]
+            assert [node.node_id for node in reply.brokers] == [2, 3]
+            assert (copied.error_code, copied.offline_replicas, copied.leader_epoch) == (0, [1], epoch + 1)
+            assert (single.error_code, single.leader_id) == (5, -1)
+        broker.start_node(1)
+        assert broker.port(1) == port
+        assert broker.leader("single") == 1
+        with wire(broker, 1) as client:
+            metadata(client)
+
+
+def test_a_leader_that_moves_ends_the_waits_of_its_readers(broker: Broker) -> None:
+    broker.move_leader(("events", 0), 1)
+    with wire(broker, 1) as client:
+        cls = FetchRequest[4]
+        part = cls.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1000)
+        topics = [cls.FetchTopic(topic="events", partitions=[part])]
+        client.send(cls(max_wait_ms=60_000, min_bytes=1, max_bytes=1000, topics=topics))
+        deadline = time.monotonic() + 10
+        while not any(seen.name == "Fetch" for seen in broker.requests):
+            assert time.monotonic() < deadline
+            threading.Event().wait(0.005)
+        broker.move_leader(("events", 0), 2)
+        _, reply = client.receive(cls.RESPONSE_TYPE)
+        assert reply.responses[0].partitions[0].error_code == 6
+
+
+def test_leaders_are_spread_and_shuffled(broker: Broker) -> None:
+    before = [broker.leader("events", index) for index in range(4)]
+    assert sorted(before) == [1, 1, 2, 2]
+    broker.shuffle_leaders()
+    assert [broker.leader("events", index) for index in range(4)] == [3 - leader for leader in before]
+
+
+def test_rehash_moves_coordinators(broker: Broker) -> None:
+    def where() -> list[int]:
+        return broker.run(lambda c: [c.coordinators.node_for(0, f"group-{n}").node_id for n in range(6)])
+
+    before = where()
+    broker.rehash_coordinators()
+    assert where() == [3 - node for node in before]
+
+
+# Records
+
+
+def test_records_are_written_and_read_without_a_client(broker: Broker) -> None:
+    assert broker.append("events", "text", key=b"k", headers=[("h", b"1")], partition=2, timestamp_ms=5) == 0
+    assert broker.append_many("events", ["a", ("key", "b"), (None, None)], partition=2) == 1
+    first, *rest = broker.records("events", 2)
+    assert (first.key, first.value, first.headers, first.timestamp) == (b"k", b"text", [("h", b"1")], 5)
+    assert [(record.key, record.value) for record in rest] == [(None, b"a"), (b"key", b"b"), (None, None)]
+    assert broker.offsets("events", 2) == (0, 4, 4)
+    assert len(broker.records("events")) == 4
+
+
+def test_a_broker_that_is_closed_says_so() -> None:
+    broker = Broker()
+    with pytest.raises(IllegalStateError, match="not running"):
+        broker.append("events", b"v")
+    with broker:
+        with pytest.raises(IllegalStateError, match="runs already"):
+            broker.start()
+        with pytest.raises(IllegalArgumentError, match="no node 9"):
+            broker.stop_node(9)
+    broker.close()
+    with broker:  # and it can be started again, empty
+        assert broker.run(lambda cluster: list(cluster.topics)) == []
+
+
+def test_nothing_is_left_behind() -> None:
+    before = threading.active_count()
+    with Broker(nodes=3, topics=["events"]) as broker:
+        client = wire(broker)
+        client.send(
+            FetchRequest[4](
+                max_wait_ms=60_000,
+                min_bytes=1,
+                max_bytes=1000,
+                topics=[("events", [FetchRequest[4].FetchPartition(partition_max_bytes=10)])],
+            )
+        )
+        port = broker.port()
+    assert threading.active_count() == before
+    assert client.is_closed()
+    client.close()
+    with pytest.raises(ConnectionRefusedError):
+        Wire(port)

@@ -1,0 +1,201 @@
+"""Records on disk: found again after an orderly end, a crash, and damage at the end of a file."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kafka.broker import Broker
+from kafka.errors import KafkaConfigurationError
+from kafka.protocol.admin import DeleteRecordsRequest
+
+from .batches import batch, produce
+from .wire import Wire, wire
+
+
+def logs(data: Path) -> list[Path]:
+    return sorted(data.glob("topics/*/*.log"))
+
+
+def test_everything_is_there_again(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with Broker(topics={"events": 2}, data_dir=data) as broker:
+        broker.append_many("events", ["a", "b"])
+        broker.append("events", "c", partition=1)
+        broker.create_topic("other", configs={"retention.ms": 1234})
+        topic_id = broker.run(lambda cluster: cluster.topics["events"].id)
+        cluster_id = broker.run(lambda cluster: cluster.cluster_id)
+    with Broker(data_dir=data) as broker:
+        assert [record.value for record in broker.records("events", 0)] == [b"a", b"b"]
+        assert [record.value for record in broker.records("events", 1)] == [b"c"]
+        assert broker.run(lambda cluster: cluster.topics["events"].id) == topic_id
+        assert broker.run(lambda cluster: cluster.cluster_id) == cluster_id
+        assert broker.run(lambda cluster: cluster.topics["other"].configs) == {"retention.ms": "1234"}
+        assert broker.append("events", "d") == 2
+
+
+def test_indexes_are_used_only_where_they_fit(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with Broker(topics=["events"], data_dir=data) as broker:
+        broker.append("events", "a")
+    (index,) = data.glob("topics/*/*.index")
+    index.write_bytes(b"\0" * len(index.read_bytes()))
+    with Broker(data_dir=data) as broker:
+        assert [record.value for record in broker.records("events")] == [b"a"]
+
+
+@pytest.mark.parametrize("damage", ["cut", "garbage", "checksum"])
+def test_a_torn_end_is_cut_off(tmp_path: Path, damage: str) -> None:
+    data = tmp_path / "data"
+    with Broker(topics=["events"], data_dir=data) as broker:
+        broker.append("events", "kept")
+        broker.append("events", "torn")
+    (log,) = logs(data)
+    (index,) = data.glob("topics/*/*.index")
+    index.unlink()
+    whole = log.read_bytes()
+    log.write_bytes(
+        {"cut": whole[:-3], "garbage": whole + b"\xff" * 30, "checksum": whole[:-1] + bytes([whole[-1] ^ 1])}[damage]
+    )
+    expected = [b"kept", b"torn"] if damage == "garbage" else [b"kept"]
+    with Broker(data_dir=data) as broker:
+        assert [record.value for record in broker.records("events")] == expected
+        assert broker.append("events", "next") == len(expected)
+    with Broker(data_dir=data) as broker:
+        assert [record.value for record in broker.records("events")] == [*expected, b"next"]
+
+
+def test_producers_transactions_and_epochs_are_known_again(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+
+    def write(cluster: object) -> None:
+        partition = cluster.partition("events", 0)  # type: ignore[attr-defined]
+        for producer, sequence in ((5, 0), (6, 0), (5, 1)):
+            sealed = batch(b"t", producer_id=producer, producer_epoch=0, base_sequence=sequence, transactional=True)
+            cluster.append(partition, sealed)  # type: ignore[attr-defined]
+        cluster.append_marker(partition, 5, 0, committed=False)  # type: ignore[attr-defined]
+
+    with Broker(nodes=2, topics=["events"], data_dir=data) as broker:
+        broker.run(write)
+        broker.move_leader(("events", 0), 3 - broker.leader("events"))
+        broker.append("events", b"later")
+    with Broker(nodes=2, data_dir=data) as broker:
+        log = broker.run(lambda cluster: cluster.partition("events", 0).log)
+        assert (log.stable_offset, log.end_offset) == (1, 5)
+        assert [(one.producer_id, one.first_offset, one.last_offset) for one in log.producers.aborted] == [(5, 0, 3)]
+        assert log.epochs == [(0, 0), (1, 4)]
+        leader = broker.leader("events")
+        with wire(broker, leader) as client:
+            repeated = batch(b"t", producer_id=6, producer_epoch=0, base_sequence=0)
+            part = client.ask(produce(repeated)).responses[0].partition_responses[0]
+            assert (part.error_code, part.base_offset) == (0, 1)
+
+
+def test_the_start_of_the_log_is_remembered(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with Broker(topics=["events"], data_dir=data) as broker:
+        broker.append_many("events", ["a", "b", "c"])
+        with wire(broker) as client:
+            client.ask(DeleteRecordsRequest[0](topics=[("events", [(0, 3)])], timeout_ms=1000))
+    with Broker(data_dir=data) as broker:
+        assert broker.offsets("events") == (3, 3, 3)
+        assert broker.append("events", "d") == 3
+
+
+def test_segments_are_rolled_and_retention_removes_them(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with Broker(data_dir=data) as broker:
+        broker.clock.freeze()
+        broker.create_topic("old", configs={"retention.ms": 1000, "segment.ms": 100})
+        for value in ("a", "b", "c"):
+            broker.append("old", value)
+            broker.clock.advance(0.5)
+        assert len(logs(data)) == 3
+        broker.apply_retention()
+        assert [record.value for record in broker.records("old")] == [b"b", b"c"]
+        broker.clock.advance(10)
+        broker.apply_retention()
+        assert broker.offsets("old") == (3, 3, 3)
+        assert logs(data) == []
+    with Broker(data_dir=data) as broker:
+        assert broker.offsets("old") == (3, 3, 3)
+
+
+def test_compaction_survives_a_restart(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with Broker(data_dir=data) as broker:
+        broker.create_topic("table", configs={"cleanup.policy": "compact"})
+        broker.append_many("table", [("k", "1"), ("l", "1"), ("k", "2")])
+        broker.roll("table")
+        broker.append("table", "3", key="m")
+        assert broker.compact() > 0
+        expected = [(1, b"l"), (2, b"k"), (3, b"m")]
+        assert [(record.offset, record.key) for record in broker.records("table")] == expected
+    with Broker(data_dir=data) as broker:
+        assert [(record.offset, record.key) for record in broker.records("table")] == expected
+        assert broker.append("table", "4", key="n") == 4
+
+
+def test_a_deleted_topic_leaves_no_files(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with Broker(topics={"events": 2}, data_dir=data) as broker:
+        broker.append("events", "a")
+        broker.delete_topic("events")
+        assert list((data / "topics").iterdir()) == []
+
+
+def test_what_is_acknowledged_survives_kill_9(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    command = [
+        sys.executable,
+        "-m",
+        "kafka",
+        "broker",
+        "--port",
+        "0",
+        "--topic",
+        "events",
+        "--data",
+        str(data),
+        "--fsync",
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            port = int(process.stdout.readline().rpartition(":")[2])
+            with Wire(port) as client:
+                for number in range(20):
+                    part = client.ask(produce(batch(b"%d" % number))).responses[0].partition_responses[0]
+                    assert part.base_offset == number
+        finally:
+            os.kill(process.pid, signal.SIGKILL)
+    with Broker(data_dir=data) as broker:
+        assert [record.value for record in broker.records("events")] == [b"%d" % number for number in range(20)]
+
+
+def test_a_directory_is_used_by_one_broker_at_a_time(tmp_path: Path) -> None:
+    other = Broker(data_dir=tmp_path / "data")
+    with Broker(data_dir=tmp_path / "data"), pytest.raises(KafkaConfigurationError, match="in use by another broker"):
+        other.start()
+    with Broker(data_dir=tmp_path / "data"):
+        pass
+
+
+def test_a_directory_of_something_else_is_not_touched(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("data")
+    with pytest.raises(KafkaConfigurationError, match="not empty"):
+        Broker(data_dir=tmp_path).start()
+    assert [path.name for path in tmp_path.iterdir()] == ["precious"]
+    newer = tmp_path / "newer"
+    newer.mkdir()
+    (newer / "layout").write_text("purekafka broker data, layout 99\n")
+    with pytest.raises(KafkaConfigurationError, match="does not know: purekafka broker data, layout 99"):
+        Broker(data_dir=newer).start()
+    assert [path.name for path in newer.iterdir()] == ["layout"]
+    with pytest.raises(KafkaConfigurationError, match="not a directory"):
+        Broker(data_dir=tmp_path / "precious").start()
