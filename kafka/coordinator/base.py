@@ -1,0 +1,544 @@
+"""One member of a classic group: joining, staying, leaving. What the group is about is for the subclass to say.
+
+One task (`_stay_member`) joins whenever that is needed and then sleeps; `HeartbeatTask` says that the
+member lives; both run on the client's loop, never in the application's thread. What the application
+has to do itself (listeners) waits in `rendezvous` until its thread comes by.
+
+Errors that pass are retried here, for ever and with backoff, and said in the log and in `waiting_for`. An
+error that does not pass stops the member; the application sees it in `take_error`, and its next poll
+tries again.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+
+from kafka._tasks import Event, Task
+from kafka.cluster import GROUP
+from kafka.config import Config, defaults, resolve
+from kafka.coordinator import rounds
+from kafka.coordinator.callbacks import Rendezvous
+from kafka.coordinator.generation import NO_GENERATION, Generation
+from kafka.coordinator.group_metrics import GroupCoordinatorMetrics
+from kafka.coordinator.heartbeat import Heartbeat
+from kafka.coordinator.heartbeat_task import HeartbeatTask
+from kafka.coordinator.states import MemberEvent, MemberState, next_state
+from kafka.errors import (
+    ClientClosedError,
+    CoordinatorNotAvailableError,
+    FencedInstanceIdError,
+    IllegalGenerationError,
+    InvalidCoordinatorError,
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    RebalanceInProgressError,
+    RejoinNeededError,
+    RequestTimedOutError,
+    UnknownMemberIdError,
+)
+from kafka.net.backoff import Backoff
+
+if TYPE_CHECKING:
+    from kafka._client import Client
+    from kafka._drivers import ThreadDriver
+    from kafka._loop import Loop
+    from kafka._timers import Timer
+    from kafka.metrics import Metrics
+
+__all__ = ["BaseCoordinator", "GroupCoordinatorMetrics", "HeartbeatTask"]
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+# Joins wait at the broker for the other members, and must not hold up heartbeats and commits meanwhile.
+JOINS: Final = "group-joins"
+COMMITS: Final = "coordinator"
+# How much longer than the group may take a join waits, in seconds: the coordinator answers late, not us early.
+_JOIN_GRACE: Final = 5.0
+# How long the application gets to show that it is waiting in poll() rather than stuck, in seconds.
+_SIGN_OF_LIFE: Final = 1.0
+
+
+class BaseCoordinator:
+    """A member of a group; derive from it and say what the group is about.
+
+    A subclass gives `protocol_type`, `group_protocols`, `_perform_assignment` and `_on_join_complete`; the
+    underscored ones may be coroutines. Keyword arguments are the options in ``DEFAULT_CONFIG``.
+    """
+
+    DEFAULT_CONFIG: ClassVar[dict[str, Any]] = defaults("coordinator")
+    _KIND: ClassVar[str] = "coordinator"
+
+    def __init__(
+        self,
+        client: Client,
+        metrics: Metrics | None = None,
+        *,
+        config: Config | None = None,
+        driver: ThreadDriver | None = None,
+        **configs: Any,
+    ) -> None:
+        self.config = config if config is not None else resolve(self._KIND, configs)
+        self.client = client
+        self.loop: Loop = client.loop
+        self.group_id: str = self.config["group_id"]
+        self.group_instance_id: str | None = self.config["group_instance_id"]
+        self.heartbeat = Heartbeat(config=self.config.subset("heartbeat"), clock=client.environment.clock)
+        self.heartbeat_task = HeartbeatTask(self)
+        self.sensors = GroupCoordinatorMetrics(self.heartbeat, metrics, self.config["metric_group_prefix"])
+        self.rendezvous = Rendezvous()
+        self.rendezvous.on_waiting = self._attention
+        self.generation = NO_GENERATION
+        self.state = MemberState.UNJOINED
+        self.waiting_for: str | None = None
+        """What keeps it from being a member, in words; None while nothing does."""
+        self.notify: Callable[[], object] = lambda: None
+        """Called, from any thread, when the application has something to do here."""
+        self.retry_backoff = self.config.seconds("retry_backoff_ms")
+        self._backoff = Backoff(self.retry_backoff, self.config.seconds("retry_backoff_max_ms"), self.loop.rng)
+        self._driver = driver
+        self._error: KafkaError | None = None
+        self._main: Task[object] | None = None
+        self._rejoin = Event()
+        self._rejoin_reason = ""
+        self._progress = Event()
+        self._poll_timer: Timer | None = None
+        self._asked_for_sign = False
+
+    # What the subclass says…
+
+    def protocol_type(self) -> str:
+        """The name of what the group is about, such as ``"consumer"``."""
+        raise NotImplementedError
+
+    def group_protocols(self) -> list[tuple[str, Any]]:
+        """Return ``[(name, metadata), …]`` of what this member can do, the preferred one first.
+
+        Metadata is bytes or has ``encode()``. The coordinator picks a protocol that all members have.
+        """
+        raise NotImplementedError
+
+    def _on_join_prepare(self, generation: int, member_id: str) -> Any:
+        """Give up what must not be held while joining."""
+
+    def _perform_assignment(self, leader_id: str, protocol: str, members: Sequence[Any]) -> Any:
+        """As leader: return ``{member_id: bytes}`` from the members (member_id, metadata, group_instance_id)."""
+        raise NotImplementedError
+
+    def _on_join_complete(self, generation: int, member_id: str, protocol: str, assignment: bytes) -> Any:
+        """Take what the leader assigned to this member."""
+        raise NotImplementedError
+
+    def _on_generation_lost(self) -> None:
+        """The group goes on without this member: whatever it held is another's."""
+
+    def need_rejoin(self) -> bool:
+        """Whether the group is to be joined, or joined again."""
+        return self._rejoin.is_set() or not self.generation.is_member
+
+    # The coordinator…
+
+    @property
+    def coordinator_id(self) -> int | None:
+        """The broker that coordinates the group, as far as is known."""
+        known = self.client.cluster.coordinator_for_group(self.group_id)
+        return None if known is None or known < 0 else known
+
+    def coordinator_unknown(self) -> bool:
+        """Whether the coordinator has to be looked up, or has no connection that works."""
+        node_id = self.coordinator_id
+        if node_id is None or self.client.cluster.broker_metadata(node_id) is None:
+            return True
+        if self.client.link(node_id, COMMITS).backing_off():
+            self.client.cluster.forget_coordinator(GROUP, self.group_id)
+            return True
+        return False
+
+    def coordinator_dead(self, error: object) -> None:
+        """Look the coordinator up again before it is next needed."""
+        if self.coordinator_id is not None:
+            log.info("Group %s: coordinator %s is taken to be gone: %s", self.group_id, self.coordinator_id, error)
+            self.client.cluster.forget_coordinator(GROUP, self.group_id)
+
+    def ensure_coordinator_known(self, timeout_ms: float | None = None) -> bool:
+        """Wait until the coordinator is known and connected; whether it is, by the time given."""
+        deadline = None if timeout_ms is None else self.loop.time() + timeout_ms / 1000
+        try:
+            self._run(self._find_coordinator(), deadline, "looking up the coordinator")
+        except KafkaTimeoutError:
+            return False
+        return True
+
+    async def _find_coordinator(self) -> int:
+        """Return the coordinator's id, however long that takes; raises what waiting does not mend."""
+        failures = 0
+        while True:
+            deadline = self.loop.time() + self.client.settings.request_timeout
+            try:
+                node_id = await self.client.coordinator(GROUP, self.group_id, deadline)
+                await self.client.open(self.client.link(node_id, COMMITS), deadline)
+            except KafkaError as error:
+                if not error.retriable:
+                    raise
+                self.coordinator_dead(error)
+                failures += 1
+                self._say(f"the coordinator of group {self.group_id}: {error}", failures)
+                await self.loop.sleep(self._backoff.delay(failures))
+            else:
+                return node_id
+
+    async def ask(self, request: Any, use: str, timeout: float | None = None) -> Any:
+        """Send a request to the coordinator and return the response; its error codes are the caller's to read."""
+        if timeout is None:
+            timeout = self.client.settings.request_timeout
+        node_id = await self.client.coordinator(GROUP, self.group_id, self.loop.time() + timeout)
+        link_use = JOINS if use == JOINS else COMMITS
+        return await self.client.submit(node_id, request, use=link_use, timeout=timeout)
+
+    def _say(self, what: str, failures: int) -> None:
+        # Each minute or so at most, once backoff has grown; the first time at once.
+        if failures == 1 or failures % 60 == 0:
+            log.warning("Waiting for %s", what)
+        self.waiting_for = what
+
+    # Being a member: from any thread…
+
+    def start(self) -> None:
+        """Become a member as soon as possible, and stay one."""
+        self.loop.call_soon(self._start)
+
+    def ensure_active_group(self, timeout_ms: float | None = None) -> bool:
+        """Wait until this is a member with an assignment; whether it is, by the time given.
+
+        What the application has to do for it is done in the calling thread.
+        """
+        deadline = None if timeout_ms is None else self.loop.time() + timeout_ms / 1000
+        self.start()
+        while True:
+            self.polled(self.loop.time())
+            self.serve_calls()
+            if self.state is MemberState.STABLE and not self._rejoin.is_set():
+                return True
+            try:
+                self._run(self._something_changes(), deadline, "joining the group")
+            except KafkaTimeoutError:
+                return False
+
+    def request_rejoin(self, reason: str) -> None:
+        """Join again; the coordinator is told why (KIP-800)."""
+        self.loop.call_soon(self._request_rejoin, reason)
+
+    def polled(self, now: float) -> None:  # noqa: ARG002 - the heartbeat has the same clock
+        """Take note that the application called poll()."""
+        self.heartbeat.poll()
+        if self.state in {MemberState.LEFT, MemberState.FAILED}:
+            self.loop.call_soon(self._polled_again)
+
+    def serve_calls(self) -> None:
+        """Do what waits for the application's thread. Raises what a listener raised, and errors that do not pass."""
+        self.heartbeat.poll()
+        self._asked_for_sign = False
+        error = self.take_error()
+        if error is not None:
+            raise error
+        while (call := self.rendezvous.take()) is not None:
+            call.run()
+
+    def take_error(self) -> KafkaError | None:
+        """Return an error that the application has to see, once."""
+        error, self._error = self._error, None
+        return error
+
+    async def _something_changes(self) -> None:
+        if not self.rendezvous and self._error is None:
+            self._progress.clear()
+            await self._progress.wait()
+
+    def _attention(self) -> None:
+        self._progress.set()
+        self.notify()
+
+    def _run(self, coro: Coroutine[Any, Any, T], deadline: float | None = None, what: str = "the call") -> T:
+        if self._driver is not None:
+            return self._driver.run(coro, deadline, what)
+        task = self.loop.spawn(coro)
+        try:
+            return self.loop.run_until(task, deadline)
+        finally:
+            task.cancel()
+
+    # …and on the loop.
+
+    def _start(self) -> None:
+        if self._main is None and self.state is not MemberState.CLOSED:
+            self._request_rejoin("the member starts")
+            self._main = self.loop.spawn_logged(self._stay_member(), "stay member")
+            self._arm_poll_timer()
+
+    def _move(self, event: MemberEvent) -> None:
+        before, self.state = self.state, next_state(self.state, event)
+        log.debug("Group %s: %s -> %s (%s)", self.group_id, before.name, self.state.name, event.value)
+        self._progress.set()
+
+    def _request_rejoin(self, reason: str) -> None:
+        if not self._rejoin.is_set():
+            log.info("Group %s: %s joins because %s", self.group_id, self.generation.member_id or "this member", reason)
+            self._rejoin_reason = reason
+        self._rejoin.set()
+
+    async def _stay_member(self) -> None:
+        failures = 0
+        while True:
+            await self._rejoin.wait()
+            try:
+                await self._join_group()
+            except KafkaError as error:
+                failures = await self._recover(error, failures)
+            else:
+                failures = 0
+                self.waiting_for = None
+
+    async def _join_group(self) -> None:
+        """Go through one round: prepare, join, sync, take the assignment."""
+        await self._find_coordinator()
+        self._rejoin.clear()
+        reason = self._rejoin_reason
+        self._move(MemberEvent.START)
+        await _result(self._on_join_prepare(self.generation.generation_id, self.generation.member_id))
+        self._move(MemberEvent.PREPARED)
+        self.heartbeat_task.disable()
+        began = self.loop.time()
+        joined = await self._send_join(reason)
+        self.sensors.joined(self.loop.time() - began)
+        self.generation = Generation(joined.generation_id, joined.member_id, joined.protocol_name)
+        self._move(MemberEvent.JOINED)
+        self.heartbeat_task.reset()
+        assignment = await self._send_sync(joined)
+        self._move(MemberEvent.SYNCED)
+        generation = self.generation
+        await _result(
+            self._on_join_complete(
+                generation.generation_id, generation.member_id, str(generation.protocol), bytes(assignment)
+            )
+        )
+        self._move(MemberEvent.COMPLETED if self.generation.is_member else MemberEvent.RETRY)
+
+    async def _send_join(self, reason: str) -> Any:
+        timeout = max(self.heartbeat.poll_interval + _JOIN_GRACE, self.client.settings.request_timeout)
+        while True:
+            response = await self.ask(
+                rounds.join_request(
+                    self.group_id,
+                    self.generation.member_id,
+                    self.group_instance_id,
+                    session_timeout_ms=int(self.heartbeat.timeout * 1000),
+                    rebalance_timeout_ms=int(self.heartbeat.poll_interval * 1000),
+                    protocol_type=self.protocol_type(),
+                    protocols=self.group_protocols(),
+                    reason=reason,
+                ),
+                JOINS,
+                timeout,
+            )
+            if not rounds.is_member_id_required(response):
+                rounds.check_joined(response, self.protocol_type())
+                return response
+            # KIP-394: the coordinator names the member before it lets it in.
+            self.generation = Generation(-1, response.member_id, None)
+
+    async def _send_sync(self, joined: Any) -> bytes:
+        assignments: dict[str, bytes] = {}
+        if joined.leader == joined.member_id and not joined.skip_assignment:
+            found = await _result(self._perform_assignment(joined.leader, joined.protocol_name, joined.members))
+            assignments = {member: rounds.as_bytes(part) for member, part in found.items()}
+        elif joined.leader == joined.member_id:
+            # KIP-814: a static leader came back and nothing changed; it only has to watch the topics again.
+            await _result(self._on_assignment_skipped(joined.protocol_name, joined.members))
+        began = self.loop.time()
+        request = rounds.sync_request(
+            self.group_id, self.generation, self.group_instance_id, self.protocol_type(), assignments
+        )
+        response = await self.ask(request, JOINS, self.heartbeat.poll_interval + _JOIN_GRACE)
+        self.sensors.synced(self.loop.time() - began)
+        rounds.check_synced(response, self.protocol_type(), self.generation)
+        return bytes(response.assignment)
+
+    def _on_assignment_skipped(self, protocol: str, members: Sequence[Any]) -> Any:
+        """As leader that has nothing to assign because nothing changed."""
+
+    # When something goes wrong…
+
+    async def _recover(self, error: KafkaError, failures: int) -> int:
+        """Get ready for another attempt, or stop where none can help; how many failed in a row by now."""
+        if isinstance(error, UnknownMemberIdError):
+            self._lose_generation(keep_id=False)
+        elif isinstance(error, IllegalGenerationError):
+            self._lose_generation(keep_id=True)
+        elif not isinstance(error, RejoinNeededError) and not error.retriable:
+            self._fail(error)
+            return 0
+        if isinstance(error, _GONE):
+            self.coordinator_dead(error)
+        self._move(MemberEvent.RETRY)
+        self._request_rejoin(f"of {type(error).__name__}")
+        if isinstance(error, RejoinNeededError) and failures == 0:
+            log.info("Group %s: joining again: %s", self.group_id, error)
+            return 1
+        self._say(f"group {self.group_id} to let this member in: {error}", failures + 1)
+        await self.loop.sleep(self._backoff.delay(failures + 1))
+        return failures + 1
+
+    def heartbeat_refused(self, error: KafkaError, generation: Generation) -> None:
+        """React to what the coordinator answered to a heartbeat of `generation`."""
+        if generation != self.generation:
+            return  # the answer is to who this member was before
+        if isinstance(error, RebalanceInProgressError):
+            if self.state is MemberState.STABLE:
+                self._request_rejoin("the group rebalances")
+        elif isinstance(error, _GONE):
+            self.coordinator_dead(error)
+        elif isinstance(error, (UnknownMemberIdError, IllegalGenerationError)):
+            log.warning("Group %s: this member is out of the group: %s", self.group_id, error)
+            self._lose_generation(keep_id=isinstance(error, IllegalGenerationError))
+            if self.state is MemberState.STABLE:
+                self._move(MemberEvent.RETRY)
+            self._request_rejoin("the group went on without this member")
+        elif not error.retriable:
+            self._stop_main()
+            self._fail(error)
+
+    def _lose_generation(self, *, keep_id: bool) -> None:
+        was_member = self.generation.is_member
+        self.generation = Generation(-1, self.generation.member_id if keep_id else "", None)
+        self.heartbeat_task.disable()
+        if was_member:
+            self._on_generation_lost()
+
+    def _fail(self, error: KafkaError) -> None:
+        """Stop until the application has seen the error and calls poll() again."""
+        log.error("Group %s: this member stops: %s", self.group_id, error)
+        self._lose_generation(keep_id=not isinstance(error, FencedInstanceIdError))
+        self._move(MemberEvent.FATAL)
+        self._rejoin.clear()
+        self.waiting_for = str(error)
+        self._error = error
+        self._attention()
+
+    def _polled_again(self) -> None:
+        if self.state in {MemberState.LEFT, MemberState.FAILED} and self._error is None:
+            self._move(MemberEvent.POLLED)
+            self._request_rejoin("the application polls again")
+            if self._main is None or self._main.is_done:
+                self._main = self.loop.spawn_logged(self._stay_member(), "stay member")
+            self._arm_poll_timer()
+
+    def _stop_main(self) -> None:
+        if self._main is not None:
+            self._main.cancel()
+            self._main = None
+
+    # The application's time…
+
+    def _arm_poll_timer(self) -> None:
+        if self._poll_timer is None:
+            self._poll_timer = self.loop.call_later(max(self.heartbeat.poll_left(), 0.001), self._check_poll)
+
+    def _check_poll(self) -> None:
+        self._poll_timer = None
+        if self.state in {MemberState.LEFT, MemberState.FAILED, MemberState.CLOSED}:
+            return
+        if not self.heartbeat.poll_timeout_expired():
+            self._asked_for_sign = False
+            self._arm_poll_timer()
+        elif not self._asked_for_sign:
+            # A poll() that waits for records for longer than the interval is not stuck: it serves when notified.
+            self._asked_for_sign = True
+            self._attention()
+            grace = min(_SIGN_OF_LIFE, self.heartbeat.poll_interval / 10)
+            self._poll_timer = self.loop.call_later(grace, self._check_poll)
+        else:
+            self._dawdled()
+
+    def _dawdled(self) -> None:
+        self._asked_for_sign = False
+        why = f"poll() was not called for {self.heartbeat.poll_interval:.0f} s (max_poll_interval_ms)"
+        log.warning(
+            "Group %s: leaving the group because %s. Process fewer records at once (max_poll_records), or take longer",
+            self.group_id,
+            why,
+        )
+        self._stop_main()
+        self._rejoin.clear()
+        leaving = self.generation
+        self._lose_generation(keep_id=self.group_instance_id is not None)
+        self._move(MemberEvent.DAWDLED)
+        self.waiting_for = f"the application: {why}"
+        self.loop.spawn_logged(self._send_leave(leaving, why), "leave the group")
+
+    # Leaving…
+
+    async def leave_group(self, reason: str, deadline: float | None = None) -> None:
+        """Leave the group now; joining again takes `start`."""
+        self._stop_main()
+        self._rejoin.clear()
+        leaving = self.generation
+        self.heartbeat_task.disable()
+        self.generation = NO_GENERATION
+        if self.state is not MemberState.CLOSED:
+            self._move(MemberEvent.LEAVE)
+        await self._send_leave(leaving, reason, deadline)
+
+    async def _send_leave(self, leaving: Generation, reason: str, deadline: float | None = None) -> None:
+        # A static member stays: that its place is kept while it restarts is what it is static for (KIP-345).
+        if not leaving.member_id or self.group_instance_id is not None or self.coordinator_id is None:
+            return
+        now = self.loop.time()
+        timeout = self.client.settings.request_timeout if deadline is None else max(0.0, deadline - now)
+        try:
+            node_id = self.coordinator_id
+            link = self.client.link(node_id, COMMITS)
+            await self.client.open(link, now + timeout)
+            assert link.versions is not None
+            request = rounds.leave_request(self.group_id, leaving.member_id, reason, link.versions)
+            response = await self.client.submit(node_id, request, use=COMMITS, timeout=timeout)
+            rounds.check_left(response)
+        except KafkaError as error:
+            # The coordinator finds out by itself when the session times out.
+            log.info("Group %s: leaving was not confirmed: %s", self.group_id, error)
+
+    def close(self, timeout_ms: float | None = None) -> None:
+        """Leave the group and stop; may be called twice."""
+        if self.state is MemberState.CLOSED or self.loop.closed:
+            return
+        deadline = None if timeout_ms is None else self.loop.time() + timeout_ms / 1000
+        try:
+            self._run(self._close("the member is closed", deadline), deadline, "leaving the group")
+        except (KafkaTimeoutError, ClientClosedError) as error:
+            log.info("Group %s: closed without leaving the group: %s", self.group_id, error)
+        self.state = MemberState.CLOSED
+
+    async def _close(self, reason: str, deadline: float | None) -> None:
+        await self.leave_group(reason, deadline)
+        self._move(MemberEvent.CLOSE)
+        if self._poll_timer is not None:
+            self._poll_timer.cancel()
+            self._poll_timer = None
+
+
+_GONE: Final = (
+    InvalidCoordinatorError,
+    CoordinatorNotAvailableError,
+    KafkaConnectionError,
+    KafkaTimeoutError,
+    RequestTimedOutError,
+)
+
+
+async def _result(value: Any) -> Any:
+    """Return a hook's result, awaited if it is a coroutine."""
+    return await value if inspect.isawaitable(value) else value

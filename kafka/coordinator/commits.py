@@ -1,0 +1,297 @@
+"""Committing offsets, and reading what was committed. Runs on the client's loop; owned by a coordinator.
+
+A commit covers what this consumer has at the moment in which it is sent. Each stay of a partition has a
+number of its own (`Tenures`), so an offset from an earlier stay is not committed in a later one, in which
+another member may have been further already. What was lost in between raises CommitFailedError.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka._tasks import wait_any
+from kafka.coordinator.offset_requests import (
+    Identity,
+    commit_request,
+    committed_codes,
+    fetch_request,
+    fetched_entries,
+    fetched_group_code,
+)
+from kafka.errors import (
+    CommitFailedError,
+    CoordinatorNotAvailableError,
+    FencedMemberEpochError,
+    IllegalGenerationError,
+    InvalidCoordinatorError,
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    RequestTimedOutError,
+    StaleMemberEpochError,
+    TopicAuthorizationFailedError,
+    UnknownMemberIdError,
+    UnknownTopicOrPartitionError,
+    for_code,
+)
+from kafka.net.backoff import Backoff
+from kafka.protocol.commit import OffsetCommitRequest, OffsetFetchRequest
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from kafka._client import Client
+    from kafka.future import Future
+
+__all__ = ["OffsetCommitter", "Tenures"]
+
+log = logging.getLogger(__name__)
+
+Offsets = Mapping[TopicPartition, OffsetAndMetadata]
+
+_COORDINATOR_USE: Final = "coordinator"
+_MOVED: Final = (
+    InvalidCoordinatorError,
+    CoordinatorNotAvailableError,
+    RequestTimedOutError,
+    KafkaConnectionError,
+    KafkaTimeoutError,
+)
+_OUT: Final = (UnknownMemberIdError, IllegalGenerationError, FencedMemberEpochError)
+# Offsets in Kafka came with 0.8.2, as did the request that finds a coordinator.
+_IN_KAFKA_SINCE: Final = (0, 8, 2)
+
+
+class Tenures:
+    """Which partitions a group's member has, and since when: each stay has its number.
+
+    >>> tenures = Tenures()
+    >>> p = TopicPartition("events", 0)
+    >>> tenures.replace([p]); first = tenures.of([p])
+    >>> tenures.replace([]); tenures.replace([p])
+    >>> tenures.ended(first)
+    [TopicPartition(topic='events', partition=0)]
+    """
+
+    def __init__(self) -> None:
+        self._numbers = count(1)
+        self._since: dict[TopicPartition, int] = {}
+
+    def replace(self, partitions: Iterable[TopicPartition]) -> None:
+        """Have these partitions; those that stay keep their number."""
+        self._since = {partition: self._since.get(partition) or next(self._numbers) for partition in sorted(partitions)}
+
+    def held(self) -> set[TopicPartition]:
+        """The partitions that the member has."""
+        return set(self._since)
+
+    def of(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the number of the present stay of each; 0 for what the member does not have."""
+        return {partition: self._since.get(partition, 0) for partition in partitions}
+
+    def ended(self, stays: Mapping[TopicPartition, int]) -> list[TopicPartition]:
+        """Return which of these stays are over."""
+        return [partition for partition, stay in stays.items() if not stay or self._since.get(partition) != stay]
+
+
+class OffsetCommitter:
+    """The committed offsets of one group."""
+
+    def __init__(
+        self,
+        client: Client,
+        group_id: str,
+        identity: Callable[[], Identity],
+        tenures: Callable[[], Tenures | None],
+        on_refused: Callable[[KafkaError, Identity], object],
+        *,
+        reader: Callable[[], Identity],
+        on_latency: Callable[[float], object] = lambda _seconds: None,
+    ) -> None:
+        self._client = client
+        self._loop = client.loop
+        self._group_id = group_id
+        self._identity = identity
+        self._tenures = tenures
+        self._on_refused = on_refused
+        self._reader = reader
+        self._on_latency = on_latency
+        self._backoff = Backoff(
+            client.config.seconds("retry_backoff_ms"), client.config.seconds("retry_backoff_max_ms"), self._loop.rng
+        )
+        self._under_way: set[Future[Any]] = set()
+
+    # Committing…
+
+    def stays(self, offsets: Iterable[TopicPartition]) -> dict[TopicPartition, int] | None:
+        """Return which stays offsets belong to; None where no group says who has what. From any thread."""
+        tenures = self._tenures()
+        return None if tenures is None else tenures.of(offsets)
+
+    async def commit(self, offsets: Offsets, stays: Mapping[TopicPartition, int] | None, deadline: float) -> Any:
+        """Commit by the deadline, after all commits that were begun before; returns the broker's answer."""
+        if not offsets:
+            return None
+        # A retry of ours must not overtake an older commit, nor the other way round.
+        for earlier in tuple(self._under_way):
+            await wait_any(self._loop, earlier, deadline=deadline)
+        failures = 0
+        while True:
+            try:
+                return await self.commit_once(offsets, stays, deadline)
+            except KafkaError as error:  # noqa: PERF203 - each attempt is a request
+                if not (error.retriable or isinstance(error, StaleMemberEpochError)):
+                    raise
+                failures += 1
+                delay = self._backoff.delay(failures)
+                if self._loop.time() + delay >= deadline:
+                    raise KafkaTimeoutError(f"offsets of {self._group_id} could not be committed: {error}") from error
+                log.info("Group %s: committing again: %s", self._group_id, error)
+                await self._loop.sleep(delay)
+
+    def begin(self, offsets: Offsets, stays: Mapping[TopicPartition, int] | None) -> Future[Any]:
+        """Begin a commit that is tried once; on the loop. The future has the broker's answer or the error."""
+        deadline = self._loop.time() + self._client.settings.request_timeout
+        task = self._loop.spawn(self.commit_once(offsets, stays, deadline), "commit")
+        self._under_way.add(task)
+        task.add_both(lambda _: self._under_way.discard(task))
+        return task
+
+    async def settled(self, deadline: float) -> None:
+        """Wait until no commit is under way."""
+        for earlier in tuple(self._under_way):
+            await wait_any(self._loop, earlier, deadline=deadline)
+
+    async def commit_once(self, offsets: Offsets, stays: Mapping[TopicPartition, int] | None, deadline: float) -> Any:
+        """Commit in one attempt; raises what one of the partitions was refused with."""
+        if not offsets:
+            return None
+        use, node_id, versions = await self._connected(deadline)
+        version = versions.version_for(OffsetCommitRequest(group_id=self._group_id))
+        # From here to the submission nothing else runs: what is held now is held when it is sent.
+        self._check_held(stays)
+        who = self._identity()
+        request = commit_request(version, who, offsets, self._client.cluster.topic_id)
+        began = self._loop.time()
+        try:
+            response = await self._client.submit(node_id, request, use=use, timeout=max(0.0, deadline - began))
+        except KafkaError as error:
+            self._moved(error)
+            raise
+        self._on_latency(self._loop.time() - began)
+        self._check_committed(response, who)
+        return response
+
+    def _check_held(self, stays: Mapping[TopicPartition, int] | None) -> None:
+        tenures = self._tenures()
+        if stays is None or tenures is None:
+            return
+        gone = tenures.ended(stays)
+        if gone:
+            names = ", ".join(f"{partition.topic}-{partition.partition}" for partition in gone)
+            raise CommitFailedError(
+                f"the group has taken these partitions from this consumer, their offsets are not its to commit: {names}"
+            )
+
+    def _check_committed(self, response: Any, who: Identity) -> None:
+        unauthorized = set()
+        for partition, code in committed_codes(response, self._client.cluster.topic_name_for_id):
+            if not code:
+                continue
+            error: KafkaError = for_code(code)(f"committing {partition.topic}-{partition.partition}")
+            if isinstance(error, TopicAuthorizationFailedError):
+                unauthorized.add(partition.topic)
+                continue
+            self._moved(error)
+            self._on_refused(error, who)
+            if isinstance(error, _OUT):
+                raise CommitFailedError(
+                    "the group went on without this consumer, because poll() was not called in time "
+                    f"or the coordinator heard no heartbeat: {error}"
+                )
+            if isinstance(error, UnknownTopicOrPartitionError):
+                self._client.cluster.request_update()
+            raise error
+        if unauthorized:
+            raise TopicAuthorizationFailedError(f"committing {', '.join(sorted(unauthorized))}")
+
+    # Reading…
+
+    async def fetch(
+        self, partitions: Iterable[TopicPartition], deadline: float
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        """Return what was committed for each partition, None where nothing was."""
+        wanted = list(partitions)
+        if not wanted:
+            return {}
+        failures = 0
+        while True:
+            try:
+                return await self._fetch_once(wanted, deadline)
+            except KafkaError as error:  # noqa: PERF203
+                if not (error.retriable or isinstance(error, (StaleMemberEpochError, UnknownMemberIdError))):
+                    raise
+                failures += 1
+                delay = self._backoff.delay(failures)
+                if self._loop.time() + delay >= deadline:
+                    raise KafkaTimeoutError(
+                        f"committed offsets of {self._group_id} could not be read: {error}"
+                    ) from error
+                log.info("Group %s: reading committed offsets again: %s", self._group_id, error)
+                await self._loop.sleep(delay)
+
+    async def _fetch_once(
+        self, partitions: list[TopicPartition], deadline: float
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        use, node_id, versions = await self._connected(deadline)
+        cluster = self._client.cluster
+        version = versions.version_for(OffsetFetchRequest())
+        request = fetch_request(version, self._reader(), partitions, cluster.topic_id, stable=True)
+        try:
+            response = await self._client.submit(
+                node_id, request, use=use, timeout=max(0.0, deadline - self._loop.time())
+            )
+        except KafkaError as error:
+            self._moved(error)
+            raise
+        self._raise_for(fetched_group_code(response), f"reading offsets of {self._group_id}")
+        found: dict[TopicPartition, OffsetAndMetadata | None] = dict.fromkeys(partitions)
+        for partition, code, offset in fetched_entries(response, cluster.topic_name_for_id):
+            # Version 0 says of a partition without an offset that it does not know it.
+            if code and not (version == 0 and code == UnknownTopicOrPartitionError.errno):
+                self._raise_for(code, f"reading the offset of {partition.topic}-{partition.partition}")
+            found[partition] = offset
+        return found
+
+    def _raise_for(self, code: int, what: str) -> None:
+        if code:
+            error: KafkaError = for_code(code)(what)
+            self._moved(error)
+            raise error
+
+    # The coordinator…
+
+    async def _connected(self, deadline: float) -> tuple[str, Any, Any]:
+        """Return the broker to ask, connected, and what it speaks."""
+        client = self._client
+        release = client.versions.release if client.versions is not None else None
+        if release is not None and release < _IN_KAFKA_SINCE:
+            # ZooKeeper has the offsets, and every broker can ask it.
+            node_id: int | str = await client.some_node(deadline)
+            use = "default"
+        else:
+            node_id = await client.coordinator(0, self._group_id, deadline)
+            use = _COORDINATOR_USE
+        link = client.link(node_id, use)
+        try:
+            await client.open(link, deadline)
+        except KafkaError as error:
+            self._moved(error)
+            raise
+        return use, node_id, link.versions
+
+    def _moved(self, error: KafkaError) -> None:
+        if isinstance(error, _MOVED):
+            self._client.cluster.forget_coordinator(0, self._group_id)

@@ -1,0 +1,467 @@
+"""A consumer's side of its group: assignment, committed offsets, automatic commits. The classic protocol.
+
+It derives from the member (`kafka.coordinator.base`) and says what the group is about: topics, partitions
+and who assigns them. `kafka.coordinator.membership` puts it behind the seam that the consumer knows.
+
+Two threads. What changes the subscription or calls the application runs in the application's thread
+(`serve`); all else runs on the loop.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from kafka.config import Config, defaults
+from kafka.coordinator import leading
+from kafka.coordinator.assignments import Assignments
+from kafka.coordinator.assignors import common_protocol, make_assignors
+from kafka.coordinator.assignors.abstract import RebalanceProtocol
+from kafka.coordinator.autocommit import AutoCommitTask
+from kafka.coordinator.base import BaseCoordinator
+from kafka.coordinator.callbacks import CallKind, RebalanceCall
+from kafka.coordinator.commits import OffsetCommitter, Tenures
+from kafka.coordinator.consumer_metrics import ConsumerCoordinatorMetrics
+from kafka.coordinator.offset_requests import Identity
+from kafka.coordinator.protocol import (
+    ConsumerProtocol,
+    ConsumerProtocolMemberAssignment,
+    ConsumerProtocolMemberMetadata,
+)
+from kafka.coordinator.states import MemberState
+from kafka.errors import (
+    CommitFailedError,
+    FatalError,
+    KafkaError,
+    KafkaTimeoutError,
+    RebalanceInProgressError,
+    RejoinNeededError,
+    UnsupportedVersionError,
+)
+from kafka.future import Future
+from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from kafka._client import Client
+    from kafka._drivers import ThreadDriver
+    from kafka.cluster import ClusterMetadata
+    from kafka.coordinator.subscription import Subscription
+    from kafka.metrics import Metrics
+
+__all__ = ["AutoCommitTask", "ConsumerCoordinator", "ConsumerCoordinatorMetrics"]
+
+log = logging.getLogger(__name__)
+
+Offsets = Mapping[TopicPartition, OffsetAndMetadata]
+OnCommitted = Callable[..., object]
+
+_GROUPS_SINCE = (0, 9)
+
+
+class ConsumerCoordinator(BaseCoordinator):
+    """A consumer in its group. Keyword arguments are the options in ``DEFAULT_CONFIG``."""
+
+    DEFAULT_CONFIG: ClassVar[dict[str, Any]] = defaults("consumer_coordinator")
+    _KIND: ClassVar[str] = "consumer_coordinator"
+
+    def __init__(
+        self,
+        client: Client,
+        subscription: Subscription,
+        metrics: Metrics | None = None,
+        *,
+        config: Config | None = None,
+        driver: ThreadDriver | None = None,
+        **configs: Any,
+    ) -> None:
+        super().__init__(client, metrics, config=config, driver=driver, **configs)
+        self.subscription = subscription
+        self.assignors = make_assignors(self.config["partition_assignment_strategy"])
+        self.rebalance_protocol = common_protocol(self.assignors)
+        self.consumer_sensors = ConsumerCoordinatorMetrics(metrics, self.config["metric_group_prefix"], subscription)
+        self.auto_commit: AutoCommitTask | None = None
+        if self.config["enable_auto_commit"]:
+            self.auto_commit = AutoCommitTask(self, self.config.seconds("auto_commit_interval_ms"))
+        self.assignments = Assignments(
+            subscription, self.rendezvous, None if self.auto_commit is None else self._commit_consumed
+        )
+        self.committer = OffsetCommitter(
+            client,
+            self.group_id,
+            self._identity,
+            self._tenures,
+            self._commit_refused,
+            reader=self._reader,
+            on_latency=self.consumer_sensors.committed,
+        )
+        self._committed: deque[tuple[OnCommitted | None, Offsets, Any]] = deque()
+        self._joined_version = self._seen_version = -1
+        self._picture: leading.Picture | None = None
+        self._lost_by_dawdling = False
+        client.cluster.add_listener(self._metadata_changed)
+
+    # What the group is about…
+
+    def protocol_type(self) -> str:
+        """The name that all kinds of consumers share."""
+        return ConsumerProtocol.PROTOCOL_TYPE
+
+    def group_protocols(self) -> list[tuple[str, Any]]:
+        """Return the assignors' names with what this member wants and has."""
+        self._joined_version = self.subscription.subscription_version
+        topics = sorted(self.subscription.subscribed_topics)
+        return [(str(assignor.name), self._metadata(assignor, topics)) for assignor in self.assignors]
+
+    def _metadata(self, assignor: Any, topics: list[str]) -> Any:
+        ask = getattr(assignor, "metadata", None)
+        metadata = ConsumerProtocolMemberMetadata(0, topics, b"") if ask is None else ask(topics)
+        if not isinstance(metadata, ConsumerProtocolMemberMetadata):
+            return metadata  # of a kind that the assignor alone knows
+        return metadata._replace(
+            owned_partitions=sorted(self.assignments.held()),
+            generation_id=self.generation.generation_id,
+            rack_id=self.client.config.get("client_rack") or None,
+        )
+
+    def need_rejoin(self) -> bool:
+        """Whether the group is to be joined, or joined again."""
+        if not self.subscription.is_automatic:
+            return False
+        return super().need_rejoin() or self._joined_version != self.subscription.subscription_version
+
+    async def _on_join_prepare(self, generation: int, member_id: str) -> None:  # noqa: ARG002
+        self._check_groups_exist()
+        await self.assignments.lost()
+        held = self.assignments.held()
+        if self.rebalance_protocol is RebalanceProtocol.EAGER:
+            await self.assignments.give_up(held)
+        else:
+            wanted = set(self.subscription.subscribed_topics)
+            await self.assignments.give_up({partition for partition in held if partition.topic not in wanted})
+        await self.assignments.lost()
+
+    def _check_groups_exist(self) -> None:
+        versions = self.client.versions
+        if versions is not None and versions.release < _GROUPS_SINCE:
+            raise UnsupportedVersionError(
+                f"brokers of {'.'.join(map(str, versions.release))} have no consumer groups, which came with 0.9: use "
+                "assign() in place of subscribe(), or a newer broker"
+            )
+
+    def _assignor(self, name: str) -> Any:
+        for assignor in self.assignors:
+            if assignor.name == name:
+                return assignor
+        raise KafkaError(f"the group chose the assignor {name!r}, which this member did not offer")
+
+    async def _perform_assignment(self, leader_id: str, protocol: str, members: Sequence[Any]) -> Mapping[str, Any]:  # noqa: ARG002
+        assignor = self._assignor(protocol)
+        wants = leading.read_members(members)
+        await self._watch(leading.topics_of(wants))
+        cooperative = self.rebalance_protocol is RebalanceProtocol.COOPERATIVE
+        found = leading.assign(assignor, self.client.cluster, wants, cooperative=cooperative)
+        empty = ConsumerProtocolMemberAssignment(0, [], b"")
+        return {member: found.get(member, empty) for member in wants}
+
+    async def _on_assignment_skipped(self, protocol: str, members: Sequence[Any]) -> None:  # noqa: ARG002
+        await self._watch(leading.topics_of(leading.read_members(members)))
+
+    async def _watch(self, topics: frozenset[str]) -> None:
+        """Know the cluster as far as the whole group is concerned, and notice when that changes."""
+        cluster = self.client.cluster
+        if not topics <= set(self.subscription.subscribed_topics):
+            self.rendezvous.post(
+                RebalanceCall(CallKind.WATCH, (), lambda: self.subscription.watch_for_group(sorted(topics)))
+            )
+        if not cluster.need_all_topic_metadata and not topics <= cluster.wanted_topics:
+            cluster.set_topics(cluster.wanted_topics | topics)
+        if any(cluster.partitions_for_topic(topic) is None for topic in topics):
+            await self.client.refresh(self.loop.time() + self.client.settings.request_timeout)
+        self._picture = leading.take_picture(cluster, topics)
+
+    async def _on_join_complete(self, generation: int, member_id: str, protocol: str, assignment: bytes) -> None:
+        if self.generation.member_id != member_id or not self.subscription.is_automatic:
+            return
+        is_leader = self._picture is not None
+        assignor = self._assignor(protocol)
+        given = ConsumerProtocolMemberAssignment.decode(assignment)
+        partitions = set(given.partitions())
+        wanted = set(self.subscription.subscribed_topics)
+        if any(partition.topic not in wanted for partition in partitions):
+            # It subscribed to something else while the round went on.
+            self._request_rejoin("the subscription changed during the rebalance")
+            return
+        log.info("Group %s: %s has %s (%s)", self.group_id, member_id, sorted(partitions), protocol)
+        getattr(assignor, "on_assignment", lambda _given: None)(given)
+        getattr(assignor, "on_generation_assignment", lambda _generation: None)(generation)
+        gone = self.assignments.held() - partitions
+        if gone:
+            await self.assignments.give_up(gone)
+            self._request_rejoin("it gave up partitions that others are to get")
+        if self.generation.is_member:
+            await self.assignments.take(partitions)
+        if self.auto_commit is not None:
+            self.auto_commit.reschedule()
+        if is_leader:
+            self._compare_picture()
+
+    def _on_generation_lost(self) -> None:
+        self._picture = None
+        self.assignments.lose()
+
+    # Metadata…
+
+    def _metadata_changed(self, cluster: ClusterMetadata) -> None:
+        pattern = self.subscription.pattern
+        if (
+            pattern is not None
+            and hasattr(pattern, "match")
+            and self._matches(cluster) != set(self.subscription.subscribed_topics)
+        ):
+            self.rendezvous.post(RebalanceCall(CallKind.WATCH, (), self.match_pattern))
+        self._compare_picture()
+
+    def _matches(self, cluster: ClusterMetadata) -> set[str]:
+        pattern = self.subscription.pattern
+        found = cluster.topics(exclude_internal_topics=self.config["exclude_internal_topics"])
+        return {topic for topic in found if pattern.match(topic)}
+
+    def match_pattern(self) -> None:
+        """Subscribe to what the pattern matches now; in the application's thread."""
+        self.subscription.match(self.client.cluster.topics(self.config["exclude_internal_topics"]))
+
+    def _compare_picture(self) -> None:
+        if self._picture is None or self.state is not MemberState.STABLE or self._rejoin.is_set():
+            return
+        if leading.take_picture(self.client.cluster, self._picture.keys()) != self._picture:
+            self._picture = None
+            self._request_rejoin("partitions were added, or moved to other racks")
+
+    # The application's thread…
+
+    def serve(self) -> None:
+        """Do what belongs into the application's thread: listeners, callbacks of commits, an automatic commit.
+
+        Joins when the subscription asks for it. Raises what the application must know.
+        """
+        self.run_commit_callbacks()
+        self.serve_calls()
+        version = self.subscription.subscription_version
+        if self.subscription.is_automatic and version != self._seen_version:
+            self._seen_version = version
+            if self._main is None:
+                self.start()
+            elif version != self._joined_version:
+                self.request_rejoin("the subscription changed")
+        if self.auto_commit is not None and self.auto_commit.due(self.loop.time()):
+            self._commit_automatically(self.auto_commit)
+
+    @property
+    def has_work(self) -> bool:
+        """Whether `serve` has something to do."""
+        return bool(
+            self.rendezvous
+            or self._committed
+            or self._error is not None
+            or self._asked_for_sign
+            or (self.subscription.is_automatic and self.subscription.subscription_version != self._seen_version)
+            or (self.auto_commit is not None and self.auto_commit.due(self.loop.time()))
+        )
+
+    def run_commit_callbacks(self) -> None:
+        """Call back after commits that were answered."""
+        while self._committed:
+            callback, offsets, outcome = self._committed.popleft()
+            if callback is not None:
+                callback(offsets, outcome)
+
+    def _commit_automatically(self, task: AutoCommitTask) -> None:
+        offsets = self._committable()
+        task.reschedule()
+        if not offsets:
+            return
+        task.under_way = True
+
+        def ended(outcome: Any) -> None:
+            task.under_way = False
+            if isinstance(outcome, KafkaError):
+                log.warning("Group %s: an automatic commit failed: %s", self.group_id, outcome)
+                if outcome.retriable:
+                    task.reschedule(self.loop.time() + self.retry_backoff)
+
+        self.commit_async(offsets, self.config["default_offset_commit_callback"]).add_both(ended)
+
+    def _committable(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        consumed = self.subscription.consumed()
+        if not self.subscription.is_automatic:
+            return dict(consumed)
+        held = self.assignments.held()
+        return {partition: offset for partition, offset in consumed.items() if partition in held}
+
+    # Offsets…
+
+    def _tenures(self) -> Tenures | None:
+        return self.assignments.tenures if self.subscription.is_automatic else None
+
+    def _identity(self) -> Identity:
+        if not self.subscription.is_automatic:
+            return Identity(self.group_id)
+        generation = self.generation
+        if not generation.is_member:
+            raise CommitFailedError(
+                "this consumer is not in its group now, so it has nothing to commit; it joins again in poll()"
+            )
+        return Identity(self.group_id, generation.generation_id, generation.member_id, self.group_instance_id)
+
+    def _reader(self) -> Identity:
+        return Identity(self.group_id)
+
+    def _commit_refused(self, error: KafkaError, who: Identity) -> None:
+        if self.subscription.is_automatic and who.generation_id == self.generation.generation_id:
+            if isinstance(error, RebalanceInProgressError):
+                self._request_rejoin("a commit met a rebalance")
+            elif isinstance(error, (RejoinNeededError, FatalError)):
+                self.heartbeat_refused(error, self.generation)
+
+    async def _commit_consumed(self, offsets: Offsets) -> None:
+        deadline = self.loop.time() + min(self.client.settings.request_timeout, self.heartbeat.poll_interval / 2)
+        await self.committer.commit(offsets, self.committer.stays(offsets), deadline)
+        if self.auto_commit is not None:
+            self.auto_commit.reschedule()
+
+    def commit_async(self, offsets: Offsets, callback: OnCommitted | None = None) -> Future[Any]:
+        """Commit without waiting, in one attempt; `callback(offsets, answer or error)` runs in `serve`."""
+        return self._begin_commit(dict(offsets), self.committer.stays(offsets), callback)
+
+    def _begin_commit(
+        self, offsets: Offsets, stays: Mapping[TopicPartition, int] | None, callback: OnCommitted | None
+    ) -> Future[Any]:
+        future: Future[Any] = Future()
+
+        def ended(outcome: Any) -> None:
+            if callback is not None:
+                self._committed.append((callback, offsets, outcome))
+                self.notify()
+
+        future.add_both(ended)
+
+        def begin() -> None:
+            self.committer.begin(offsets, stays).chain(future)
+
+        self.loop.call_soon(begin)
+        return future
+
+    def commit_offsets_async(self, offsets: Offsets, callback: OnCommitted | None = None) -> Future[Any]:
+        """Commit without waiting. `callback` is called as ``callback(offsets, answer or error)``."""
+        return self.commit_async(offsets, callback)
+
+    def commit_offsets_sync(self, offsets: Offsets, timeout_ms: float | None = None) -> None:
+        """Commit, and retry what may pass; raises what does not."""
+        deadline = self._deadline(timeout_ms)
+        self._run(self.commit(offsets, deadline), None, "the commit")
+
+    async def commit(self, offsets: Offsets, deadline: float) -> None:
+        """Commit, and retry what may pass until the deadline; on the loop."""
+        await self.committer.commit(dict(offsets), self.committer.stays(offsets), deadline)
+
+    async def committed(
+        self, partitions: Collection[TopicPartition], deadline: float
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        """Return what the group committed for each partition; None where there is nothing. On the loop."""
+        return await self.committer.fetch(partitions, deadline)
+
+    def fetch_committed_offsets(
+        self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Return what the group committed, for those of the partitions for which it did."""
+        found = self._run(self.committer.fetch(list(partitions), self._deadline(timeout_ms)), None, "reading offsets")
+        return {partition: offset for partition, offset in found.items() if offset is not None}
+
+    def refresh_committed_offsets_if_needed(self, timeout_ms: float | None = None) -> None:
+        """Put assigned partitions that have no position where the group committed last."""
+        missing = list(self.subscription.without_position())
+        if missing:
+            for partition, offset in self.fetch_committed_offsets(missing, timeout_ms).items():
+                self.subscription.seek(partition, offset.offset, offset.leader_epoch)
+
+    def _deadline(self, timeout_ms: float | None) -> float:
+        seconds = self.client.config.seconds("default_api_timeout_ms") if timeout_ms is None else timeout_ms / 1000
+        return self.loop.time() + seconds
+
+    # Who it is…
+
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """Return who this consumer is within its group."""
+        generation = self.generation
+        return ConsumerGroupMetadata(
+            self.group_id,
+            generation.generation_id,
+            generation.member_id,
+            self.group_instance_id,
+            self.state.historic,
+        )
+
+    def health(self) -> dict[str, Any]:
+        """Return its state and what it waits for, as plain values."""
+        return {
+            "group_id": self.group_id,
+            "protocol": "classic",
+            "state": self.state.value,
+            "generation": self.generation.generation_id,
+            "member_id": self.generation.member_id,
+            "coordinator": self.coordinator_id,
+            "waiting_for": repr(self.rendezvous) if self.rendezvous else self.waiting_for,
+        }
+
+    # Leaving…
+
+    def unsubscribed(self, deadline: float) -> None:
+        """Leave the group, after a commit if that is automatic and after the listener was told."""
+        self._depart("the application unsubscribed", deadline, commit=self.auto_commit is not None, forever=False)
+
+    def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:  # type: ignore[override]
+        """Commit if that is automatic, tell the listener, leave the group, stop; may be called twice."""
+        if self.state is MemberState.CLOSED or self.loop.closed:
+            return
+        deadline = self._deadline(timeout_ms)
+        commit = autocommit and self.auto_commit is not None
+        try:
+            self._depart("the consumer is closed", deadline, commit=commit, forever=True)
+        finally:
+            self.state = MemberState.CLOSED
+            self.client.cluster.remove_listener(self._metadata_changed)
+
+    def _depart(self, reason: str, deadline: float, *, commit: bool, forever: bool) -> None:
+        offsets = self._committable() if commit else {}
+        self._try(self._quiesce(offsets, deadline), deadline, "committing")
+        self.run_commit_callbacks()
+        try:
+            self.assignments.give_up_here()
+        finally:
+            leaving = self._close(reason, deadline) if forever else self.leave_group(reason, deadline)
+            self._try(leaving, deadline, "leaving the group")
+            self._seen_version = -1
+            self._picture = None
+
+    async def _quiesce(self, offsets: Offsets, deadline: float) -> None:
+        """Join no more, let commits come to an end, and commit what was consumed."""
+        self._stop_main()
+        self._rejoin.clear()
+        if self.state is not MemberState.UNJOINED and self._can_wait():
+            await self.committer.settled(deadline)
+        if offsets:
+            try:
+                await self.committer.commit(offsets, self.committer.stays(offsets), deadline)
+            except KafkaError as error:
+                log.warning("Group %s: what was consumed last could not be committed: %s", self.group_id, error)
+
+    def _can_wait(self) -> bool:
+        return not self.client.closed
+
+    def _try(self, coro: Any, deadline: float, what: str) -> None:
+        try:
+            self._run(coro, deadline, what)
+        except KafkaTimeoutError as error:
+            log.warning("Group %s: %s was not done in time: %s", self.group_id, what, error)

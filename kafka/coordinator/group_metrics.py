@@ -1,0 +1,68 @@
+"""What is measured of a group's member."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from kafka.metrics import AnonMeasurable, Metrics
+from kafka.metrics.stats import Avg, Count, Max, Rate
+
+if TYPE_CHECKING:
+    from kafka.coordinator.heartbeat import Heartbeat
+    from kafka.metrics.sensor import Sensor
+
+__all__ = ["GroupCoordinatorMetrics"]
+
+
+class GroupCoordinatorMetrics:
+    """Heartbeats, joins and syncs: how many, and how long they took."""
+
+    def __init__(
+        self, heartbeat: Heartbeat, metrics: Metrics | None, prefix: str, tags: Mapping[str, Any] | None = None
+    ) -> None:
+        self.heartbeat_state = heartbeat
+        self.metrics = metrics if metrics is not None else Metrics()
+        self.metric_group_name = f"{prefix}-coordinator-metrics"
+        self._tags = dict(tags or {})
+        self.heartbeat_latency = self._sensor("heartbeat-latency")
+        self._add(self.heartbeat_latency, "heartbeat-response-time-max", "The longest that a heartbeat took, ms", Max())
+        self._add(self.heartbeat_latency, "heartbeat-rate", "Heartbeats per second", Rate(sampled_stat=Count()))
+        self.join_latency = self._latency("join", "a join of the group")
+        self.sync_latency = self._latency("sync", "a sync of the group")
+        name = self._name("last-heartbeat-seconds-ago", "Seconds since the coordinator last answered a heartbeat")
+        if name not in self.metrics.metrics:
+            self.metrics.add_metric(name, AnonMeasurable(lambda _config, now_ms: self._since_last(now_ms)))
+
+    def heartbeat(self, seconds: float) -> None:
+        """Take note of a heartbeat that was answered."""
+        self.heartbeat_latency.record(seconds * 1000)
+
+    def joined(self, seconds: float) -> None:
+        """Take note of a join."""
+        self.join_latency.record(seconds * 1000)
+
+    def synced(self, seconds: float) -> None:
+        """Take note of a sync."""
+        self.sync_latency.record(seconds * 1000)
+
+    def _since_last(self, _now_ms: float) -> float:
+        return max(0.0, self.heartbeat_state.seconds_since_answer())
+
+    def _latency(self, name: str, words: str) -> Sensor:
+        sensor = self._sensor(f"{name}-latency")
+        self._add(sensor, f"{name}-time-avg", f"How long {words} takes, ms", Avg())
+        self._add(sensor, f"{name}-time-max", f"How long {words} took at most, ms", Max())
+        self._add(sensor, f"{name}-rate", f"How often per second there is {words}", Rate(sampled_stat=Count()))
+        return sensor
+
+    def _sensor(self, name: str) -> Sensor:
+        return self.metrics.sensor(f"{self.metric_group_name}.{name}")
+
+    def _name(self, name: str, description: str) -> Any:
+        return self.metrics.metric_name(name, self.metric_group_name, description, self._tags)
+
+    def _add(self, sensor: Sensor, name: str, description: str, stat: Any) -> None:
+        metric_name = self._name(name, description)
+        if metric_name not in self.metrics.metrics:  # two consumers may share a registry
+            sensor.add(metric_name, stat)

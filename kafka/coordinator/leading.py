@@ -1,0 +1,88 @@
+"""What the leader of a classic group does: ask an assignor, check what it says, and notice when that is out of date."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kafka.coordinator.protocol import ConsumerProtocolMemberMetadata
+from kafka.errors import KafkaError, KafkaProtocolError
+from kafka.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.cluster import ClusterMetadata
+
+__all__ = ["Picture", "assign", "read_members", "take_picture", "topics_of"]
+
+log = logging.getLogger(__name__)
+
+Picture = Mapping[str, "Sequence[frozenset[str]] | None"]
+"""Topic -> the racks of each of its partitions; None for a topic that is not known."""
+
+
+def read_members(members: Iterable[Any]) -> dict[str, ConsumerProtocolMemberMetadata]:
+    """Read what members want. One that cannot be read gets nothing, rather than stopping the whole group."""
+    found = {}
+    for member in members:
+        try:
+            found[member.member_id] = ConsumerProtocolMemberMetadata.decode(member.metadata, member.group_instance_id)
+        except KafkaProtocolError as error:  # noqa: PERF203 - a dozen members, once in a rebalance
+            log.warning(
+                "Member %s sent a subscription that cannot be read, it gets nothing: %s", member.member_id, error
+            )
+            found[member.member_id] = ConsumerProtocolMemberMetadata(0, [], b"")
+    return found
+
+
+def topics_of(members: Mapping[str, ConsumerProtocolMemberMetadata]) -> frozenset[str]:
+    """Return all topics that somebody wants."""
+    return frozenset(topic for member in members.values() for topic in member.subscription)
+
+
+def assign(
+    assignor: Any, cluster: ClusterMetadata, members: Mapping[str, ConsumerProtocolMemberMetadata], *, cooperative: bool
+) -> Mapping[str, Any]:
+    """Ask the assignor, which may be the application's, and check its answer."""
+    try:
+        found: Mapping[str, Any] = assignor.assign(cluster, members)
+    except Exception as error:
+        raise KafkaError(f"the assignor {assignor.name!r} failed: {error!r}") from error
+    strangers = found.keys() - members.keys()
+    if strangers:
+        raise KafkaError(f"the assignor {assignor.name!r} assigned partitions to {strangers}, who are no members")
+    if cooperative:
+        _check_cooperative(assignor, members, found)
+    return found
+
+
+def _check_cooperative(
+    assignor: Any, members: Mapping[str, ConsumerProtocolMemberMetadata], found: Mapping[str, Any]
+) -> None:
+    """A partition that another member has now may not be given away before that one gave it up (KIP-429)."""
+    owners: dict[TopicPartition, set[str]] = {}
+    for member, metadata in members.items():
+        for partition in metadata.owned_partitions:
+            owners.setdefault(partition, set()).add(member)
+    for member, assignment in found.items():
+        for partition in assignment.partitions():
+            if owners.get(partition, {member}).isdisjoint({member}):
+                raise KafkaError(
+                    f"the assignor {assignor.name!r} gave {partition.topic}-{partition.partition} to {member} "
+                    f"while {owners[partition]} still has it"
+                )
+
+
+def take_picture(cluster: ClusterMetadata, topics: Collection[str]) -> Picture:
+    """Return what an assignment depends on: partitions, and where their copies are."""
+    from kafka.coordinator.assignors._racks import partition_racks
+
+    picture: dict[str, Sequence[frozenset[str]] | None] = {}
+    for topic in topics:
+        numbers = cluster.partitions_for_topic(topic)
+        if numbers is None:
+            picture[topic] = None
+        else:
+            racks = partition_racks(cluster, [TopicPartition(topic, number) for number in sorted(numbers)])
+            picture[topic] = tuple(racks.values())
+    return picture

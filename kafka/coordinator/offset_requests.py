@@ -1,0 +1,123 @@
+"""Requests that commit offsets and read committed ones, in the form that each version has, and their answers. Sans-IO.
+
+Topics go by name up to version 9 and by id from 10 on (KIP-848); reading is by one group up to version 7
+and by a list of groups from 8 on (KIP-709). Version 0 is the one of ZooKeeper's time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from kafka.coordinator.protocol import by_topic
+from kafka.protocol.commit import OffsetCommitRequest, OffsetFetchRequest
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+__all__ = ["Identity", "commit_request", "committed_codes", "fetch_request", "fetched_entries", "fetched_group_code"]
+
+_BY_ID_SINCE: Final = 10
+_BY_GROUPS_SINCE: Final = 8
+_STABLE_SINCE: Final = 7
+_NO_OFFSET: Final = -1
+
+TopicIds = Callable[[str], "UUID | None"]
+TopicNames = Callable[[UUID], "str | None"]
+
+
+class Identity(NamedTuple):
+    """Who commits: a member in its generation, or with the defaults somebody outside of any group."""
+
+    group_id: str
+    generation_id: int = -1
+    member_id: str = ""
+    group_instance_id: str | None = None
+
+
+def commit_request(
+    version: int, who: Identity, offsets: Mapping[TopicPartition, OffsetAndMetadata], topic_id: TopicIds
+) -> Any:
+    """Return the request, in `version` or in 9 where a topic's id is not known."""
+    if version >= _BY_ID_SINCE and any(topic_id(partition.topic) is None for partition in offsets):
+        version = _BY_ID_SINCE - 1
+    partition_type: Any = OffsetCommitRequest.OffsetCommitRequestPartition
+    topic_type: Any = OffsetCommitRequest.OffsetCommitRequestTopic
+    topics = []
+    for topic, numbers in by_topic(offsets):
+        entries = []
+        for number in numbers:
+            offset = OffsetAndMetadata(*offsets[TopicPartition(topic, number)])
+            entries.append(
+                partition_type(
+                    partition_index=number,
+                    committed_offset=offset.offset,
+                    committed_leader_epoch=-1 if offset.leader_epoch is None else offset.leader_epoch,
+                    committed_metadata=offset.metadata or "",
+                )
+            )
+        name = {"topic_id": topic_id(topic)} if version >= _BY_ID_SINCE else {"name": topic}
+        topics.append(topic_type(partitions=entries, **name))
+    fields: dict[str, Any] = {"group_id": who.group_id, "topics": topics}
+    if version >= 1:
+        fields |= {"generation_id_or_member_epoch": who.generation_id, "member_id": who.member_id}
+    if who.group_instance_id is not None and version >= 7:
+        fields["group_instance_id"] = who.group_instance_id
+    return OffsetCommitRequest[version](**fields)
+
+
+def committed_codes(response: Any, name_of: TopicNames) -> Iterator[tuple[TopicPartition, int]]:
+    """Go through the partitions of an answer with their error codes."""
+    for topic in response.topics:
+        name = _name(topic, name_of)
+        for partition in topic.partitions:
+            yield TopicPartition(name, partition.partition_index), partition.error_code
+
+
+def fetch_request(
+    version: int, who: Identity, partitions: Iterable[TopicPartition], topic_id: TopicIds, *, stable: bool
+) -> Any:
+    """Return the request for what a group has committed."""
+    wanted = by_topic(partitions)
+    if version >= _BY_ID_SINCE and any(topic_id(topic) is None for topic, _ in wanted):
+        version = _BY_ID_SINCE - 1
+    fields: dict[str, Any] = {"require_stable": stable} if version >= _STABLE_SINCE else {}
+    if version < _BY_GROUPS_SINCE:
+        topic_type: Any = OffsetFetchRequest.OffsetFetchRequestTopic
+        topics = [topic_type(name=topic, partition_indexes=numbers) for topic, numbers in wanted]
+        return OffsetFetchRequest[version](group_id=who.group_id, topics=topics, **fields)
+    topics_type: Any = OffsetFetchRequest.OffsetFetchRequestTopics
+    entries = []
+    for topic, numbers in wanted:
+        name = {"topic_id": topic_id(topic)} if version >= _BY_ID_SINCE else {"name": topic}
+        entries.append(topics_type(partition_indexes=numbers, **name))
+    group_type: Any = OffsetFetchRequest.OffsetFetchRequestGroup
+    member: dict[str, Any] = {}
+    if version > _BY_GROUPS_SINCE and who.member_id:
+        member = {"member_id": who.member_id, "member_epoch": who.generation_id}
+    return OffsetFetchRequest[version](groups=[group_type(group_id=who.group_id, topics=entries, **member)], **fields)
+
+
+def fetched_group_code(response: Any) -> int:
+    """Return the error of the whole answer; 0 if there is none."""
+    return next((group.error_code for group in response.groups or ()), response.error_code or 0)
+
+
+def fetched_entries(
+    response: Any, name_of: TopicNames
+) -> Iterator[tuple[TopicPartition, int, OffsetAndMetadata | None]]:
+    """Go through the partitions of an answer: error code, and offset or None where nothing is committed."""
+    topics = response.topics or (topic for group in response.groups or () for topic in group.topics)
+    for topic in topics:
+        name = _name(topic, name_of)
+        for entry in topic.partitions:
+            found = None
+            if entry.committed_offset > _NO_OFFSET:
+                epoch = getattr(entry, "committed_leader_epoch", -1)
+                found = OffsetAndMetadata(entry.committed_offset, entry.metadata or "", -1 if epoch is None else epoch)
+            yield TopicPartition(name, entry.partition_index), entry.error_code, found
+
+
+def _name(topic: Any, name_of: TopicNames) -> str:
+    if topic.name:
+        return str(topic.name)
+    return name_of(topic.topic_id) or str(topic.topic_id)

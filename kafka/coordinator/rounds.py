@@ -1,0 +1,134 @@
+"""The requests of one round of a classic group, and what their answers mean. Sans-IO."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.errors import InconsistentGroupProtocolError, for_code
+from kafka.protocol.group import (
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    SyncGroupRequest,
+)
+
+if TYPE_CHECKING:
+    from kafka.coordinator.generation import Generation
+    from kafka.net.versions import BrokerVersions
+
+__all__ = [
+    "as_bytes",
+    "check_joined",
+    "check_left",
+    "check_synced",
+    "is_member_id_required",
+    "join_request",
+    "leave_request",
+    "sync_request",
+]
+
+_MEMBER_ID_REQUIRED: Final = 79
+_LEAVES_BY_LIST_SINCE: Final = 3
+# A longer reason would be refused (KIP-800).
+_LONGEST_REASON: Final = 255
+
+
+def as_bytes(value: Any) -> bytes:
+    """Return metadata or an assignment as bytes; it is bytes, or has encode().
+
+    >>> as_bytes(b"x"), as_bytes("x")
+    (b'x', b'x')
+    """
+    return bytes(value) if isinstance(value, (bytes, bytearray, memoryview)) else bytes(value.encode())
+
+
+def join_request(
+    group_id: str,
+    member_id: str,
+    group_instance_id: str | None,
+    *,
+    session_timeout_ms: int,
+    rebalance_timeout_ms: int,
+    protocol_type: str,
+    protocols: Iterable[tuple[str, Any]],
+    reason: str,
+) -> Any:
+    """Return the request to be let in."""
+    protocol: Any = JoinGroupRequest.JoinGroupRequestProtocol
+    return JoinGroupRequest(
+        group_id=group_id,
+        session_timeout_ms=session_timeout_ms,
+        rebalance_timeout_ms=rebalance_timeout_ms,
+        member_id=member_id,
+        group_instance_id=group_instance_id,
+        protocol_type=protocol_type,
+        protocols=[protocol(name=name, metadata=as_bytes(metadata)) for name, metadata in protocols],
+        reason=reason[:_LONGEST_REASON] or None,
+    )
+
+
+def is_member_id_required(response: Any) -> bool:
+    """Whether the coordinator gave this member its id and wants to be asked again (KIP-394)."""
+    return bool(response.error_code == _MEMBER_ID_REQUIRED)
+
+
+def check_joined(response: Any, protocol_type: str) -> None:
+    """Raise what the coordinator refused with, or what does not fit."""
+    if response.error_code:
+        raise for_code(response.error_code)("the coordinator does not let this member join")
+    _check_type(response.protocol_type, protocol_type)
+
+
+def sync_request(
+    group_id: str,
+    generation: Generation,
+    group_instance_id: str | None,
+    protocol_type: str,
+    assignments: Mapping[str, bytes],
+) -> Any:
+    """Return the request for one's assignment; from the leader it brings everyone's."""
+    entry: Any = SyncGroupRequest.SyncGroupRequestAssignment
+    return SyncGroupRequest(
+        group_id=group_id,
+        generation_id=generation.generation_id,
+        member_id=generation.member_id,
+        group_instance_id=group_instance_id,
+        protocol_type=protocol_type,
+        protocol_name=generation.protocol,
+        assignments=[entry(member_id=member, assignment=part) for member, part in assignments.items()],
+    )
+
+
+def check_synced(response: Any, protocol_type: str, generation: Generation) -> None:
+    """Raise what the coordinator refused with, or what does not fit."""
+    if response.error_code:
+        raise for_code(response.error_code)("the coordinator gives no assignment")
+    _check_type(response.protocol_type, protocol_type)
+    if response.protocol_name not in {None, "", generation.protocol}:
+        raise InconsistentGroupProtocolError(
+            f"this member joined with {generation.protocol}, and the assignment was made with {response.protocol_name}"
+        )
+
+
+def _check_type(answered: str | None, ours: str) -> None:
+    # Before version 7 and 5 the answer does not say; the coordinator checks it there.
+    if answered not in {None, "", ours}:
+        raise InconsistentGroupProtocolError(f"the group is about {answered!r}, and this member about {ours!r}")
+
+
+def leave_request(group_id: str, member_id: str, reason: str, versions: BrokerVersions) -> Any:
+    """Return the request to leave, in the form that the broker knows."""
+    if versions.version_for(LeaveGroupRequest(group_id=group_id)) < _LEAVES_BY_LIST_SINCE:
+        return LeaveGroupRequest(group_id=group_id, member_id=member_id)
+    member: Any = LeaveGroupRequest.MemberIdentity
+    return LeaveGroupRequest(
+        group_id=group_id,
+        members=[member(member_id=member_id, group_instance_id=None, reason=reason[:_LONGEST_REASON] or None)],
+    )
+
+
+def check_left(response: Any) -> None:
+    """Raise what the coordinator refused with."""
+    for code in (response.error_code, *(member.error_code for member in response.members or ())):
+        if code:
+            raise for_code(code)("the coordinator did not let this member leave")

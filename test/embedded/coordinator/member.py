@@ -1,0 +1,124 @@
+"""A consumer without the fetching: a client of its own, a subscription, and its membership; polled by the test."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from kafka._client import Client
+from kafka._drivers import ThreadDriver
+from kafka.config import resolve
+from kafka.consumer.subscription import SubscriptionState
+from kafka.coordinator.consumer import ConsumerCoordinator
+from kafka.coordinator.membership import GroupMembership
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+PATIENCE = 20.0
+
+
+class Member:
+    """Everything that a test thread needs of a group's member."""
+
+    def __init__(
+        self, servers: str, topics: Iterable[str] = ("t",), *, listener: Any = None, pattern: str | None = None, **configs: Any
+    ) -> None:
+        configs = {"group_id": "g", "heartbeat_interval_ms": 50, "retry_backoff_ms": 20, **configs}
+        self.config = resolve("consumer", {"bootstrap_servers": servers, **configs})
+        self.client = Client(self.config)
+        self.driver = ThreadDriver(self.client.loop)
+        self.driver.start()
+        self.driver.run(self.client.bootstrap())
+        self.subscription = SubscriptionState()
+        self.coordinator = ConsumerCoordinator(
+            self.client,
+            self.subscription,
+            config=self.config.subset("consumer_coordinator"),
+            driver=self.driver,
+        )
+        self.membership = GroupMembership(self.coordinator, lambda: None)
+        self.closed = False
+        if pattern is not None:
+            self.client.cluster.need_all_topic_metadata = True
+            self.subscription.subscribe(pattern=pattern, listener=listener)
+            self.client.loop.call_soon(self.client.cluster.request_update)
+        elif topics:
+            self.subscribe(topics, listener)
+
+    def subscribe(self, topics: Iterable[str], listener: Any = None) -> None:
+        topics = list(topics)
+        self.subscription.subscribe(topics, listener=listener)
+        self.client.loop.call_soon(self.client.cluster.set_topics, topics)
+
+    def poll(self) -> None:
+        now = self.client.loop.time()
+        self.membership.polled(now)
+        if self.membership.due:
+            self.membership.serve(now + 1)
+
+    @property
+    def assigned(self) -> set[int]:
+        return {partition.partition for partition in self.subscription.assigned()}
+
+    @property
+    def state(self) -> str:
+        return self.coordinator.state.name
+
+    def consume(self, partition: TopicPartition, offset: int) -> None:
+        """As if records up to here had been handed out."""
+        self.subscription.seek(partition, offset)
+
+    def run(self, coro: Any) -> Any:
+        return self.driver.run(coro, time.monotonic() + PATIENCE)
+
+    def committed(self, *partitions: TopicPartition) -> list[int | None]:
+        found = self.coordinator.fetch_committed_offsets(partitions)
+        return [found[partition].offset if partition in found else None for partition in partitions]
+
+    def commit(self, **offsets: int) -> None:
+        """commit(t0=5) commits offset 5 of partition 0 of topic t."""
+        self.coordinator.commit_offsets_sync(
+            {TopicPartition(name[0], int(name[1:])): OffsetAndMetadata(offset) for name, offset in offsets.items()}
+        )
+
+    def crash(self) -> None:
+        """Be gone without a word."""
+        if not self.closed:
+            self.closed = True
+            self.client.loop.call_soon(self.client.shut_down)
+            self.driver.close()
+
+    def close(self, **how: Any) -> None:
+        if not self.closed:
+            try:
+                self.coordinator.close(**{"timeout_ms": 5000, **how})
+            finally:
+                self.crash()
+
+    def __enter__(self) -> Member:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def poll_until(condition: Callable[[], bool], *members: Member, patience: float = PATIENCE) -> None:
+    """Poll the members in turn until something holds."""
+    deadline = time.monotonic() + patience
+    while not condition():
+        for member in members:
+            member.poll()
+        assert time.monotonic() < deadline, [(member.state, member.assigned, member.coordinator.health()) for member in members]
+        time.sleep(0.002)  # noqa: TID251 - the members' own threads need the interpreter
+
+
+def stable(*members: Member, partitions: int) -> Callable[[], bool]:
+    """Whether all are in the group and the partitions are shared out among them."""
+
+    def check() -> bool:
+        return all(member.state == "STABLE" and not member.coordinator.need_rejoin() for member in members) and (
+            sum(len(member.assigned) for member in members) == partitions
+            and len(set().union(*(member.assigned for member in members))) == partitions
+        )
+
+    return check

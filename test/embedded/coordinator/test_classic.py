@@ -1,0 +1,296 @@
+"""Members of a classic group against the embedded broker, over loopback."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafka.broker import Broker
+from kafka.errors import CommitFailedError, FencedInstanceIdError, GroupAuthorizationFailedError, UnsupportedVersionError
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+from .member import Member, poll_until, stable
+
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+@pytest.fixture
+def broker():
+    with Broker(topics={"t": 6}, configs={"group.min.session.timeout.ms": 100}) as broker:
+        yield broker
+
+
+class Listener:
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, set[int]]] = []
+        self.on_revoked: Any = lambda: None
+
+    def on_partitions_assigned(self, assigned):
+        self.calls.append(("assigned", {p.partition for p in assigned}))
+
+    def on_partitions_revoked(self, revoked):
+        self.calls.append(("revoked", {p.partition for p in revoked}))
+        self.on_revoked()
+
+    def on_partitions_lost(self, lost):
+        self.calls.append(("lost", {p.partition for p in lost}))
+
+
+@pytest.mark.parametrize("strategy", ["range", "roundrobin", "sticky", "cooperative-sticky"])
+def test_members_share_the_partitions_and_take_over_from_each_other(broker, strategy):
+    config = {"partition_assignment_strategy": [strategy]}
+    with Member(broker.bootstrap_servers, **config) as one:
+        poll_until(stable(one, partitions=6), one)
+        with Member(broker.bootstrap_servers, **config) as two:
+            poll_until(stable(one, two, partitions=6), one, two)
+            assert len(one.assigned) == len(two.assigned) == 3
+        poll_until(stable(one, partitions=6), one)
+
+
+def test_cooperative_members_keep_what_they_keep(broker):
+    config = {"partition_assignment_strategy": ["cooperative-sticky"]}
+    first, second = Listener(), Listener()
+    with Member(broker.bootstrap_servers, listener=first, **config) as one:
+        poll_until(stable(one, partitions=6), one)
+        with Member(broker.bootstrap_servers, listener=second, **config) as two:
+            poll_until(stable(one, two, partitions=6), one, two)
+            revoked = [gone for kind, gone in first.calls if kind == "revoked"]
+            assert len(revoked) == 1
+            assert len(revoked[0]) == 3
+            assert not revoked[0] & one.assigned
+
+
+def test_listeners_hear_everything_in_the_order_of_the_protocol(broker):
+    listener = Listener()
+    with Member(broker.bootstrap_servers, listener=listener) as one:
+        poll_until(stable(one, partitions=6), one)
+        with Member(broker.bootstrap_servers) as two:
+            poll_until(stable(one, two, partitions=6), one, two)
+        poll_until(stable(one, partitions=6), one)
+    kinds = [kind for kind, _ in listener.calls]
+    assert kinds == ["assigned", "revoked", "assigned", "revoked", "assigned", "revoked"]
+    assert listener.calls[0][1] == set(range(6))
+    assert listener.calls[1][1] == set(range(6))
+
+
+def test_a_listener_may_commit(broker):
+    listener = Listener()
+    with Member(broker.bootstrap_servers, listener=listener, enable_auto_commit=False) as one:
+        poll_until(stable(one, partitions=6), one)
+        listener.on_revoked = lambda: one.commit(t0=17)
+        with Member(broker.bootstrap_servers) as two:
+            poll_until(stable(one, two, partitions=6), one, two)
+            assert two.committed(T0, T1) == [17, None]
+        listener.on_revoked = lambda: None
+
+
+def test_what_a_listener_raises_comes_out_of_poll_and_the_rebalance_goes_on(broker):
+    listener = Listener()
+
+    def fail() -> None:
+        raise ValueError("mine")
+
+    with Member(broker.bootstrap_servers, listener=listener) as one, Member(broker.bootstrap_servers, ()) as two:
+        poll_until(stable(one, partitions=6), one)
+        listener.on_revoked = fail
+        two.subscribe(["t"])
+        with pytest.raises(ValueError, match="mine"):
+            poll_until(stable(one, two, partitions=6), one, two)
+        listener.on_revoked = lambda: None
+        poll_until(stable(one, two, partitions=6), one, two)
+
+
+def test_consumed_offsets_are_committed_before_revocation_and_on_close(broker):
+    with Member(broker.bootstrap_servers) as one:
+        poll_until(stable(one, partitions=6), one)
+        for number in range(6):
+            one.consume(TopicPartition("t", number), 10 + number)
+        with Member(broker.bootstrap_servers) as two:
+            poll_until(stable(one, two, partitions=6), one, two)
+            assert two.committed(*(TopicPartition("t", number) for number in range(6))) == [10, 11, 12, 13, 14, 15]
+            mine = min(two.assigned)
+            two.consume(TopicPartition("t", mine), 99)
+    with Member(broker.bootstrap_servers, ()) as three:
+        assert three.committed(TopicPartition("t", mine)) == [99]
+
+
+def test_automatic_commits_begin_in_poll(broker):
+    with Member(broker.bootstrap_servers, auto_commit_interval_ms=1) as one:
+        poll_until(stable(one, partitions=6), one)
+        one.consume(T0, 5)
+        poll_until(lambda: one.committed(T0) == [5], one)
+
+
+def test_a_commit_of_what_the_group_took_away_fails_and_names_it(broker):
+    with Member(broker.bootstrap_servers) as one, Member(broker.bootstrap_servers) as two:
+        poll_until(stable(one, two, partitions=6), one, two)
+        other = min(two.assigned)
+        with pytest.raises(CommitFailedError, match=f"t-{other}"):
+            one.commit(**{f"t{other}": 1})
+
+
+def test_commit_callbacks_run_in_the_application_s_thread(broker):
+    import threading
+
+    seen = []
+    with Member(broker.bootstrap_servers) as one:
+        poll_until(stable(one, partitions=6), one)
+        offsets = {T0: OffsetAndMetadata(3, "note")}
+        one.membership.commit_async(offsets, lambda *args: seen.append((args, threading.get_ident())))
+        poll_until(lambda: bool(seen), one)
+        (committed, answer), thread = seen[0]
+        assert committed == offsets
+        assert answer.topics[0].partitions[0].error_code == 0
+        assert thread == threading.get_ident()
+        found = one.run(one.membership.committed([T0, T1], one.client.loop.time() + 10))
+        assert found == {T0: OffsetAndMetadata(3, "note"), T1: None}
+
+
+def test_a_crashed_member_s_partitions_go_to_the_others(broker):
+    with Member(broker.bootstrap_servers) as one:
+        two = Member(broker.bootstrap_servers, session_timeout_ms=300)
+        poll_until(stable(one, two, partitions=6), one, two)
+        two.crash()
+        poll_until(stable(one, partitions=6), one)
+
+
+def test_a_member_whose_application_is_stuck_leaves_and_comes_back_when_it_polls(broker):
+    listener = Listener()
+    with Member(broker.bootstrap_servers, listener=listener, max_poll_interval_ms=300, session_timeout_ms=250) as one:
+        poll_until(stable(one, partitions=6), one)
+        with Member(broker.bootstrap_servers) as two:
+            poll_until(stable(two, partitions=6), two)
+            with pytest.raises(CommitFailedError):
+                one.commit(t0=1)
+            one.consume(T0, 1)
+            listener.calls.clear()
+            one.poll()
+            assert listener.calls == [("lost", set(range(6)))]
+            assert one.assigned == set()
+            poll_until(stable(one, two, partitions=6), one, two)
+            assert two.committed(T0) == [None]
+
+
+def test_members_join_again_when_partitions_are_added(broker):
+    with Member(broker.bootstrap_servers, metadata_max_age_ms=100) as one:
+        poll_until(stable(one, partitions=6), one)
+        broker.create_partitions("t", 8) if hasattr(broker, "create_partitions") else pytest.skip("no create_partitions")
+        poll_until(stable(one, partitions=8), one)
+
+
+def test_a_changed_subscription_is_a_rebalance(broker):
+    broker.create_topic("u", 2)
+    with Member(broker.bootstrap_servers) as one:
+        poll_until(stable(one, partitions=6), one)
+        one.subscribe(["t", "u"])
+        poll_until(lambda: len(one.subscription.assigned()) == 8, one)
+        one.subscribe(["u"])
+        poll_until(lambda: {p.topic for p in one.subscription.assigned()} == {"u"}, one)
+
+
+def test_a_pattern_takes_topics_as_they_come(broker):
+    with Member(broker.bootstrap_servers, pattern="new-.*", metadata_max_age_ms=100) as one:
+        broker.create_topic("new-a", 2)
+        poll_until(lambda: len(one.subscription.assigned()) == 2, one)
+        broker.create_topic("new-b", 1)
+        poll_until(lambda: len(one.subscription.assigned()) == 3, one)
+
+
+def test_the_leader_assigns_topics_that_it_does_not_read_itself(broker):
+    broker.create_topic("u", 2)
+    with Member(broker.bootstrap_servers) as one, Member(broker.bootstrap_servers, ["u"]) as two:
+        poll_until(
+            lambda: len(one.subscription.assigned()) == 6 and len(two.subscription.assigned()) == 2, one, two
+        )
+
+
+def test_a_static_member_comes_back_without_a_rebalance(broker):
+    with Member(broker.bootstrap_servers, group_instance_id="a") as one:
+        two = Member(broker.bootstrap_servers, group_instance_id="b")
+        poll_until(stable(one, two, partitions=6), one, two)
+        generation, had = one.coordinator.generation, two.assigned
+        two.close()
+        with Member(broker.bootstrap_servers, group_instance_id="b") as again:
+            poll_until(lambda: again.state == "STABLE" and again.assigned == had, one, again)
+            assert one.coordinator.generation == generation
+
+
+def test_two_members_of_one_instance_id_fence_each_other_out(broker):
+    with Member(broker.bootstrap_servers, group_instance_id="a") as one:
+        poll_until(stable(one, partitions=6), one)
+        with Member(broker.bootstrap_servers, group_instance_id="a") as two:
+            with pytest.raises(FencedInstanceIdError):
+                poll_until(lambda: False, one, two)
+            assert one.coordinator.health()["waiting_for"]
+
+
+def test_errors_that_do_not_pass_reach_poll_each_time(broker):
+    broker.fail("JoinGroup", [GroupAuthorizationFailedError], times=2)
+    with Member(broker.bootstrap_servers) as one:
+        for _ in range(2):
+            with pytest.raises(GroupAuthorizationFailedError):
+                poll_until(lambda: False, one)
+        poll_until(stable(one, partitions=6), one)
+
+
+PASSING = [(api, code) for api in ("JoinGroup", "SyncGroup", "Heartbeat") for code in (14, 15, 16, 22, 25, 27)]
+
+
+@pytest.mark.parametrize(("api", "code"), [("FindCoordinator", 14), ("FindCoordinator", 15), *PASSING])
+def test_errors_that_pass_are_got_over(broker, api, code):
+    with Member(broker.bootstrap_servers, session_timeout_ms=300) as one:
+        if api == "Heartbeat":
+            poll_until(stable(one, partitions=6), one)
+        order = broker.fail(api, [code], times=2)
+        poll_until(lambda: not order.active, one)
+        poll_until(stable(one, partitions=6), one)
+
+
+def test_lost_connections_are_got_over(broker):
+    with Member(broker.bootstrap_servers) as one:
+        poll_until(stable(one, partitions=6), one)
+        for _ in range(3):
+            broker.drop_connections()
+            one.consume(T0, 7)
+            one.commit(t0=7)
+            poll_until(stable(one, partitions=6), one)
+
+
+def test_brokers_without_groups_say_so():
+    with Broker(topics={"t": 1}, as_version="0.8.2") as broker:
+        with Member(broker.bootstrap_servers, api_version=(0, 8, 2)) as one:
+            with pytest.raises(UnsupportedVersionError, match="no consumer groups"):
+                poll_until(lambda: False, one)
+
+
+def test_unsubscribing_leaves_the_group_and_subscribing_joins_again(broker):
+    listener = Listener()
+    with Member(broker.bootstrap_servers, listener=listener) as one, Member(broker.bootstrap_servers) as two:
+        poll_until(stable(one, two, partitions=6), one, two)
+        one.membership.unsubscribed(one.client.loop.time() + 5)
+        one.subscription.unsubscribe()
+        assert listener.calls[-1][0] == "revoked"
+        poll_until(stable(two, partitions=6), two)
+        one.subscribe(["t"])
+        poll_until(stable(one, two, partitions=6), one, two)
+
+
+def test_offsets_of_partitions_assigned_by_hand_are_committed_outside_of_the_group(broker):
+    with Member(broker.bootstrap_servers, ()) as one:
+        one.subscription.assign_by_user([T0])
+        one.poll()
+        one.commit(t0=12)
+        assert one.committed(T0) == [12]
+        assert one.state == "UNJOINED"
+
+
+def test_closing_without_a_broker_is_quick(broker):
+    one = Member(broker.bootstrap_servers)
+    poll_until(stable(one, partitions=6), one)
+    broker.close()
+    import time
+
+    began = time.monotonic()
+    one.close(timeout_ms=300)
+    assert time.monotonic() - began < 2
