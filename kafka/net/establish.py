@@ -25,6 +25,7 @@ from kafka.errors import (
     SslAuthenticationError,
 )
 from kafka.net.handshake import ask_versions, authenticate, probe_requests
+from kafka.net.reasons import named
 from kafka.net.sasl import sasl_mechanism
 from kafka.net.states import ConnectionEvent
 from kafka.net.transport import PlainStream, Stream, dial, readiness, tunnel, upgrade
@@ -67,11 +68,11 @@ async def establish(link: Link) -> None:
         except SaslAuthenticationFailedError as error:
             other = _another_attempt(mechanism)
             if other is None:
-                raise _explained(link, error) from error
+                raise named(link, error) from error
             mechanism = other
             _restart(link, error)
         except KafkaError as error:
-            raise _explained(link, error) from error
+            raise named(link, error) from error
         else:
             link.became_ready(versions, session)
             return
@@ -81,24 +82,16 @@ def _another_attempt(mechanism: SaslMechanism | None) -> SaslMechanism | None:
     return None if mechanism is None else mechanism.alternative()
 
 
-def _explained(link: Link, error: KafkaError) -> KafkaError:
-    """Say which broker it was, once."""
-    if str(link) in str(error):
-        return error
-    return type(error)(f"{link}: {error.args[0] if error.args else error}")
-
-
 async def renew(link: Link) -> float:
     """Authenticate again on the open connection; return the length of the new session in seconds."""
     settings = link.context.settings
     assert settings.sasl_mechanism is not None
     assert link.versions is not None
     mechanism = sasl_mechanism(settings.sasl_mechanism, host=link.host, **settings.security)
-    link.move(ConnectionEvent.AUTHENTICATE)
     try:
         return await authenticate(link, settings.sasl_mechanism, mechanism, link.versions, link.context.workers)
     except KafkaError as error:
-        raise _explained(link, error) from error
+        raise named(link, error) from error
 
 
 def _restart(link: Link, error: KafkaError) -> None:

@@ -26,6 +26,7 @@ from kafka.future import Future
 from kafka.net.context import LinkContext
 from kafka.net.frames import FrameReader
 from kafka.net.pipeline import Pipeline
+from kafka.net.reasons import named, unexpected
 from kafka.net.states import ConnectionEvent, ConnectionStates, next_state
 from kafka.net.transport import Stream
 
@@ -77,6 +78,8 @@ class Link:
         self._renew_at: float | None = None
         self._proved = False  # whether a request was answered since the connection is ready
         self._inquiry: Task[KafkaError | None] | None = None
+        self._renewal: Task[float] | None = None
+        self._reopening: Timer | None = None
         self._debug = log.isEnabledFor(logging.DEBUG)
         self.delivered: Callable[[Future[Any], Any], object] | None = None
         """Called with each future that a reply resolved, and the response."""
@@ -142,9 +145,10 @@ class Link:
                 opened.try_success(None)
         else:
             self._opening = None
-            self.close(error if isinstance(error, KafkaError) else _unexpected(error))
+            self.close(error if isinstance(error, KafkaError) else unexpected(error))
 
     def _open_if_needed(self) -> None:
+        self._reopening = None
         if self.state is ConnectionStates.DISCONNECTED and self.pipeline.waiting:
             self.open()
 
@@ -201,10 +205,10 @@ class Link:
         if self.ready:
             self._go_on()
         elif self.state is ConnectionStates.DISCONNECTED:
-            if self.backing_off():
-                self._loop.call_at(self.retry_at, self._open_if_needed)
-            else:
+            if not self.backing_off():
                 self.open()
+            elif self._reopening is None:
+                self._reopening = self._loop.call_at(self.retry_at, self._open_if_needed)
         return future
 
     async def ask(self, request: Any, version: int, decode: Callable[[Any], Any] | None = None) -> Any:
@@ -264,20 +268,22 @@ class Link:
 
         self.pipeline.open = False
         self._renew_at = None
-        task = self._loop.spawn(renew(self), f"authenticate {self} again")
-        task.add_callback(self._renewed)
-        task.add_errback(self._not_renewed)
+        self.move(ConnectionEvent.AUTHENTICATE)
+        task = self._renewal = self._loop.spawn(renew(self), f"authenticate {self} again")
+        task.add_both(partial(self._renewal_ended, task))
 
-    def _not_renewed(self, error: BaseException) -> None:
-        if self.state is ConnectionStates.REAUTHENTICATING:  # else it is closed already, which is why
-            self.close(error if isinstance(error, KafkaError) else _unexpected(error))
-
-    def _renewed(self, session: float) -> None:
-        if self.state is ConnectionStates.REAUTHENTICATING:
-            self._session_began(session)
-            self.move(ConnectionEvent.READY)
-            self.pipeline.open = True
-            self._go_on()
+    def _renewal_ended(self, task: Task[float], _outcome: object) -> None:
+        if self._renewal is not task:
+            return  # it was cancelled by `close`
+        self._renewal = None
+        error = task.exception
+        if error is not None:
+            self.close(error if isinstance(error, KafkaError) else unexpected(error))
+            return
+        self._session_began(task.result())
+        self.move(ConnectionEvent.READY)
+        self.pipeline.open = True
+        self._go_on()
 
     def _schedule_flush(self) -> None:
         # Once per pass: requests of one pass leave in one system call.
@@ -335,7 +341,7 @@ class Link:
             self.lost(self._translate(error), hung_up=True)
             return
         except KafkaError as error:
-            self.close(_named(self, error))
+            self.close(named(self, error))
             return
         if more and self._stream is stream and stream.pending_in:
             self._loop.call_soon(self._read)
@@ -443,7 +449,8 @@ class Link:
         opening, self._opening = self._opening, None
         opened, self._opened = self._opened, None
         inquiry, self._inquiry = self._inquiry, None
-        for task in (opening, inquiry):
+        renewal, self._renewal = self._renewal, None
+        for task in (opening, inquiry, renewal):
             if task is not None and not task.is_done:
                 task.cancel()
         self.detach()
@@ -458,6 +465,9 @@ class Link:
             self.retry_at = self._loop.time() + delay
             self._report(error, delay)
         self.move(ConnectionEvent.CLOSE)
+        if self._reopening is not None:
+            self._reopening.cancel()
+            self._reopening = None
         reason = error or KafkaConnectionError(f"the connection to {self} was closed")
         self.pipeline.fail(reason)
         if opened is not None:
@@ -470,7 +480,7 @@ class Link:
         failures = self.failures
         level = logging.WARNING if failures & (failures - 1) == 0 else logging.DEBUG
         again = "" if failures == 1 else f" ({failures} times in a row)"
-        log.log(level, "%s%s; the next attempt is in %.1f seconds at the earliest", _stated(self, error), again, delay)
+        log.log(level, "%s%s; the next attempt is in %.1f seconds at the earliest", named(self, error), again, delay)
 
     @property
     def fatal(self) -> KafkaError | None:
@@ -493,19 +503,3 @@ class Link:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self} {self.state.value} in_flight={self.pipeline.in_flight}>"
-
-
-def _named(link: Link, error: KafkaError) -> KafkaError:
-    """Return the error with the broker's name in front, of the same class."""
-    return type(error)(f"{link}: {error}")
-
-
-def _stated(link: Link, error: KafkaError) -> str:
-    text = str(error)
-    return text if str(link) in text else f"{link}: {text}"
-
-
-def _unexpected(error: BaseException) -> KafkaConnectionError:
-    wrapped = KafkaConnectionError(f"connecting failed unexpectedly: {type(error).__name__}: {error}")
-    wrapped.__cause__ = error
-    return wrapped

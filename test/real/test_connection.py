@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import time
@@ -115,6 +116,7 @@ def test_a_connection_by_hand(kafka: KafkaCluster) -> None:
 
 
 def test_a_thread_drives_the_core_and_leaves_nothing(kafka: KafkaCluster) -> None:
+    gc.collect()  # what earlier tests left to be collected
     before = len(os.listdir("/proc/self/fd"))
     core = Client(resolve("client", {"bootstrap_servers": kafka.bootstrap_servers}))
     driver = ThreadDriver(core.loop)

@@ -671,6 +671,22 @@ def test_requests_wait_while_the_session_is_renewed(make, broker, network):
         assert conn._own_loop.run_until(future, conn._own_loop.time() + 1).controller_id == 1
 
 
+def test_closing_while_the_session_is_renewed_leaves_nothing(make, broker, network):
+    sasl_broker(broker, lifetime=10_000)
+    conn = connect(make(**SASL))
+    network.clock.advance(9.9)
+    broker.on("SaslHandshake", lambda *_: SILENCE)
+    future = conn.submit(MetadataRequest(topics=[]))
+    assert conn.state is ConnectionStates.REAUTHENTICATING
+    conn.close()
+    assert future.is_done
+    for _ in range(3):
+        conn._own_loop.turn(0)
+    assert not conn._own_loop._tasks
+    sasl_broker(broker)
+    assert ask(connect(conn)).controller_id == 1
+
+
 def test_an_idle_session_is_renewed_when_it_is_needed_and_not_before(make, broker, network):
     sasl_broker(broker, lifetime=10_000)
     conn = connect(make(**SASL))
