@@ -1,0 +1,123 @@
+"""``python -m kafka broker``: how it starts, refuses to start, and stops."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from kafka.protocol.metadata import MetadataRequest
+
+from .wire import Wire
+
+COMMAND = [sys.executable, "-m", "kafka", "broker"]
+
+
+@contextmanager
+def running(*words: str) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
+    """A broker process and the ports it listens on."""
+    with subprocess.Popen([*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            assert line.startswith("listening on "), process.communicate()
+            yield process, [int(one.rpartition(":")[2]) for one in line.split()[-1].split(",")]
+        finally:
+            if process.poll() is None:
+                process.kill()
+
+
+def refused(*words: str) -> str:
+    """Run a broker that cannot start; the one line that it says."""
+    result = subprocess.run([*COMMAND, *words], capture_output=True, text=True, timeout=30, check=False)
+    assert (result.returncode, result.stdout) == (1, ""), result
+    (line,) = result.stderr.splitlines()
+    return line.removeprefix("purekafka broker: ")
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_it_serves_until_it_is_told_to_stop(how: signal.Signals) -> None:
+    with running("--port", "0", "--nodes", "2", "--topic", "events:4", "--topic", "other") as (process, ports):
+        assert len(ports) == 2
+        with Wire(ports[1]) as client:
+            topics = client.ask(MetadataRequest[1](None)).topics
+            assert {topic.name: len(topic.partitions) for topic in topics} == {"events": 4, "other": 1}
+            process.send_signal(how)
+            assert client.is_closed()
+        assert process.wait(10) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+
+
+def test_a_port_in_use_is_said_in_one_line() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert refused("--port", str(port)) == f"cannot listen: Address already in use (host=127.0.0.1, port={port})"
+
+
+def test_a_directory_in_use_or_of_something_else_is_said_in_one_line(tmp_path: Path) -> None:
+    data = str(tmp_path / "data")
+    with running("--port", "0", "--data", data):
+        assert refused("--port", "0", "--data", data) == f"{data} is in use by another broker"
+    (tmp_path / "strange").mkdir()
+    (tmp_path / "strange" / "file").touch()
+    assert "holds no data of this broker" in refused("--port", "0", "--data", str(tmp_path / "strange"))
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--topic", "a:b"), "'b' is no number of partitions"),
+        (("--topic", "a b"), "'a b' is no name for a topic"),
+        (("--config", "no.such=1"), "'no.such' is no option of the embedded broker"),
+        (("--config", "num.partitions=few"), "Invalid value few for configuration num.partitions"),
+        (("--config", "num.partitions"), "say it as NAME=VALUE"),
+        (("--as-version", "soon"), "'soon' is no release of Kafka"),
+        (("--nodes", "0"), "at least one node"),
+        (("--tls", "key=x"), "needs cert"),
+        (("--tls", "cert=/no/such/file"), "No such file"),
+    ],
+)
+def test_words_that_mean_nothing_are_said_in_one_line(words: tuple[str, ...], says: str) -> None:
+    assert says in refused("--port", "0", *words)
+
+
+def test_it_is_ready_in_half_a_second() -> None:
+    best = 10.0
+    for _ in range(5):
+        begun = time.monotonic()
+        with running("--port", "0", "--nodes", "3", "--topic", "events:3"):
+            best = min(best, time.monotonic() - begun)
+        if best < 0.5:
+            return
+    pytest.fail(f"it took {best:.2f} s at best")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to see the time that a process takes")
+def test_idle_connections_cost_nothing() -> None:
+    def ticks(pid: int) -> int:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12])
+
+    with running("--port", "0", "--topic", "events") as (process, ports):
+        connections = [socket.create_connection(("127.0.0.1", ports[0]), 10) for _ in range(500)]
+        with Wire(ports[0]) as client:  # all of them have been taken when a later one is answered
+            client.ask(MetadataRequest[1]([]))
+        before = ticks(process.pid)
+        threading.Event().wait(1.5)  # nothing happens: that is what is looked at
+        used = ticks(process.pid) - before
+        for connection in connections:
+            connection.close()
+    assert used / os.sysconf("SC_CLK_TCK") < 0.05
