@@ -68,11 +68,25 @@ class Engine:
         self.collector = Collector(self.subscription, self.fetcher, self.positions)
         self.subscription.on_change = self.fetcher.kick
         self.subscription.on_ready = self.fetcher.arrivals.append
-        self.membership: Membership | None = None
+        self.membership = self._join() if config["group_id"] is not None else None
+        self.positions.membership = self.membership
         self.closed = False
         self._woken = False
         self._seen_topology: object = None
         self.client.cluster.add_listener(lambda _cluster: self.bell.ring())
+
+    def _join(self) -> Membership:
+        """Return the membership in the group that the configuration names."""
+        from kafka.coordinator.consumer import ConsumerCoordinator
+        from kafka.coordinator.membership import GroupMembership
+
+        coordinator = ConsumerCoordinator(
+            self.client,
+            self.subscription,
+            config=self.config.subset("consumer_coordinator"),
+            driver=self.driver,
+        )
+        return GroupMembership(coordinator, self.bell.ring)
 
     def start(self) -> None:
         """Find the cluster."""
@@ -352,7 +366,7 @@ class Engine:
     def check_group(self) -> Membership:
         """Return the membership; IllegalStateError without a group."""
         if self.membership is None:
-            raise IllegalStateError("This consumer has no group_id, so there is nothing to commit to")
+            raise IllegalStateError("This needs a group: make the consumer with group_id=...")
         return self.membership
 
     def seek_all(self, partitions: Collection[TopicPartition], move: Callable[[TopicPartition], None]) -> None:

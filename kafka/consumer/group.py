@@ -6,17 +6,18 @@ import math
 import warnings
 from collections.abc import Collection, Generator, Iterable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
 from kafka.config import defaults, resolve
 from kafka.consumer.engine import Engine
 from kafka.consumer.reset import EARLIEST, LATEST, Reset
 from kafka.errors import ClientClosedError, IllegalArgumentError
-from kafka.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
+from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, OffsetAndTimestamp, OnCommit, TopicPartition
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from kafka.future import Future
     from kafka.record.columns import Columns
     from kafka.record.consumer_record import ConsumerRecord
 
@@ -131,28 +132,25 @@ class KafkaConsumer:
         return next(iter(self))
 
     def _iterate(self) -> Generator[ConsumerRecord, None, None]:
-        try:
-            yield from self._records()
-        finally:
-            self._iteration = None
-
-    def _records(self) -> Generator[ConsumerRecord, None, None]:
         subscription, patience = self._subscription, self._patience
         limit = self.config["max_poll_records"]
-        while True:
-            engine = self._open()
-            hand = subscription.in_hand
-            if hand is None:
-                hand = engine.poll_hand(limit, engine.deadline(patience))
-            if hand is None:
-                return
-            # The position follows `last`, and only when somebody asks; a seek empties the rows.
-            for record in hand.left():
-                hand.last = record
-                yield record
-            if subscription.in_hand is hand:
-                subscription.in_hand = None
-                hand.finish()
+        try:
+            while True:
+                engine = self._open()
+                hand = subscription.in_hand
+                if hand is None:
+                    hand = engine.poll_hand(limit, engine.deadline(patience))
+                if hand is None:
+                    return
+                # The position follows `last`, and only when somebody asks; a seek empties the rows.
+                for record in hand.left():
+                    hand.last = record
+                    yield record
+                if subscription.in_hand is hand:
+                    subscription.in_hand = None
+                    hand.finish()
+        finally:
+            self._iteration = None
 
     def wakeup(self) -> None:
         """Let `poll` (or the iteration) end with WakeupError, this one or the next. From any thread."""
@@ -225,6 +223,90 @@ class KafkaConsumer:
         if end is None or state.cursor.position is None:
             return None
         return max(0, end - state.cursor.position)
+
+    # The group…
+
+    def commit(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None,
+        timeout_ms: float | None = None,
+    ) -> None:
+        """Commit offsets, by default of all that was returned, and wait until the broker has stored them.
+
+        CommitFailedError if the group has moved on and the partitions are others' now.
+        """
+        engine = self._open()
+        membership = engine.check_group()
+        chosen = self._to_commit(offsets)
+        deadline = self._deadline(timeout_ms)
+        if chosen:
+            engine.run(membership.commit(chosen, deadline), deadline, "the commit")
+
+    def commit_async(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None, callback: OnCommit | None = None
+    ) -> Future[Any]:
+        """Commit without waiting. `callback(offsets, response or error)` is called from a later poll or close."""
+        membership = self._open().check_group()
+        if callback is None:
+            callback = self.config["default_offset_commit_callback"]
+        return membership.commit_async(self._to_commit(offsets), callback)
+
+    def _to_commit(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        if offsets is None:
+            return self._subscription.consumed()
+        return {_check_partition(partition): _check_offset(offset) for partition, offset in offsets.items()}
+
+    @overload
+    def committed(
+        self, partition: TopicPartition, metadata: Literal[False] = False, timeout_ms: float | None = None
+    ) -> int | None: ...
+
+    @overload
+    def committed(
+        self, partition: TopicPartition, metadata: Literal[True], timeout_ms: float | None = None
+    ) -> OffsetAndMetadata | None: ...
+
+    @overload
+    def committed(
+        self, partition: Collection[TopicPartition], metadata: bool = False, timeout_ms: float | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]: ...
+
+    def committed(
+        self,
+        partition: TopicPartition | Collection[TopicPartition],
+        metadata: bool = False,
+        timeout_ms: float | None = None,
+    ) -> Any:
+        """The committed offset of a partition, or None; with ``metadata=True`` as OffsetAndMetadata.
+
+        For a collection of partitions a dictionary of OffsetAndMetadata or None.
+        """
+        engine = self._open()
+        membership = engine.check_group()
+        one = isinstance(partition, TopicPartition)
+        asked = [partition] if isinstance(partition, TopicPartition) else [_check_partition(tp) for tp in partition]
+        deadline = self._deadline(timeout_ms)
+        found = engine.run(membership.committed(asked, deadline), deadline, "looking up committed offsets")
+        if not one:
+            return {entry: found.get(entry) for entry in asked}
+        offset = found.get(asked[0])
+        return offset if metadata or offset is None else offset.offset
+
+    def seek_to_committed(self, *partitions: TopicPartition) -> None:
+        """Go to the committed offsets of these partitions, or of all; where there is none auto_offset_reset decides."""
+        engine = self._open()
+        engine.check_group()
+        engine.seek_all(partitions, engine.subscription.seek_to_committed)
+
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """Who this member is, for `KafkaProducer.send_offsets_to_transaction`."""
+        return self._open().check_group().metadata()
+
+    def enforce_rebalance(self, reason: str = "the application asked for it") -> None:
+        """Let the group assign its partitions anew; that happens in the polls to come."""
+        self._open().check_group().request_rejoin(reason)
 
     # Looking offsets up…
 
@@ -336,6 +418,12 @@ class KafkaConsumer:
         if max_records < 1:
             raise IllegalArgumentError(f"max_records must be at least 1, not {max_records}")
         return max_records
+
+
+def _check_offset(offset: Any) -> OffsetAndMetadata:
+    if not isinstance(offset, OffsetAndMetadata):
+        raise TypeError(f"expected an OffsetAndMetadata, not {offset!r}")
+    return offset
 
 
 def _check_partition(partition: Any) -> TopicPartition:
