@@ -17,6 +17,8 @@ from kafka.version import __version__
 if TYPE_CHECKING:
     from kafka.client_async import KafkaClient as KafkaClient
     from kafka.conn import BrokerConnection as BrokerConnection
+    from kafka.consumer import ConsumerRebalanceListener as ConsumerRebalanceListener
+    from kafka.consumer import KafkaConsumer as KafkaConsumer
     from kafka.producer import KafkaProducer as KafkaProducer
     from kafka.structs import ConsumerGroupMetadata as ConsumerGroupMetadata
     from kafka.structs import OffsetAndMetadata as OffsetAndMetadata
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 _EXPORTS = {
     "BrokerConnection": "kafka.conn",
     "ConsumerGroupMetadata": "kafka.structs",
+    "ConsumerRebalanceListener": "kafka.consumer",
+    "KafkaConsumer": "kafka.consumer",
     "KafkaProducer": "kafka.producer",
     "KafkaClient": "kafka.client_async",
     "OffsetAndMetadata": "kafka.structs",
@@ -38,6 +42,8 @@ __all__ = [
     "__version__",
     "BrokerConnection",
     "ConsumerGroupMetadata",
+    "ConsumerRebalanceListener",
+    "KafkaConsumer",
     "KafkaClient",
     "KafkaProducer",
     "OffsetAndMetadata",
