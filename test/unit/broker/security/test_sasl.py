@@ -1,0 +1,191 @@
+"""SASL on the broker's side: mechanisms, the order of steps, and authenticating again."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from base64 import b64decode, b64encode, urlsafe_b64encode
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka.broker.security import mechanisms
+from kafka.broker.security.scram import Credentials
+from kafka.broker.security.session import Event, SaslSession, State, next_state
+from kafka.broker.security.tls import principal_of
+from kafka.errors import (
+    IllegalSaslStateError,
+    IllegalStateError,
+    KafkaError,
+    SaslAuthenticationFailedError,
+    UnsupportedSaslMechanismError,
+)
+
+NOW = 1_000_000
+
+
+def session(*, mechanism: str = "PLAIN") -> SaslSession:
+    credentials = Credentials()
+    credentials.set_password(1, "al,i=ce", "secret", b"salt")
+
+    def begin(name: str) -> mechanisms.Exchange | None:
+        return {
+            "PLAIN": lambda: mechanisms.plain({"alice": "secret", "bob": "b"}),
+            "SCRAM-SHA-256": lambda: mechanisms.scram(
+                "SCRAM-SHA-256", "sha256", lambda user: credentials.get(1, user), lambda: "more"
+            ),
+            "OAUTHBEARER": lambda: mechanisms.oauthbearer(lambda: NOW),
+        }.get(name, lambda: None)()
+
+    made = SaslSession(begin)
+    made.handshake(mechanism)
+    return made
+
+
+def test_plain_lets_in_who_knows_the_password() -> None:
+    here = session()
+    step = here.token(b"\0alice\0secret")
+    assert step.user is not None
+    assert (step.user.name, step.words, here.state) == ("alice", b"", State.DONE)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [b"\0alice\0wrong", b"\0eve\0secret", b"\0\0", b"", b"alice", b"bob\0alice\0secret", b"\xff\xfe", b"\0eve\0"],
+)
+def test_plain_refuses_everyone_else(said: bytes) -> None:
+    here = session()
+    with pytest.raises(SaslAuthenticationFailedError):
+        here.token(said)
+    assert here.state is State.FAILED
+
+
+def scram_client(here: SaslSession, password: str, *, header: str = "n,,", user: str = "al=2Ci=3Dce") -> bytes:
+    """RFC 5802's client, written down from the document; returns the server's last words."""
+    bare = f"n={user},r=nonce"
+    first = here.token((header + bare).encode()).words.decode()
+    attributes = dict(part.split("=", 1) for part in first.split(","))
+    assert attributes["r"] == "noncemore"
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), b64decode(attributes["s"]), int(attributes["i"]))
+    client_key = hmac.digest(salted, b"Client Key", "sha256")
+    without_proof = f"c={b64encode(header.encode()).decode()},r={attributes['r']}"
+    message = f"{bare},{first},{without_proof}".encode()
+    signature = hmac.digest(hashlib.sha256(client_key).digest(), message, "sha256")
+    proof = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
+    last = here.token(f"{without_proof},p={b64encode(proof).decode()}".encode()).words
+    expected = hmac.digest(hmac.digest(salted, b"Server Key", "sha256"), message, "sha256")
+    assert last == b"v=" + b64encode(expected)
+    return last
+
+
+def test_scram_proves_both_sides() -> None:
+    here = session(mechanism="SCRAM-SHA-256")
+    scram_client(here, "secret")
+    assert here.user is not None
+    assert here.user.name == "al,i=ce"
+
+
+def test_scram_refuses_a_wrong_password_and_an_unknown_user() -> None:
+    with pytest.raises(SaslAuthenticationFailedError, match="invalid credentials with SASL mechanism SCRAM-SHA-256"):
+        scram_client(session(mechanism="SCRAM-SHA-256"), "wrong")
+    with pytest.raises(SaslAuthenticationFailedError):
+        scram_client(session(mechanism="SCRAM-SHA-256"), "secret", user="eve")
+
+
+@given(
+    st.lists(st.one_of(st.binary(max_size=40), st.sampled_from([b"n,,n=a,r=b", b"c=biws,r=bmore,p=AA=="])), max_size=4)
+)
+def test_whatever_is_said_only_errors_of_kafka_come_out(said: list[bytes]) -> None:
+    for mechanism in ("PLAIN", "SCRAM-SHA-256", "OAUTHBEARER"):
+        here = session(mechanism=mechanism)
+        for each in said:
+            try:
+                here.token(each)
+            except KafkaError:
+                assert here.state in (State.FAILED, State.DONE)
+                break
+        assert here.user is None
+
+
+def token(claims: dict[str, Any], algorithm: str = "none") -> bytes:
+    parts = [urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=") for part in ({"alg": algorithm}, claims)]
+    return b"n,,\x01auth=Bearer " + b".".join(parts) + b".\x01\x01"
+
+
+def test_unsecured_tokens_name_the_user_and_end_with_the_session() -> None:
+    here = session(mechanism="OAUTHBEARER")
+    step = here.token(token({"sub": "alice", "exp": 2000}))
+    assert step.user is not None
+    assert (step.user.name, step.user.expires_ms) == ("alice", 2_000_000)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        token({"sub": "alice", "exp": 999}),
+        token({"sub": "alice"}),
+        token({"exp": 2000}),
+        token({"sub": "alice", "exp": 2000, "nbf": 1500}),
+        token({"sub": "alice", "exp": 2000}, "RS256"),
+        b"n,,\x01auth=Bearer nonsense\x01\x01",
+        b"n,,\x01\x01",
+        b"",
+    ],
+)
+def test_tokens_that_say_nothing_valid_are_refused_in_two_steps(said: bytes) -> None:
+    here = session(mechanism="OAUTHBEARER")
+    assert json.loads(here.token(said).words) == {"status": "invalid_token"}
+    with pytest.raises(SaslAuthenticationFailedError):
+        here.token(b"\x01")
+
+
+def test_steps_out_of_turn_are_refused() -> None:
+    here = SaslSession(lambda name: None)
+    with pytest.raises(IllegalSaslStateError):
+        here.token(b"x")
+    with pytest.raises(UnsupportedSaslMechanismError):
+        here.handshake("GSSAPI")
+    here = session()
+    with pytest.raises(IllegalSaslStateError):
+        here.handshake("PLAIN")
+    here.token(b"\0alice\0secret")
+    with pytest.raises(IllegalSaslStateError):
+        here.handshake("PLAIN")  # sessions without end cannot be renewed
+
+
+def test_authenticating_again_cannot_change_who_it_is_nor_how() -> None:
+    here = session()
+    here.token(b"\0alice\0secret")
+    here.may_repeat = True
+    here.handshake("PLAIN")
+    here.token(b"\0alice\0secret")
+    here.handshake("PLAIN")
+    with pytest.raises(SaslAuthenticationFailedError, match="Cannot change principals"):
+        here.token(b"\0bob\0b")
+    here = session()
+    here.token(b"\0alice\0secret")
+    here.may_repeat = True
+    with pytest.raises(UnsupportedSaslMechanismError):
+        here.handshake("OAUTHBEARER")
+
+
+def test_what_the_table_does_not_have_is_an_error() -> None:
+    allowed = 0
+    for state, event in product(State, Event):
+        try:
+            next_state(state, event)
+            allowed += 1
+        except IllegalStateError as error:
+            assert state.value in str(error)
+    assert allowed == 6
+
+
+def test_a_certificate_names_a_principal_as_java_writes_it() -> None:
+    subject = ((("countryName", "DE"),), (("organizationName", "A, B"),), (("commonName", "alice"),))
+    assert principal_of({"subject": subject}) == "User:CN=alice,O=A\\, B,C=DE"
+    assert principal_of({}) is None
+    assert principal_of(None) is None
