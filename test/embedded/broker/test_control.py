@@ -12,6 +12,7 @@ from kafka.broker import CLOSE, NO_REPLY, Broker, Exchange
 from kafka.errors import IllegalArgumentError, IllegalStateError, NotLeaderOrFollowerError, UnknownTopicOrPartitionError
 from kafka.protocol.admin import ApiVersionsRequest
 from kafka.protocol.fetch import FetchRequest
+from kafka.protocol.group import HeartbeatRequest, JoinGroupRequest
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.offset import ListOffsetsRequest
 
@@ -275,3 +276,27 @@ def test_nothing_is_left_behind() -> None:
     client.close()
     with pytest.raises(ConnectionRefusedError):
         Wire(port)
+
+
+# Groups
+
+
+def test_a_member_is_expired_at_once(broker: Broker) -> None:
+    node = broker.run(lambda cluster: cluster.coordinators.node_for(0, "readers").node_id)
+    with wire(broker, node) as client:
+        join = JoinGroupRequest[1](
+            group_id="readers",
+            session_timeout_ms=30_000,
+            rebalance_timeout_ms=30_000,
+            protocol_type="consumer",
+            protocols=[("range", b"")],
+        )
+        joined = client.ask(join)
+        assert joined.error_code == 0
+        assert broker.group_members("readers") == {joined.member_id: "test"}
+        broker.expire_member("readers", "test")
+        assert broker.group_members("readers") == {}
+        beat = HeartbeatRequest[0](group_id="readers", generation_id=1, member_id=joined.member_id)
+        assert client.ask(beat).error_code == 25
+        with pytest.raises(IllegalArgumentError, match="0 members"):
+            broker.expire_member("readers")
