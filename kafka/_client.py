@@ -30,6 +30,7 @@ from kafka.errors import (
     KafkaTimeoutError,
     LeaderNotAvailableError,
     NoBrokersAvailable,
+    NodeNotReadyError,
     UnknownBrokerIdError,
     UnknownTopicOrPartitionError,
     for_code,
@@ -55,6 +56,8 @@ DEFAULT: Final = "default"
 PRODUCE: Final = "produce"
 FETCH: Final = "fetch"
 COORDINATOR: Final = "coordinator"
+
+_KEY_TYPES: Final = {Target.GROUP: GROUP, Target.TRANSACTION: TRANSACTION}
 
 
 class Client:
@@ -225,19 +228,34 @@ class Client:
         """Send a request to whom it is for (see `kafka._routing`) and return the response.
 
         Waits for a broker, for metadata or for the coordinator's address by `deadline`
-        (request_timeout_ms from now by default). Error codes in the response are the caller's to read.
+        (request_timeout_ms from now by default). A request that could not be sent is tried elsewhere;
+        one that was sent is not tried again. Error codes in the response are the caller's to read.
         """
         if deadline is None:
             deadline = self.loop.time() + self.settings.request_timeout
-        if node_id is None:
+        if node_id is not None:
+            return await self._send_by(deadline, node_id, request, use or DEFAULT)
+        failures = 0
+        while True:
             target = route(request, self.cluster)
-            node_id = await self._node_for(target, deadline)
-            if use is None and target.target in {Target.GROUP, Target.TRANSACTION}:
-                use = COORDINATOR
+            coordinated = target.target in {Target.GROUP, Target.TRANSACTION}
+            where = await self._node_for(target, deadline)
+            try:
+                return await self._send_by(deadline, where, request, use or (COORDINATOR if coordinated else DEFAULT))
+            except NodeNotReadyError:  # it has not left: who should answer cannot be reached
+                failures += 1
+                if coordinated:
+                    self.cluster.forget_coordinator(_KEY_TYPES[target.target], str(target.key))
+                delay = 0.0 if target.target is Target.ANY else self._backoff.delay(failures)
+                if self.loop.time() + delay >= deadline:
+                    raise
+                await self.loop.sleep(delay)
+
+    async def _send_by(self, deadline: float, node_id: NodeId, request: Any, use: str) -> Any:
         remaining = deadline - self.loop.time()
         if remaining <= 0:
             raise KafkaTimeoutError(f"{type(request).__name__} could not be sent in time")
-        return await self.submit(node_id, request, use=use or DEFAULT, timeout=remaining)
+        return await self.submit(node_id, request, use=use, timeout=remaining)
 
     async def _node_for(self, target: Route, deadline: float) -> NodeId:
         if target.target is Target.CONTROLLER:

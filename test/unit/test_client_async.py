@@ -394,6 +394,34 @@ def test_a_coordinator_that_is_not_there_yet_is_looked_up_again(make, cluster):
     assert len(cluster.asked("FindCoordinator")) == 2
 
 
+def test_a_request_that_could_not_be_sent_is_tried_elsewhere(make, cluster):
+    client = make()
+    answered = client.least_loaded_node()
+    for number in {0, 1, 2} - {(answered + 1) % 3}:
+        cluster.brokers[number].stop()
+    before = cluster.network.clock.monotonic()
+    assert run(client, client.request(ListGroupsRequest())).groups == []
+    assert cluster.network.clock.monotonic() - before < 2
+
+
+def test_a_coordinator_that_went_away_is_looked_up_anew(make, cluster):
+    client = make()
+    run(client, client.request(HeartbeatRequest(group_id="g", generation_id=1, member_id="m")))
+    cluster.brokers[2].stop()
+    cluster.coordinator = 1
+    rest(client, 0.01)
+    run(client, client.request(HeartbeatRequest(group_id="g", generation_id=1, member_id="m")))
+    assert cluster.asked("Heartbeat") == [1, 2]
+
+
+def test_a_request_for_one_broker_is_not_tried_elsewhere(make, cluster):
+    client = make()
+    other = next(number for number in (0, 1, 2) if not client.connected(number))
+    cluster.brokers[other].stop()
+    with pytest.raises(NodeNotReadyError, match="refused"):
+        run(client, client.request(ListGroupsRequest(), node_id=other))
+
+
 def test_lookups_of_one_coordinator_at_one_time_are_one(make, cluster):
     client = make()
     deadline = client.loop.time() + 10
