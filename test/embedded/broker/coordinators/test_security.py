@@ -1,0 +1,147 @@
+"""Security over TCP: who gets in, by which way, for how long, and what each may do."""
+
+from __future__ import annotations
+
+import json
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator
+
+import pytest
+
+from kafka.broker import Broker
+from kafka.protocol.acl import CreateAclsRequest
+from kafka.protocol.group import HeartbeatRequest
+from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
+from kafka.protocol.users import AlterUserScramCredentialsRequest, DescribeUserScramCredentialsRequest
+from test.embedded.broker.wire import Wire
+
+USERS = [("PLAIN", "admin", "a"), ("PLAIN", "bob", "b")]
+ACLS = {"authorizer.class.name": "StandardAuthorizer", "super.users": "User:admin"}
+SASL_AUTHENTICATION_FAILED, ILLEGAL_SASL_STATE, UNSUPPORTED_SASL_MECHANISM = 58, 34, 33
+
+
+def log_in(wire: Wire, user: str, password: str, version: int = 2) -> int:
+    assert wire.ask(SaslHandshakeRequest[1]("PLAIN")).mechanisms == ["PLAIN"]
+    reply = wire.ask(SaslAuthenticateRequest[version](f"\0{user}\0{password}".encode()))
+    return int(reply.error_code)
+
+
+def is_served(wire: Wire) -> bool:
+    try:
+        wire.ask(MetadataRequest[1](None))
+    except ConnectionError:
+        return False
+    return True
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with Broker(topics={"t": 1, "u": 1}, sasl=USERS, configs=ACLS) as running:
+        yield running
+
+
+@pytest.mark.parametrize("version", range(3))
+def test_who_knows_the_password_gets_in(broker: Broker, version: int) -> None:
+    with Wire(broker.port()) as wire:
+        assert log_in(wire, "admin", "a", version) == 0
+        assert is_served(wire)
+
+
+def test_who_does_not_is_told_and_put_out(broker: Broker) -> None:
+    with Wire(broker.port()) as wire:
+        assert log_in(wire, "admin", "b") == SASL_AUTHENTICATION_FAILED
+        assert not is_served(wire)
+
+
+def test_nothing_is_served_before(broker: Broker) -> None:
+    with Wire(broker.port()) as wire:
+        assert not is_served(wire)
+    with Wire(broker.port()) as wire:
+        assert wire.ask(SaslAuthenticateRequest[2](b"\0admin\0a")).error_code == ILLEGAL_SASL_STATE
+        assert not is_served(wire)
+    with Wire(broker.port()) as wire:
+        assert wire.ask(SaslHandshakeRequest[1]("GSSAPI")).error_code == UNSUPPORTED_SASL_MECHANISM
+        assert not is_served(wire)
+
+
+def test_the_oldest_way_sends_tokens_without_headers(broker: Broker) -> None:
+    token = b"\0admin\0a"
+    with Wire(broker.port()) as wire:
+        assert wire.ask(SaslHandshakeRequest[0]("PLAIN")).error_code == 0
+        wire.socket.sendall(len(token).to_bytes(4, "big") + token)
+        assert wire.exactly(4) == b"\0\0\0\0"
+        assert is_served(wire)
+    with Wire(broker.port()) as wire:
+        assert wire.ask(SaslHandshakeRequest[0]("PLAIN")).error_code == 0
+        wire.socket.sendall(len(token).to_bytes(4, "big") + token[:-1] + b"x")
+        assert not is_served(wire)
+
+
+def test_a_session_without_end_cannot_be_renewed(broker: Broker) -> None:
+    with Wire(broker.port()) as wire:
+        log_in(wire, "admin", "a")
+        assert wire.ask(SaslHandshakeRequest[1]("PLAIN")).error_code == ILLEGAL_SASL_STATE
+        assert is_served(wire)
+
+
+def test_sessions_end_unless_they_are_renewed() -> None:
+    with Broker(sasl=USERS, configs={"connections.max.reauth.ms": 10000}) as broker:
+        with Wire(broker.port()) as idle, Wire(broker.port()) as wire:
+            log_in(idle, "bob", "b")
+            wire.ask(SaslHandshakeRequest[1]("PLAIN"))
+            assert wire.ask(SaslAuthenticateRequest[1](b"\0admin\0a")).session_lifetime_ms == 10000
+            broker.clock.advance(9)
+            assert log_in(wire, "admin", "a") == 0
+            broker.clock.advance(9)
+            assert is_served(wire)
+            assert not is_served(idle)
+
+
+def test_a_token_s_end_is_the_session_s_end() -> None:
+    with Broker(sasl=[("OAUTHBEARER", "", "")]) as broker, Wire(broker.port()) as wire:
+        claims = {"sub": "alice", "exp": broker.clock.time() + 60}
+        parts = [urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=") for part in ({"alg": "none"}, claims)]
+        wire.ask(SaslHandshakeRequest[1]("OAUTHBEARER"))
+        token = b"n,,\x01auth=Bearer " + b".".join(parts) + b".\x01\x01"
+        reply = wire.ask(SaslAuthenticateRequest[2](token))
+        assert (reply.error_code, 50000 < reply.session_lifetime_ms <= 60000) == (0, True)
+        assert is_served(wire)
+        broker.clock.advance(61)
+        assert not is_served(wire)
+
+
+def test_acls_decide_what_is_seen_and_done(broker: Broker) -> None:
+    with Wire(broker.port()) as admin, Wire(broker.port()) as bob:
+        log_in(admin, "admin", "a")
+        log_in(bob, "bob", "b")
+        assert bob.ask(MetadataRequest[1](None)).topics == []
+        assert bob.ask(HeartbeatRequest[4]("g", 1, "m", None)).error_code == 30
+        bindings = [(2, "t", 3, "User:bob", "*", 3, 3), (3, "g", 4, "User:bob", "127.0.0.1", 3, 3)]
+        assert bob.ask(CreateAclsRequest[3](bindings)).results[0].error_code == 31
+        assert [each.error_code for each in admin.ask(CreateAclsRequest[3](bindings)).results] == [0, 0]
+        assert [topic.name for topic in bob.ask(MetadataRequest[1](None)).topics] == ["t"]
+        assert bob.ask(HeartbeatRequest[4]("g1", 1, "m", None)).error_code == 25
+        request = MetadataRequest[8](["t"], include_topic_authorized_operations=True)
+        assert bob.ask(request).topics[0].topic_authorized_operations == (1 << 3 | 1 << 8)
+
+
+def test_credentials_are_given_and_taken(broker: Broker) -> None:
+    with Wire(broker.port()) as admin:
+        log_in(admin, "admin", "a")
+        upsertions = [
+            ("carol", 1, 4096, b"salt", b"salted"),
+            ("dave", 1, 100, b"s", b"s"),
+            ("eve", 9, 4096, b"s", b"s"),
+            ("", 1, 4096, b"s", b"s"),
+        ]
+        reply = admin.ask(AlterUserScramCredentialsRequest[0]([("frank", 1)], upsertions))
+        codes = {each.user: each.error_code for each in reply.results}
+        assert codes == {"frank": 91, "carol": 0, "dave": 93, "eve": 33, "": 93}
+        reply = admin.ask(DescribeUserScramCredentialsRequest[0](None))
+        assert [(each.user, [tuple(info) for info in each.credential_infos]) for each in reply.results] == [
+            ("carol", [(1, 4096)])
+        ]
+        reply = admin.ask(DescribeUserScramCredentialsRequest[0]([("nobody",), ("carol",), ("carol",)]))
+        assert {each.user: each.error_code for each in reply.results} == {"nobody": 91, "carol": 92}
+        assert admin.ask(AlterUserScramCredentialsRequest[0]([("carol", 1)], [])).results[0].error_code == 0

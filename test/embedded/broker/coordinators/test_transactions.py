@@ -1,0 +1,113 @@
+"""Transactions over TCP: markers, timeouts on the pushed clock, and what readers of committed records see."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kafka.broker import Broker
+from kafka.protocol.offset import ListOffsetsRequest
+from kafka.protocol.produce import ProduceRequest
+from kafka.protocol.transaction import (
+    DescribeTransactionsRequest,
+    EndTxnRequest,
+    InitProducerIdRequest,
+    TxnOffsetCommitRequest,
+)
+from kafka.record.builder import BatchBuilder
+from test.embedded.broker.wire import Wire
+
+INVALID_PRODUCER_EPOCH, PRODUCER_FENCED = 47, 90
+
+
+def start(wire: Wire) -> tuple[int, int]:
+    reply = wire.ask(InitProducerIdRequest[5](transactional_id="x", transaction_timeout_ms=30000))
+    assert reply.error_code == 0
+    return reply.producer_id, reply.producer_epoch
+
+
+def produce(wire: Wire, who: tuple[int, int], sequence: int = 0, version: int = 12) -> int:
+    builder = BatchBuilder(limit=10_000)
+    builder.append(1_700_000_000_000, None, b"value")
+    batch = builder.seal(producer_id=who[0], producer_epoch=who[1], base_sequence=sequence, transactional=True)
+    part = ProduceRequest[version].PartitionProduceData(index=0, records=batch.data)
+    data = ProduceRequest[version].TopicProduceData(name="t", partition_data=[part])
+    reply = wire.ask(ProduceRequest[version](transactional_id="x", acks=-1, timeout_ms=1000, topic_data=[data]))
+    return int(reply.responses[0].partition_responses[0].error_code)
+
+
+def stable_offset(wire: Wire) -> int:
+    request = ListOffsetsRequest[7](replica_id=-1, isolation_level=1, topics=[("t", [(0, -1, -1)])])
+    return int(wire.ask(request).topics[0].partitions[0].offset)
+
+
+def test_committed_records_are_seen_when_the_marker_is_there() -> None:
+    with Broker(topics={"t": 1}) as broker, Wire(broker.port()) as wire:
+        who = start(wire)
+        assert produce(wire, who) == 0
+        assert stable_offset(wire) == 0
+        reply = wire.ask(EndTxnRequest[5]("x", *who, True))
+        assert (reply.error_code, reply.producer_epoch) == (0, who[1] + 1)
+        assert stable_offset(wire) == 2
+
+
+def test_a_transaction_times_out_on_the_broker_s_clock() -> None:
+    with Broker(topics={"t": 1}) as broker, Wire(broker.port()) as wire:
+        who = start(wire)
+        produce(wire, who)
+        broker.clock.advance(31)
+        assert stable_offset(wire) == 2
+        state = wire.ask(DescribeTransactionsRequest[0](["x"])).transaction_states[0]
+        assert state.transaction_state == "CompleteAbort"
+        assert wire.ask(EndTxnRequest[5]("x", *who, True)).error_code == PRODUCER_FENCED
+        assert produce(wire, who, 1) == INVALID_PRODUCER_EPOCH
+
+
+def test_writes_that_were_not_announced_are_refused_before_version_two() -> None:
+    with Broker(topics={"t": 1}) as broker, Wire(broker.port()) as wire:
+        who = start(wire)
+        assert produce(wire, who, version=11) == 120  # TRANSACTION_ABORTABLE
+        assert produce(wire, who, version=9) == 48  # INVALID_TXN_STATE
+
+
+def test_markers_wait_for_a_leader() -> None:
+    with Broker(nodes=2) as broker:
+        broker.create_topic("t", replication_factor=1)
+        leader = broker.leader("t")
+        with Wire(broker.port(leader)) as wire:
+            who = _start_anywhere(broker)
+            assert produce(wire, who) == 0
+        broker.stop_node(leader)
+        other = next(node for node in broker.node_ids if node != leader)
+        with Wire(broker.port(other)) as wire:
+            assert wire.ask(EndTxnRequest[5]("x", *who, True)).error_code == 0
+            state = wire.ask(DescribeTransactionsRequest[0](["x"])).transaction_states[0]
+            assert state.transaction_state == "PrepareCommit"
+        broker.start_node(leader)
+        broker.clock.advance(1)
+        with Wire(broker.port(leader)) as wire:
+            assert stable_offset(wire) == 2
+
+
+def _start_anywhere(broker: Broker) -> tuple[int, int]:
+    for node in broker.node_ids:
+        with Wire(broker.port(node)) as wire:
+            reply = wire.ask(InitProducerIdRequest[5](transactional_id="x", transaction_timeout_ms=30000))
+            if reply.error_code == 0:
+                return reply.producer_id, reply.producer_epoch
+    raise AssertionError("no coordinator")
+
+
+def test_an_open_transaction_is_there_again_after_a_restart(tmp_path: Path) -> None:
+    with Broker(topics={"t": 1}, data_dir=tmp_path) as broker, Wire(broker.port()) as wire:
+        who = start(wire)
+        assert produce(wire, who) == 0
+        offsets: Any = TxnOffsetCommitRequest[5](
+            transactional_id="x", group_id="g", producer_id=who[0], producer_epoch=who[1]
+        )
+        offsets.topics = [("t", [(0, 5, -1, "")])]
+        assert wire.ask(offsets).topics[0].partitions[0].error_code == 0
+    with Broker(data_dir=tmp_path) as broker, Wire(broker.port()) as wire:
+        assert stable_offset(wire) == 0
+        assert wire.ask(EndTxnRequest[5]("x", *who, True)).error_code == 0
+        assert stable_offset(wire) == 2
