@@ -21,7 +21,13 @@ class Member:
     """Everything that a test thread needs of a group's member."""
 
     def __init__(
-        self, servers: str, topics: Iterable[str] = ("t",), *, listener: Any = None, pattern: str | None = None, **configs: Any
+        self,
+        servers: str,
+        topics: Iterable[str] = ("t",),
+        *,
+        listener: Any = None,
+        pattern: str | None = None,
+        **configs: Any,
     ) -> None:
         configs = {"group_id": "g", "heartbeat_interval_ms": 50, "retry_backoff_ms": 20, **configs}
         self.config = resolve("consumer", {"bootstrap_servers": servers, **configs})
@@ -85,7 +91,11 @@ class Member:
         """Be gone without a word."""
         if not self.closed:
             self.closed = True
-            self.client.loop.call_soon(self.client.shut_down)
+
+            async def end() -> None:
+                self.client.shut_down()
+
+            self.driver.run(end())
             self.driver.close()
 
     def close(self, **how: Any) -> None:
@@ -108,7 +118,9 @@ def poll_until(condition: Callable[[], bool], *members: Member, patience: float 
     while not condition():
         for member in members:
             member.poll()
-        assert time.monotonic() < deadline, [(member.state, member.assigned, member.coordinator.health()) for member in members]
+        assert time.monotonic() < deadline, [
+            (member.state, member.assigned, member.coordinator.health()) for member in members
+        ]
         time.sleep(0.002)  # noqa: TID251 - the members' own threads need the interpreter
 
 
