@@ -26,6 +26,8 @@ _SAME: Final = {
     "group_id": ("group_id",),
     "user": ("user", "name"),
 }
+#: What the field with an error is called; AddPartitionsToTxn has a name of its own.
+_CODES: Final = ("error_code", "partition_error_code")
 #: APIs whose replies tell an error for each element though they have a code of their own as well.
 _EACH: Final = frozenset({"ElectLeaders"})
 
@@ -51,8 +53,11 @@ def error_reply(request: Request, code: int) -> Any:
 
 
 def _error_field(cls: Any, version: int) -> str | None:
-    field = cls._fields.get("error_code")
-    return "error_code" if field is not None and version in field.versions else None
+    for name in _CODES:
+        field = cls._fields.get(name)
+        if field is not None and version in field.versions:
+            return name
+    return None
 
 
 def _arrays(cls: Any, version: int) -> list[Field]:
@@ -75,11 +80,12 @@ def _fill(reply: Struct, asked: Struct, code: int, version: int) -> None:
     for item in getattr(asked, source.name) or ():
         element = element_class()
         _copy_names(element, item, version)
-        if _error_field(type(element), version):
-            element.error_code = code
+        own = _error_field(type(element), version)
+        if own is not None:
+            setattr(element, own, code)
         if isinstance(item, Struct):
             _fill(element, item, code, version)
-        elif not _error_field(type(element), version):
+        elif own is None:
             continue
         elements.append(element)
     setattr(reply, target.name, elements)
@@ -98,15 +104,17 @@ def _copy_names(element: Struct, item: Any, version: int) -> None:
     if not isinstance(item, Struct):
         # A bare value, as a partition's number or a group's name, goes to the field that can hold it.
         for field in fields.values():
-            if field.name != "error_code" and version in field.versions and isinstance(field.default, type(item)):
+            if field.name not in _CODES and version in field.versions and isinstance(field.default, type(item)):
                 setattr(element, field.name, item)
                 return
         return
     theirs = type(item)._fields
     for field in fields.values():
-        if field.name == "error_code" or version not in field.versions or isinstance(field.type, Array):
+        if field.name in _CODES or version not in field.versions or isinstance(field.type, Array):
             continue
         for name in _SAME.get(field.name, (field.name,)):
             if name in theirs and version in theirs[name].versions:
-                setattr(element, field.name, getattr(item, name))
+                value = getattr(item, name)
+                if value is not None or version in field.nullable:
+                    setattr(element, field.name, value)
                 break

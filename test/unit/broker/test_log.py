@@ -1,0 +1,263 @@
+"""A partition's log, in memory and on disk alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from kafka.broker.storage.compaction import compact
+from kafka.broker.storage.log import Log, LogConfig
+from kafka.broker.storage.segment import DiskSegment, MemorySegment, Segment
+from kafka.broker.storage.times import first_at_or_after, greatest_timestamp, offsets_before
+from kafka.errors import InvalidProducerEpochError, OutOfOrderSequenceNumberError, TransactionCoordinatorFencedError
+from kafka.record.builder import BatchBuilder
+from kafka.record.header import read_header, scan
+from kafka.record.rows import decode_batch
+
+NOW = 1_700_000_000_000
+
+
+class Clock:
+    now = NOW
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture(params=["memory", "disk"])
+def make(request: pytest.FixtureRequest, clock: Clock, tmp_path: Path) -> Iterator[Callable[..., Log]]:
+    made: list[Log] = []
+
+    def make_segment(base: int, created: int) -> Segment:
+        return DiskSegment(tmp_path / f"{base:020}.log", base, created)
+
+    def make_log(**config: object) -> Log:
+        log = Log(MemorySegment if request.param == "memory" else make_segment, clock, LogConfig(**config))  # type: ignore[arg-type]
+        made.append(log)
+        return log
+
+    yield make_log
+    for log in made:
+        log.close()
+
+
+def batch(
+    *values: bytes | None, key: bytes | None = None, at: int = NOW, codec: str | None = None, **seal: object
+) -> bytes:
+    builder = BatchBuilder(2**30, codec)
+    for number, value in enumerate(values):
+        builder.append(at + number, key, value)
+    return builder.seal(**seal).data  # type: ignore[arg-type]
+
+
+def values(data: object) -> list[bytes | None]:
+    return [row.value for header in scan(data) for row in decode_batch(data, header)]  # type: ignore[arg-type]
+
+
+def test_what_is_appended_is_read_at_its_offset(make: Callable[..., Log]) -> None:
+    log = make()
+    assert [log.append(batch(b"a", b"b"), 0), log.append(batch(b"c"), 1)] == [0, 2]
+    data = log.read(0, 10_000)
+    assert values(data) == [b"a", b"b", b"c"]
+    assert [(header.base_offset, header.leader_epoch) for header in scan(data)] == [(0, 0), (2, 1)]
+    assert values(log.read(1, 10_000)) == [b"a", b"b", b"c"]  # from the batch that holds it
+    assert values(log.read(2, 10_000)) == [b"c"]
+    assert values(log.read(3, 10_000)) == []
+    assert values(log.read(0, 10_000, 2)) == [b"a", b"b"]
+
+
+def test_reads_cross_segments_and_end_at_the_limit(make: Callable[..., Log]) -> None:
+    log = make(segment_bytes=200)
+    for number in range(10):
+        log.append(batch(b"%d" % number * 50), 0)
+    assert len(log.segments) > 3
+    assert len(values(log.read(0, 100_000))) == 10
+    assert len(log.read(0, 300)) == 300
+    assert len(values(log.read(0, 1))) == 1
+    assert log.read(0, 1, whole_first=False) == log.read(0, 10_000)[:1]
+    assert log.available(4, 10, 10_000) == len(log.read(4, 100_000))
+    assert log.offset_after(0, len(log.read(0, 300))) == 3
+
+
+def test_views_that_were_given_out_stay_as_they_are(make: Callable[..., Log]) -> None:
+    log = make()
+    log.append(batch(b"first"), 0)
+    view = log.read(0, 1000)
+    before = bytes(view)
+    for _ in range(300):
+        log.append(batch(b"x" * 100), 0)
+    assert bytes(view) == before
+
+
+def test_epochs_end_where_the_next_one_begins(make: Callable[..., Log]) -> None:
+    log = make()
+    log.begin_epoch(0)
+    log.append(batch(b"a", b"b"), 0)
+    log.begin_epoch(2)
+    log.append(batch(b"c"), 2)
+    log.begin_epoch(5)
+    assert log.epoch_end(0) == (0, 2)
+    assert log.epoch_end(1) == (0, 2)
+    assert log.epoch_end(2) == (2, 3)
+    assert log.epoch_end(5) == (5, 3)
+    assert log.epoch_end(6) == (-1, -1)
+    assert [log.epoch_of(offset) for offset in (0, 1, 2)] == [0, 0, 2]
+    log.begin_epoch(7)  # epoch 5 wrote nothing
+    assert log.epochs == [(0, 0), (2, 2), (7, 3)]
+
+
+def test_deleting_moves_the_start_and_drops_whole_segments(make: Callable[..., Log]) -> None:
+    log = make(segment_bytes=200)
+    for number in range(10):
+        log.append(batch(b"%d" % number * 50), 0)
+    count = len(log.segments)
+    log.delete_before(5)
+    assert (log.start_offset, log.end_offset) == (5, 10)
+    assert len(log.segments) < count
+    log.delete_before(3)
+    assert log.start_offset == 5
+    log.delete_before(10)
+    assert (log.start_offset, log.end_offset, log.segments) == (10, 10, [])
+    assert log.append(batch(b"next"), 0) == 10
+
+
+def test_retention_by_time_and_by_size(make: Callable[..., Log], clock: Clock) -> None:
+    log = make(segment_bytes=200, retention_ms=5000, retention_bytes=500)
+    for number in range(10):
+        clock.now = NOW + number * 1000
+        log.append(batch(b"%d" % number * 50, at=clock.now), 0)
+    assert log.apply_retention()
+    assert log.size <= 700
+    clock.now += 100_000
+    assert log.apply_retention()
+    assert (log.start_offset, log.size) == (10, 0)
+    assert not log.apply_retention()
+
+
+def test_records_are_found_by_time(make: Callable[..., Log]) -> None:
+    log = make(segment_bytes=200)
+    for at in (NOW, NOW + 100, NOW + 50):
+        log.append(batch(b"a" * 30, b"b" * 30, at=at), 0)
+    assert first_at_or_after(log, NOW) == (NOW, 0, 0)
+    assert first_at_or_after(log, NOW + 1) == (NOW + 1, 1, 0)
+    assert first_at_or_after(log, NOW + 2) == (NOW + 100, 2, 0)
+    assert first_at_or_after(log, NOW + 102) is None
+    assert greatest_timestamp(log) == (NOW + 101, 3, 0)
+    assert offsets_before(log, -1, 10)[0] == 6
+    assert offsets_before(log, -2, 10) == [0]
+
+
+# Producers and transactions
+
+
+def check(log: Log, data: bytes) -> None:
+    header = read_header(data)
+    assert header is not None
+    log.producers.check(header)
+
+
+def sent(sequence: int, epoch: int = 0, **seal: object) -> bytes:
+    return batch(b"v", producer_id=1, producer_epoch=epoch, base_sequence=sequence, **seal)
+
+
+def test_sequences_go_on_without_gaps(make: Callable[..., Log]) -> None:
+    log = make()
+    for sequence in range(7):
+        check(log, sent(sequence))
+        log.append(sent(sequence), 0)
+    for wrong in (0, 5, 6, 8):
+        with pytest.raises(OutOfOrderSequenceNumberError):
+            check(log, sent(wrong))
+    known = [log.producers.find_duplicate(read_header(sent(sequence))) for sequence in range(8)]  # type: ignore[arg-type]
+    assert [mark and mark.base_offset for mark in known] == [None, None, 2, 3, 4, 5, 6, None]
+    check(log, sent(0, epoch=1))
+    with pytest.raises(OutOfOrderSequenceNumberError, match="new epoch"):
+        check(log, sent(7, epoch=1))
+
+
+def test_transactions_hold_the_stable_offset_back(make: Callable[..., Log]) -> None:
+    log = make()
+    log.append(batch(b"plain"), 0)
+    log.append(sent(0, transactional=True), 0)
+    log.append(batch(b"plain"), 0)
+    assert (log.stable_offset, log.end_offset) == (1, 3)
+    assert log.append_marker(1, 0, 0, committed=False) == 3
+    assert log.stable_offset == 4
+    assert [(one.producer_id, one.first_offset) for one in log.producers.aborted_between(0, 4)] == [(1, 1)]
+    assert log.producers.aborted_between(4, 9) == []
+    log.append(sent(1, transactional=True), 0)
+    log.append_marker(1, 0, 0, committed=True)
+    assert len(log.producers.aborted) == 1
+
+
+def test_late_markers_are_fenced(make: Callable[..., Log]) -> None:
+    log = make()
+    log.append(sent(0, epoch=3, transactional=True), 0)
+    with pytest.raises(InvalidProducerEpochError):
+        log.append_marker(1, 2, 0, committed=True)
+    log.append_marker(1, 3, 0, committed=True, coordinator_epoch=5)
+    with pytest.raises(TransactionCoordinatorFencedError):
+        log.append_marker(1, 3, 0, committed=True, coordinator_epoch=4)
+    with pytest.raises(InvalidProducerEpochError):
+        check(log, sent(0, epoch=2))
+
+
+def test_idle_producers_are_forgotten_but_not_their_transactions(make: Callable[..., Log], clock: Clock) -> None:
+    log = make()
+    log.append(sent(0), 0)
+    log.append(batch(b"v", producer_id=2, producer_epoch=0, base_sequence=0, transactional=True), 0)
+    clock.now += 3 * 86_400_000
+    log.apply_retention()
+    assert set(log.producers.states) <= {2}
+
+
+# Compaction
+
+
+@pytest.mark.parametrize("codec", [None, "gzip", "lz4"])
+def test_compaction_keeps_the_latest_of_each_key(make: Callable[..., Log], clock: Clock, codec: str | None) -> None:
+    log = make(compacts=True, deletes=False)
+    builder = BatchBuilder(2**20, codec)
+    for key, value in ((b"a", b"1" * 50), (b"b", b"1" * 50), (b"a", b"2" * 50), (b"c", None), (b"b", None)):
+        builder.append(NOW, key, value, [("h", b"x")])
+    log.append(builder.seal().data, 4)
+    log.append(batch(b"3", key=b"a", codec=codec), 4)
+    log.roll()
+    log.append(batch(b"last", key=b"a"), 4)
+    assert compact(log, clock.now) > 0
+    data = log.read(0, 1 << 20)
+    rows = [row for header in scan(data) for row in decode_batch(data, header)]
+    assert [(row.offset, row.key, row.value) for row in rows] == [
+        (3, b"c", None), (4, b"b", None), (5, b"a", b"3"), (6, b"a", b"last"),
+    ]  # fmt: skip
+    assert rows[0].headers == [("h", b"x")]
+    assert [header.leader_epoch for header in scan(data)] == [4, 4, 4]
+    assert log.dirty_ratio() == 0
+    # Tombstones go when they have been there for long enough.
+    compact(log, clock.now + 10 * 86_400_000)
+    rows = [row for header in scan(log.read(0, 1 << 20)) for row in decode_batch(log.read(0, 1 << 20), header)]
+    assert [row.offset for row in rows] == [5, 6]
+    assert values(log.read(1, 1 << 20)) == [b"3", b"last"]
+
+
+def test_compaction_stops_at_open_transactions(make: Callable[..., Log], clock: Clock) -> None:
+    log = make(compacts=True, deletes=False)
+    log.append(batch(b"old", key=b"k"), 0)
+    log.append(sent(0, transactional=True), 0)
+    log.roll()
+    log.append(batch(b"new", key=b"k"), 0)
+    log.roll()
+    assert compact(log, clock.now) == 0
+    log.append_marker(1, 0, 0, committed=False)
+    assert compact(log, clock.now) > 0
+    data = log.read(0, 1 << 20)
+    assert [row.value for header in scan(data) if not header.is_control for row in decode_batch(data, header)] == [
+        b"new"
+    ]
