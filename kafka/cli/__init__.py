@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 #: Command -> what it does. The module of that name has ``add_arguments(parser)`` and ``run(arguments) -> exit code``.
 COMMANDS = {
     "protocol": "show the messages of the protocol; decode and encode them",
-    "demo": "a first look: runs in seconds, needs nothing",
+    "demo": "a first look: a broker, a producer and a group of consumers in one process",
     "broker": "run a broker of one or several nodes on this machine",
 }
 

@@ -1,63 +1,140 @@
-"""``purekafka demo``: the protocol at work, without a broker.
+"""``purekafka demo``: a broker, a producer and a group of two consumers, all in this process.
 
-Both ends of an exchange are played here: a client's request is framed, read as a broker reads it,
-answered, and the answer is read again. The exit code is 0 only if everything came back as it went.
+Events are produced to an embedded broker and consumed by the members of a group. The exit code is 0
+only if every event arrived, once, and the group committed all of them.
 """
 
 from __future__ import annotations
 
-import json
+import sys
+import threading
+import time
+from contextlib import closing
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kafka.protocol.admin import ApiVersionsRequest, ApiVersionsResponse
-from kafka.protocol.api import Request, Response
-from kafka.protocol.metadata import MetadataRequest, MetadataResponse
-from kafka.protocol.registry import APIS
+from kafka.broker import Broker
+from kafka.consumer import KafkaConsumer
+from kafka.producer import KafkaProducer
+from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
+
+TOPIC = "demo-events"
+GROUP = "demo-group"
+PARTITIONS = 6
+#: How long the members may take together; reaching it means that something is wrong.
+PATIENCE_S = 60.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The demo takes no words."""
+    """Describe the words of this command."""
+    parser.add_argument("--events", type=int, default=200_000, help="how many events to send (default %(default)s)")
+    parser.add_argument("--members", type=int, default=2, help="consumers in the group (default %(default)s)")
 
 
-def run(_arguments: argparse.Namespace) -> int:
+@dataclass
+class Tally:
+    """What one member of the group has seen."""
+
+    name: str
+    numbers: list[int] = field(default_factory=list)
+    first_after_s: float | None = None
+    error: Exception | None = None
+
+
+def run(arguments: argparse.Namespace) -> int:
     """Run the demo."""
-    offered = [
-        (api.key, api.min_version, api.max_version) for api in APIS.values() if "broker" in api.listeners.split()
-    ]
-    exchanges: list[tuple[Request, Response]] = [
-        (
-            ApiVersionsRequest[3](client_software_name="purekafka", client_software_version="demo"),
-            ApiVersionsResponse[3](api_keys=offered),
-        ),
-        (
-            MetadataRequest[1](["events"]),
-            MetadataResponse[1](
-                brokers=[(1, "localhost", 9092, None)],
-                controller_id=1,
-                topics=[(0, "events", False, [(0, 0, 1, [1], [1])])],
-            ),
-        ),
-    ]
-    outcomes = [_exchange(number, request, answer) for number, (request, answer) in enumerate(exchanges, start=1)]
-    same = all(outcomes)
-    print("everything came back as it went" if same else "something came back changed")
-    return 0 if same else 1
+    started = time.perf_counter()
+    # A new group waits for its second member, as it does in Kafka, or the first would have it all.
+    with Broker(topics={TOPIC: PARTITIONS}, configs={"group.initial.rebalance.delay.ms": 300}) as broker:
+        _say("broker", f"{broker.bootstrap_servers}, {PARTITIONS} partitions", time.perf_counter() - started)
+        _produce(broker.bootstrap_servers, arguments.events)
+        tallies = _consume(broker.bootstrap_servers, arguments.events, arguments.members)
+        committed = _committed(broker.bootstrap_servers)
+    return _verdict(arguments.events, tallies, committed)
 
 
-def _exchange(correlation_id: int, request: Request, answer: Response) -> bool:
-    sent = request.frame(correlation_id, client_id="demo")
-    print(f"-> {type(request)!r}\n   {_hex(sent)}")
-    header, received = Request.unframe(sent[4:])
-    returned = answer.frame(header.correlation_id)
-    print(f"<- {type(answer)!r}\n   {_hex(returned)}")
-    number, understood = request.RESPONSE_TYPE.unframe(returned[4:])
-    text = json.dumps(understood.to_json())
-    print(f"   {text if len(text) < 400 else text[:400] + ' ...'}\n")
-    return received == request and understood == answer and number == correlation_id
+def _say(step: str, what: str, seconds: float) -> None:
+    print(f"{step:<10} {what:<58} {seconds:7.2f} s")
 
 
-def _hex(data: bytes) -> str:
-    return data[:48].hex(" ") + (f" ... ({len(data)} bytes)" if len(data) > 48 else "")
+def _produce(servers: str, events: int) -> None:
+    started = time.perf_counter()
+    with closing(KafkaProducer(bootstrap_servers=servers)) as producer:
+        for number in range(events):
+            producer.send(TOPIC, key=b"user-%d" % (number % 1000), value=b"%d" % number)
+            if number % 10_000 == 0:
+                _progress(number, events)
+        producer.flush()
+    _progress(events, events)
+    seconds = time.perf_counter() - started
+    _say("produced", f"{events:,} events, {events / seconds:,.0f} a second", seconds)
+
+
+def _progress(done: int, total: int) -> None:
+    if not sys.stderr.isatty():
+        return
+    filled = 40 * done // max(total, 1)
+    end = "\r" + " " * 60 + "\r" if done == total else ""
+    print(f"\r[{'#' * filled}{'.' * (40 - filled)}] {done:,}", end=end, file=sys.stderr, flush=True)
+
+
+def _consume(servers: str, events: int, members: int) -> list[Tally]:
+    started = time.perf_counter()
+    tallies = [Tally(f"member {number}") for number in range(1, members + 1)]
+    everything_is_here = threading.Event()
+
+    def consume(tally: Tally) -> None:
+        try:
+            _member(servers, tally, lambda: sum(len(each.numbers) for each in tallies) >= events, everything_is_here)
+        except Exception as error:  # is shown by the main thread
+            tally.error = error
+            everything_is_here.set()
+
+    threads = [threading.Thread(target=consume, args=(tally,), name=tally.name) for tally in tallies]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    seconds = time.perf_counter() - started
+    for tally in tallies:
+        after = "nothing" if tally.first_after_s is None else f"the first after {tally.first_after_s:.2f} s"
+        print(f"           {tally.name}: {len(tally.numbers):,} events, {after}")
+    _say("consumed", f"by a group of {members}, {events / seconds:,.0f} a second", seconds)
+    return tallies
+
+
+def _member(servers: str, tally: Tally, complete: Callable[[], bool], done: threading.Event) -> None:
+    started = time.perf_counter()
+    consumer = KafkaConsumer(TOPIC, bootstrap_servers=servers, group_id=GROUP, auto_offset_reset="earliest")
+    try:
+        while not done.is_set() and time.perf_counter() - started < PATIENCE_S:
+            for records in consumer.poll(timeout_ms=100, max_records=5000).values():
+                if tally.first_after_s is None:
+                    tally.first_after_s = time.perf_counter() - started
+                tally.numbers += [int(record.value) for record in records]
+            if complete():
+                done.set()
+    finally:
+        consumer.close()  # commits what was returned, and leaves the group
+
+
+def _committed(servers: str) -> int:
+    partitions = [TopicPartition(TOPIC, number) for number in range(PARTITIONS)]
+    with closing(KafkaConsumer(bootstrap_servers=servers, group_id=GROUP, enable_auto_commit=False)) as consumer:
+        return sum(consumer.committed(partition) or 0 for partition in partitions)
+
+
+def _verdict(events: int, tallies: list[Tally], committed: int) -> int:
+    for tally in tallies:
+        if tally.error is not None:
+            print(f"{tally.name} failed: {tally.error!r}")
+    numbers = sorted(number for tally in tallies for number in tally.numbers)
+    if numbers == list(range(events)) and committed == events:
+        print(f"all {events:,} events arrived, each once, and the group committed them")
+        return 0
+    print(f"sent {events:,}, received {len(numbers):,} ({len(set(numbers)):,} different), committed {committed:,}")
+    return 1

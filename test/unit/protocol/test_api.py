@@ -163,12 +163,6 @@ def test_mistakes_are_told_in_one_line(words: tuple[str, ...], complaint: str) -
     assert len(err.splitlines()) == 1
 
 
-def test_the_demo_runs() -> None:
-    code, out, _ = run("demo")
-    assert code == 0
-    assert out.endswith("everything came back as it went\n")
-
-
 def test_importing_kafka_is_quick_and_compiles_nothing() -> None:
     program = "import sys, kafka; print(len([m for m in sys.modules if m.startswith('kafka')]), 'ssl' in sys.modules)"
     seen = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.split()
