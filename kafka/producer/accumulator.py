@@ -43,7 +43,7 @@ class Partition:
         "epoch",
         "in_flight",
         "index",
-        "leaderless_since",
+        "known",
         "next_sequence",
         "not_before",
         "open",
@@ -75,12 +75,13 @@ class Partition:
         """A batch has to be sent again: nothing goes out until all answers are in."""
         self.broken = False
         """A sequence number was spent on a batch that may not be in the log: the next ones need a new epoch."""
+        self.known = False
+        """Its leader has taken a batch of this epoch, so it will refuse one that does not follow."""
         self.sink: Sink | None = None
         self.scheduled = False
         """It stands in its sink's line."""
         self.not_before = 0.0
         self.timer: Any = None
-        self.leaderless_since: float | None = None
         self.producer_id = -1
         self.epoch = -1
         self.next_sequence = 0

@@ -12,6 +12,8 @@ Runs on the loop only. What holds at any time:
   broker would refuse ("broken"). The partition then goes on under the next epoch, from sequence 0: the epoch is the
   partition's own, since brokers compare it per partition, and a request of the old one that is still on its way
   somewhere is refused from then on. This is KIP-360's way, without its round trip.
+- A broker that does not know a producer takes any sequence number from it (KIP-360), so the second batch of an epoch
+  could be taken where the first was not. The first one travels alone.
 - Without idempotence a retry could overtake; so with retries allowed one batch per partition is in flight at a time.
 """
 
@@ -146,7 +148,7 @@ class Sender:
     def _window(self, partition: Partition) -> int:
         """Return how many batches of a partition may be in flight."""
         if self.core.identity.wanted:
-            return 1 if partition.broken else min(_REMEMBERED, self.max_in_flight)
+            return min(_REMEMBERED, self.max_in_flight) if partition.known and not partition.broken else 1
         return 1 if self._retries and self.acks else self.max_in_flight
 
     def _rest_until(self, partition: Partition, when: float) -> None:
@@ -171,9 +173,9 @@ class Sender:
         """Return the sink of the partition's leader; without one the partition waits for metadata."""
         leader = self.client.cluster.leader_for_partition(partition.tp)
         if leader is None or leader < 0:
-            if partition not in self.leaderless:
-                self.leaderless.add(partition)
-                self.client.cluster.request_update()
+            self.leaderless.add(partition)
+            # Asked again after each update that brings none; the cluster sees to the pauses between.
+            self.client.cluster.request_update()
             return None
         self.leaderless.discard(partition)
         sink = self._sinks.get(leader)
@@ -217,15 +219,24 @@ class Sender:
             identity.renew()
             self.rest(partition, self.backoff(1))
             return False
-        partition.broken = False
+        partition.broken = partition.known = False
         partition.next_sequence = 0
-        for batch in partition.queue:
-            if isinstance(batch.sealed, SealedBatch) and batch.answer is None:
+        self._renumber(partition)
+        return True
+
+    def _renumber(self, partition: Partition) -> None:
+        """Give new numbers to what was sealed under the old ones, and to what stands before it."""
+        waiting = [batch for batch in tuple(partition.queue) if batch.answer is None]
+        while waiting and waiting[-1].sealed is None:
+            waiting.pop()
+        for batch in waiting:
+            if isinstance(batch.sealed, SealedBatch):
                 batch.sealed = batch.sealed.with_producer(
                     partition.producer_id, partition.epoch, partition.next_sequence
                 )
                 partition.next_sequence = (partition.next_sequence + batch.count) % _SEQUENCES
-        return True
+            else:
+                self._seal(batch)
 
     def _seal(self, batch: ProducerBatch) -> None:
         partition = batch.partition
@@ -279,6 +290,7 @@ class Sender:
                 batch.unsure = False
             if verdict is Verdict.DONE:
                 batch.answer = answer
+                partition.known = True
             elif verdict is Verdict.FAIL or self._is_last_attempt(batch, verdict):
                 assert isinstance(answer, BaseException)
                 batch.answer = self._final_error(batch, answer)

@@ -41,6 +41,8 @@ def make(broker: Broker) -> Iterator[Callable[..., KafkaProducer]]:
     def make(**configs: Any) -> KafkaProducer:
         configs.setdefault("bootstrap_servers", broker.bootstrap_servers)
         configs.setdefault("retry_backoff_ms", 5)
+        configs.setdefault("reconnect_backoff_ms", 5)
+        configs.setdefault("reconnect_backoff_max_ms", 20)
         producer = KafkaProducer(**configs)
         made.append(producer)
         return producer

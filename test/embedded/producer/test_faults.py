@@ -1,0 +1,419 @@
+"""KafkaProducer against a broker that fails: per partition the log holds exactly what was acknowledged, in order."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from kafka.broker.faults import CLOSE, NO_REPLY
+from kafka.errors import (
+    ClientClosedError,
+    ClusterAuthorizationFailedError,
+    InvalidRecordError,
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    MessageSizeTooLargeError,
+    NotEnoughReplicasError,
+    OutcomeUnknownError,
+    OutcomeUnknownTimeoutError,
+    TopicAuthorizationFailedError,
+    for_code,
+)
+
+from .conftest import WAIT
+
+RETRIABLE = [2, 3, 5, 6, 7, 9, 19, 20, 56, 74, 75, 100]
+DEFINITE = [17, 29, 32, 35, 42, 43, 44, 76, 87, -1]
+
+
+def numbers(broker, topic, partition=0):
+    return [int(record.value) for record in broker.records(topic, partition)]
+
+
+def produce(producer, topic, count=200):
+    return [producer.send(topic, b"%d" % number, partition=0) for number in range(count)]
+
+
+def check_log(broker, topic, futures):
+    """The log holds the acknowledged records in order, each once, at the offsets told; of the others none but unknown."""
+    found = numbers(broker, topic)
+    assert found == sorted(set(found)), "order or uniqueness is lost"
+    for number, future in enumerate(futures):
+        assert future.is_done
+        if future.succeeded():
+            offset = future.value.offset
+            assert offset < 0 or found[offset] == number
+            assert number in found
+        elif not future.exception.outcome_unknown:
+            assert number not in found, f"{number} is there, but: {future.exception!r}"
+
+
+# Errors that pass
+
+
+@pytest.mark.parametrize("code", RETRIABLE)
+@pytest.mark.parametrize("times", [1, 3])
+def test_errors_that_pass_cost_nothing_but_time(make, broker, topic, code, times):
+    producer = make(batch_size=100)
+    producer.partitions_for(topic)
+    broker.fail("Produce", [for_code(code)], times=times)
+    futures = produce(producer, topic)
+    producer.flush(WAIT)
+    assert all(future.succeeded() for future in futures)
+    assert numbers(broker, topic) == list(range(200))
+
+
+@pytest.mark.parametrize("code", [14, 15, 7, 51])
+def test_a_producer_id_that_is_late(make, broker, topic, code):
+    broker.fail("InitProducerId", [for_code(code)], times=2)
+    assert make().send(topic, b"x").get(WAIT).offset == 0
+
+
+@pytest.mark.parametrize("every", [2, 3, 5])
+def test_lost_replies_after_the_append(make, broker, topic, every):
+    producer = make(batch_size=100)
+    seen = [0]
+
+    def lose(_exchange):
+        seen[0] += 1
+        return CLOSE if seen[0] % every == 0 else None
+
+    with broker.intercept("Produce", lose):
+        futures = produce(producer, topic, 500)
+        producer.flush(WAIT)
+    assert all(future.succeeded() for future in futures)
+    assert numbers(broker, topic) == list(range(500))
+    check_log(broker, topic, futures)
+
+
+def test_requests_lost_before_the_append(make, broker, topic):
+    producer = make(batch_size=100)
+    producer.partitions_for(topic)
+    for _ in range(5):
+        broker.drop_connections(api="Produce")
+        futures = produce(producer, topic, 50)
+        producer.flush(WAIT)
+        assert all(future.succeeded() for future in futures)
+    found = numbers(broker, topic)
+    assert found == list(range(50)) * 5
+
+
+def test_replies_later_than_the_request_timeout(make, broker, topic):
+    producer = make(batch_size=200, request_timeout_ms=300)
+    producer.partitions_for(topic)
+    seen = [0]
+
+    def lose(_exchange):
+        seen[0] += 1
+        return NO_REPLY if seen[0] == 2 else None
+
+    with broker.intercept("Produce", lose):
+        futures = produce(producer, topic)
+        producer.flush(WAIT)
+    assert numbers(broker, topic) == list(range(200))
+    check_log(broker, topic, futures)
+
+
+def test_leaders_move_all_the_time(make, broker, topic):
+    producer = make(batch_size=100, linger_ms=0)
+    stop = threading.Event()
+
+    def move():
+        while not stop.wait(0.02):
+            broker.shuffle_leaders()
+
+    mover = threading.Thread(target=move)
+    mover.start()
+    try:
+        futures = []
+        for _ in range(40):
+            futures += [producer.send(topic, b"%d" % (len(futures) + at), partition=0) for at in range(50)]
+            futures[-1].get(WAIT)
+    finally:
+        stop.set()
+        mover.join()
+    assert numbers(broker, topic) == list(range(2000))
+    check_log(broker, topic, futures)
+
+
+def test_leaders_move_and_connections_break_and_replies_are_lost(make, broker, topic):
+    producer = make(batch_size=100, linger_ms=0)
+    stop = threading.Event()
+    seen = [0]
+
+    def lose(_exchange):
+        seen[0] += 1
+        return CLOSE if seen[0] % 7 == 0 else None
+
+    def trouble():
+        while not stop.wait(0.1):
+            broker.shuffle_leaders()
+            broker.drop_connections()
+
+    troubler = threading.Thread(target=trouble)
+    with broker.intercept("Produce", lose):
+        troubler.start()
+        try:
+            futures = produce(producer, topic, 3000)
+            producer.flush(60)
+        finally:
+            stop.set()
+            troubler.join()
+    assert all(future.succeeded() for future in futures)
+    assert numbers(broker, topic) == list(range(3000))
+    check_log(broker, topic, futures)
+
+
+@pytest.mark.parametrize("replicas", [1, 3])
+def test_a_node_goes_and_comes_back(make, broker, topic, replicas):
+    broker.delete_topic(topic)
+    broker.create_topic(topic, replication_factor=replicas)
+    producer = make(batch_size=100)
+    futures = produce(producer, topic, 100)
+    leader = broker.leader(topic)
+    broker.stop_node(leader, crash=True)
+    try:
+        futures += [producer.send(topic, b"%d" % number, partition=0) for number in range(100, 200)]
+        if replicas > 1:
+            producer.flush(WAIT)
+    finally:
+        broker.start_node(leader)
+    producer.flush(WAIT)
+    assert numbers(broker, topic) == list(range(200))
+    check_log(broker, topic, futures)
+
+
+@pytest.mark.parametrize("options", [{"acks": 1}, {"enable_idempotence": False}])
+def test_without_idempotence_nothing_acknowledged_is_lost_and_order_is_kept(make, broker, topic, options):
+    producer = make(batch_size=100, **options)
+    seen = [0]
+
+    def lose(_exchange):
+        seen[0] += 1
+        return CLOSE if seen[0] % 3 == 0 else None
+
+    with broker.intercept("Produce", lose):
+        futures = produce(producer, topic, 300)
+        producer.flush(WAIT)
+    assert all(future.succeeded() for future in futures)
+    found = numbers(broker, topic)
+    first_seen = list(dict.fromkeys(found))
+    assert first_seen == list(range(300))
+    assert len(found) > 300  # sent again, and nobody recognised it
+
+
+# Errors that do not
+
+
+@pytest.mark.parametrize("code", DEFINITE)
+def test_an_error_fails_the_batch_and_nothing_else(make, broker, topic, code):
+    producer = make(batch_size=100)
+    producer.partitions_for(topic)
+    broker.fail("Produce", [for_code(code)])
+    futures = produce(producer, topic)
+    producer.flush(WAIT)
+    failed = [future for future in futures if future.failed()]
+    assert failed
+    assert len(failed) < 200
+    assert {type(future.exception) for future in failed} == {for_code(code)}
+    check_log(broker, topic, futures)
+    assert producer.send(topic, b"1000", partition=0).get(WAIT).offset == 200 - len(failed)
+
+
+def test_one_topic_without_rights_harms_no_other(make, broker, topic):
+    producer = make(linger_ms=0)
+    broker.create_topic(topic + "-bad")
+
+    def refuse(exchange):
+        for entry in exchange.reply.responses:
+            wanted = {t.topic_id: t.name for t in exchange.request.topic_data}
+            name = entry.name or producer._core.cluster.topic_name_for_id(entry.topic_id) or wanted.get(entry.topic_id)
+            if name.endswith("-bad"):
+                for part in entry.partition_responses:
+                    part.error_code = TopicAuthorizationFailedError.errno
+        return None
+
+    with broker.intercept("Produce", refuse):
+        for number in range(30):
+            bad = producer.send(topic + "-bad", b"%d" % number)
+            good = producer.send(topic, b"%d" % number)
+            assert good.get(WAIT).offset == number
+            with pytest.raises(TopicAuthorizationFailedError):
+                bad.get(WAIT)
+
+
+def test_retries_can_be_bounded(make, broker, topic):
+    producer = make(retries=2)
+    producer.partitions_for(topic)
+    broker.fail("Produce", [for_code(19)], times=3)
+    with pytest.raises(NotEnoughReplicasError):
+        producer.send(topic, b"1").get(WAIT)
+    assert producer.send(topic, b"2").get(WAIT).offset == 0
+
+
+def test_an_error_after_a_lost_reply_says_that_the_outcome_is_unknown(make, broker, topic):
+    producer = make()
+    producer.partitions_for(topic)
+    seen = [0]
+
+    def trouble(exchange):
+        seen[0] += 1
+        if seen[0] == 1:
+            return CLOSE
+        for entry in exchange.reply.responses:
+            entry.partition_responses[0].error_code = 29
+        return None
+
+    with broker.intercept("Produce", trouble, times=2):
+        with pytest.raises(OutcomeUnknownError) as caught:
+            producer.send(topic, b"0").get(WAIT)
+    assert isinstance(caught.value.__cause__, TopicAuthorizationFailedError)
+    assert producer.send(topic, b"1").get(WAIT).offset == 1
+
+
+# Sequence numbers
+
+
+@pytest.mark.parametrize("code", [45, 59, 47])
+def test_a_broker_that_lost_track_gets_a_new_epoch(make, broker, topic, code):
+    producer = make(batch_size=100)
+    futures = produce(producer, topic, 50)
+    producer.flush(WAIT)
+    broker.fail("Produce", [for_code(code)])
+    futures += [producer.send(topic, b"%d" % number, partition=0) for number in range(50, 150)]
+    producer.flush(WAIT)
+    assert numbers(broker, topic) == list(range(150))
+    check_log(broker, topic, futures)
+
+
+def test_a_duplicate_is_a_success_of_unknown_place(make, broker, topic):
+    producer = make()
+    producer.partitions_for(topic)
+    broker.fail("Produce", [for_code(46)])
+    metadata = producer.send(topic, b"0").get(WAIT)
+    assert metadata.offset == -1
+
+
+def test_a_principal_without_the_right_goes_on_without_idempotence(make, broker, topic, caplog):
+    broker.fail("InitProducerId", [ClusterAuthorizationFailedError], times=1)
+    assert make().send(topic, b"0").get(WAIT).offset == 0
+    assert "may not write idempotently" in caplog.text
+
+
+def test_a_principal_without_the_right_fails_where_idempotence_was_asked_for(make, broker, topic):
+    broker.fail("InitProducerId", [ClusterAuthorizationFailedError], times=1)
+    producer = make(enable_idempotence=True)
+    with pytest.raises(ClusterAuthorizationFailedError):
+        producer.send(topic, b"0").get(WAIT)
+    assert producer.send(topic, b"1").get(WAIT).offset == 0
+
+
+# Sizes
+
+
+def test_batches_that_are_too_large_for_the_broker_are_divided(make, broker, topic):
+    broker.delete_topic(topic)
+    broker.create_topic(topic, configs={"max.message.bytes": 1000})
+    producer = make(batch_size=20_000)
+    broker_side = []
+    futures = [producer.send(topic, b"%0100d" % number, partition=0) for number in range(500)]
+    futures[123].add_callback(broker_side.append)
+    producer.flush(WAIT)
+    assert numbers(broker, topic) == list(range(500))
+    check_log(broker, topic, futures)
+    assert [metadata.offset for metadata in broker_side] == [123]
+
+
+def test_one_record_that_is_too_large_for_the_broker_fails_alone(make, broker, topic):
+    broker.delete_topic(topic)
+    broker.create_topic(topic, configs={"max.message.bytes": 1000})
+    producer = make(batch_size=20_000)
+    futures = [
+        producer.send(topic, b"%0*d" % (3000 if number == 7 else 100, number), partition=0) for number in range(40)
+    ]
+    producer.flush(WAIT)
+    assert [number for number, future in enumerate(futures) if future.failed()] == [7]
+    assert isinstance(futures[7].exception, MessageSizeTooLargeError)
+    check_log(broker, topic, futures)
+
+
+# Time
+
+
+def test_a_batch_that_was_never_answered_is_unknown_when_its_time_is_over(make, broker, topic):
+    producer = make(request_timeout_ms=200, delivery_timeout_ms=500, linger_ms=0)
+    producer.partitions_for(topic)
+    with broker.intercept("Produce", lambda _exchange: NO_REPLY):
+        future = producer.send(topic, b"0")
+        with pytest.raises(OutcomeUnknownTimeoutError):
+            future.get(WAIT)
+    assert producer.send(topic, b"1").get(WAIT).offset >= 0
+    assert numbers(broker, topic)[0] == 0
+    assert numbers(broker, topic).count(1) == 1
+
+
+def test_a_batch_that_was_refused_until_its_time_is_over_is_not_written(make, broker, topic):
+    producer = make(request_timeout_ms=200, delivery_timeout_ms=400, linger_ms=0)
+    producer.partitions_for(topic)
+    with broker.fail("Produce", [for_code(19)], times=10_000):
+        with pytest.raises(KafkaTimeoutError, match="NotEnoughReplicas") as caught:
+            producer.send(topic, b"0").get(WAIT)
+    assert not caught.value.outcome_unknown
+    assert isinstance(caught.value.__cause__, NotEnoughReplicasError)
+    assert producer.send(topic, b"1").get(WAIT).offset == 0
+
+
+def test_throttling_is_waited_out(make, broker, topic):
+    producer = make(linger_ms=0)
+    producer.partitions_for(topic)
+
+    def throttle(exchange):
+        exchange.reply.throttle_time_ms = 50
+        return None
+
+    with broker.intercept("Produce", throttle):
+        futures = produce(producer, topic, 30)
+        producer.flush(WAIT)
+    assert numbers(broker, topic) == list(range(30))
+    check_log(broker, topic, futures)
+
+
+# The end
+
+
+def test_close_with_everything_down_fails_what_is_left(make, broker, topic):
+    producer = make()
+    producer.send(topic, b"0").get(WAIT)
+    nodes = broker.node_ids
+    for node in nodes:
+        broker.stop_node(node)
+    try:
+        futures = produce(producer, topic, 20)
+        before = producer._core.now()
+        producer.close(timeout=0.3)
+        assert producer._core.now() - before < 3
+    finally:
+        for node in nodes:
+            broker.start_node(node)
+    assert all(isinstance(future.exception, (ClientClosedError, KafkaConnectionError)) for future in futures)
+
+
+def test_closing_at_once_says_what_is_unknown(make, broker, topic):
+    producer = make(linger_ms=0)
+    producer.partitions_for(topic)
+    with broker.intercept("Produce", lambda _exchange: NO_REPLY):
+        future = producer.send(topic, b"0")
+        while not broker.records(topic):
+            pass
+        producer.close(timeout=0)
+    assert isinstance(future.exception, KafkaError)
+    assert future.exception.outcome_unknown
+
+
+def test_record_errors_are_told(make, broker, topic):
+    broker.delete_topic(topic)
+    broker.create_topic(topic, configs={"cleanup.policy": "compact"})
+    with pytest.raises(InvalidRecordError, match="record 0"):
+        make().send(topic, b"no key").get(WAIT)
