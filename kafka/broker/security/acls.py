@@ -20,23 +20,17 @@ WILDCARD: Final = "*"
 EVERYONE: Final = "User:*"
 CLUSTER_TYPE, CLUSTER_NAME = 4, "kafka-cluster"
 
-_READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE = range(3, 9)
-_CLUSTER_ACTION, _DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE, _CREATE_TOKENS, _DESCRIBE_TOKENS = range(9, 15)
+_READ, _WRITE, _, _DELETE, _ALTER, _DESCRIBE, _, _DESCRIBE_CONFIGS, _ALTER_CONFIGS = range(3, 12)
 
 #: What else allows an operation.
 _IMPLIED_BY: Final = {
     _DESCRIBE: frozenset({_READ, _WRITE, _DELETE, _ALTER}),
     _DESCRIBE_CONFIGS: frozenset({_ALTER_CONFIGS}),
 }
-#: Resource type -> operations that mean something there.
-_OPERATIONS: Final = {
-    2: {_READ, _WRITE, _CREATE, _DESCRIBE, _DELETE, _ALTER, _DESCRIBE_CONFIGS, _ALTER_CONFIGS},
-    3: {_READ, _DESCRIBE, _DELETE, _DESCRIBE_CONFIGS, _ALTER_CONFIGS},
-    4: {_CREATE, _CLUSTER_ACTION, _DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE, _ALTER, _DESCRIBE},
-    5: {_DESCRIBE, _WRITE, 15},
-    6: {_DESCRIBE},
-    7: {_CREATE_TOKENS, _DESCRIBE_TOKENS},
-}
+#: Topic, group, cluster, transactional id, delegation token, user.
+_RESOURCE_TYPES: Final = range(2, 8)
+#: All, and whatever a binding can speak of; Kafka takes operations that mean nothing for the resource.
+_OPERATIONS: Final = range(2, 16)
 
 
 class Pattern(IntEnum):
@@ -71,13 +65,10 @@ class Binding(NamedTuple):
         """Raise InvalidRequestError unless it makes sense."""
         if self.pattern_type not in (Pattern.LITERAL, Pattern.PREFIXED):
             raise InvalidRequestError(f"Invalid pattern type {self.pattern_type}")
-        operations = _OPERATIONS.get(self.resource_type)
-        if operations is None:
+        if self.resource_type not in _RESOURCE_TYPES:
             raise InvalidRequestError(f"Invalid resource type {self.resource_type}")
-        if self.operation != ALL_OPERATIONS and self.operation not in operations:
-            raise InvalidRequestError(
-                f"Operation {self.operation} does not apply to resource type {self.resource_type}"
-            )
+        if self.operation not in _OPERATIONS:
+            raise InvalidRequestError(f"Invalid operation {self.operation}")
         if self.permission not in (Permission.ALLOW, Permission.DENY):
             raise InvalidRequestError(f"Invalid permission type {self.permission}")
         if not self.resource_name:
@@ -121,7 +112,7 @@ class Filter(NamedTuple):
         """Raise InvalidRequestError for what no filter can mean."""
         if self.pattern_type not in tuple(Pattern):
             raise InvalidRequestError(f"Invalid pattern type {self.pattern_type}")
-        if self.resource_type != ANY and self.resource_type not in _OPERATIONS:
+        if self.resource_type != ANY and self.resource_type not in _RESOURCE_TYPES:
             raise InvalidRequestError(f"Invalid resource type {self.resource_type}")
         if self.permission not in tuple(Permission) or not self.operation:
             raise InvalidRequestError("Filters take known operations and permissions only")

@@ -15,6 +15,7 @@ from test.real.kafka_process import KafkaCluster
 
 from .group_scripts import CONSUMER_SCRIPTS, GROUP_SCRIPTS
 from .script import Script
+from .security_scripts import SECURITY_SCRIPTS
 from .transaction_scripts import TRANSACTION_SCRIPTS
 
 # The two delays that the embedded broker does without by default.
@@ -27,20 +28,42 @@ def real(kafka_version: str) -> Iterator[tuple[str, int]]:
         yield cluster.address(1)
 
 
+# Everybody here is nobody in particular, and may do everything.
+AUTHORIZER = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+}
+
+
+@pytest.fixture(scope="module")
+def real_with_acls(kafka_version: str) -> Iterator[tuple[str, int]]:
+    with KafkaCluster(kafka_version, properties=AUTHORIZER) as cluster:
+        yield cluster.address(1)
+
+
 @pytest.fixture
 def embedded() -> Iterator[tuple[str, int]]:
     with Broker() as broker:
         yield "127.0.0.1", broker.port()
 
 
+def notes_of(run: Callable[[Script], None], address: tuple[str, int]) -> list[str]:
+    script = Script(address)
+    with script.running():
+        run(script)
+    return script.notes
+
+
 @pytest.mark.parametrize("run", GROUP_SCRIPTS + CONSUMER_SCRIPTS + TRANSACTION_SCRIPTS, ids=lambda run: run.__name__)
 def test_the_embedded_broker_answers_as_kafka_does(
     run: Callable[[Script], None], real: tuple[str, int], embedded: tuple[str, int]
 ) -> None:
-    notes = []
-    for address in (real, embedded):
-        script = Script(address)
-        with script.running():
-            run(script)
-        notes.append(script.notes)
-    assert notes[1] == notes[0]
+    assert notes_of(run, embedded) == notes_of(run, real)
+
+
+@pytest.mark.parametrize("run", SECURITY_SCRIPTS, ids=lambda run: run.__name__)
+def test_the_embedded_broker_gives_rights_as_kafka_does(
+    run: Callable[[Script], None], real_with_acls: tuple[str, int]
+) -> None:
+    with Broker(configs=AUTHORIZER) as broker:
+        assert notes_of(run, ("127.0.0.1", broker.port())) == notes_of(run, real_with_acls)

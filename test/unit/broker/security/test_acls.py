@@ -77,7 +77,7 @@ def test_where_nothing_is_bound_a_setting_decides() -> None:
     [
         {"pattern_type": Pattern.MATCH},
         {"resource_type": 1},
-        {"operation": CLUSTER_ACTION},
+        {"operation": 16},
         {"operation": 1},
         {"permission": Permission.ANY},
         {"resource_name": ""},
