@@ -41,13 +41,16 @@ __all__ = ["Cluster"]
 
 T = TypeVar("T")
 
-#: Services that are made when the broker starts, as ``module:Class``: those whose state on disk sets timers.
-EARLY_SERVICES: tuple[str, ...] = (
-    "kafka.broker.upkeep:Upkeep",
+#: Services that are made when the broker starts.
+EARLY_SERVICES: tuple[str, ...] = ("kafka.broker.upkeep:Upkeep",)
+#: Those that are, too, if there may be state on disk that sets their timers; else the first request makes them.
+DURABLE_SERVICES: tuple[str, ...] = (
     "kafka.broker.groups.service:GroupService",
     "kafka.broker.transactions.service:TransactionService",
     "kafka.broker.security.service:Security",
 )
+#: The one that is made at once where clients log in or need rights.
+SECURITY: tuple[str, ...] = ("kafka.broker.security.service:Security",)
 
 
 class Cluster:
@@ -103,7 +106,12 @@ class Cluster:
 
     def start_services(self) -> None:
         """Make the services that cannot wait to be asked for."""
-        for name in EARLY_SERVICES:
+        names = EARLY_SERVICES
+        if self.storage.is_durable:
+            names += DURABLE_SERVICES
+        elif self.sasl_users or self.configs.broker_value("authorizer.class.name"):
+            names += SECURITY
+        for name in names:
             module, _, cls = name.partition(":")
             self.service(getattr(import_module(module), cls))
 

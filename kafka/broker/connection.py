@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from kafka.broker.clock import Timer
     from kafka.broker.node import Listener
 
 log = logging.getLogger("kafka.broker")
@@ -86,6 +87,8 @@ class Connection(asyncio.BufferedProtocol):
         self._can_write = True
         self._task: asyncio.Future[Any] | None = None
         self._on_lost: list[Callable[[], None]] = []
+        self._used_at = 0.0
+        self._idle_timer: Timer | None = None
 
     # Opening and closing
 
@@ -104,18 +107,34 @@ class Connection(asyncio.BufferedProtocol):
             self.principal = f"User:{distinguished_name(certificate)}"
         # A produce request of a megabyte should not come in 64 kB pieces, nor a reply leave in such.
         transport.set_write_buffer_limits(high=_STEP)
+        self._used_at = self.node.cluster.clock.monotonic()
+        self._watch_idleness(self.node.max_idle)
         self.listener.opened(self)
 
     def connection_lost(self, _exc: Exception | None) -> None:
         """End: what is in work is given up."""
         self._transport = None
         self._waiting.clear()
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
         if self._task is not None:
             self._task.cancel()
         for call in self._on_lost:
             call()
         self._on_lost.clear()
         self.listener.closed(self)
+
+    def _watch_idleness(self, seconds: float) -> None:
+        self._idle_timer = self.node.cluster.timers.call_later(seconds, self._close_if_idle)
+
+    def _close_if_idle(self) -> None:
+        """Close a connection that nobody has used for connections.max.idle.ms; look again later at any other."""
+        limit = self.node.max_idle
+        idle = self.node.cluster.clock.monotonic() - self._used_at
+        if idle >= limit and self._task is None:
+            self.close()
+        else:
+            self._watch_idleness(max(limit - idle, limit / 10))
 
     def on_lost(self, call: Callable[[], None]) -> None:
         """Call ``call`` when the connection has ended."""
@@ -212,6 +231,7 @@ class Connection(asyncio.BufferedProtocol):
     def _work(self) -> None:
         """Take waiting requests until one has to wait for something."""
         waiting = self._waiting
+        self._used_at = self.node.cluster.clock.monotonic()
         while waiting and self._task is None and self._can_write and self.is_open:
             result = self.node.dispatcher.handle(self, waiting.popleft())
             if result is None:

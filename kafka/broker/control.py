@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kafka.broker import contents, leaders, members
+from kafka.broker import contents, leaders
 from kafka.broker.faults import ErrorLike, Interceptor, Order, SeenRequest, error_code
 from kafka.broker.topics import Partition, is_valid_topic_name
 from kafka.broker.upkeep import Upkeep
@@ -171,14 +171,18 @@ class Control:
 
     def group_members(self, group: str) -> dict[str, str]:
         """The members of a group: the client's name by the member's id."""
-        return self._do(members.members_of, self.cluster, group)
+        from kafka.broker.members import members_of
+
+        return self._do(members_of, self.cluster, group)
 
     def expire_member(self, group: str, member: str | None = None) -> None:
         """End a member's session as if it had been silent for too long.
 
         ``member`` is the member's id or its client's name; with None it is the only one.
         """
-        self._do(members.expire_member, self.cluster, group, member)
+        from kafka.broker.members import expire_member
+
+        self._do(expire_member, self.cluster, group, member)
 
     def _partition(self, topic: str, index: int) -> Partition:
         found = self.cluster.partition(topic, index)

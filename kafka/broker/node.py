@@ -159,6 +159,11 @@ class Node:
         self.memory: dict[Any, Any] = {}
 
     @property
+    def max_idle(self) -> float:
+        """Seconds after which an unused connection is closed."""
+        return self.cluster.configs.broker_int("connections.max.idle.ms", self.node_id) / 1000
+
+    @property
     def max_frame(self) -> int:
         """The largest request that it reads."""
         return self.cluster.max_frame

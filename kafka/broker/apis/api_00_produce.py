@@ -3,7 +3,7 @@
 * v0, v1: message sets of format v0; v1 has throttle time.
 * v2: message sets of format v1; log append time. Both old formats become v2 batches.
 * v3: one v2 batch for each partition; transactional id.
-* v4: KAFKA_STORAGE_ERROR is possible (not here).
+* v4: KAFKA_STORAGE_ERROR is possible.
 * v5: log start offset. v6: clients expect throttling after the reply.
 * v7: zstd (KIP-110).
 * v8: records at fault and why (KIP-467).
@@ -17,6 +17,7 @@ acks=0 gets no reply; where an error would be due the connection is closed, as K
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.broker.codes import CLUSTER_NAME, Code, Operation, Resource
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from kafka.broker.call import Call
     from kafka.broker.topics import Partition
     from kafka.protocol.produce import ProduceRequest
+
+logger = logging.getLogger("kafka.broker")
 
 _LEADER_FROM: Final = 10
 _IDS_FROM: Final = 13
@@ -130,8 +133,13 @@ def _append(call: Call, request: ProduceRequest, partition: Partition, records: 
         result.error_code = getattr(error, "code", Code.UNKNOWN_SERVER_ERROR)
         result.log_start_offset = log.start_offset
         return
-    result.base_offset = log.append_batch(batch.data, header, partition.leader_epoch)
-    log.appended()
+    try:
+        result.base_offset = log.append_batch(batch.data, header, partition.leader_epoch)
+        log.appended()
+    except OSError as error:  # the disk is full, or gone
+        logger.error("cannot append to %s: %s", partition.tp, error)
+        result.error_code = Code.KAFKA_STORAGE_ERROR
+        return
     result.log_append_time_ms = batch.append_time
     result.log_start_offset = log.start_offset
     partition.changed()

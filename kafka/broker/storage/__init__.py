@@ -28,6 +28,8 @@ class Storage:
     """What both kinds of storage offer."""
 
     store: Store
+    is_durable = False
+    """Whether it may hold what an earlier broker has left."""
 
     def open_log(self, topic: Topic, index: int, configs: Configs, clock: BrokerClock) -> Log:
         """Open, or make, the log of a partition."""

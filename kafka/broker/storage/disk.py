@@ -47,6 +47,8 @@ _CRC_SIZE: Final = 4
 class DiskStorage(Storage):
     """Everything in a directory."""
 
+    is_durable = True
+
     def __init__(self, path: Path, *, fsync: bool = False) -> None:
         self._path = path
         self._fsync = fsync

@@ -278,6 +278,19 @@ def test_nothing_is_left_behind() -> None:
         Wire(port)
 
 
+def test_idle_connections_are_closed_after_a_while(broker: Broker) -> None:
+    broker.clock.freeze()
+    with wire(broker) as idle, wire(broker) as busy:
+        metadata(idle), metadata(busy)
+        broker.clock.advance(400)
+        metadata(busy)
+        broker.clock.advance(300)
+        assert idle.is_closed()
+        metadata(busy)
+        broker.clock.advance(601)
+        assert busy.is_closed()
+
+
 # Groups
 
 

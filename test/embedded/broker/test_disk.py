@@ -199,3 +199,17 @@ def test_a_directory_of_something_else_is_not_touched(tmp_path: Path) -> None:
     assert [path.name for path in newer.iterdir()] == ["layout"]
     with pytest.raises(KafkaConfigurationError, match="not a directory"):
         Broker(data_dir=tmp_path / "precious").start()
+
+
+def test_a_full_disk_is_an_error_of_that_append_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Broker(topics=["events"], data_dir=tmp_path / "data") as broker, wire(broker) as client:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "pwrite", _no_space)
+            assert client.ask(produce(batch(b"lost"))).responses[0].partition_responses[0].error_code == 56
+        part = client.ask(produce(batch(b"kept"))).responses[0].partition_responses[0]
+        assert (part.error_code, part.base_offset) == (0, 0)
+        assert [record.value for record in broker.records("events")] == [b"kept"]
+
+
+def _no_space(*_args: object) -> int:
+    raise OSError(28, "No space left on device")
