@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import ssl
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from kafka.broker import Broker
+from kafka.broker.security.tls import server_context
+from kafka.errors import KafkaConfigurationError
 from kafka.protocol.acl import CreateAclsRequest
 from kafka.protocol.group import HeartbeatRequest
 from kafka.protocol.metadata import MetadataRequest
@@ -86,16 +90,16 @@ def test_a_session_without_end_cannot_be_renewed(broker: Broker) -> None:
 
 
 def test_sessions_end_unless_they_are_renewed() -> None:
-    with Broker(sasl=USERS, configs={"connections.max.reauth.ms": 10000}) as broker:
-        with Wire(broker.port()) as idle, Wire(broker.port()) as wire:
-            log_in(idle, "bob", "b")
-            wire.ask(SaslHandshakeRequest[1]("PLAIN"))
-            assert wire.ask(SaslAuthenticateRequest[1](b"\0admin\0a")).session_lifetime_ms == 10000
-            broker.clock.advance(9)
-            assert log_in(wire, "admin", "a") == 0
-            broker.clock.advance(9)
-            assert is_served(wire)
-            assert not is_served(idle)
+    configs = {"connections.max.reauth.ms": 10000}
+    with Broker(sasl=USERS, configs=configs) as broker, Wire(broker.port()) as idle, Wire(broker.port()) as wire:
+        log_in(idle, "bob", "b")
+        wire.ask(SaslHandshakeRequest[1]("PLAIN"))
+        assert wire.ask(SaslAuthenticateRequest[1](b"\0admin\0a")).session_lifetime_ms == 10000
+        broker.clock.advance(9)
+        assert log_in(wire, "admin", "a") == 0
+        broker.clock.advance(9)
+        assert is_served(wire)
+        assert not is_served(idle)
 
 
 def test_a_token_s_end_is_the_session_s_end() -> None:
@@ -145,3 +149,33 @@ def test_credentials_are_given_and_taken(broker: Broker) -> None:
         reply = admin.ask(DescribeUserScramCredentialsRequest[0]([("nobody",), ("carol",), ("carol",)]))
         assert {each.user: each.error_code for each in reply.results} == {"nobody": 91, "carol": 92}
         assert admin.ask(AlterUserScramCredentialsRequest[0]([("carol", 1)], [])).results[0].error_code == 0
+
+
+# TLS
+
+CERTIFICATES = Path(__file__).parents[3] / "unit" / "net" / "certs"
+
+
+def tls_wire(broker: Broker, certificate: str | None) -> Wire:
+    context = ssl.create_default_context(cafile=str(CERTIFICATES / "ca.pem"))
+    context.check_hostname = False
+    if certificate is not None:
+        context.load_cert_chain(CERTIFICATES / f"{certificate}.pem", CERTIFICATES / f"{certificate}.key")
+    wire = Wire(broker.port())
+    wire.socket = context.wrap_socket(wire.socket)
+    return wire
+
+
+def test_a_client_s_certificate_says_who_it_is() -> None:
+    ca = CERTIFICATES / "ca.pem"
+    pair = (CERTIFICATES / "server.pem", CERTIFICATES / "server.key")
+    context = server_context(*pair, ca=ca, client_auth="requested")
+    with Broker(topics=["t"], ssl_context=context, configs={**ACLS, "super.users": "User:CN=client"}) as broker:
+        for certificate, seen in (("client", ["t"]), (None, [])):
+            with tls_wire(broker, certificate) as wire:
+                assert [topic.name for topic in wire.ask(MetadataRequest[1](None)).topics] == seen
+
+
+def test_a_context_that_cannot_be_made_is_one_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(KafkaConfigurationError, match="cannot read"):
+        server_context(tmp_path / "absent.pem")

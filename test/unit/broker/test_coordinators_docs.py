@@ -1,0 +1,21 @@
+"""The page on the coordinators draws the states as the code has them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kafka.broker.groups import classic_terms
+from kafka.broker.security import session
+from kafka.broker.transactions import states
+
+PAGE = Path(__file__).parents[3] / "docs" / "internals" / "coordinators.rst"
+
+
+def test_the_page_shows_the_transitions_of_the_tables() -> None:
+    shown = {line.strip() for line in PAGE.read_text().splitlines() if " --> " in line}
+    coded = {
+        f"{state.value} -- {event.value} --> {after.value}"
+        for table in (classic_terms._NEXT, states._NEXT, session._NEXT)
+        for (state, event), after in table.items()
+    }
+    assert shown == coded
