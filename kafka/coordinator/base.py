@@ -104,7 +104,7 @@ class BaseCoordinator:
         self._driver = driver
         self._error: KafkaError | None = None
         self._main: Task[object] | None = None
-        self._rejoin = Event()
+        self.rejoin = Event()
         self._rejoin_reason = ""
         self._progress = Event()
         self._poll_timer: Timer | None = None
@@ -139,7 +139,7 @@ class BaseCoordinator:
 
     def need_rejoin(self) -> bool:
         """Whether the group is to be joined, or joined again."""
-        return self._rejoin.is_set() or not self.generation.is_member
+        return self.rejoin.is_set() or not self.generation.is_member
 
     # The coordinator…
 
@@ -169,12 +169,12 @@ class BaseCoordinator:
         """Wait until the coordinator is known and connected; whether it is, by the time given."""
         deadline = None if timeout_ms is None else self.loop.time() + timeout_ms / 1000
         try:
-            self._run(self._find_coordinator(), deadline, "looking up the coordinator")
+            self._run(self.find_coordinator(), deadline, "looking up the coordinator")
         except KafkaTimeoutError:
             return False
         return True
 
-    async def _find_coordinator(self) -> int:
+    async def find_coordinator(self) -> int:
         """Return the coordinator's id, however long that takes; raises what waiting does not mend."""
         failures = 0
         while True:
@@ -222,7 +222,7 @@ class BaseCoordinator:
         while True:
             self.polled(self.loop.time())
             self.serve_calls()
-            if self.state is MemberState.STABLE and not self._rejoin.is_set():
+            if self.state is MemberState.STABLE and not self.rejoin.is_set():
                 return True
             try:
                 self._run(self._something_changes(), deadline, "joining the group")
@@ -280,21 +280,22 @@ class BaseCoordinator:
             self._main = self.loop.spawn_logged(self._stay_member(), "stay member")
             self._arm_poll_timer()
 
-    def _move(self, event: MemberEvent) -> None:
+    def move(self, event: MemberEvent) -> None:
+        """Go where an event leads."""
         before, self.state = self.state, next_state(self.state, event)
         log.debug("Group %s: %s -> %s (%s)", self.group_id, before.name, self.state.name, event.value)
         self._progress.set()
 
     def _request_rejoin(self, reason: str) -> None:
-        if not self._rejoin.is_set():
+        if not self.rejoin.is_set():
             log.info("Group %s: %s joins because %s", self.group_id, self.generation.member_id or "this member", reason)
             self._rejoin_reason = reason
-        self._rejoin.set()
+        self.rejoin.set()
 
     async def _stay_member(self) -> None:
         failures = 0
         while True:
-            await self._rejoin.wait()
+            await self.rejoin.wait()
             try:
                 await self._join_group()
             except KafkaError as error:
@@ -305,28 +306,28 @@ class BaseCoordinator:
 
     async def _join_group(self) -> None:
         """Go through one round: prepare, join, sync, take the assignment."""
-        await self._find_coordinator()
-        self._rejoin.clear()
+        await self.find_coordinator()
+        self.rejoin.clear()
         reason = self._rejoin_reason
-        self._move(MemberEvent.START)
+        self.move(MemberEvent.START)
         await _result(self._on_join_prepare(self.generation.generation_id, self.generation.member_id))
-        self._move(MemberEvent.PREPARED)
+        self.move(MemberEvent.PREPARED)
         self.heartbeat_task.disable()
         began = self.loop.time()
         joined = await self._send_join(reason)
         self.sensors.joined(self.loop.time() - began)
         self.generation = Generation(joined.generation_id, joined.member_id, joined.protocol_name)
-        self._move(MemberEvent.JOINED)
+        self.move(MemberEvent.JOINED)
         self.heartbeat_task.reset()
         assignment = await self._send_sync(joined)
-        self._move(MemberEvent.SYNCED)
+        self.move(MemberEvent.SYNCED)
         generation = self.generation
         await _result(
             self._on_join_complete(
                 generation.generation_id, generation.member_id, str(generation.protocol), bytes(assignment)
             )
         )
-        self._move(MemberEvent.COMPLETED if self.generation.is_member else MemberEvent.RETRY)
+        self.move(MemberEvent.COMPLETED if self.generation.is_member else MemberEvent.RETRY)
 
     async def _send_join(self, reason: str) -> Any:
         timeout = max(self.heartbeat.poll_interval + _JOIN_GRACE, self.client.settings.request_timeout)
@@ -376,22 +377,26 @@ class BaseCoordinator:
     async def _recover(self, error: KafkaError, failures: int) -> int:
         """Get ready for another attempt, or stop where none can help; how many failed in a row by now."""
         if isinstance(error, UnknownMemberIdError):
-            self._lose_generation(keep_id=False)
+            self.lose_generation(keep_id=False)
         elif isinstance(error, IllegalGenerationError):
-            self._lose_generation(keep_id=True)
+            self.lose_generation(keep_id=True)
         elif not isinstance(error, RejoinNeededError) and not error.retriable:
-            self._fail(error)
+            self.stop_for(error)
             return 0
         if isinstance(error, _GONE):
             self.coordinator_dead(error)
-        self._move(MemberEvent.RETRY)
+        self.move(MemberEvent.RETRY)
         self._request_rejoin(f"of {type(error).__name__}")
         if isinstance(error, RejoinNeededError) and failures == 0:
             log.info("Group %s: joining again: %s", self.group_id, error)
             return 1
+        await self.back_off(error, failures)
+        return failures + 1
+
+    async def back_off(self, error: KafkaError, failures: int) -> None:
+        """Say what it waits for, and wait a little before the next attempt."""
         self._say(f"group {self.group_id} to let this member in: {error}", failures + 1)
         await self.loop.sleep(self._backoff.delay(failures + 1))
-        return failures + 1
 
     def heartbeat_refused(self, error: KafkaError, generation: Generation) -> None:
         """React to what the coordinator answered to a heartbeat of `generation`."""
@@ -404,34 +409,35 @@ class BaseCoordinator:
             self.coordinator_dead(error)
         elif isinstance(error, (UnknownMemberIdError, IllegalGenerationError)):
             log.warning("Group %s: this member is out of the group: %s", self.group_id, error)
-            self._lose_generation(keep_id=isinstance(error, IllegalGenerationError))
+            self.lose_generation(keep_id=isinstance(error, IllegalGenerationError))
             if self.state is MemberState.STABLE:
-                self._move(MemberEvent.RETRY)
+                self.move(MemberEvent.RETRY)
             self._request_rejoin("the group went on without this member")
         elif not error.retriable:
             self._stop_main()
-            self._fail(error)
+            self.stop_for(error)
 
-    def _lose_generation(self, *, keep_id: bool) -> None:
+    def lose_generation(self, *, keep_id: bool) -> None:
+        """Be a member no more; what it held is lost."""
         was_member = self.generation.is_member
         self.generation = Generation(-1, self.generation.member_id if keep_id else "", None)
         self.heartbeat_task.disable()
         if was_member:
             self._on_generation_lost()
 
-    def _fail(self, error: KafkaError) -> None:
+    def stop_for(self, error: KafkaError) -> None:
         """Stop until the application has seen the error and calls poll() again."""
         log.error("Group %s: this member stops: %s", self.group_id, error)
-        self._lose_generation(keep_id=not isinstance(error, FencedInstanceIdError))
-        self._move(MemberEvent.FATAL)
-        self._rejoin.clear()
+        self.lose_generation(keep_id=not isinstance(error, FencedInstanceIdError))
+        self.move(MemberEvent.FATAL)
+        self.rejoin.clear()
         self.waiting_for = str(error)
         self._error = error
         self._attention()
 
     def _polled_again(self) -> None:
         if self.state in {MemberState.LEFT, MemberState.FAILED} and self._error is None:
-            self._move(MemberEvent.POLLED)
+            self.move(MemberEvent.POLLED)
             self._request_rejoin("the application polls again")
             if self._main is None or self._main.is_done:
                 self._main = self.loop.spawn_logged(self._stay_member(), "stay member")
@@ -473,10 +479,10 @@ class BaseCoordinator:
             why,
         )
         self._stop_main()
-        self._rejoin.clear()
+        self.rejoin.clear()
         leaving = self.generation
-        self._lose_generation(keep_id=self.group_instance_id is not None)
-        self._move(MemberEvent.DAWDLED)
+        self.lose_generation(keep_id=self.group_instance_id is not None)
+        self.move(MemberEvent.DAWDLED)
         self.waiting_for = f"the application: {why}"
         self.loop.spawn_logged(self._send_leave(leaving, why), "leave the group")
 
@@ -485,12 +491,12 @@ class BaseCoordinator:
     async def leave_group(self, reason: str, deadline: float | None = None) -> None:
         """Leave the group now; joining again takes `start`."""
         self._stop_main()
-        self._rejoin.clear()
+        self.rejoin.clear()
         leaving = self.generation
         self.heartbeat_task.disable()
         self.generation = NO_GENERATION
         if self.state is not MemberState.CLOSED:
-            self._move(MemberEvent.LEAVE)
+            self.move(MemberEvent.LEAVE)
         await self._send_leave(leaving, reason, deadline)
 
     async def _send_leave(self, leaving: Generation, reason: str, deadline: float | None = None) -> None:
@@ -524,7 +530,7 @@ class BaseCoordinator:
 
     async def _close(self, reason: str, deadline: float | None) -> None:
         await self.leave_group(reason, deadline)
-        self._move(MemberEvent.CLOSE)
+        self.move(MemberEvent.CLOSE)
         if self._poll_timer is not None:
             self._poll_timer.cancel()
             self._poll_timer = None

@@ -23,7 +23,9 @@ from kafka.coordinator.autocommit import AutoCommitTask
 from kafka.coordinator.base import BaseCoordinator
 from kafka.coordinator.callbacks import CallKind, RebalanceCall
 from kafka.coordinator.commits import OffsetCommitter, Tenures
+from kafka.coordinator.consumer_group_member import ConsumerGroupMember
 from kafka.coordinator.consumer_metrics import ConsumerCoordinatorMetrics
+from kafka.coordinator.generation import Generation
 from kafka.coordinator.offset_requests import Identity
 from kafka.coordinator.protocol import (
     ConsumerProtocol,
@@ -97,9 +99,11 @@ class ConsumerCoordinator(BaseCoordinator):
             on_latency=self.consumer_sensors.committed,
         )
         self._committed: deque[tuple[OnCommitted | None, Offsets, Any]] = deque()
-        self._joined_version = self._seen_version = -1
+        self.joined_version = self._seen_version = -1
         self._picture: leading.Picture | None = None
-        self._lost_by_dawdling = False
+        self._modern: ConsumerGroupMember | None = None
+        if self.config["group_protocol"] != "classic":
+            self._modern = ConsumerGroupMember(self)
         client.cluster.add_listener(self._metadata_changed)
 
     # What the group is about…
@@ -110,7 +114,7 @@ class ConsumerCoordinator(BaseCoordinator):
 
     def group_protocols(self) -> list[tuple[str, Any]]:
         """Return the assignors' names with what this member wants and has."""
-        self._joined_version = self.subscription.subscription_version
+        self.joined_version = self.subscription.subscription_version
         topics = sorted(self.subscription.subscribed_topics)
         return [(str(assignor.name), self._metadata(assignor, topics)) for assignor in self.assignors]
 
@@ -134,7 +138,7 @@ class ConsumerCoordinator(BaseCoordinator):
         """Whether the group is to be joined, or joined again."""
         if not self.subscription.is_automatic:
             return False
-        return super().need_rejoin() or self._joined_version != self.subscription.subscription_version
+        return super().need_rejoin() or self.joined_version != self.subscription.subscription_version
 
     async def _on_join_prepare(self, generation: int, member_id: str) -> None:  # noqa: ARG002
         self._check_groups_exist()
@@ -216,6 +220,27 @@ class ConsumerCoordinator(BaseCoordinator):
         self._picture = None
         self.assignments.lose()
 
+    # The other protocol…
+
+    async def _stay_member(self) -> None:
+        if self._modern is not None:
+            await self._modern.run()
+            if self.state is MemberState.FAILED:
+                return
+            self._modern = None  # the brokers have the classic protocol only
+        await super()._stay_member()
+
+    def _stop_main(self) -> None:
+        super()._stop_main()
+        if self._modern is not None:
+            self._modern.stop()
+
+    async def _send_leave(self, leaving: Generation, reason: str, deadline: float | None = None) -> None:
+        if self._modern is None:
+            await super()._send_leave(leaving, reason, deadline)
+        elif leaving.is_member:
+            await self._modern.leave(deadline)
+
     # Metadata…
 
     def _metadata_changed(self, cluster: ClusterMetadata) -> None:
@@ -226,6 +251,8 @@ class ConsumerCoordinator(BaseCoordinator):
             and self._matches(cluster) != set(self.subscription.subscribed_topics)
         ):
             self.rendezvous.post(RebalanceCall(CallKind.WATCH, (), self.match_pattern))
+        if self._modern is not None:
+            self._modern.reconcile_if_needed()
         self._compare_picture()
 
     def _matches(self, cluster: ClusterMetadata) -> set[str]:
@@ -238,7 +265,7 @@ class ConsumerCoordinator(BaseCoordinator):
         self.subscription.match(self.client.cluster.topics(self.config["exclude_internal_topics"]))
 
     def _compare_picture(self) -> None:
-        if self._picture is None or self.state is not MemberState.STABLE or self._rejoin.is_set():
+        if self._picture is None or self.state is not MemberState.STABLE or self.rejoin.is_set():
             return
         if leading.take_picture(self.client.cluster, self._picture.keys()) != self._picture:
             self._picture = None
@@ -258,7 +285,7 @@ class ConsumerCoordinator(BaseCoordinator):
             self._seen_version = version
             if self._main is None:
                 self.start()
-            elif version != self._joined_version:
+            elif version != self.joined_version:
                 self.request_rejoin("the subscription changed")
         if self.auto_commit is not None and self.auto_commit.due(self.loop.time()):
             self._commit_automatically(self.auto_commit)
@@ -321,9 +348,14 @@ class ConsumerCoordinator(BaseCoordinator):
         return Identity(self.group_id, generation.generation_id, generation.member_id, self.group_instance_id)
 
     def _reader(self) -> Identity:
-        return Identity(self.group_id)
+        # KIP-848: the broker checks that who reads is a member of now.
+        modern = self._modern is not None and self.subscription.is_automatic and self.generation.is_member
+        return self._identity() if modern else Identity(self.group_id)
 
     def _commit_refused(self, error: KafkaError, who: Identity) -> None:
+        if self._modern is not None:
+            self.rejoin.set()  # the next heartbeat goes out at once, and tells what is wrong
+            return
         if self.subscription.is_automatic and who.generation_id == self.generation.generation_id:
             if isinstance(error, RebalanceInProgressError):
                 self._request_rejoin("a commit met a rebalance")
@@ -412,7 +444,7 @@ class ConsumerCoordinator(BaseCoordinator):
         """Return its state and what it waits for, as plain values."""
         return {
             "group_id": self.group_id,
-            "protocol": "classic",
+            "protocol": "classic" if self._modern is None else "consumer",
             "state": self.state.value,
             "generation": self.generation.generation_id,
             "member_id": self.generation.member_id,
@@ -453,7 +485,7 @@ class ConsumerCoordinator(BaseCoordinator):
     async def _quiesce(self, offsets: Offsets, deadline: float) -> None:
         """Join no more, let commits come to an end, and commit what was consumed."""
         self._stop_main()
-        self._rejoin.clear()
+        self.rejoin.clear()
         if self.state is not MemberState.UNJOINED and self._can_wait():
             await self.committer.settled(deadline)
         if offsets:

@@ -66,6 +66,8 @@ NEXT: Final[dict[tuple[MemberState, MemberEvent], MemberState]] = {
     (MemberState.JOINING, MemberEvent.JOINED): MemberState.SYNCING,
     (MemberState.SYNCING, MemberEvent.SYNCED): MemberState.COMPLETING,
     (MemberState.COMPLETING, MemberEvent.COMPLETED): MemberState.STABLE,
+    # KIP-848: a new assignment comes with the answer to a heartbeat, without a join.
+    (MemberState.STABLE, MemberEvent.SYNCED): MemberState.COMPLETING,
     (MemberState.LEFT, MemberEvent.POLLED): MemberState.UNJOINED,
     (MemberState.FAILED, MemberEvent.POLLED): MemberState.UNJOINED,
     **{

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafka._client import Client
 from kafka._drivers import ThreadDriver
@@ -13,6 +13,9 @@ from kafka.consumer.subscription import SubscriptionState
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.coordinator.membership import GroupMembership
 from kafka.structs import OffsetAndMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 PATIENCE = 20.0
 
@@ -29,7 +32,9 @@ class Member:
         pattern: str | None = None,
         **configs: Any,
     ) -> None:
-        configs = {"group_id": "g", "heartbeat_interval_ms": 50, "retry_backoff_ms": 20, **configs}
+        if configs.get("group_protocol", "classic") == "classic":
+            configs.setdefault("heartbeat_interval_ms", 50)
+        configs = {"group_id": "g", "retry_backoff_ms": 20, **configs}
         self.config = resolve("consumer", {"bootstrap_servers": servers, **configs})
         self.client = Client(self.config)
         self.driver = ThreadDriver(self.client.loop)
@@ -105,7 +110,7 @@ class Member:
             finally:
                 self.crash()
 
-    def __enter__(self) -> Member:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -121,15 +126,16 @@ def poll_until(condition: Callable[[], bool], *members: Member, patience: float 
         assert time.monotonic() < deadline, [
             (member.state, member.assigned, member.coordinator.health()) for member in members
         ]
-        time.sleep(0.002)  # noqa: TID251 - the members' own threads need the interpreter
+        time.sleep(0.002)  # the members' own threads need the interpreter
 
 
 def stable(*members: Member, partitions: int) -> Callable[[], bool]:
-    """Whether all are in the group and the partitions are shared out among them."""
+    """Whether all are in the group and the partitions are shared out evenly among them."""
 
     def check() -> bool:
         return all(member.state == "STABLE" and not member.coordinator.need_rejoin() for member in members) and (
-            sum(len(member.assigned) for member in members) == partitions
+            min(len(member.assigned) for member in members) >= partitions // len(members)
+            and sum(len(member.assigned) for member in members) == partitions
             and len(set().union(*(member.assigned for member in members))) == partitions
         )
 

@@ -267,10 +267,12 @@ def test_lost_connections_are_got_over(broker):
 
 
 def test_brokers_without_groups_say_so():
-    with Broker(topics={"t": 1}, as_version="0.8.2") as broker:
-        with Member(broker.bootstrap_servers, api_version=(0, 8, 2)) as one:
-            with pytest.raises(UnsupportedVersionError, match="no consumer groups"):
-                poll_until(lambda: False, one)
+    with (
+        Broker(topics={"t": 1}, as_version="0.8.2") as broker,
+        Member(broker.bootstrap_servers, api_version=(0, 8, 2)) as one,
+        pytest.raises(UnsupportedVersionError, match="no consumer groups"),
+    ):
+        poll_until(lambda: False, one)
 
 
 def test_unsubscribing_leaves_the_group_and_subscribing_joins_again(broker):

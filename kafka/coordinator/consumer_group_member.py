@@ -1,0 +1,319 @@
+"""A member of a group in the protocol of KIP-848: the broker assigns, and everything goes by heartbeats.
+
+A heartbeat says what this member wants and has, where that changed; its answer says how the member is to
+be (its epoch, and a target assignment). Getting from what it has to the target (`_reconcile`) involves the
+application and may take long, so it is a task of its own, and heartbeats go on beside it. When it is
+done, the next heartbeat goes out at once and says so; only then does the broker give what was let go to
+others.
+
+Works for a `ConsumerCoordinator`, on its loop: state, generation, errors and the application's time are there.
+"""
+
+from __future__ import annotations
+
+import logging
+from base64 import urlsafe_b64encode
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID, uuid4
+
+from kafka._tasks import Task
+from kafka.coordinator.callbacks import CallKind, RebalanceCall
+from kafka.coordinator.generation import Generation
+from kafka.coordinator.states import MemberEvent, MemberState
+from kafka.errors import (
+    FencedMemberEpochError,
+    KafkaError,
+    UnknownMemberIdError,
+    UnsupportedVersionError,
+    for_code,
+)
+from kafka.protocol.group import ConsumerGroupHeartbeatRequest
+from kafka.protocol.metadata import MetadataRequest
+from kafka.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.coordinator.consumer import ConsumerCoordinator
+
+__all__ = ["ConsumerGroupMember"]
+
+log = logging.getLogger(__name__)
+
+_JOIN: Final = 0
+_LEAVE: Final = -1
+_LEAVE_FOR_A_WHILE: Final = -2  # a static member, whose place is kept
+_NAMES_ITSELF_SINCE: Final = 1
+
+
+class ConsumerGroupMember:
+    """What a member says to the broker, and what it makes of the answers."""
+
+    def __init__(self, coordinator: ConsumerCoordinator) -> None:
+        self._owner = coordinator
+        self._loop = coordinator.loop
+        self._member_id = ""
+        self._interval = coordinator.heartbeat.interval
+        self._target: dict[UUID, frozenset[int]] | None = None
+        self._names: dict[UUID, str] = {}
+        self._said: dict[str, Any] = {}
+        self._reconciling: Task[object] | None = None
+        self._looking_up = False
+        self._failures = 0
+
+    # Staying…
+
+    async def run(self) -> None:
+        """Join and stay; returns where the brokers do not have this protocol, raises nothing else."""
+        while True:
+            try:
+                await self._beat_for_ever()
+            except UnsupportedVersionError as error:  # noqa: PERF203 - each pass waits for the network
+                self._unsupported(error)
+                return
+            except KafkaError as error:
+                if not await self._recover(error):
+                    return
+
+    def _unsupported(self, error: KafkaError) -> None:
+        owner = self._owner
+        if owner.config["group_protocol"] == "auto":
+            log.info("Group %s: the classic protocol, as the brokers have no other: %s", owner.group_id, error)
+            owner.move(MemberEvent.RETRY)
+            owner.rejoin.set()
+            return
+        owner.stop_for(
+            UnsupportedVersionError(
+                "the brokers do not have group_protocol='consumer' (KIP-848, since 4.0), or it is switched off there; "
+                f"'auto' falls back to 'classic': {error}"
+            )
+        )
+
+    async def _beat_for_ever(self) -> None:
+        """Send heartbeats when they are due or when there is something to say, until one fails."""
+        owner = self._owner
+        await owner.find_coordinator()
+        while True:
+            owner.rejoin.clear()
+            if not owner.generation.is_member:
+                await self._prepare_to_join()
+            await self._beat()
+            owner.waiting_for = None
+            timer = self._loop.call_later(self._interval, owner.rejoin.set)
+            try:
+                await owner.rejoin.wait()
+            finally:
+                timer.cancel()
+
+    async def _prepare_to_join(self) -> None:
+        owner = self._owner
+        owner.move(MemberEvent.START)
+        await owner.assignments.lost()
+        self._said, self._target = {}, None
+        if not self._member_id and await self._may_name_itself():
+            self._member_id = urlsafe_b64encode(uuid4().bytes).decode().rstrip("=")
+        owner.move(MemberEvent.PREPARED)
+
+    async def _may_name_itself(self) -> bool:
+        owner = self._owner
+        deadline = self._loop.time() + owner.client.settings.request_timeout
+        node_id = await owner.client.coordinator(0, owner.group_id, deadline)
+        link = owner.client.link(node_id, "coordinator")
+        await owner.client.open(link, deadline)
+        assert link.versions is not None
+        return link.versions.version_for(ConsumerGroupHeartbeatRequest()) >= _NAMES_ITSELF_SINCE
+
+    async def _beat(self) -> None:
+        owner = self._owner
+        before = owner.generation
+        said = self._to_say()
+        request = ConsumerGroupHeartbeatRequest(
+            group_id=owner.group_id,
+            member_id=self._member_id,
+            member_epoch=max(before.generation_id, _JOIN),
+            **{name: value for name, value in said.items() if name not in self._said or self._said[name] != value},
+        )
+        sent = self._loop.time()
+        response = await owner.ask(request, "heartbeat")
+        owner.sensors.heartbeat(self._loop.time() - sent)
+        owner.heartbeat.received_heartbeat()
+        if response.error_code:
+            raise for_code(response.error_code)(response.error_message or "the coordinator's answer to a heartbeat")
+        if owner.generation != before:
+            return  # it left meanwhile
+        self._failures = 0
+        self._said = said
+        self._take(response)
+
+    def _to_say(self) -> dict[str, Any]:
+        """Return all that the broker is to know; what it knows already is left out of the request."""
+        owner = self._owner
+        subscription = owner.subscription
+        said: dict[str, Any] = {
+            "instance_id": owner.group_instance_id,
+            "rack_id": owner.client.config.get("client_rack") or None,
+            "rebalance_timeout_ms": int(owner.heartbeat.poll_interval * 1000),
+            "server_assignor": owner.config["group_remote_assignor"],
+            "subscribed_topic_names": sorted(subscription.subscribed_topics),
+            "topic_partitions": self._by_id(owner.assignments.held()),
+        }
+        if isinstance(subscription.pattern, str):
+            said["subscribed_topic_regex"] = subscription.pattern
+        elif self._said.get("subscribed_topic_regex"):
+            said["subscribed_topic_regex"] = ""  # no longer
+        owner.joined_version = subscription.subscription_version
+        return said
+
+    def _by_id(self, partitions: Iterable[TopicPartition]) -> list[Any]:
+        entry: Any = ConsumerGroupHeartbeatRequest.TopicPartitions
+        ids = {name: topic_id for topic_id, name in self._names.items()}
+        found: dict[UUID, list[int]] = defaultdict(list)
+        for topic, number in sorted(partitions):
+            if topic in ids:
+                found[ids[topic]].append(number)
+        return [entry(topic_id=topic_id, partitions=numbers) for topic_id, numbers in found.items()]
+
+    # Getting there…
+
+    def _take(self, response: Any) -> None:
+        owner = self._owner
+        if owner.state is MemberState.JOINING:
+            owner.move(MemberEvent.JOINED)
+            log.info("Group %s: %s is a member, epoch %d", owner.group_id, response.member_id, response.member_epoch)
+        self._member_id = response.member_id or self._member_id
+        owner.generation = Generation(response.member_epoch, self._member_id, owner.config["group_remote_assignor"])
+        if response.heartbeat_interval_ms > 0:
+            self._interval = response.heartbeat_interval_ms / 1000
+        if response.assignment is not None:
+            entries = response.assignment.topic_partitions
+            self._target = {entry.topic_id: frozenset(entry.partitions) for entry in entries}
+        self.reconcile_if_needed()
+
+    def reconcile_if_needed(self) -> None:
+        """Begin to go towards the target, unless that is under way or there is nothing to do."""
+        owner = self._owner
+        if self._target is None or self._reconciling is not None or not owner.generation.is_member:
+            return
+        unknown = self._resolve()
+        if unknown and not self._looking_up:
+            self._looking_up = True
+            self._loop.spawn_logged(self._look_up(unknown), "look up topics by id")
+        if owner.state is MemberState.SYNCING or self._resolved() != owner.assignments.held():
+            owner.move(MemberEvent.SYNCED)
+            task = self._reconciling = self._loop.spawn_logged(self._reconcile(), "reconcile")
+            task.add_both(lambda _: self._reconciled(task))
+
+    async def _reconcile(self) -> None:
+        owner = self._owner
+        while (partitions := self._resolved()) != owner.assignments.held() and owner.generation.is_member:
+            log.info("Group %s: %s is to have %s", owner.group_id, self._member_id, sorted(partitions))
+            await owner.assignments.give_up(owner.assignments.held() - partitions)
+            if owner.generation.is_member and partitions != owner.assignments.held():
+                await owner.assignments.take(partitions)
+        if owner.state is MemberState.COMPLETING:
+            owner.move(MemberEvent.COMPLETED if owner.generation.is_member else MemberEvent.RETRY)
+
+    def _reconciled(self, task: Task[object]) -> None:
+        if self._reconciling is task:
+            self._reconciling = None
+            if self._said.get("topic_partitions") != self._by_id(self._owner.assignments.held()):
+                self._owner.rejoin.set()  # say so at once: somebody waits for what was let go
+            self.reconcile_if_needed()
+
+    def _resolve(self) -> set[UUID]:
+        """Learn the names of the target's topics from metadata; the ids for which there are none."""
+        cluster = self._owner.client.cluster
+        for topic_id in self._target or ():
+            name = cluster.topic_name_for_id(topic_id)
+            if name is not None:
+                self._names[topic_id] = name
+        return set(self._target or ()) - self._names.keys()
+
+    def _resolved(self) -> set[TopicPartition]:
+        """Return the target as far as names are known. It lacks the rest for now, which the broker does not mind."""
+        return {
+            TopicPartition(self._names[topic_id], number)
+            for topic_id, numbers in (self._target or {}).items()
+            if topic_id in self._names
+            for number in numbers
+        }
+
+    async def _look_up(self, unknown: set[UUID]) -> None:
+        """Ask for topics by id: a pattern that the broker matches leads to topics whose names nobody said here."""
+        owner = self._owner
+        cluster = owner.client.cluster
+        topic: Any = MetadataRequest.MetadataRequestTopic
+        try:
+            request = MetadataRequest(
+                topics=[topic(topic_id=topic_id, name=None) for topic_id in sorted(unknown, key=lambda each: each.int)],
+                allow_auto_topic_creation=False,
+            )
+            response = await owner.client.request(request)
+            found = {entry.topic_id: entry.name for entry in response.topics if entry.name and not entry.error_code}
+            self._names.update(found)
+            names = frozenset(found.values())
+            if not cluster.need_all_topic_metadata:
+                cluster.set_topics(cluster.wanted_topics | names)
+            watched = sorted(self._names.values())
+            owner.rendezvous.post(
+                RebalanceCall(CallKind.WATCH, (), lambda: owner.subscription.watch_for_group(watched))
+            )
+        except KafkaError as error:
+            log.info("Group %s: topics could not be looked up by id, trying again: %s", owner.group_id, error)
+        finally:
+            self._looking_up = False
+        if unknown <= self._names.keys():
+            self.reconcile_if_needed()
+        # Otherwise the next answer to a heartbeat, or the next metadata, tries again.
+
+    # When something goes wrong…
+
+    async def _recover(self, error: KafkaError) -> bool:
+        """Get ready for another attempt; False where none can help."""
+        owner = self._owner
+        self._said = {}  # the broker may know less than we said
+        if isinstance(error, (FencedMemberEpochError, UnknownMemberIdError)):
+            log.warning("Group %s: this member is out of the group and joins again: %s", owner.group_id, error)
+            self.stop()
+            owner.lose_generation(keep_id=True)
+            owner.move(MemberEvent.RETRY)
+        elif not error.retriable:
+            self.stop()
+            owner.stop_for(error)
+            return False
+        else:
+            owner.coordinator_dead(error)
+            if owner.state is MemberState.JOINING:
+                owner.move(MemberEvent.RETRY)
+        await owner.back_off(error, self._failures)
+        self._failures += 1
+        return True
+
+    def stop(self) -> None:
+        """Go towards no target any more."""
+        task, self._reconciling = self._reconciling, None
+        if task is not None:
+            task.cancel()
+        self._target = None
+
+    # Leaving…
+
+    async def leave(self, deadline: float | None) -> None:
+        """Tell the broker that this member goes; a static one for a while only."""
+        owner = self._owner
+        if not self._member_id or owner.coordinator_id is None:
+            return
+        static = owner.group_instance_id is not None
+        request = ConsumerGroupHeartbeatRequest(
+            group_id=owner.group_id,
+            member_id=self._member_id,
+            member_epoch=_LEAVE_FOR_A_WHILE if static else _LEAVE,
+            instance_id=owner.group_instance_id,
+        )
+        timeout = None if deadline is None else max(0.0, deadline - self._loop.time())
+        try:
+            response = await owner.ask(request, "leave", timeout)
+            if response.error_code:
+                raise for_code(response.error_code)(response.error_message)
+        except KafkaError as error:
+            log.info("Group %s: leaving was not confirmed: %s", owner.group_id, error)
