@@ -81,6 +81,8 @@ class Client:
         self._lookups: dict[tuple[int, str], Task[int]] = {}
         self._idle_timer_set = False
         self.metadata = MetadataKeeper(self)
+        # However the loop ends (close, the interpreter's end, a crash), no future is left open.
+        self.loop.on_close(self.shut_down)
         if "metrics" in config and config["metrics"] is not None:
             from kafka.net.metrics import measure
 

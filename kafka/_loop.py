@@ -102,6 +102,7 @@ class Loop:
         self._claimed_by: int | None = None
         self._on_release: Callable[[], object] | None = None
         self._retiring = False
+        self._closers: list[Callable[[], object]] = []
         self._unusable: KafkaError | None = None
         self.forked = False
         self._selector = selector()
@@ -377,6 +378,15 @@ class Loop:
             if task is not me:
                 await wait_any(self, task, deadline=deadline)
 
+    def on_close(self, callback: Callable[[], object]) -> None:
+        """Call `callback()` when the loop is closed, whoever closes it and why; the first thing that is done then."""
+        self._closers.append(callback)
+
+    def _run_closers(self) -> None:
+        closers, self._closers = self._closers, []
+        for callback in closers:
+            self._guarded(callback, ())
+
     def retire(self) -> bool:
         """Refuse further claims and cancel all tasks; whether nobody has the loop claimed."""
         with self._lock:
@@ -389,6 +399,7 @@ class Loop:
     def crash(self, error: BaseException) -> None:
         """Make the loop unusable after an error inside it; every task fails with that as the reason."""
         self._unusable = ClientClosedError(f"This client broke down and cannot be used any more: {error!r}")
+        self._run_closers()
         self._abort_tasks()
         self._ready.clear()
         self._selector.close()
@@ -401,6 +412,7 @@ class Loop:
         """
         if self._unusable is not None:
             return
+        self._run_closers()
         for task in tuple(self._tasks):
             task.cancel()
         deadline = self.clock.monotonic() + grace

@@ -278,10 +278,14 @@ def test_kerberos(
     refused(cluster.bootstrap_servers, SaslAuthenticationFailedError, "elsewhere", **config, sasl_kerberos_name=name)
 
 
-@pytest.mark.parametrize(("mechanism", "credentials"), [("PLAIN", ANN), ("SCRAM-SHA-512", BOB)])
-def test_the_session_is_renewed_under_load(secured: KafkaCluster, mechanism: str, credentials: dict[str, str]) -> None:
+@pytest.mark.parametrize(("mechanism", "credentials"), [("PLAIN", ANN), ("SCRAM-SHA-512", BOB), ("OAUTHBEARER", {})])
+def test_the_session_is_renewed_under_load(
+    secured: KafkaCluster, token_server: TokenServer, mechanism: str, credentials: dict[str, str]
+) -> None:
     """connections.max.reauth.ms is 3 s: the broker closes a connection that goes on without authenticating anew."""
-    config = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": mechanism, **credentials}
+    config: dict[str, Any] = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": mechanism, **credentials}
+    if mechanism == "OAUTHBEARER":
+        config["sasl_oauth_token_provider"] = OidcTokenProvider(token_server.token_url, CLIENT_ID, CLIENT_SECRET)
     with KafkaClient(bootstrap_servers=secured.bootstrap("SASL_PLAINTEXT"), **config) as client:
         link = client.link(client.least_loaded_node() or 1)
         end = time.monotonic() + 8

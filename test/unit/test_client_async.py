@@ -646,6 +646,19 @@ def test_a_client_that_is_forgotten_says_so_and_frees_everything(cluster):
     assert not cluster.network.open_sockets
 
 
+def test_closing_the_loop_resolves_every_future(cluster):
+    client = KafkaClient(environment=cluster.network.environment(), bootstrap_servers="b0")
+    for broker in cluster.brokers:
+        broker.on("ListGroups", lambda *_: SILENCE)
+    futures = [client.submit(number, ListGroupsRequest()) for number in (0, 1, 2)]
+    update = client.cluster.request_update()
+    client.loop.close()
+    assert all(isinstance(future.exception, ClientClosedError) for future in futures)
+    assert update.is_done
+    assert not cluster.network.open_sockets
+    client.close()
+
+
 def test_it_closes_at_the_end_of_its_block(cluster):
     with KafkaClient(environment=cluster.network.environment(), bootstrap_servers="b0") as client:
         assert client.bootstrap_connected()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import socket
 
@@ -492,6 +493,38 @@ def test_the_broker_hanging_up_fails_what_was_under_way(make, broker):
     broker.on("Metadata", {"controller_id": 1})
     assert ask(connect(conn)).controller_id == 1
     assert conn.failures == 0
+
+
+@pytest.mark.parametrize("step", ["ApiVersions", "SaslHandshake", "SaslAuthenticate", "Metadata"])
+def test_a_reply_cut_at_any_byte_ends_in_an_error_and_the_next_attempt_works(network, step):
+    broker = ScriptedBroker(network)
+    broker.on("Metadata", {"controller_id": 1})
+    sasl_broker(broker)
+    honest = broker.handlers[step]
+    for size in range(0, 60, 3):
+        cut = {"left": 1}
+
+        def cutting(request, session, size=size, cut=cut):
+            answer = honest(request, session)
+            if cut["left"] == 0:
+                return answer
+            cut["left"] -= 1
+            whole = type(request)._unbound.RESPONSE_TYPE(**answer) if step != "ApiVersions" else None
+            session.sock.send(
+                (whole.frame(2, type(request).API_VERSION) if whole else b"\0\0\1\0\0\0\0\1")[:size] or b"\0"
+            )
+            return HANG_UP
+
+        broker.on(step, cutting)
+        conn = BrokerConnection("broker", 9092, environment=network.environment(), request_timeout_ms=5000, **SASL)
+        future = conn.submit(MetadataRequest(topics=[]))
+        with contextlib.suppress(KafkaError):
+            conn._own_loop.run_until(future, conn._own_loop.time() + 60)
+        assert conn.connect_blocking(60)
+        assert ask(conn).controller_id == 1
+        conn.close()
+        conn._own_loop.close()
+    assert not network.open_sockets
 
 
 def test_a_reset_is_an_error_of_the_connection(make, broker):
