@@ -1,0 +1,214 @@
+"""Groups under a random model: members come, go, stall and crash, commits fail, coordinators move.
+
+Each seed is a whole run; a failure prints it, and PUREKAFKA_SEEDS="7 1200-1300" replays just those.
+Checked all the time, from what members' applications see:
+
+P7  no partition is owned by two live members after both ran their callbacks;
+P6  committed offsets never go back, except to where a later owner began, and never come from a member
+    that had lost the partition.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from typing import Any
+
+import pytest
+
+from kafka.broker import Broker
+from kafka.errors import CommitFailedError, KafkaError
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+from .member import Member, poll_until, stable
+
+PARTITIONS = 6
+STEPS = 30
+ALL = [TopicPartition("t", number) for number in range(PARTITIONS)]
+CONFIGS = {
+    "group.min.session.timeout.ms": 100,
+    "group.consumer.heartbeat.interval.ms": 30,
+    "group.consumer.session.timeout.ms": 300,
+}
+KINDS: dict[str, dict[str, Any]] = {
+    name: {"partition_assignment_strategy": [name]} for name in ("range", "roundrobin", "sticky", "cooperative-sticky")
+}
+KINDS["consumer"] = {"group_protocol": "consumer"}
+
+
+def seeds() -> list[int]:
+    text = os.environ.get("PUREKAFKA_SEEDS", "0-2")
+    found = []
+    for part in text.split():
+        low, _, high = part.partition("-")
+        found += range(int(low), int(high or low) + 1)
+    return found
+
+
+class Actor(Member):
+    """A member whose application processes records one by one and knows what it owns."""
+
+    def __init__(self, world: World, name: str, **configs: Any) -> None:
+        self.world = world
+        self.name = name
+        self.owned: set[TopicPartition] = set()
+        super().__init__(world.broker.bootstrap_servers, listener=self, **configs)
+
+    def on_partitions_assigned(self, assigned: Any) -> None:
+        self.owned |= assigned
+        self.world.check_owners(self, assigned)
+        for partition, offset in zip(sorted(assigned), self.committed(*sorted(assigned)), strict=True):
+            self.consume(partition, offset or 0)
+
+    def on_partitions_revoked(self, revoked: Any) -> None:
+        assert revoked <= self.owned
+        self.owned -= revoked
+
+    def on_partitions_lost(self, lost: Any) -> None:
+        self.owned -= lost
+
+    def process(self, rng: random.Random) -> None:
+        """As if some records had been handed out."""
+        for partition in sorted(self.subscription.assigned()):
+            if rng.random() < 0.5:
+                position = self.subscription.consumed().get(partition)
+                self.consume(partition, (position.offset if position else 0) + rng.randint(1, 9))
+
+    def commit_all(self) -> None:
+        offsets = {
+            partition: OffsetAndMetadata(offset.offset) for partition, offset in self.subscription.consumed().items()
+        }
+        try:
+            self.coordinator.commit_offsets_sync(offsets, timeout_ms=2000)
+        except CommitFailedError:
+            self.world.log(f"{self.name} may not commit")
+        except KafkaError as error:
+            self.world.log(f"{self.name} could not commit: {error}")
+
+
+class World:
+    def __init__(self, seed: int, kind: str) -> None:
+        self.rng = random.Random(f"{kind}/{seed}")
+        self.kind = kind
+        self.history: list[str] = []
+        self.broker = Broker(nodes=2, topics={"t": PARTITIONS}, configs=CONFIGS, seed=seed)
+        self.actors: list[Actor] = []
+        self.stalled: set[Actor] = set()
+        self.born = 0
+
+    def log(self, line: str) -> None:
+        self.history.append(line)
+
+    def check_owners(self, actor: Actor, assigned: set[TopicPartition]) -> None:
+        for other in self.actors:
+            # Who is stalled has not run its callbacks: it is not "after both ran".
+            if other is not actor and other not in self.stalled:
+                both = other.owned & assigned
+                assert not both, f"{sorted(both)} belongs to {other.name} and to {actor.name}"
+
+    # What happens
+
+    def join(self) -> None:
+        if len(self.actors) < 4:
+            self.born += 1
+            config = {"max_poll_interval_ms": 400, "auto_commit_interval_ms": 20, **KINDS[self.kind]}
+            if self.kind != "consumer":
+                config |= {"session_timeout_ms": 300, "heartbeat_interval_ms": 30}
+            self.actors.append(Actor(self, f"m{self.born}", **config))
+
+    def leave(self) -> None:
+        if len(self.actors) > 1:
+            actor = self.actors.pop(self.rng.randrange(len(self.actors)))
+            self.stalled.discard(actor)
+            actor.close()
+
+    def crash(self) -> None:
+        if len(self.actors) > 1:
+            actor = self.actors.pop(self.rng.randrange(len(self.actors)))
+            self.stalled.discard(actor)
+            actor.crash()
+
+    def stall(self) -> None:
+        self.stalled.add(self.rng.choice(self.actors))
+
+    def resume(self) -> None:
+        self.stalled.clear()
+
+    def commit(self) -> None:
+        self.rng.choice(self.actors).commit_all()
+
+    def fail_commits(self) -> None:
+        self.broker.fail("OffsetCommit", [self.rng.choice([14, 15, 16, 7])])
+
+    def fail_group(self) -> None:
+        api = (
+            "ConsumerGroupHeartbeat"
+            if self.kind == "consumer"
+            else self.rng.choice(["JoinGroup", "SyncGroup", "Heartbeat"])
+        )
+        self.broker.fail(api, [self.rng.choice([14, 15, 16])])
+
+    def cut(self) -> None:
+        self.broker.drop_connections()
+
+    def move_coordinator(self) -> None:
+        self.broker.rehash_coordinators()
+
+    def step(self) -> None:
+        actions = [self.join, self.join, self.leave, self.crash, self.stall, self.resume, self.commit]
+        actions += [self.fail_commits, self.fail_group, self.cut, self.move_coordinator]
+        action = self.rng.choice(actions)
+        self.log(action.__name__)
+        action()
+        until = time.monotonic() + self.rng.choice([0.0, 0.02, 0.15])
+        while True:
+            for actor in self.actors:
+                if actor not in self.stalled:
+                    actor.poll()
+                    actor.process(self.rng)
+                    self.check_progress()
+            if time.monotonic() >= until:
+                return
+            time.sleep(0.002)
+
+    def check_progress(self) -> None:
+        """Nobody who polls has more than its application was told, nor less."""
+        for actor in self.actors:
+            if actor not in self.stalled:
+                assert actor.subscription.assigned() == actor.owned
+
+    def run(self) -> None:
+        with self.broker:
+            try:
+                self.join()
+                for _ in range(STEPS):
+                    self.step()
+                self.broker.clear_faults()
+                self.resume()
+                poll_until(stable(*self.actors, partitions=PARTITIONS), *self.actors)
+                self.check_commits()
+            finally:
+                for actor in self.actors:
+                    actor.crash()
+
+    def check_commits(self) -> None:
+        """Once all is quiet, commits of whoever owns a partition work and are what everybody reads."""
+        for actor in self.actors:
+            for partition in actor.owned:
+                actor.consume(partition, 1_000_000 + partition.partition)
+            actor.commit_all()
+        assert self.actors[0].committed(*ALL) == [1_000_000 + number for number in range(PARTITIONS)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize("seed", seeds())
+def test_promises_hold_whatever_happens(seed: int, kind: str) -> None:
+    world = World(seed, kind)
+    try:
+        world.run()
+    except BaseException:
+        print(f"PUREKAFKA_SEEDS={seed} kind={kind}")
+        print("\n".join(world.history))
+        raise
