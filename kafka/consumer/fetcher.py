@@ -23,6 +23,7 @@ from kafka.consumer.partition import AssignedPartition, Cursor, Fetched
 from kafka.consumer.replies import Action, Asked, ReaderSettings, classify, open_reply, truncated
 from kafka.consumer.subscription import Mode, SubscriptionState
 from kafka.errors import (
+    FixNeededError,
     InvalidMetadataError,
     KafkaError,
     for_code,
@@ -219,8 +220,7 @@ class Fetcher:
         if self._closed:
             return
         if response.error_code:
-            log.debug("Fetch from broker %s: %s", lane.node_id, for_code(response.error_code).__name__)
-            self._rest(lane)
+            self._refused(lane, for_code(response.error_code)(node_id=lane.node_id))
         names = {self._cluster.topic_id(partition.topic): partition.topic for partition in asked}
         came = False
         for topic in response.responses:
@@ -234,6 +234,14 @@ class Fetcher:
         else:
             self._pump(lane.node_id)
         if came:
+            self._bell.ring()
+
+    def _refused(self, lane: Lane, error: KafkaError) -> None:
+        """A whole request was refused: mostly because the broker has dropped the session."""
+        log.debug("Fetch from broker %s: %s", lane.node_id, error)
+        self._rest(lane)
+        if isinstance(error, FixNeededError):
+            self.errors.append(error)
             self._bell.ring()
 
     def _partition_answered(self, asked: Asked, data: Any, response: Any, version: int) -> bool:

@@ -1,0 +1,296 @@
+"""Reading, seeking, pausing: what an application does all day."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from kafka.broker import Broker
+from kafka.consumer import ConsumerRebalanceListener, KafkaConsumer
+from kafka.errors import (
+    ClientClosedError,
+    IllegalArgumentError,
+    IllegalStateError,
+    KafkaConfigurationError,
+    KafkaTimeoutError,
+    NoBrokersAvailable,
+)
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+from .conftest import MakeConsumer
+from .reading import TIMEOUT, fill, read, tp
+
+
+def test_each_record_comes_once_and_in_order(broker: Broker, make_consumer: MakeConsumer) -> None:
+    for partition in range(4):
+        fill(broker, 250, partition)
+    consumer = make_consumer("events")
+    records = read(consumer, 1000)
+    for partition in range(4):
+        mine = [record for record in records if record.partition == partition]
+        assert [record.offset for record in mine] == list(range(250))
+        assert [record.value for record in mine] == [b"%d" % n for n in range(250)]
+        assert consumer.position(tp(partition)) == 250
+    assert consumer.poll(timeout_ms=0) == {}
+
+
+def test_records_that_are_written_while_it_waits_come_at_once(broker: Broker, make_consumer: MakeConsumer) -> None:
+    consumer = make_consumer(fetch_max_wait_ms=20_000)
+    consumer.assign([tp()])
+    assert consumer.poll(timeout_ms=200) == {}
+    broker.append("events", b"late")
+    before = time.monotonic()
+    assert [record.value for record in read(consumer, 1)] == [b"late"]
+    assert time.monotonic() - before < 5
+
+
+def test_poll_returns_no_more_than_asked_for_and_serves_partitions_in_turn(
+    broker: Broker, make_consumer: MakeConsumer
+) -> None:
+    for partition in range(4):
+        fill(broker, 100, partition, batch=100)
+    consumer = make_consumer("events", max_poll_records=50)
+    read(consumer, 50)  # by now, or soon, all partitions have something
+    for partition in range(4):
+        consumer.seek(tp(partition), 0)
+    seen: list[int] = []
+    deadline = time.monotonic() + TIMEOUT
+    while len(seen) < 8 and time.monotonic() < deadline:
+        for partition, records in consumer.poll(timeout_ms=1000).items():
+            assert len(records) <= 50
+            seen.append(partition.partition)
+    assert sorted(seen) == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert len(read(consumer, 0)) == 0
+
+
+def test_iteration_ends_after_its_timeout_and_goes_on_where_it_was(broker: Broker, make_consumer: MakeConsumer) -> None:
+    fill(broker, 100)
+    consumer = make_consumer("events", consumer_timeout_ms=500)
+    for record in consumer:
+        if record.offset == 29:
+            break
+    assert consumer.position(tp()) == 30
+    assert next(consumer).offset == 30
+    assert [record.offset for record in consumer] == list(range(31, 100))
+    assert consumer.position(tp()) == 100
+    with pytest.raises(StopIteration):
+        next(consumer)
+    broker.append("events", b"more")
+    assert next(consumer).value == b"more"
+
+
+def test_poll_goes_on_where_an_iteration_was_left(broker: Broker, make_consumer: MakeConsumer) -> None:
+    fill(broker, 100)
+    consumer = make_consumer("events")
+    assert [next(consumer).offset for _ in range(3)] == [0, 1, 2]
+    assert [record.offset for record in read(consumer, 97)] == list(range(3, 100))
+
+
+def test_a_seek_in_an_iteration_is_followed(broker: Broker, make_consumer: MakeConsumer) -> None:
+    fill(broker, 100)
+    consumer = make_consumer("events", consumer_timeout_ms=500)
+    seen = []
+    for record in consumer:
+        seen.append(record.offset)
+        if record.offset == 4:
+            consumer.seek(tp(), 98)
+    assert seen == [0, 1, 2, 3, 4, 98, 99]
+
+
+def test_seek_during_a_long_poll_is_served_at_once(broker: Broker, make_consumer: MakeConsumer) -> None:
+    fill(broker, 10)
+    consumer = make_consumer("events", fetch_max_wait_ms=20_000)
+    read(consumer, 10)
+    assert consumer.poll(timeout_ms=100) == {}  # the request for more waits at the broker now
+    consumer.seek(tp(), 5)
+    before = time.monotonic()
+    assert [record.offset for record in read(consumer, 5)] == [5, 6, 7, 8, 9]
+    assert time.monotonic() - before < 5
+
+
+def test_seek_to_ends_times_and_offsets(broker: Broker, make_consumer: MakeConsumer) -> None:
+    for number in range(10):
+        broker.append("events", b"%d" % number, timestamp_ms=1_700_000_000_000 + 1000 * number)
+    consumer = make_consumer()
+    consumer.assign([tp()])
+    consumer.seek_to_end()
+    assert consumer.position(tp()) == 10
+    consumer.seek_to_beginning(tp())
+    assert consumer.position(tp()) == 0
+    consumer.seek_to_timestamp(1_700_000_004_500)
+    assert consumer.position(tp()) == 5
+    consumer.seek_to_timestamp(1_800_000_000_000)
+    assert consumer.position(tp()) == 10
+    consumer.seek(tp(), OffsetAndMetadata(7, ""))
+    assert [record.offset for record in read(consumer, 3)] == [7, 8, 9]
+    with pytest.raises(IllegalArgumentError):
+        consumer.seek(tp(), -1)
+    with pytest.raises(IllegalStateError):
+        consumer.seek(tp(1), 0)
+
+
+def test_offsets_are_found_for_partitions_that_are_not_assigned(broker: Broker, make_consumer: MakeConsumer) -> None:
+    for number in range(10):
+        broker.append("events", b"", partition=number % 2, timestamp_ms=1000 * (number + 1))
+    consumer = make_consumer()
+    assert consumer.beginning_offsets([tp(0), tp(1)]) == {tp(0): 0, tp(1): 0}
+    assert consumer.end_offsets([tp(0), tp(1), tp(2)]) == {tp(0): 5, tp(1): 5, tp(2): 0}
+    found = consumer.offsets_for_times({tp(0): 3000, tp(1): 99_000})
+    assert found[tp(0)] is not None
+    assert (found[tp(0)].offset, found[tp(0)].timestamp) == (1, 3000)
+    assert found[tp(1)] is None
+    with pytest.raises(KafkaTimeoutError):
+        consumer.end_offsets([TopicPartition("events", 99)], timeout_ms=300)
+
+
+def test_a_paused_partition_gives_nothing_and_keeps_what_was_fetched(
+    broker: Broker, make_consumer: MakeConsumer
+) -> None:
+    fill(broker, 100, 0)
+    fill(broker, 100, 1)
+    consumer = make_consumer("events", max_poll_records=10)
+    read(consumer, 20)
+    at = consumer.position(tp(0))
+    consumer.pause(tp(0))
+    assert consumer.paused() == {tp(0)}
+    assert {record.partition for record in read(consumer, 100 - consumer.position(tp(1)))} == {1}
+    assert consumer.poll(timeout_ms=100) == {}
+    broker.forget_requests()
+    consumer.resume(tp(0))
+    assert [record.offset for record in read(consumer, 100 - at)] == list(range(at, 100))
+    fetched = [r for r in broker.requests if r.name == "Fetch"]
+    asked = [p.fetch_offset for r in fetched for t in r.request.topics for p in t.partitions if p.partition == 0]
+    assert all(offset == 100 for offset in asked), "what was fetched before the pause was fetched again"
+
+
+def test_pausing_within_an_iteration_takes_effect_at_once(broker: Broker, make_consumer: MakeConsumer) -> None:
+    fill(broker, 50, 0)
+    consumer = make_consumer("events", consumer_timeout_ms=300)
+    assert next(consumer).offset == 0
+    consumer.pause(tp(0))
+    assert list(consumer) == []
+    consumer.resume(tp(0))
+    assert [record.offset for record in consumer] == list(range(1, 50))
+
+
+def test_positions_survive_a_new_assignment(broker: Broker, make_consumer: MakeConsumer) -> None:
+    fill(broker, 10, 0)
+    fill(broker, 10, 1)
+    consumer = make_consumer()
+    consumer.assign([tp(0)])
+    read(consumer, 10)
+    consumer.assign([tp(0), tp(1)])
+    assert {record.partition for record in read(consumer, 10)} == {1}
+    assert consumer.position(tp(0)) == 10
+    consumer.assign([])
+    assert consumer.assignment() == set()
+    assert consumer.poll(timeout_ms=50) == {}
+
+
+def test_columns_have_the_same_records(broker: Broker, make_consumer: MakeConsumer) -> None:
+    fill(broker, 100, 0)
+    fill(broker, 100, 1)
+    consumer = make_consumer("events")
+    values: dict[int, list[bytes]] = {0: [], 1: []}
+    deadline = time.monotonic() + TIMEOUT
+    while sum(map(len, values.values())) < 200 and time.monotonic() < deadline:
+        for partition, columns in consumer.poll_batches(timeout_ms=1000).items():
+            values[partition.partition] += list(columns.values)
+            assert consumer.position(partition) == columns.offsets[-1] + 1
+    assert values == {0: [b"%d" % n for n in range(100)], 1: [b"%d" % n for n in range(100)]}
+
+
+def test_columns_come_after_an_iteration_was_left(broker: Broker, make_consumer: MakeConsumer) -> None:
+    fill(broker, 20, 0, batch=20)
+    consumer = make_consumer("events", value_deserializer=int)
+    assert next(consumer).value == 0
+    deadline = time.monotonic() + TIMEOUT
+    values: list[bytes | None] = []
+    while len(values) < 19 and time.monotonic() < deadline:
+        for columns in consumer.poll_batches(timeout_ms=1000).values():
+            values += list(columns.values)
+    assert values == [b"%d" % n for n in range(1, 20)]
+
+
+def test_a_pattern_follows_the_topics_that_appear(broker: Broker, make_consumer: MakeConsumer) -> None:
+    told: list[set[TopicPartition]] = []
+
+    class Listener(ConsumerRebalanceListener):
+        def on_partitions_assigned(self, assigned: object) -> None:
+            told.append(set(assigned))  # type: ignore[call-overload]
+
+    consumer = make_consumer(metadata_max_age_ms=100)
+    consumer.subscribe(pattern="log-.*", listener=Listener())
+    broker.create_topic("log-a")
+    broker.append("log-a", b"first")
+    assert [record.topic for record in read(consumer, 1)] == ["log-a"]
+    broker.create_topic("log-b", 2)
+    broker.append("log-b", b"second", partition=1)
+    assert [record.topic for record in read(consumer, 1)] == ["log-b"]
+    assert told == [{tp(0, "log-a")}, {tp(0, "log-b"), tp(1, "log-b")}]
+    assert consumer.subscription() == {"log-a", "log-b"}
+    consumer.unsubscribe()
+    assert consumer.subscription() is None
+
+
+def test_topics_and_their_partitions_are_listed(broker: Broker, make_consumer: MakeConsumer) -> None:
+    broker.create_topic("other", 3)
+    consumer = make_consumer(allow_auto_create_topics=False)
+    assert consumer.topics() == {"events", "other"}
+    assert consumer.partitions_for_topic("other") == {0, 1, 2}
+    assert consumer.partitions_for_topic("no-such-topic") is None
+    assert consumer.bootstrap_connected()
+
+
+def test_highwater_and_lag_are_those_of_the_last_fetch(broker: Broker, make_consumer: MakeConsumer) -> None:
+    fill(broker, 10)
+    consumer = make_consumer()
+    consumer.assign([tp()])
+    assert consumer.highwater(tp()) is None
+    assert consumer.current_lag(tp()) is None
+    read(consumer, 4, max_records=4)
+    assert consumer.highwater(tp()) == 10
+    assert consumer.current_lag(tp()) == 6
+
+
+def test_polling_without_moving_returns_the_same_again(broker: Broker, make_consumer: MakeConsumer) -> None:
+    fill(broker, 5)
+    consumer = make_consumer("events")
+    first = read(consumer, 5, update_offsets=False)
+    assert consumer.position(tp()) == 0
+    assert read(consumer, 5) == first
+
+
+def test_mixing_subscribe_and_assign_is_refused(make_consumer: MakeConsumer) -> None:
+    consumer = make_consumer("events")
+    with pytest.raises(IllegalStateError):
+        consumer.assign([tp()])
+    consumer.unsubscribe()
+    consumer.assign([tp()])
+    with pytest.raises(IllegalStateError):
+        consumer.subscribe(["events"])
+    with pytest.raises(IllegalStateError):
+        consumer.commit()  # there is no group
+
+
+def test_what_cannot_work_is_said_at_once(make_consumer: MakeConsumer) -> None:
+    with pytest.raises(KafkaConfigurationError):
+        make_consumer(no_such_option=1)
+    with pytest.raises(TypeError):
+        make_consumer().subscribe("events")
+    with pytest.raises(IllegalArgumentError):
+        make_consumer("bad topic")
+    with pytest.raises(NoBrokersAvailable):
+        KafkaConsumer(bootstrap_servers="127.0.0.1:1", bootstrap_timeout_ms=300)
+
+
+def test_a_closed_consumer_says_so(make_consumer: MakeConsumer) -> None:
+    consumer = make_consumer("events")
+    consumer.close()
+    consumer.close()
+    assert consumer.health()["closed"]
+    with pytest.raises(ClientClosedError):
+        consumer.poll()
+    with pytest.raises(ClientClosedError):
+        next(consumer)

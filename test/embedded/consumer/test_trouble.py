@@ -1,0 +1,408 @@
+"""What goes wrong, and how the consumer recovers or says what it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from kafka.broker import Broker
+from kafka.broker.faults import CLOSE, Exchange
+from kafka.consumer import KafkaConsumer
+from kafka.errors import (
+    CorruptRecordError,
+    FencedLeaderEpochError,
+    FetchSessionIdNotFoundError,
+    InvalidFetchSessionEpochError,
+    KafkaError,
+    LeaderNotAvailableError,
+    LogTruncationError,
+    NoOffsetForPartitionError,
+    NotLeaderForPartitionError,
+    OffsetOutOfRangeError,
+    RecordDeserializationError,
+    TopicAuthorizationFailedError,
+    UnknownTopicOrPartitionError,
+    WakeupError,
+)
+
+from .conftest import MakeConsumer
+from .reading import TIMEOUT, fill, read, tp
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        NotLeaderForPartitionError,
+        UnknownTopicOrPartitionError,
+        FencedLeaderEpochError,
+        KafkaError,
+        FetchSessionIdNotFoundError,
+        InvalidFetchSessionEpochError,
+    ],
+)
+def test_an_error_of_a_fetch_that_passes_is_outlived(
+    broker: Broker, make_consumer: MakeConsumer, error: type[KafkaError]
+) -> None:
+    fill(broker, 10)
+    consumer = make_consumer("events", fetch_max_wait_ms=50)
+    assert len(read(consumer, 10)) == 10
+    broker.fail("Fetch", [getattr(error, "errno", -1)], times=3)
+    broker.append("events", b"after")
+    assert [record.value for record in read(consumer, 1)] == [b"after"]
+
+
+def test_an_error_of_a_lookup_that_passes_is_outlived(broker: Broker, make_consumer: MakeConsumer) -> None:
+    fill(broker, 3)
+    broker.fail("ListOffsets", [LeaderNotAvailableError, NotLeaderForPartitionError])
+    consumer = make_consumer("events")
+    assert len(read(consumer, 3)) == 3
+    broker.fail("ListOffsets", [NotLeaderForPartitionError])
+    assert consumer.end_offsets([tp()]) == {tp(): 3}
+
+
+def test_a_lost_connection_costs_nothing(broker: Broker, make_consumer: MakeConsumer) -> None:
+    fill(broker, 100)
+    consumer = make_consumer("events", max_poll_records=10, max_partition_fetch_bytes=1000)
+    offsets = [record.offset for record in read(consumer, 30)]
+    broker.drop_connections()
+    offsets += [record.offset for record in read(consumer, 70)]
+    assert offsets == list(range(100))
+
+
+def test_reading_follows_the_leader(broker: Broker, make_consumer: MakeConsumer) -> None:
+    fill(broker, 10)
+    consumer = make_consumer("events", fetch_max_wait_ms=100)
+    read(consumer, 10)
+    for round_ in range(3):
+        broker.move_leader(tp(), 1 if broker.leader("events") == 2 else 2)
+        broker.append("events", b"%d" % round_)
+        assert [record.value for record in read(consumer, 1)] == [b"%d" % round_]
+
+
+def test_a_crashed_broker_is_replaced_and_the_whole_cluster_may_be_away(
+    broker: Broker, make_consumer: MakeConsumer
+) -> None:
+    for partition in range(4):
+        fill(broker, 10, partition)
+    consumer = make_consumer("events", request_timeout_ms=2000, session_timeout_ms=1000, fetch_max_wait_ms=100)
+    read(consumer, 40)
+    broker.stop_node(1, crash=True)
+    broker.stop_node(2, crash=True)
+    assert consumer.poll(timeout_ms=300) == {}
+    health = consumer.health()
+    assert not health["ok"]
+    assert any(entry["problem"] for entry in health["partitions"].values()) or health["unreachable_brokers"]
+    broker.start_node(1)
+    broker.start_node(2)
+    for partition in range(4):
+        broker.append("events", b"back", partition=partition)
+    assert sorted(record.partition for record in read(consumer, 4)) == [0, 1, 2, 3]
+    assert consumer.health()["ok"]
+
+
+def test_a_topic_that_is_made_anew_is_read_from_its_beginning(broker: Broker, make_consumer: MakeConsumer) -> None:
+    fill(broker, 10)
+    consumer = make_consumer(metadata_max_age_ms=200, fetch_max_wait_ms=50)
+    consumer.assign([tp()])
+    read(consumer, 10)
+    broker.delete_topic("events")
+    consumer.poll(timeout_ms=50)
+    broker.create_topic("events", 4)
+    broker.append("events", b"new")
+    assert [(record.offset, record.value) for record in read(consumer, 1)] == [(0, b"new")]
+
+
+def test_partitions_that_do_not_exist_yet_are_waited_for(broker: Broker, make_consumer: MakeConsumer) -> None:
+    consumer = make_consumer(allow_auto_create_topics=False)
+    consumer.assign([tp(0, "later")])
+    assert consumer.poll(timeout_ms=100) == {}
+    assert consumer.health()["partitions"]["later-0"]["problem"]
+    broker.create_topic("later")
+    broker.append("later", b"there")
+    assert [record.value for record in read(consumer, 1)] == [b"there"]
+
+
+# Positions outside of the log
+
+
+@pytest.mark.parametrize(("reset", "offset"), [("earliest", 0), ("latest", 10)])
+def test_a_position_beyond_the_log_is_reset_by_policy(
+    broker: Broker, make_consumer: MakeConsumer, reset: str, offset: int
+) -> None:
+    fill(broker, 10)
+    consumer = make_consumer(auto_offset_reset=reset, fetch_max_wait_ms=50)
+    consumer.assign([tp()])
+    consumer.seek(tp(), 1000)
+    deadline = time.monotonic() + TIMEOUT
+    while consumer.position(tp()) == 1000 and time.monotonic() < deadline:
+        consumer.poll(timeout_ms=50, max_records=1)
+    broker.append("events", b"last")
+    assert consumer.position(tp()) in {offset, offset + 1}
+
+
+def test_without_a_policy_the_application_hears_of_it_and_goes_on_by_seeking(
+    broker: Broker, make_consumer: MakeConsumer
+) -> None:
+    fill(broker, 10)
+    consumer = make_consumer(auto_offset_reset="none")
+    consumer.assign([tp()])
+    for _ in range(2):
+        with pytest.raises(NoOffsetForPartitionError):
+            consumer.poll(timeout_ms=5000)
+    with pytest.raises(NoOffsetForPartitionError):
+        consumer.position(tp(), timeout_ms=5000)
+    consumer.seek(tp(), 99)
+    for _ in range(2):
+        with pytest.raises(OffsetOutOfRangeError):
+            consumer.poll(timeout_ms=5000)
+    consumer.seek(tp(), 8)
+    assert [record.offset for record in read(consumer, 2)] == [8, 9]
+
+
+def test_a_duration_resets_to_the_first_record_within_it(broker: Broker, make_consumer: MakeConsumer) -> None:
+    now = time.time_ns() // 1_000_000
+    broker.append("events", b"old", timestamp_ms=now - 7_200_000)
+    broker.append("events", b"recent", timestamp_ms=now - 60_000)
+    consumer = make_consumer(auto_offset_reset="by_duration:PT1H")
+    consumer.assign([tp()])
+    assert [record.value for record in read(consumer, 1)] == [b"recent"]
+
+
+@pytest.mark.parametrize("reset", ["earliest", "none"])
+def test_a_log_that_was_cut_is_noticed(broker: Broker, make_consumer: MakeConsumer, reset: str) -> None:
+    fill(broker, 10)
+    cuts: list[object] = []
+
+    def cut(exchange: Exchange) -> None:
+        for topic in exchange.reply.responses:
+            for data in topic.partitions:
+                if data.records and exchange.reply.session_id and len(read_so_far) == 10 and not cuts:
+                    cuts.append(data)
+                    data.diverging_epoch.epoch, data.diverging_epoch.end_offset = 0, 6
+                    data.records = None
+
+    read_so_far: list[object] = []
+    broker.intercept("Fetch", cut)
+    consumer = make_consumer(auto_offset_reset=reset, fetch_max_wait_ms=50)
+    consumer.assign([tp()])
+    consumer.seek(tp(), 0)
+    read_so_far += read(consumer, 10)
+    broker.append("events", b"wake up")
+    if reset == "none":
+        with pytest.raises(LogTruncationError) as caught:
+            read(consumer, 1)
+        assert caught.value.divergent_offsets is not None
+        assert caught.value.divergent_offsets[tp()].offset == 6
+        consumer.seek(tp(), 6)
+    assert [record.offset for record in read(consumer, 5)] == [6, 7, 8, 9, 10]
+
+
+# Records that cannot be read
+
+
+def test_a_record_that_the_deserializer_refuses_can_be_stepped_over(
+    broker: Broker, make_consumer: MakeConsumer
+) -> None:
+    for value in (b"1", b"{bad", b"3"):
+        broker.append("events", value, key=b"k")
+    consumer = make_consumer("events", value_deserializer=json.loads)
+    assert [record.value for record in read(consumer, 1)] == [1]
+    for _ in range(2):
+        with pytest.raises(RecordDeserializationError) as caught:
+            consumer.poll(timeout_ms=1000)
+    error = caught.value
+    assert (error.topic_partition, error.offset, error.value_bytes, error.key_bytes) == (tp(), 1, b"{bad", b"k")
+    assert consumer.position(tp()) == 1
+    assert error.topic_partition is not None
+    assert error.offset is not None
+    consumer.seek(error.topic_partition, error.offset + 1)
+    assert [record.value for record in read(consumer, 1)] == [3]
+
+
+def test_a_refused_record_reaches_the_iteration_too(broker: Broker, make_consumer: MakeConsumer) -> None:
+    for value in (b"1", b"x", b"3"):
+        broker.append("events", value)
+    consumer = make_consumer("events", value_deserializer=int)
+    assert next(consumer).value == 1
+    with pytest.raises(RecordDeserializationError):
+        next(consumer)
+    consumer.seek(tp(), 2)
+    assert next(consumer).value == 3
+
+
+def test_a_damaged_batch_is_refused_after_what_came_before(broker: Broker, make_consumer: MakeConsumer) -> None:
+    fill(broker, 20)
+
+    def damage(exchange: Exchange) -> None:
+        for topic in exchange.reply.responses:
+            for data in topic.partitions:
+                if data.records:
+                    spoilt = bytearray(data.records)
+                    spoilt[-1] ^= 1
+                    data.records = bytes(spoilt)
+
+    broker.intercept("Fetch", damage)
+    consumer = make_consumer("events")
+    assert [record.offset for record in read(consumer, 10)] == list(range(10))
+    for _ in range(2):
+        with pytest.raises(CorruptRecordError) as caught:
+            consumer.poll(timeout_ms=5000)
+    assert caught.value.topic_partition == tp()
+    broker.clear_faults()
+    consumer.seek(tp(), 10)
+    assert [record.offset for record in read(consumer, 10)] == list(range(10, 20))
+
+
+def test_a_record_larger_than_what_is_asked_for_is_delivered(broker: Broker, make_consumer: MakeConsumer) -> None:
+    broker.append("events", b"x" * 200_000)
+    broker.append("events", b"small")
+    consumer = make_consumer("events", max_partition_fetch_bytes=1000, fetch_max_bytes=2000)
+    assert [len(record.value) for record in read(consumer, 2)] == [200_000, 5]
+
+
+def test_memory_is_bounded_and_reading_goes_on(broker: Broker, make_consumer: MakeConsumer) -> None:
+    for partition in range(4):
+        for _ in range(30):
+            broker.append_many("events", [b"x" * 1000] * 10, partition=partition)
+    consumer = make_consumer("events", max_partition_fetch_bytes=20_000, fetch_buffer_memory=60_000, max_poll_records=7)
+    seen = 0
+    consumer.pause(*consumer.assignment())
+    while seen < 1200:
+        records = consumer.poll(timeout_ms=2000)
+        assert records
+        seen += sum(map(len, records.values()))
+        held = sum(entry["buffered_bytes"] for entry in consumer.health()["partitions"].values())
+        assert held <= 60_000 + 4 * 20_000
+
+
+def test_paused_partitions_that_fill_the_memory_do_not_stop_the_others(
+    broker: Broker, make_consumer: MakeConsumer
+) -> None:
+    for partition in range(3):
+        for _ in range(10):
+            broker.append_many("events", [b"x" * 1000] * 10, partition=partition)
+    consumer = make_consumer(max_partition_fetch_bytes=50_000, fetch_buffer_memory=60_000, max_poll_records=1)
+    consumer.assign([tp(0), tp(1)])
+    before = []
+    while {record.partition for record in before} != {0, 1}:
+        before += read(consumer, 1)
+    consumer.pause(tp(0), tp(1))
+    consumer.assign([tp(0), tp(1), tp(2)])
+    assert {record.partition for record in read(consumer, 100)} == {2}
+    consumer.resume(tp(0), tp(1))
+    records = before + read(consumer, 200 - len(before))
+    for partition in (0, 1):
+        assert [record.offset for record in records if record.partition == partition] == list(range(100))
+
+
+# What does not pass
+
+
+def test_a_topic_that_may_not_be_read_reaches_poll(broker: Broker, make_consumer: MakeConsumer) -> None:
+    fill(broker, 10)
+    refused = []
+
+    def refuse(exchange: Exchange) -> None:
+        for topic in exchange.reply.responses:
+            for data in topic.partitions:
+                if len(refused) < 2:
+                    refused.append(data)
+                    data.error_code, data.records = TopicAuthorizationFailedError.errno, None
+
+    broker.intercept("Fetch", refuse)
+    consumer = make_consumer(fetch_max_wait_ms=50)
+    consumer.assign([tp()])
+    with pytest.raises(TopicAuthorizationFailedError) as caught:
+        read(consumer, 1)
+    assert caught.value.topic_partition == tp()
+    with pytest.raises(TopicAuthorizationFailedError):
+        next(consumer)
+    assert len(read(consumer, 10)) == 10  # the right was given
+
+
+# Waking, interrupting, ending
+
+
+def test_wakeup_ends_the_wait_from_another_thread(make_consumer: MakeConsumer) -> None:
+    consumer = make_consumer("events")
+    threading.Timer(0.2, consumer.wakeup).start()
+    before = time.monotonic()
+    with pytest.raises(WakeupError):
+        consumer.poll(timeout_ms=20_000)
+    assert time.monotonic() - before < 5
+    assert consumer.poll(timeout_ms=10) == {}
+    consumer.wakeup()
+    with pytest.raises(WakeupError):
+        next(consumer)
+
+
+def test_ctrl_c_ends_the_wait(make_consumer: MakeConsumer) -> None:
+    consumer = make_consumer("events")
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    before = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        consumer.poll(timeout_ms=20_000)
+    assert time.monotonic() - before < 1.5
+    assert consumer.poll(timeout_ms=10) == {}
+
+
+def test_close_is_bounded_and_leaves_nothing_with_all_brokers_down(broker: Broker, make_consumer: MakeConsumer) -> None:
+    threads = threading.active_count()
+    consumer = make_consumer("events")
+    consumer.poll(timeout_ms=200)
+    broker.stop_node(1, crash=True)
+    broker.stop_node(2, crash=True)
+    before = time.monotonic()
+    consumer.close(timeout_ms=500)
+    assert time.monotonic() - before < 1.5
+    assert threading.active_count() <= threads
+
+
+def test_close_ends_the_sessions_at_the_brokers(broker: Broker, make_consumer: MakeConsumer) -> None:
+    fill(broker, 1)
+    consumer = make_consumer("events")
+    read(consumer, 1)
+    consumer.close()
+    last = [seen.request for seen in broker.requests if seen.name == "Fetch"][-1]
+    assert (last.session_epoch, bool(last.session_id)) == (-1, True)
+
+
+def test_a_forgotten_consumer_warns(broker: Broker) -> None:
+    import gc
+
+    consumers = [KafkaConsumer("events", bootstrap_servers=broker.bootstrap_servers)]
+    with pytest.warns(ResourceWarning, match="not closed"):
+        consumers.clear()
+    gc.collect()
+
+
+def test_an_idle_consumer_makes_no_turns_but_for_its_fetches(broker: Broker, make_consumer: MakeConsumer) -> None:
+    consumer = make_consumer("events", fetch_max_wait_ms=500)
+    consumer.poll(timeout_ms=500)
+    broker.forget_requests()
+    engine = consumer._engine
+    assert engine is not None
+    turns = engine.loop.turns
+    consumer.poll(timeout_ms=2000)
+    fetches = sum(seen.name == "Fetch" for seen in broker.requests)
+    assert fetches <= 10  # two brokers, two a second
+    assert engine.loop.turns - turns <= 6 * fetches + 10
+
+
+def test_replies_cut_in_the_middle_are_asked_for_again(broker: Broker, make_consumer: MakeConsumer) -> None:
+    fill(broker, 50)
+    count = 0
+
+    def now_and_then(_exchange: Exchange) -> object:
+        nonlocal count
+        count += 1
+        return CLOSE if count % 3 == 0 else None
+
+    broker.intercept("Fetch", now_and_then)
+    consumer = make_consumer("events", max_partition_fetch_bytes=300, fetch_max_wait_ms=20)
+    assert [record.offset for record in read(consumer, 50)] == list(range(50))
