@@ -1,0 +1,67 @@
+"""When heartbeats are due, and when a member is taken for dead: sums over a clock."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka.coordinator.heartbeat import Heartbeat
+from kafka.errors import KafkaConfigurationError
+from kafka.net.memory import FakeClock
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def heartbeat(clock: FakeClock) -> Heartbeat:
+    return Heartbeat(heartbeat_interval_ms=3000, session_timeout_ms=10000, max_poll_interval_ms=60000, clock=clock)
+
+
+def test_defaults_are_those_of_the_manual() -> None:
+    assert Heartbeat.DEFAULT_CONFIG["heartbeat_interval_ms"] == 3000
+    assert Heartbeat.DEFAULT_CONFIG["session_timeout_ms"] == 30000
+
+
+def test_the_interval_must_be_shorter_than_the_session() -> None:
+    with pytest.raises(KafkaConfigurationError, match="heartbeat_interval_ms"):
+        Heartbeat(heartbeat_interval_ms=10000, session_timeout_ms=10000)
+
+
+def test_a_heartbeat_is_due_an_interval_after_the_last(heartbeat: Heartbeat, clock: FakeClock) -> None:
+    assert heartbeat.ttl() == 3
+    clock.advance(3)
+    assert heartbeat.should_heartbeat()
+    heartbeat.sent_heartbeat()
+    assert not heartbeat.should_heartbeat()
+    assert heartbeat.ttl() == 3
+
+
+def test_a_failed_heartbeat_is_repeated_at_once(heartbeat: Heartbeat, clock: FakeClock) -> None:
+    clock.advance(3)
+    heartbeat.sent_heartbeat()
+    heartbeat.fail_heartbeat()
+    assert heartbeat.should_heartbeat()
+
+
+def test_sending_does_not_keep_a_session_alive_but_answers_do(heartbeat: Heartbeat, clock: FakeClock) -> None:
+    clock.advance(9)
+    heartbeat.sent_heartbeat()
+    clock.advance(1)
+    assert heartbeat.session_expired()
+    heartbeat.received_heartbeat()
+    assert not heartbeat.session_expired()
+    assert heartbeat.session_left() == 10
+    clock.advance(4)
+    heartbeat.reset_session_timeout()
+    assert heartbeat.session_left() == 10
+    assert heartbeat.seconds_since_answer() == 0
+
+
+def test_an_application_that_does_not_poll_is_stuck(heartbeat: Heartbeat, clock: FakeClock) -> None:
+    clock.advance(59)
+    assert not heartbeat.poll_timeout_expired()
+    heartbeat.poll()
+    clock.advance(60)
+    assert heartbeat.poll_timeout_expired()
