@@ -261,7 +261,7 @@ def test_a_broker_that_is_closed_says_so() -> None:
 def test_nothing_is_left_behind() -> None:
     before = threading.active_count()
     with Broker(nodes=3, topics=["events"]) as broker:
-        client = wire(broker)
+        client = wire(broker, broker.leader("events"))
         client.send(
             FetchRequest[4](
                 max_wait_ms=60_000,
