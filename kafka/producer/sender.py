@@ -100,7 +100,7 @@ class Sender:
             if partition.sink is None or leader_of(partition.tp) != partition.sink.node_id:
                 partition.not_before = 0.0
             self.look(partition)
-        for sink in self._sinks.values():
+        for sink in tuple(self._sinks.values()):
             for partition in tuple(sink.line):
                 if leader_of(partition.tp) != sink.node_id:
                     sink.line.remove(partition)
@@ -113,7 +113,7 @@ class Sender:
 
     def resume(self) -> None:
         """What sending needs is there: go on."""
-        for sink in self._sinks.values():
+        for sink in tuple(self._sinks.values()):
             sink.pump_soon()
 
     # Choosing what to send…

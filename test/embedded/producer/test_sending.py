@@ -8,6 +8,8 @@ import threading
 import pytest
 
 from kafka import KafkaProducer, TopicPartition
+from kafka.broker import Broker
+from kafka.broker.faults import NO_REPLY
 from kafka.errors import (
     BufferExhaustedError,
     ClientClosedError,
@@ -20,7 +22,7 @@ from kafka.errors import (
     RecordTooLargeError,
     UnsupportedVersionError,
 )
-from kafka.partitioner import RoundRobinPartitioner, StickyPartitioner
+from kafka.partitioner import RoundRobinPartitioner, StickyPartitioner, murmur2
 from kafka.producer.delivery import DeliveryReport
 from kafka.serializer import Serializer
 
@@ -214,8 +216,6 @@ def test_records_with_a_key_go_where_javas_go(make, broker, topic):
     broker.create_topic(topic + "-5", 5)
     producer = make()
     futures = [producer.send(topic + "-5", b"v", b"key-%d" % number) for number in range(50)]
-    from kafka.partitioner import murmur2
-
     for number, future in enumerate(futures):
         assert future.get(WAIT).partition == (murmur2(b"key-%d" % number) & 0x7FFFFFFF) % 5
 
@@ -234,7 +234,7 @@ def test_records_without_a_key_stay_for_a_batch_and_reach_all_partitions(make, b
 def test_the_partition_can_be_given(make, broker, topic):
     broker.create_topic(topic + "-3", 3)
     assert make().send(topic + "-3", b"x", partition=2).get(WAIT).partition == 2
-    with pytest.raises(IllegalArgumentError, match="no partition 7 .* 3 partitions"):
+    with pytest.raises(IllegalArgumentError, match=r"no partition 7 .* 3 partitions"):
         make().send(topic + "-3", b"x", partition=7)
 
 
@@ -333,10 +333,13 @@ def test_what_this_release_does_not_have_is_refused(broker):
 def test_a_full_buffer_blocks_and_then_says_so(make, broker, topic):
     producer = make(buffer_memory=5000, batch_size=1000, max_block_ms=100)
     producer.partitions_for(topic)
-    with broker.intercept("Produce", lambda exchange: __import__("kafka.broker.faults").broker.faults.NO_REPLY):
-        with pytest.raises(BufferExhaustedError, match="buffer_memory"):
-            for _ in range(100):
-                producer.send(topic, b"x" * 100)
+
+    def fill():
+        for _ in range(100):
+            producer.send(topic, b"x" * 100)
+
+    with broker.intercept("Produce", lambda _exchange: NO_REPLY), pytest.raises(BufferExhaustedError, match="buffer_"):
+        fill()
 
 
 def test_a_full_buffer_empties_without_waiting_for_the_linger(make, broker, topic):
@@ -376,8 +379,6 @@ def test_close_leaves_no_thread(broker, topic):
 
 
 def test_old_brokers_get_old_formats():
-    from kafka.broker import Broker
-
     for release in ("0.8.2", "0.10.0", "0.11.0", "1.1", "2.8", "3.9"):
         with Broker(as_version=release, topics=["t"]) as old:
             with KafkaProducer(bootstrap_servers=old.bootstrap_servers, batch_size=200) as producer:
@@ -388,7 +389,7 @@ def test_old_brokers_get_old_formats():
             assert futures[-1].get(0).offset == 49, release
             assert [record.value for record in old.records("t")] == [b"%d" % number for number in range(50)]
             if release < "0.11":
-                with pytest.raises(UnsupportedVersionError, match="needs brokers of Kafka 0.11"):
+                with pytest.raises(UnsupportedVersionError, match=r"needs brokers of Kafka 0\.11"):
                     KafkaProducer(bootstrap_servers=old.bootstrap_servers, enable_idempotence=True)
                 with pytest.raises(UnsupportedVersionError, match="zstd"):
                     KafkaProducer(bootstrap_servers=old.bootstrap_servers, compression_type="zstd")
