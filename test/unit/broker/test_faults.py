@@ -1,0 +1,72 @@
+"""Orders of tests and the log of requests."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka.broker.faults import Faults, SeenRequest, error_code
+from kafka.broker.versions import ApiTable, api_key_of
+from kafka.errors import IllegalArgumentError, KafkaConfigurationError, KafkaTimeoutError, NotCoordinatorError
+from kafka.protocol.fetch import FetchRequest, FetchResponse
+from kafka.protocol.metadata import MetadataRequest
+
+
+def test_errors_are_given_in_any_form() -> None:
+    assert [error_code(error) for error in (16, NotCoordinatorError, NotCoordinatorError("x"), None)] == [
+        16,
+        16,
+        16,
+        None,
+    ]
+    with pytest.raises(TypeError, match="no error code"):
+        error_code(KafkaTimeoutError)
+
+
+def test_apis_are_named_in_any_form() -> None:
+    assert {api_key_of(api) for api in (1, "fetch", "FetchRequest", FetchRequest, FetchResponse, FetchRequest[4])} == {
+        1
+    }
+    with pytest.raises(IllegalArgumentError, match="no API of Kafka"):
+        api_key_of(12345)
+
+
+def test_an_order_ends_when_it_is_used_up_or_taken_back() -> None:
+    faults = Faults()
+    order = faults.add("Fetch", delay=1.0, times=2, node=None)
+    assert faults.is_active
+    assert list(faults.matching(1, 1)) == [order]
+    assert list(faults.matching(3, 1)) == []
+    faults.use(order)
+    faults.use(order)
+    assert not faults.is_active
+    with faults.add(None, delay=1.0, times=None, node=2) as every:
+        assert list(faults.matching(3, 2)) == [every]
+        assert list(faults.matching(3, 1)) == []
+    assert not faults.is_active
+    every.remove()
+
+
+def test_the_log_of_requests_is_bounded_by_bytes() -> None:
+    faults = Faults()
+    request = MetadataRequest[1]([])
+    for number in range(10):
+        faults.note(SeenRequest(request, 3, 1, None, 1, 1, number, 0.0, Faults.LOG_BYTES // 4))
+    assert [seen.correlation_id for seen in faults.seen()] == [6, 7, 8, 9]
+    assert faults.seen()[0].name == "Metadata"
+    faults.forget()
+    assert faults.seen() == []
+
+
+def test_a_release_offers_what_it_had() -> None:
+    old = ApiTable("0.11")
+    assert old.get(0) == (0, 3)
+    assert old.get(68) is None
+    assert ApiTable().get(0) == (0, 13)
+    assert ApiTable("2.8.1").release == (2, 8)
+    for wrong in ("soon", "0.7", ""):
+        with (
+            pytest.raises(KafkaConfigurationError, match="no release of Kafka")
+            if wrong
+            else pytest.raises(AssertionError)
+        ):
+            assert ApiTable(wrong).release is not None
