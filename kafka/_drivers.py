@@ -97,7 +97,11 @@ class ThreadDriver:
         if self.on_network_thread or self.loop._claimed_by == threading.get_ident():  # noqa: SLF001
             coro.close()
             raise IllegalStateError(f"{what} blocks, so it cannot be called from a callback on the network thread")
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            coro.close()
+            raise
         with SignalsDeferred(self.loop) as pending:
             # Claimed before the task is queued: then nobody has to be woken for it.
             claimed = self.loop.claim()

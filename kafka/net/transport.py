@@ -120,15 +120,14 @@ async def dial(
             await wait_any(loop, *attempts, deadline=deadline)
             for future in [future for future in attempts if future.is_done]:
                 sock, address = attempts.pop(future)
-                loop.unwatch(sock)
                 if future.exception is None:
+                    loop.unwatch(sock)
                     return sock, address
                 problems.append(f"{address}: {future.exception}")
-                sock.close()
+                _discard(loop, sock)
     finally:
         for sock, _ in attempts.values():
-            loop.unwatch(sock)
-            sock.close()
+            _discard(loop, sock)
     raise KafkaConnectionError("; ".join(problems) or "no address to connect to")
 
 
@@ -141,16 +140,14 @@ def _start(
 ) -> None:
     """Begin to connect; the future tells how it ended."""
     future: Future[None] = Future()
+    attempts[future] = (None, address)
     try:
         sock = make_socket(address.family, socket.SOCK_STREAM)
-    except OSError as error:  # no descriptors left, or no such family here
-        raise KafkaConnectionError(f"cannot make a socket for {address}: {error}") from error
-    attempts[future] = (sock, address)
-    try:
+        attempts[future] = (sock, address)
         sock.setblocking(False)
         _set_options(sock, settings)
         code = sock.connect_ex(address.sockaddr)
-    except OSError as error:
+    except OSError as error:  # no descriptors left, no such family here, an option that is not known
         future.failure(error)
         return
     if code == 0:
@@ -159,6 +156,12 @@ def _start(
         loop.watch(sock, WRITE, lambda _: _finish(sock, future))
     else:
         future.failure(OSError(code, os.strerror(code)))
+
+
+def _discard(loop: Loop, sock: Any) -> None:
+    if sock is not None:
+        loop.unwatch(sock)
+        sock.close()
 
 
 def _finish(sock: Any, future: Future[None]) -> None:

@@ -171,6 +171,41 @@ def test_the_next_address_is_tried_beside_a_slow_one(make, broker, network):
     assert [sock.address[0] for sock in network.open_sockets] == ["broker"]
 
 
+def test_a_family_that_the_machine_does_not_have_is_passed_over(make, broker, network):
+    network.names["broker-name"] = ["broker", "broker"]
+    conn = make("broker-name")
+    tried = []
+
+    def no_ipv6(family, kind):
+        tried.append(family)
+        if len(tried) == 1:
+            raise OSError(97, "Address family not supported by protocol")
+        return network.socket()
+
+    conn.context.make_socket = no_ipv6
+    network.names["broker-name"] = ["one", "broker"]
+    connect(conn)
+    assert len(tried) == 2
+
+
+def test_an_option_that_the_socket_refuses_is_told(make, broker, network, monkeypatch):
+    def refuse(self, *option):
+        raise OSError(92, "Protocol not available")
+
+    monkeypatch.setattr("kafka.net.memory.MemorySocket.setsockopt", refuse)
+    conn = make()
+    conn.connect_blocking(0.01)
+    assert "Protocol not available" in str(conn.error)
+
+
+def test_sending_to_a_broker_that_is_gone_is_an_error_of_the_connection(make, broker):
+    conn = connect(make())
+    broker.sessions[-1].sock.closed = True
+    future = conn.send(MetadataRequest(topics=[]))
+    assert isinstance(future.exception, KafkaConnectionError)
+    assert conn.disconnected()
+
+
 def test_a_name_that_is_unknown_is_said_to_be(make, network):
     network.names["nowhere"] = []
     conn = make("nowhere")

@@ -647,6 +647,45 @@ def test_ctrl_c_ends_a_blocking_call_within_a_second(inline):
         driver.close()
 
 
+def test_a_thread_that_breaks_down_fails_what_it_was_doing(driver, caplog):
+    async def waits():
+        await Future()
+
+    closed = []
+    driver.loop.on_close(lambda: closed.append(True))
+    driver.start()
+    task = driver.loop.spawn(waits())
+    done = threading.Event()
+    task.add_both(lambda _: done.set())
+    driver.loop.call_soon(sys.exit, 3)
+    assert done.wait(10)
+    assert isinstance(task.exception, (Cancelled, ClientClosedError))
+    driver._thread.join(10)
+    assert closed == [True]
+    assert "please report it" in caplog.text
+    with pytest.raises(ClientClosedError, match="broke down"):
+        driver.run(waits())
+
+
+def test_a_driver_that_was_closed_before_its_first_use_refuses_calls():
+    driver = ThreadDriver(Loop())
+    driver.close()
+
+    async def never():
+        raise AssertionError
+
+    with pytest.raises(ClientClosedError):
+        driver.run(never())
+
+
+def test_waiting_for_a_future_ends_with_it_or_at_the_deadline(driver):
+    future = Future()
+    assert not driver.wait(future, driver.loop.time() + 0.01)
+    driver.loop.call_soon(future.success, 1)
+    assert driver.wait(future, driver.loop.time() + 10)
+    assert driver.wait(future)
+
+
 def test_try_turn_makes_one_pass_in_the_calling_thread(driver):
     names = []
     driver.start()
