@@ -26,8 +26,8 @@ PARTITIONS: Final = 50
 def java_hash(text: str) -> int:
     """Return Java's ``String.hashCode``, by which Kafka spreads groups over partitions.
 
-    >>> java_hash("console-consumer")
-    -1544193226
+    >>> java_hash("hello"), java_hash("polygenelubricants")
+    (99162322, -2147483648)
     """
     code = 0
     data = text.encode("utf-16-be")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,8 +13,8 @@ import pytest
 
 from kafka.broker import Broker
 from kafka.protocol.fetch import FetchRequest
+from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.produce import ProduceRequest
-from kafka.record.control import COMMIT  # noqa: F401 - the vocabulary of markers
 from kafka.record.header import scan
 from kafka.record.legacy_builder import LegacyBuilder
 from kafka.record.rows import decode_batch
@@ -330,7 +331,6 @@ def test_produce_to_the_wrong_node_names_the_leader() -> None:
 
 
 def test_topics_are_known_by_id() -> None:
-    import uuid
 
     with Broker(topics=["events"]) as broker, wire(broker) as client:
         cls = ProduceRequest[13]
@@ -357,3 +357,29 @@ def test_read_committed_stops_at_open_transactions_and_lists_aborted_ones(
     assert [(one.producer_id, one.first_offset) for one in part.aborted_transactions] == [(5, 0)]
     assert [record.value for record in shared.records(topic, committed=True)] == [b"plain"]
     assert only(client.ask(fetch(topic, offset=3, isolation_level=1))).aborted_transactions == []
+
+
+def test_readers_are_sent_to_the_replica_in_their_rack() -> None:
+    selector = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+    with Broker(nodes=2, racks=["a", "b"], configs={"replica.selector.class": selector}) as broker:
+        broker.create_topic("racked", replication_factor=2)
+        broker.append("racked", b"v")
+        broker.move_leader(("racked", 0), 1)
+        with wire(broker, 1) as leader, wire(broker, 2) as follower:
+            assert only(leader.ask(fetch("racked", rack_id="b"))).preferred_read_replica == 2
+            assert values(only(leader.ask(fetch("racked", rack_id="a"))).records) == [b"v"]
+            assert values(only(leader.ask(fetch("racked", rack_id="elsewhere"))).records) == [b"v"]
+            assert values(only(follower.ask(fetch("racked", rack_id="b"))).records) == [b"v"]
+            assert only(follower.ask(fetch("racked", version=10))).error_code == 6  # before KIP-392
+            assert only(follower.ask(produce(batch(b"v"), "racked"))).error_code == 6
+
+
+def test_asking_for_metadata_makes_topics_where_that_is_allowed() -> None:
+    with Broker(configs={"num.partitions": 3}) as broker, wire(broker) as client:
+        ask = MetadataRequest[4]
+        assert client.ask(ask(["made"], False)).topics[0].error_code == 3
+        made = client.ask(ask(["made"], True)).topics[0]
+        assert (made.error_code, len(made.partitions)) == (0, 3)
+        assert client.ask(ask(["no/way"], True)).topics[0].error_code == 17
+    with Broker(configs={"auto.create.topics.enable": False}) as broker, wire(broker) as client:
+        assert client.ask(MetadataRequest[4](["made"], True)).topics[0].error_code == 3
