@@ -36,10 +36,7 @@ def handle(call: Call, request: TxnOffsetCommitRequest) -> Any:
     if not refused and good:
         refused = _commit(call, request, good)
     return call.response(
-        topics=[
-            (name, [(where.partition, refused or code) for where, _, code in rows])
-            for name, rows in topics
-        ]
+        topics=[(name, [(where.partition, refused or code) for where, _, code in rows]) for name, rows in topics]
     )
 
 

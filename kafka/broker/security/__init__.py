@@ -6,6 +6,7 @@ The mechanisms and the access control lists are sans-IO and know no cluster; ``s
     scram       credentials of SCRAM users
     mechanisms  the broker's side of PLAIN, SCRAM and OAUTHBEARER
     session     one connection's way through SASL, once or again (KIP-368)
+    tokens      delegation tokens (KIP-48)
     tls         a server's SSLContext, and the principal of a client's certificate
     service     all of it for a cluster
 """

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from kafka.broker.security.scram import Credential
 from kafka.errors import SaslAuthenticationFailedError
 
-__all__ = ["Exchange", "User", "oauthbearer", "plain", "scram"]
+__all__ = ["Exchange", "TokenLogin", "User", "oauthbearer", "plain", "scram"]
 
 
 class User(NamedTuple):
@@ -27,6 +27,16 @@ class User(NamedTuple):
     expires_ms: int | None = None
     #: What is said last.
     last_words: bytes = b""
+    #: Whether it was a delegation token that let it in; ``name`` is its owner then.
+    by_token: bool = False
+
+
+class TokenLogin(NamedTuple):
+    """A delegation token, for those who authenticate with it."""
+
+    owner: str
+    expires_ms: int
+    credential: Credential
 
 
 Exchange = Generator[bytes, bytes, User]
@@ -53,14 +63,23 @@ def plain(passwords: Mapping[str, str]) -> Exchange:
 
 
 def scram(
-    mechanism: str, hash_name: str, credential_of: Callable[[str], Credential | None], new_nonce: Callable[[], str]
+    mechanism: str,
+    hash_name: str,
+    credential_of: Callable[[str], Credential | None],
+    new_nonce: Callable[[], str],
+    token_of: Callable[[str], TokenLogin | None] = lambda _token_id: None,
 ) -> Exchange:
-    """SCRAM (RFC 5802): both sides prove that they know the password, neither says it."""
+    """SCRAM (RFC 5802): both sides prove that they know the password, neither says it.
+
+    With the extension ``tokenauth=true`` (KIP-48) the user is the id of a delegation token.
+    """
     refused = SaslAuthenticationFailedError(
         f"Authentication failed during authentication due to invalid credentials with SASL mechanism {mechanism}"
     )
     header, user, client_nonce, bare = _client_first((yield b""), refused)
-    credential = credential_of(user)
+    by_token = _attributes(bare).get("tokenauth") == "true"
+    token = token_of(user) if by_token else None
+    credential = credential_of(user) if not by_token else None if token is None else token.credential
     if credential is None:
         raise refused
     nonce = client_nonce + new_nonce()
@@ -79,7 +98,8 @@ def scram(
     if not hmac.compare_digest(hashlib.new(hash_name, client_key).digest(), credential.stored_key):
         raise refused
     verifier = hmac.digest(credential.server_key, message, hash_name)
-    return User(user, last_words=b"v=" + b64encode(verifier))
+    last_words = b"v=" + b64encode(verifier)
+    return User(user, None, last_words) if token is None else User(token.owner, token.expires_ms, last_words, True)
 
 
 def _client_first(said: bytes, refused: SaslAuthenticationFailedError) -> tuple[str, str, str, str]:

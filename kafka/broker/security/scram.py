@@ -8,7 +8,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterator, MutableMapping
 from typing import Any, Final, NamedTuple
 
-__all__ = ["MECHANISMS", "Credential", "Credentials", "derive"]
+__all__ = ["MECHANISMS", "Credential", "Credentials", "derive", "of_password"]
 
 #: Number on the wire -> mechanism and hash.
 MECHANISMS: Final = {1: ("SCRAM-SHA-256", "sha256"), 2: ("SCRAM-SHA-512", "sha512")}
@@ -35,6 +35,12 @@ def derive(hash_name: str, salt: bytes, iterations: int, salted_password: bytes)
     return Credential(salt, iterations, stored_key, hmac.digest(salted_password, b"Server Key", hash_name))
 
 
+def of_password(hash_name: str, password: str, salt: bytes) -> Credential:
+    """Return the credential of a password."""
+    salted = hashlib.pbkdf2_hmac(hash_name, password.encode(), salt, DEFAULT_ITERATIONS)
+    return derive(hash_name, salt, DEFAULT_ITERATIONS, salted)
+
+
 class Credentials:
     """The credentials of all users, by mechanism's number and user's name."""
 
@@ -49,9 +55,7 @@ class Credentials:
 
     def set_password(self, mechanism: int, user: str, password: str, salt: bytes) -> None:
         """Give a user the credential of a password."""
-        hash_name = MECHANISMS[mechanism][1]
-        salted = hashlib.pbkdf2_hmac(hash_name, password.encode(), salt, DEFAULT_ITERATIONS)
-        self.set(mechanism, user, derive(hash_name, salt, DEFAULT_ITERATIONS, salted))
+        self.set(mechanism, user, of_password(MECHANISMS[mechanism][1], password, salt))
 
     def get(self, mechanism: int, user: str) -> Credential | None:
         """Return a user's credential."""

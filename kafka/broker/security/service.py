@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
 from secrets import token_bytes, token_urlsafe
 from typing import TYPE_CHECKING, Final
 
 from kafka.broker.codes import CLUSTER_NAME, Operation, Resource
 from kafka.broker.configs.definitions import BROKER_OPTIONS
+from kafka.broker.connection import ANONYMOUS
 from kafka.broker.security import mechanisms
 from kafka.broker.security.acls import AccessControl
-from kafka.broker.security.scram import MECHANISMS, Credentials
+from kafka.broker.security.mechanisms import TokenLogin
+from kafka.broker.security.scram import MECHANISMS, Credentials, of_password
 from kafka.broker.security.session import SaslSession
-from kafka.errors import KafkaConfigurationError
+from kafka.broker.security.tokens import Tokens
+from kafka.errors import (
+    DelegationTokenAuthDisabledError,
+    DelegationTokenRequestNotAllowedError,
+    KafkaConfigurationError,
+)
 
 if TYPE_CHECKING:
     from kafka.broker.call import Call
@@ -19,7 +27,7 @@ if TYPE_CHECKING:
     from kafka.broker.connection import Connection
     from kafka.broker.security.mechanisms import Exchange, User
 
-__all__ = ["Security", "access_control", "may_alter", "may_describe", "security"]
+__all__ = ["Security", "access_control", "may_alter", "may_describe", "security", "tokens_of"]
 
 _REAUTHENTICATION: Final = "connections.max.reauth.ms"
 _KNOWN: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
@@ -36,7 +44,18 @@ class Security:
         for mechanism, user, password in cluster.sasl_users:
             self._add_user(mechanism, user, password)
         self.access: AccessControl | None = None
+        self.tokens: Tokens | None = None
         configs = cluster.configs
+        secret = configs.broker_value("delegation.token.secret.key")
+        if secret:
+            self.tokens = Tokens(
+                secret.encode(),
+                cluster.store.table("delegation_tokens"),
+                cluster.clock.now_ms,
+                lambda: urlsafe_b64encode(cluster.new_uuid().bytes).decode().rstrip("="),
+                lifetime_ms=configs.broker_int("delegation.token.expiry.time.ms"),
+                max_lifetime_ms=configs.broker_int("delegation.token.max.lifetime.ms"),
+            )
         if configs.broker_value("authorizer.class.name"):
             # Principals may contain commas, so semicolons part them.
             super_users = (configs.broker_value("super.users") or "").split(";")
@@ -72,8 +91,20 @@ class Security:
             return mechanisms.oauthbearer(self._cluster.clock.now_ms)
         number, hash_name = next((number, found[1]) for number, found in MECHANISMS.items() if found[0] == mechanism)
         return mechanisms.scram(
-            mechanism, hash_name, lambda user: self.credentials.get(number, user), lambda: token_urlsafe(24)
+            mechanism,
+            hash_name,
+            lambda user: self.credentials.get(number, user),
+            lambda: token_urlsafe(24),
+            lambda token_id: self._token_login(token_id, hash_name),
         )
+
+    def _token_login(self, token_id: str, hash_name: str) -> TokenLogin | None:
+        found = self.tokens.find(token_id) if self.tokens is not None else None
+        if found is None:
+            return None
+        token, password = found
+        credential = of_password(hash_name, password, token_bytes(24))
+        return TokenLogin(token.owner.partition(":")[2], token.expires_ms, credential)
 
     def accept(self, connection: Connection, user: User) -> int:
         """Let a client in; return how long for in milliseconds, 0 if that is without end."""
@@ -101,6 +132,17 @@ class Security:
 def security(call: Call) -> Security:
     """Return the cluster's security."""
     return call.cluster.service(Security)
+
+
+def tokens_of(call: Call) -> Tokens:
+    """Return the delegation tokens; raises what a client is told that may not ask for them this way."""
+    here = security(call)
+    if here.tokens is None:
+        raise DelegationTokenAuthDisabledError
+    user = here.session_of(call.connection).user
+    if call.principal == ANONYMOUS or (user is not None and user.by_token):
+        raise DelegationTokenRequestNotAllowedError
+    return here.tokens
 
 
 def access_control(call: Call) -> AccessControl | None:

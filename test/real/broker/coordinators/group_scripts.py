@@ -138,7 +138,7 @@ def one_member(script: Script) -> None:
     script.ask(here, HeartbeatRequest[4]("no-such-group", generation, me, None))
     script.ask(here, DescribeGroupsRequest[5](groups=["g1", "no-such-group"], include_authorized_operations=True))
     script.ask(here, DescribeGroupsRequest[6](groups=["no-such-group"], include_authorized_operations=False))
-    script.ask(here, DeleteGroupsRequest[2](["g1", "no-such-group", ""]))
+    script.ask(here, DeleteGroupsRequest[2](["g1", "no-such-group"]))
     script.ask(here, join("g1", me))
     script.ask(here, LeaveGroupRequest[5]("g1", [(me, None, "done"), ("nobody", None, None), ("", "inst", None)]))
     script.ask(here, LeaveGroupRequest[5]("no-such-group", [(me, None, "done")]))
@@ -267,7 +267,8 @@ def offsets(script: Script) -> None:
     script.ask(here, OffsetDeleteRequest[0]("g5", [("t5", [0, 9]), ("nope", [0])]))
     script.ask(here, OffsetDeleteRequest[0]("no-such-group", [("t5", [0])]))
     script.ask(here, fetch("g5", [("t5", [0, 1])]))
-    script.ask(here, DeleteGroupsRequest[2](["g5"]))
+    script.ask(here, DeleteGroupsRequest[2](["g5", ""]))
+    script.ask(here, DeleteGroupsRequest[2]([""]))
     script.ask(here, fetch("g5", [("t5", [0, 1])]))
 
 

@@ -126,7 +126,7 @@ class Script:
             shown = {
                 field: self._plain(getattr(value, field), field)
                 for field in type(value)._wire_names()
-                if field not in _IGNORED
+                if field not in _IGNORED and not (field == "producer_id" and getattr(value, "error_code", 0))
             }
             if shown.get("topic") == "__consumer_offsets":
                 shown["partitions"] = "..."  # how many there are is a matter of configuration
