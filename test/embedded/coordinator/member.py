@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -60,6 +61,12 @@ class Member:
         topics = list(topics)
         self.subscription.subscribe(topics, listener=listener)
         self.client.loop.call_soon(self.client.cluster.set_topics, topics)
+
+    def subscribe_for_broker(self, pattern: str) -> None:
+        """Subscribe to what the broker finds to match an RE2 pattern."""
+        self.subscription.subscribe(pattern=re.compile(pattern))
+        self.subscription.pattern = pattern
+        self.subscription.subscription_version += 1
 
     def poll(self) -> None:
         now = self.client.loop.time()

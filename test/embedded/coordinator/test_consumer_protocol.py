@@ -143,10 +143,7 @@ def test_partitions_that_are_added_are_assigned(broker):
 def test_the_broker_matches_a_pattern_in_re2(broker):
     broker.create_topic("new-a", 2)
     with member(broker, ()) as one:
-        one.subscription.subscribe(["x"])
-        one.subscription.pattern = "new-.*"  # as a text, for the broker
-        one.subscription.mode = type(one.subscription.mode).PATTERN
-        one.subscription._set_topics(())
+        one.subscribe_for_broker("new-.*")
         poll_until(lambda: len(one.subscription.assigned()) == 2, one)
         broker.create_topic("new-b", 1)
         poll_until(lambda: len(one.subscription.assigned()) == 3, one)
