@@ -73,6 +73,7 @@ class ThreadDriver:
         # any more can be collected, which ends the thread.
         self._thread = threading.Thread(target=_network_thread, args=(loop, self._parked), name=name, daemon=True)
         self._finalizer = weakref.finalize(self, self._parked.stop, loop, _CLOSE_GRACE)
+        self._finalizer.atexit = False  # there is a hook of our own for that
         loop._on_release = self._parked.resume  # noqa: SLF001 - loop and driver are one machine
         _DRIVERS.add(self)
 
@@ -190,11 +191,13 @@ class ThreadDriver:
         """
         self._finalizer.detach()
         _DRIVERS.discard(self)
+        if self.loop.forked:
+            return
         if self._thread.ident is None:
             self.loop.close(0.0)
             return
         self._parked.stop(self.loop, timeout)
-        if not self.on_network_thread and not self.loop.forked:
+        if not self.on_network_thread:
             self._thread.join(timeout + _CLOSE_GRACE)
 
 
@@ -214,6 +217,8 @@ class _Parking:
         self._resume.set()
 
     def stop(self, loop: Loop, grace: float) -> None:
+        if loop.forked:  # the thread, and whoever held the lock of the event, are in another process
+            return
         self.stopping, self.grace = True, grace
         self._resume.set()
         loop.wakeup()

@@ -320,10 +320,11 @@ class Loop:
 
     def claim(self) -> bool:
         """Let this thread alone make passes until `release`; False if that is not possible now."""
-        if not self.shareable:
+        # Before the lock: in the child of a fork its holder may not exist.
+        if not self.shareable or self._unusable is not None:
             return False
         with self._lock:
-            if self._claimed_by is not None or self._retiring or self._unusable is not None:
+            if self._claimed_by is not None or self._retiring:
                 return False
             self._claimed_by = get_ident()
             return True

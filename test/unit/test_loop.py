@@ -744,6 +744,70 @@ def test_the_child_of_a_fork_gets_an_error_and_the_parent_is_unharmed(driver):
     assert driver.run(answer(), driver.loop.time() + 10) == 42
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_fork_while_another_thread_is_in_a_pass_does_not_lock_the_child_up(driver):
+    """The locks that were held at the fork are held for ever in the child."""
+    inside, leave = threading.Event(), threading.Event()
+
+    def busy():
+        inside.set()
+        leave.wait(30)
+
+    driver.start()
+    driver.loop.call_soon(busy)
+    assert inside.wait(10)
+    here, there = multiprocessing.get_context("fork").Pipe()
+    child = multiprocessing.get_context("fork").Process(target=_use_in_child, args=(driver, there))
+    child.start()
+    try:
+        assert here.poll(30)
+        assert here.recv() == ForkedClientError.__name__
+    finally:
+        leave.set()
+        child.join(30)
+    assert child.exitcode == 0
+
+
+def test_no_wake_up_is_lost_between_threads(driver):
+    interval = sys.getswitchinterval()
+    end = time.monotonic() + 0.5
+    problems = []
+
+    async def work():
+        future = Future()
+        driver.loop.call_soon(future.success, 1)
+        await driver.loop.sleep(0.0001)
+        return await future
+
+    def run_tasks():
+        while time.monotonic() < end and not problems:
+            if driver.run(work(), driver.loop.time() + 20) != 1:
+                problems.append("wrong")
+
+    def wait_for_futures():
+        while time.monotonic() < end and not problems:
+            future = Future()
+            driver.loop.call_soon(future.success, 1)
+            if not driver.wait(future, driver.loop.time() + 20):
+                problems.append("lost")
+
+    def turn():
+        while time.monotonic() < end:
+            driver.try_turn()
+
+    threads = [threading.Thread(target=use) for use in (run_tasks, run_tasks, wait_for_futures, wait_for_futures, turn)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+    finally:
+        sys.setswitchinterval(interval)
+    assert not problems
+    assert not any(thread.is_alive() for thread in threads)
+
+
 # Asyncio
 
 
