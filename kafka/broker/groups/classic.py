@@ -22,7 +22,6 @@ from kafka.errors import (
     GroupMaxSizeReachedError,
     IllegalGenerationError,
     InconsistentGroupProtocolError,
-    InvalidSessionTimeoutError,
     MemberIdRequiredError,
     NotCoordinatorError,
     RebalanceInProgressError,
@@ -108,8 +107,6 @@ class ClassicGroup:
         return answer
 
     def _join(self, ask: JoinAsk, answer: Answer[JoinResult]) -> None:
-        if not self.settings.min_session_timeout <= ask.session_timeout <= self.settings.max_session_timeout:
-            raise InvalidSessionTimeoutError
         if not self._has_room_for(ask.member_id):
             self.roster.remove(ask.member_id)
             answer.set(JoinResult(_GROUP_FULL, ""))

@@ -23,7 +23,6 @@ from kafka.errors import (
     FencedInstanceIdError,
     IllegalGenerationError,
     InconsistentGroupProtocolError,
-    InvalidSessionTimeoutError,
     KafkaError,
     MemberIdRequiredError,
     RebalanceInProgressError,
@@ -55,9 +54,6 @@ class ClassicFace:
 
     def _join(self, ask: JoinAsk) -> JoinResult:
         group = self._group
-        settings = group.settings
-        if not settings.min_session_timeout <= ask.session_timeout <= settings.max_session_timeout:
-            raise InvalidSessionTimeoutError
         subscription = self._subscription(ask)
         if not ask.member_id and ask.instance_id is None and ask.needs_id_first:
             return JoinResult(MemberIdRequiredError().code, self._make_id(ask))

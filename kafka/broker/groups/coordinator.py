@@ -27,6 +27,7 @@ from kafka.errors import (
     GroupIdNotFoundError,
     IllegalGenerationError,
     InvalidGroupIdError,
+    InvalidSessionTimeoutError,
     NonEmptyGroupError,
     RebalanceInProgressError,
     UnknownMemberIdError,
@@ -161,6 +162,8 @@ class GroupCoordinator:
         """Serve JoinGroup."""
         if not group_id:
             return _at_once(JoinResult(InvalidGroupIdError().code, ask.member_id))
+        if not self.settings.min_session_timeout <= ask.session_timeout <= self.settings.max_session_timeout:
+            return _at_once(JoinResult(InvalidSessionTimeoutError().code, ask.member_id))
         group = self.groups.get(group_id)
         if isinstance(group, ConsumerGroup) and not group.members:
             # An empty consumer group gives way.

@@ -71,7 +71,7 @@ class GroupService:
         cluster.coordinators.on_move(self._moved)
 
     def _moved(self) -> None:
-        for group_id in self.coordinator.groups:
+        for group_id in list(self.coordinator.groups):
             node = self._cluster.coordinators.node_for(GROUP, group_id)
             if self._nodes.setdefault(group_id, node) is not node:
                 self._nodes[group_id] = node

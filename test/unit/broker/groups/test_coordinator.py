@@ -18,6 +18,7 @@ from kafka.broker.groups.settings import GroupSettings
 from kafka.errors import (
     GroupIdNotFoundError,
     IllegalGenerationError,
+    InvalidSessionTimeoutError,
     NonEmptyGroupError,
     NotCoordinatorError,
     RebalanceInProgressError,
@@ -312,3 +313,11 @@ def test_groups_and_offsets_are_there_again_after_a_restart() -> None:
     )
     assert later.consumer_heartbeat("h", HeartbeatAsk("a", loaded.epoch)).epoch == loaded.epoch
     later.close()
+
+
+@pytest.mark.parametrize("timeout", [5.9, 1801])
+def test_session_timeouts_have_limits_and_a_refusal_leaves_no_group_behind(timeout: float) -> None:
+    _, groups = make()
+    refused = groups.join("g", join_ask(session_timeout=timeout)).value
+    assert refused.error_code == InvalidSessionTimeoutError.errno
+    assert not groups.groups
