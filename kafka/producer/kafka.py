@@ -12,6 +12,7 @@ import itertools
 import logging
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -99,6 +100,9 @@ class KafkaProducer:
             core.on_settled = _delivery_reporter(config["on_delivery"])
         self._closed = False
         _OPEN.add(self)
+        # Registered after the driver's own clean-up, so it runs before it: while the network thread still does.
+        self._at_exit = partial(_close_at_exit, weakref.ref(self))
+        atexit.register(self._at_exit)
         try:
             self._begin(config)
         except BaseException:
@@ -407,6 +411,7 @@ class KafkaProducer:
             return
         self._closed = True
         _OPEN.discard(self)
+        atexit.unregister(self._at_exit)
         core, driver = self._core, self._driver
         try:
             if not core.loop.closed and not driver.on_network_thread and not core.loop.in_pass:
@@ -527,13 +532,10 @@ def _delivery_reporter(report: Callable[..., object]) -> Callable[[ProducerBatch
     return settled
 
 
-def _close_all_at_exit() -> None:
-    for producer in tuple(_OPEN):
+def _close_at_exit(find: Callable[[], KafkaProducer | None]) -> None:
+    producer = find()
+    if producer is not None:
         producer.close(timeout=_EXIT_GRACE)
-
-
-# Registered after kafka._drivers', so it runs before it: while the network threads still do.
-atexit.register(_close_all_at_exit)
 
 
 def _after_fork_in_child() -> None:

@@ -356,9 +356,11 @@ def test_a_batch_that_was_never_answered_is_unknown_when_its_time_is_over(make, 
 def test_a_batch_that_was_refused_until_its_time_is_over_is_not_written(make, broker, topic):
     producer = make(request_timeout_ms=200, delivery_timeout_ms=400, linger_ms=0)
     producer.partitions_for(topic)
-    with broker.fail("Produce", [for_code(19)], times=10_000):
-        with pytest.raises(KafkaTimeoutError, match="NotEnoughReplicas") as caught:
-            producer.send(topic, b"0").get(WAIT)
+    with (
+        broker.fail("Produce", [for_code(19)], times=10_000),
+        pytest.raises(KafkaTimeoutError, match="NotEnoughReplicas") as caught,
+    ):
+        producer.send(topic, b"0").get(WAIT)
     assert not caught.value.outcome_unknown
     assert isinstance(caught.value.__cause__, NotEnoughReplicasError)
     assert producer.send(topic, b"1").get(WAIT).offset == 0

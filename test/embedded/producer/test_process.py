@@ -1,0 +1,114 @@
+"""How a producer behaves when its process ends, forks, or is interrupted."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+from kafka.broker.faults import NO_REPLY
+
+from .conftest import WAIT
+
+
+def run(broker, topic, code, **options):
+    source = f"""
+        import os, signal, sys, threading, time
+        from kafka import KafkaProducer
+        from kafka.errors import *
+        servers, topic = {broker.bootstrap_servers!r}, {topic!r}
+    """
+    program = textwrap.dedent(source) + textwrap.dedent(code)
+    return subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=WAIT, check=False, **options
+    )
+
+
+def test_what_was_sent_arrives_though_nobody_closed(broker, topic):
+    done = run(broker, topic, """
+        producer = KafkaProducer(bootstrap_servers=servers, linger_ms=60_000)
+        producer.send(topic, b"last words")
+    """)  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [record.value for record in broker.records(topic)] == [b"last words"]
+
+
+def test_an_exit_with_nobody_there_ends_and_every_future_has_failed(broker, topic):
+    with broker.intercept("Produce", lambda _exchange: NO_REPLY):
+        done = run(broker, topic, """
+            import atexit, kafka.producer.kafka
+            kafka.producer.kafka._EXIT_GRACE = 0.2
+            def report():
+                print(future.failed(), future.exception.outcome_unknown)
+            atexit.register(report)
+            producer = KafkaProducer(bootstrap_servers=servers, linger_ms=0)
+            future = producer.send(topic, b"x")
+        """)  # fmt: skip
+    assert done.stdout.split() == ["True", "True"], done
+    assert "1 records not acknowledged" in done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_the_child_of_a_fork_gets_an_error_and_the_parent_goes_on(broker, topic):
+    done = run(broker, topic, """
+        import warnings
+        warnings.simplefilter("ignore")
+        producer = KafkaProducer(bootstrap_servers=servers, linger_ms=60_000)
+        producer.send(topic, b"before").get(10)
+        producer.send(topic, b"pending")
+        child = os.fork()
+        if not child:
+            for call in (lambda: producer.send(topic, b"x"), producer.flush):
+                try:
+                    call()
+                except ForkedClientError:
+                    pass
+                else:
+                    os._exit(1)
+            producer.close()
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        assert status == 0, status
+        assert producer.send(topic, b"after").get(10).offset == 2
+        producer.close()
+    """)  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [record.value for record in broker.records(topic)] == [b"before", b"pending", b"after"]
+
+
+@pytest.mark.parametrize("call", ["future.get()", "producer.flush()", "fill()", "producer.send('nowhere', b'x')"])
+def test_ctrl_c_ends_every_wait_at_once(broker, topic, call):
+    with broker.intercept("Produce", lambda _exchange: NO_REPLY):
+        done = run(broker, topic, f"""
+            producer = KafkaProducer(
+                bootstrap_servers=servers, buffer_memory=3000, batch_size=1000, allow_auto_create_topics=False
+            )
+            future = producer.send(topic, b"x")
+            def fill():
+                while True:
+                    producer.send(topic, b"x" * 100)
+            pressed = []
+            def press():
+                pressed.append(time.monotonic())
+                os.kill(os.getpid(), signal.SIGINT)
+            threading.Timer(0.5, press).start()
+            try:
+                {call}
+            except KeyboardInterrupt:
+                print("interrupted", time.monotonic() - pressed[0] < 1)
+            producer.close(timeout=0)
+            print(future.failed(), future.exception.outcome_unknown)
+        """)  # fmt: skip
+    assert done.stdout.split() == ["interrupted", "True", "True", "True"], done
+
+
+def test_idle_costs_no_turns(make, topic):
+    producer = make()
+    producer.send(topic, b"x").get(WAIT)
+    before = producer._core.loop.turns
+    time.sleep(0.3)  # the one test whose subject is that nothing happens
+    assert producer._core.loop.turns - before <= 2

@@ -1,0 +1,104 @@
+"""Batches and the futures of their records, without a loop or a broker."""
+
+from __future__ import annotations
+
+import copy
+from types import SimpleNamespace
+
+import pytest
+
+from kafka.errors import TopicAuthorizationFailedError
+from kafka.producer.batch import Delivered, Divided, ProducerBatch
+from kafka.producer.future import FutureRecordMetadata, SentRecords
+from kafka.record.builder import BatchBuilder
+from kafka.structs import TopicPartition
+
+
+def make_batch(count=3):
+    partition = SimpleNamespace(tp=TopicPartition("t", 1))
+    batch = ProducerBatch(partition, BatchBuilder(10_000), 0.0, 100)
+    return batch, [FutureRecordMetadata((batch, batch.append(7, None, b"v"), 7, -1, 1)) for _ in range(count)]
+
+
+def test_offsets_count_from_the_batchs_first():
+    batch, futures = make_batch()
+    assert not any(future.is_done or future.done() for future in futures)
+    assert futures[0].value is futures[0].exception is None
+    batch.settle(Delivered(40, -1))
+    assert [future.get(0).offset for future in futures] == [40, 41, 42]
+    assert batch.is_done
+
+
+def test_the_brokers_timestamp_goes_before_the_records_own():
+    batch, (future,) = make_batch(1)
+    batch.settle(Delivered(0, 99))
+    assert future.value.timestamp == 99
+
+
+def test_an_unknown_offset_is_unknown_for_every_record():
+    batch, futures = make_batch()
+    batch.settle(Delivered(-1, -1))
+    assert {future.get(0).offset for future in futures} == {-1}
+
+
+def test_an_error_is_everybodys():
+    batch, futures = make_batch()
+    error = TopicAuthorizationFailedError("no")
+    batch.settle(error)
+    for future in futures:
+        assert future.failed()
+        assert future.exception is error
+        assert not future.retriable()
+        with pytest.raises(TopicAuthorizationFailedError):
+            future.get(0)
+
+
+def test_a_batch_is_settled_once():
+    batch, _ = make_batch()
+    batch.settle(Delivered(0, -1))
+    with pytest.raises(AssertionError, match="settled twice"):
+        batch.settle(Delivered(1, -1))
+
+
+def test_futures_find_their_record_in_the_parts_of_a_divided_batch():
+    whole, futures = make_batch(5)
+    (left, _), (right, _) = make_batch(2), make_batch(3)
+    seen = []
+    for number, future in enumerate(futures):
+        future.add_callback(lambda metadata, number=number: seen.append((number, metadata.offset)))
+        future.add_errback(lambda error, number=number: seen.append((number, error)))
+    whole.settle(Divided((left, right)))
+    assert not futures[0].is_done
+    assert not whole.is_done
+    left.settle(Delivered(10, -1))
+    assert futures[1].get(0).offset == 11
+    assert seen == [(0, 10), (1, 11)]
+    error = TopicAuthorizationFailedError("no")
+    right.settle(error)
+    assert whole.is_done
+    assert seen[2:] == [(2, error), (3, error), (4, error)]
+    late = []
+    futures[0].add_both(late.append)
+    assert late[0].offset == 10
+
+
+def test_futures_are_equal_if_they_are_of_one_record():
+    _, futures = make_batch(2)
+    assert futures[0] == copy.copy(futures[0])
+    assert len({*futures, *futures}) == 2
+    assert "t-1 #0 pending" in repr(futures[0])
+
+
+def test_sent_records_are_a_sequence():
+    first, _ = make_batch(3)
+    second, _ = make_batch(2)
+    sent = SentRecords(7, lambda at: (-1, at))
+    sent._add(first, 1, 2)
+    sent._add(second, 0, 2)
+    assert len(sent) == 4
+    assert [(future[0], future[1], future[4]) for future in sent] == [
+        (first, 1, 0), (first, 2, 1), (second, 0, 2), (second, 1, 3),
+    ]  # fmt: skip
+    assert sent[-1] == sent[3]
+    assert sent[1:3] == [sent[1], sent[2]]
+    assert repr(sent) == "<SentRecords 0 of 4 done>"

@@ -1,0 +1,67 @@
+"""buffer_memory: bounded, and first come first served."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka.producer.memory import Memory
+
+
+def test_nobody_overtakes_who_waits_already():
+    memory = Memory(100)
+    assert memory.take(100)
+    first, second = memory.queue(80), memory.queue(10)
+    assert memory.give(50) == []
+    assert not memory.take(10)
+    assert memory.give(50) == [first, second]
+    assert memory.free == 10
+    assert not memory.waited_for
+
+
+def test_who_leaves_lets_the_next_one_in():
+    memory = Memory(100)
+    memory.take(90)
+    first, second = memory.queue(80), memory.queue(10)
+    assert memory.leave(first) == [second]
+    assert memory.free == 0
+
+
+def test_memory_granted_to_one_who_left_goes_back():
+    memory = Memory(100)
+    memory.take(100)
+    ticket = memory.queue(60)
+    memory.give(100)
+    assert memory.leave(ticket) == []
+    assert memory.free == 100
+
+
+def test_everybody_can_be_sent_away():
+    memory = Memory(10)
+    memory.take(10)
+    tickets = [memory.queue(1), memory.queue(2)]
+    assert memory.refuse_all() == tickets
+    assert memory.give(10) == []
+
+
+@given(st.lists(st.tuples(st.sampled_from(["take", "queue", "give", "leave"]), st.integers(1, 60))))
+def test_no_byte_is_lost_or_made(steps):
+    memory, held, waiting = Memory(100), [], []
+
+    def served(tickets):
+        for ticket in tickets:
+            assert ticket is waiting.pop(0), "out of turn"
+            held.append(ticket.size)
+
+    for what, size in steps:
+        if what == "take" and memory.take(size):
+            held.append(size)
+        elif what == "queue" and (memory.waited_for or size > memory.free):
+            waiting.append(memory.queue(size))
+        elif what == "give" and held:
+            served(memory.give(held.pop(0)))
+        elif what == "leave" and waiting:
+            ticket = waiting.pop(size % len(waiting))
+            served(memory.leave(ticket))
+        assert 0 <= memory.free == 100 - sum(held)
+        assert memory.waited_for == bool(waiting)
