@@ -206,6 +206,7 @@ class Hand:
     def finish(self) -> None:
         """All were handed out."""
         self.settle()
+        self.last = None
         self.cursor.position = self.end
 
     def give_back(self) -> None:

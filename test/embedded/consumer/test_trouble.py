@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 import time
+from typing import Any
 
 import pytest
 
@@ -288,7 +289,7 @@ def test_paused_partitions_that_fill_the_memory_do_not_stop_the_others(
             broker.append_many("events", [b"x" * 1000] * 10, partition=partition)
     consumer = make_consumer(max_partition_fetch_bytes=50_000, fetch_buffer_memory=60_000, max_poll_records=1)
     consumer.assign([tp(0), tp(1)])
-    before = []
+    before: list[Any] = []
     while {record.partition for record in before} != {0, 1}:
         before += read(consumer, 1)
     consumer.pause(tp(0), tp(1))
@@ -305,7 +306,7 @@ def test_paused_partitions_that_fill_the_memory_do_not_stop_the_others(
 
 def test_a_topic_that_may_not_be_read_reaches_poll(broker: Broker, make_consumer: MakeConsumer) -> None:
     fill(broker, 10)
-    refused = []
+    refused: list[Any] = []
 
     def refuse(exchange: Exchange) -> None:
         for topic in exchange.reply.responses:

@@ -1,0 +1,130 @@
+"""KafkaConsumer against Apache Kafka: every release, every codec, transactions, brokers that die."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from typing import Any
+
+import pytest
+
+from kafka.consumer import KafkaConsumer
+from kafka.errors import UnsupportedVersionError
+from kafka.producer import KafkaProducer
+from kafka.structs import TopicPartition
+from test.real.conftest import StartKafka
+from test.real.java_client import JavaClient
+from test.real.kafka_process import KafkaCluster
+
+TIMEOUT = 60.0
+
+
+def read(consumer: KafkaConsumer, count: int) -> list[Any]:
+    found: list[Any] = []
+    deadline = time.monotonic() + TIMEOUT
+    while len(found) < count:
+        assert time.monotonic() < deadline, f"{len(found)} of {count}: {consumer.health()}"
+        for records in consumer.poll(timeout_ms=500).values():
+            found += records
+    return found
+
+
+def new_topic(cluster: KafkaCluster, partitions: int = 1, **options: Any) -> str:
+    name = f"consumer-{uuid.uuid4().hex[:10]}"
+    cluster.create_topic(name, partitions=partitions, **options)
+    return name
+
+
+def consume(cluster: KafkaCluster, *partitions: TopicPartition, **configs: Any) -> KafkaConsumer:
+    consumer = KafkaConsumer(
+        bootstrap_servers=cluster.bootstrap_servers, **{"auto_offset_reset": "earliest", **configs}
+    )
+    consumer.assign(partitions)
+    return consumer
+
+
+def fill(cluster: KafkaCluster, topic: str, count: int, **configs: Any) -> None:
+    with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, **configs) as producer:
+        for number in range(count):
+            producer.send(topic, b"%d" % number, key=b"k%d" % number, partition=0)
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("codec", [None, "gzip"])
+def test_each_release_is_read(kafka_matrix: KafkaCluster, codec: str | None) -> None:
+    topic = new_topic(kafka_matrix)
+    fill(kafka_matrix, topic, 300, compression_type=codec)
+    partition = TopicPartition(topic, 0)
+    with consume(kafka_matrix, partition, max_poll_records=70) as consumer:
+        records = read(consumer, 300)
+        assert [record.offset for record in records] == list(range(300))
+        assert [(record.key, record.value) for record in records] == [(b"k%d" % n, b"%d" % n) for n in range(300)]
+        assert consumer.beginning_offsets([partition]) == {partition: 0}
+        assert consumer.end_offsets([partition]) == {partition: 300}
+        consumer.seek(partition, 123)
+        assert read(consumer, 1)[0].offset == 123
+        consumer.seek_to_end()
+        assert consumer.position(partition) == 300
+        if kafka_matrix.version.startswith("0.8") or kafka_matrix.version.startswith("0.9"):
+            with pytest.raises(UnsupportedVersionError):
+                consumer.offsets_for_times({partition: 0})
+        else:
+            found = consumer.offsets_for_times({partition: 0})[partition]
+            assert found is not None
+            assert found.offset == 0
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_what_java_wrote_is_read(kafka: KafkaCluster, java_client: JavaClient, codec: str) -> None:
+    topic = new_topic(kafka)
+    values = [b"%d-" % n + b"x" * 50 for n in range(500)]
+    records = [{"partition": 0, "value": value} for value in values]
+    java_client.produce(kafka.bootstrap_servers, topic, records, compression_type=codec, linger_ms="50")
+    with consume(kafka, TopicPartition(topic, 0)) as consumer:
+        assert [record.value for record in read(consumer, 500)] == values
+
+
+def test_read_committed_returns_what_was_committed(kafka: KafkaCluster, java_client: JavaClient) -> None:
+    topic = new_topic(kafka)
+    for number, end in enumerate(("commit", "abort", "commit", "abort")):
+        values = [{"partition": 0, "value": b"%d-%d" % (number, n)} for n in range(50)]
+        java_client.produce(
+            kafka.bootstrap_servers, topic, values, transaction=end, transactional_id=f"{topic}-{number}"
+        )
+    partition = TopicPartition(topic, 0)
+    wanted = [b"%d-%d" % (number, n) for number in (0, 2) for n in range(50)]
+    with consume(kafka, partition, isolation_level="read_committed", max_poll_records=30) as consumer:
+        assert [record.value for record in read(consumer, 100)] == wanted
+        end = consumer.end_offsets([partition])[partition]
+        deadline = time.monotonic() + TIMEOUT
+        while consumer.position(partition) < end and time.monotonic() < deadline:
+            assert consumer.poll(timeout_ms=100) == {}
+        assert consumer.position(partition) == end  # past the aborted records and the markers
+    with consume(kafka, partition) as consumer:
+        assert len(read(consumer, 200)) == 200
+
+
+def test_reading_goes_on_while_brokers_die_one_after_another(kafka_at: StartKafka) -> None:
+    cluster = kafka_at(nodes=3)
+    topic = new_topic(cluster, replicas=3)
+    partition = TopicPartition(topic, 0)
+    configs = {"retry_backoff_ms": 50, "request_timeout_ms": 5000, "fetch_max_wait_ms": 200}
+    with (
+        KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, acks="all") as producer,
+        consume(cluster, partition, **configs) as consumer,
+    ):
+        offsets = []
+        for round_ in range(2):
+            for number in range(100):
+                producer.send(topic, b"%d" % number, partition=0)
+            producer.flush()
+            offsets += [record.offset for record in read(consumer, 100)]
+            node = cluster.leader(topic)
+            if round_ == 0:
+                cluster.kill(node)
+                cluster.start(node)
+            else:
+                cluster.restart(node)
+        producer.send(topic, b"last", partition=0).get(timeout=TIMEOUT)
+        offsets += [record.offset for record in read(consumer, 1)]
+        assert offsets == list(range(201))

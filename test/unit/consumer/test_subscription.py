@@ -1,0 +1,184 @@
+"""What is asked for, what is had, and what may be committed."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from kafka.consumer.partition import Cursor, Hand
+from kafka.consumer.reset import EARLIEST
+from kafka.consumer.subscription import Mode, SubscriptionState
+from kafka.errors import IllegalArgumentError, IllegalStateError
+from kafka.record.consumer_record import ConsumerRecord
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+A, B = TopicPartition("a", 0), TopicPartition("b", 0)
+
+
+def subscribed(*partitions: TopicPartition) -> SubscriptionState:
+    state = SubscriptionState()
+    state.subscribe(sorted({partition.topic for partition in partitions}))
+    state.assign_from_group(partitions)
+    return state
+
+
+def records(*offsets: int) -> list[ConsumerRecord]:
+    return [ConsumerRecord("a", 0, offset, 0, 0, None, b"", leader_epoch=7) for offset in offsets]
+
+
+def hand(state: SubscriptionState, *offsets: int, end: int) -> Hand:
+    cursor = state.get(A).cursor
+    start, cursor.position = cursor.position, end
+    made = Hand(state.get(A), records(*offsets), start)
+    state.in_hand = made
+    return made
+
+
+def test_a_partition_that_stays_keeps_its_place_and_its_pause() -> None:
+    state = subscribed(A, B)
+    state.seek(A, 5)
+    state.pause(A)
+    state.assign_from_group([A])
+    assert state.get(A).cursor.position == 5
+    assert state.paused() == {A}
+    state.assign_from_group([])
+    state.assign_from_group([A])
+    assert state.get(A).cursor.position is None
+    assert state.paused() == set()
+
+
+def test_the_version_counts_changes_of_the_subscription_only() -> None:
+    state = SubscriptionState()
+    state.subscribe(["a"])
+    version = state.subscription_version
+    state.subscribe(["a"])
+    state.assign_from_group([A])
+    assert state.subscription_version == version
+    state.subscribe(["a", "b"])
+    assert state.subscription_version == version + 1
+
+
+def test_a_pattern_matches_from_the_start_of_the_name() -> None:
+    state = SubscriptionState()
+    state.subscribe(pattern="a|bb")
+    assert state.mode is Mode.PATTERN
+    assert state.match(["a", "ab", "b", "bb", "cbb"])
+    assert state.subscribed_topics == {"a", "ab", "bb"}
+    assert not state.match(["a", "ab", "bb"])
+    state.subscribe(pattern=re.compile("b$"))
+    assert state.match(["b", "bb"])
+    assert state.subscribed_topics == {"b"}
+
+
+def test_the_group_leader_watches_more_than_it_subscribes_to() -> None:
+    state = SubscriptionState()
+    state.subscribe(["a"])
+    state.watch_for_group(["b"])
+    assert state.wanted_topics == {"a", "b"}
+    assert state.subscribed_topics == {"a"}
+
+
+def test_only_what_was_handed_out_may_be_committed() -> None:
+    state = subscribed(A, B)
+    assert state.consumed() == {}
+    state.seek(A, 10)
+    iteration = hand(state, 10, 11, 15, end=20)
+    assert state.consumed()[A].offset == 10
+    iteration.last = next(iteration.left())
+    assert state.consumed() == {A: OffsetAndMetadata(11, "", 7)}
+    iteration.last = next(iteration.left())
+    iteration.last = next(iteration.left())
+    assert state.consumed()[A].offset == 16
+    iteration.finish()
+    assert state.consumed()[A].offset == 20
+
+
+def test_what_an_iteration_has_not_handed_out_is_given_back() -> None:
+    state = subscribed(A)
+    state.seek(A, 10)
+    returned = []
+    state.on_ready = returned.append
+    iteration = hand(state, 10, 11, 12, end=13)
+    iteration.last = next(iteration.left())
+    state.pause(A)
+    assert [record.offset for record in state.get(A).cursor.given_back] == [11, 12]
+    assert list(iteration.left()) == []
+    assert returned == [state.get(A)]
+
+
+def test_moving_elsewhere_leaves_nothing_of_before() -> None:
+    state = subscribed(A)
+    state.seek(A, 10)
+    iteration = hand(state, 10, 11, end=12)
+    before = state.get(A).cursor
+    state.seek_to(A, EARLIEST)
+    assert state.get(A).cursor is not before
+    assert list(iteration.left()) == []
+    assert state.get(A).cursor.given_back == []
+    assert state.consumed() == {}
+
+
+def test_partitions_that_are_leaving_can_still_be_committed() -> None:
+    state = subscribed(A)
+    state.seek(A, 3)
+    state.mark_leaving([A, B])
+    assert state.get(A).leaving
+    assert state.consumed()[A].offset == 3
+
+
+def test_without_position_lists_what_the_committed_offset_decides() -> None:
+    state = subscribed(A, B)
+    assert state.without_position() == [A, B]
+    state.seek_to(A, EARLIEST)
+    assert state.without_position() == [B]
+    state.seek(B, 1)
+    assert state.without_position() == []
+    state.seek_to_committed(B)
+    assert state.without_position() == [B]
+
+
+def test_assigning_by_hand_and_by_group_exclude_each_other() -> None:
+    state = SubscriptionState()
+    state.assign_by_user([A])
+    with pytest.raises(IllegalStateError):
+        state.subscribe(["a"])
+    with pytest.raises(IllegalStateError):
+        state.assign_from_group([A])
+    state.unsubscribe()
+    assert state.mode is Mode.NONE
+    state.subscribe(["a"])
+    with pytest.raises(IllegalStateError):
+        state.assign_by_user([A])
+
+
+@pytest.mark.parametrize("topic", ["", ".", "..", "a b", "x" * 250, "ä"])
+def test_impossible_topics_are_refused(topic: str) -> None:
+    with pytest.raises(IllegalArgumentError):
+        SubscriptionState().subscribe([topic])
+
+
+def test_either_topics_or_a_pattern() -> None:
+    with pytest.raises(IllegalArgumentError):
+        SubscriptionState().subscribe()
+    with pytest.raises(IllegalArgumentError):
+        SubscriptionState().subscribe(["a"], pattern="b")
+    with pytest.raises(TypeError):
+        SubscriptionState().subscribe(["a"], listener=object())
+    with pytest.raises(TypeError):
+        SubscriptionState().assign_by_user([("a", 0)])  # type: ignore[list-item]
+
+
+def test_a_reply_for_a_place_that_was_left_goes_nowhere() -> None:
+    from kafka.consumer.replies import Asked
+
+    state = subscribed(A)
+    state.seek(A, 3)
+    asked = Asked(state.get(A))
+    assert not asked.stale
+    state.seek(A, 3)
+    assert asked.stale
+    asked = Asked(state.get(A))
+    state.get(A).cursor.fetch_offset = 9  # another lane was faster
+    assert asked.stale
+    assert repr(Cursor(3)) == "<Cursor at 3 fetches 3 has 0 waiting>"
