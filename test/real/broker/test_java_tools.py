@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 
 from kafka.broker import Broker
 from test.real import jvm
+from test.real.kafka_process import KafkaCluster
 from test.real.releases import NEWEST
 
 TOOLS = "org.apache.kafka.tools."
@@ -25,9 +27,21 @@ def broker() -> Iterator[Broker]:
         yield cluster
 
 
+@functools.cache
+def _java_flags() -> list[str]:
+    """Flags for a quick start: with the classes that a broker loads, many of which are the clients', mapped."""
+
+    def train(flag: str) -> None:
+        with KafkaCluster(NEWEST, java_args=(*jvm.QUICK_START, flag), archive=False) as kafka:
+            kafka.stop(1)
+
+    archive = jvm.class_archive(NEWEST, train)
+    return [*jvm.QUICK_START, *([archive] if archive else [])]
+
+
 def tool(broker: Broker, main: str, *words: str, text: str | None = None) -> str:
     """Run a tool to its end; what it printed."""
-    java = jvm.command(NEWEST, *jvm.QUICK_START, "-Xmx256m", f"-Dlog4j2.configurationFile={QUIET}", main)
+    java = jvm.command(NEWEST, *_java_flags(), "-Xmx256m", f"-Dlog4j2.configurationFile={QUIET}", main)
     argv = [*java, "--bootstrap-server", broker.bootstrap_servers, *words]
     result = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=60, check=False)
     assert result.returncode == 0, f"{main}\n{result.stdout}\n{result.stderr}"
