@@ -75,6 +75,8 @@ class KafkaClient(Client):
         if bootstrap and self.config["api_version"] is None:
             try:
                 self._run(self.bootstrap())
+                # Programs read the release there that was found out.
+                self.config = Config("client", {**self.config, "api_version": self.api_version}, self.config.given)
             except BaseException:
                 self.close()
                 raise

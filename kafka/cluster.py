@@ -17,10 +17,11 @@ from kafka.config import Config, defaults, resolve
 from kafka.errors import MetadataEmptyBrokerList, for_code
 from kafka.future import Future
 from kafka.net.backoff import Backoff
+from kafka.net.hosts import collect_hosts, get_ip_port_afi
 from kafka.net.topology import Topology, merged
 from kafka.structs import BrokerMetadata, PartitionMetadata, TopicPartition
 
-__all__ = ["ClusterMetadata", "NodeId"]
+__all__ = ["ClusterMetadata", "NodeId", "collect_hosts", "get_ip_port_afi"]
 
 log = logging.getLogger(__name__)
 

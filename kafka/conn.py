@@ -15,11 +15,12 @@ from kafka.config import Config, defaults, resolve
 from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, NodeNotReadyError, TooManyInFlightRequests
 from kafka.future import Future
 from kafka.net.environment import Environment
+from kafka.net.hosts import collect_hosts, get_ip_port_afi
 from kafka.net.link import Link, LinkContext
 from kafka.net.settings import ConnectionSettings
 from kafka.net.states import ConnectionStates
 
-__all__ = ["BrokerConnection", "ConnectionStates"]
+__all__ = ["BrokerConnection", "ConnectionStates", "collect_hosts", "get_ip_port_afi"]
 
 # What `connection_delay` says when there is nothing to wait for: "a very large number", in ms.
 _NO_DELAY_MS: Final = float("inf")

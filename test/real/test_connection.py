@@ -198,6 +198,18 @@ def test_a_plain_client_at_a_sasl_port_is_told(secured: KafkaCluster) -> None:
     refused(secured.bootstrap("SASL_PLAINTEXT"), AuthenticationError, "SASL_PLAINTEXT.*PLAIN")
 
 
+def test_a_tls_client_without_sasl_at_a_sasl_port_is_told(secured: KafkaCluster, authority: Authority) -> None:
+    refused(secured.bootstrap("SASL_SSL"), AuthenticationError, "SASL_SSL.*PLAIN", **tls(authority))
+
+
+def test_sasl_clients_with_and_without_tls_mixed_up_are_told(secured: KafkaCluster, authority: Authority) -> None:
+    config = {"sasl_mechanism": "PLAIN", **ANN}
+    plain = {**config, "security_protocol": "SASL_PLAINTEXT"}
+    refused(secured.bootstrap("SASL_SSL"), SslAuthenticationError, "SSL or SASL_SSL", **plain)
+    secret = {**tls(authority), **config, "security_protocol": "SASL_SSL"}
+    refused(secured.bootstrap("SASL_PLAINTEXT"), SslAuthenticationError, "PLAINTEXT or SASL_PLAINTEXT", **secret)
+
+
 def test_nobody_listening_is_told(secured: KafkaCluster) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
