@@ -23,7 +23,7 @@ def get_ip_port_afi(host_and_port_str: str) -> tuple[str, int, int]:
     for family in (socket.AF_INET, socket.AF_INET6):
         try:
             socket.inet_pton(family, host)
-        except (OSError, ValueError):  # noqa: PERF203 - two rounds
+        except (OSError, ValueError):
             continue
         return host, port, family
     return host, port, socket.AF_UNSPEC
