@@ -29,7 +29,9 @@ def handle(call: Call, request: SaslHandshakeRequest) -> Any:
     try:
         here.session_of(call.connection).handshake(request.mechanism)
     except IllegalSaslStateError as error:
-        return call.response(error_code=error.code, mechanisms=here.mechanisms)
+        if not call.connection.is_authenticated:
+            call.cluster.loop.call_soon(call.connection.close)  # once the reply is out
+        return call.response(error_code=error.code, mechanisms=[])
     except BrokerResponseError as error:
         call.cluster.loop.call_soon(call.connection.close)  # once the reply is out
         return call.response(error_code=error.code, mechanisms=here.mechanisms)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kafka.broker.security.service import security
+from kafka.broker.security.session import State
 from kafka.errors import BrokerResponseError, IllegalSaslStateError
 
 if TYPE_CHECKING:
@@ -19,8 +20,12 @@ if TYPE_CHECKING:
 def handle(call: Call, request: SaslAuthenticateRequest) -> Any:
     """Take a token, give one."""
     here = security(call)
+    session = here.session_of(call.connection)
+    if session.state is State.NEW and call.connection.listener.needs_sasl:
+        call.connection.close()  # nobody has named a mechanism; Kafka does not even answer
+        return None
     try:
-        step = here.session_of(call.connection).token(bytes(request.auth_bytes))
+        step = session.token(bytes(request.auth_bytes))
     except BrokerResponseError as error:
         if not (isinstance(error, IllegalSaslStateError) and call.connection.is_authenticated):
             call.cluster.loop.call_soon(call.connection.close)  # once the reply is out

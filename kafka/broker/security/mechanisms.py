@@ -109,7 +109,7 @@ def _client_first(said: bytes, refused: SaslAuthenticationFailedError) -> tuple[
         raise refused
     attributes = _attributes(parts[2])
     user, nonce = attributes.get("n", ""), attributes.get("r", "")
-    if not user or not nonce or "m" in attributes:
+    if not user or not nonce or "m" in attributes or parts[1] not in ("", f"a={user}"):
         raise refused
     return f"{parts[0]},{parts[1]},", user.replace("=2C", ",").replace("=3D", "="), nonce, parts[2]
 
@@ -120,9 +120,9 @@ def _attributes(message: str) -> dict[str, str]:
 
 def oauthbearer(now_ms: Callable[[], int], claim: str = "sub") -> Exchange:
     """OAUTHBEARER (RFC 7628) with unsecured tokens: whoever can write JSON may come in, which is for tests alone."""
-    said = yield b""
+    shown = _bearer((yield b""))
     try:
-        name, expires_ms = _read_token(_bearer(said), now_ms(), claim)
+        name, expires_ms = _read_token(shown, now_ms(), claim)
     except (ValueError, KeyError, TypeError) as error:
         # RFC 7628, section 3.2.3: a refusal is told as JSON, which the client acknowledges with one byte.
         yield b'{"status":"invalid_token"}'
@@ -131,14 +131,14 @@ def oauthbearer(now_ms: Callable[[], int], claim: str = "sub") -> Exchange:
 
 
 def _bearer(said: bytes) -> str:
-    header, _, rest = said.decode().partition("\x01")
+    header, _, rest = said.decode(errors="replace").partition("\x01")
     if header.split(",")[0] != "n":
-        raise ValueError("Invalid OAUTHBEARER client first message")
+        raise SaslAuthenticationFailedError("Invalid OAUTHBEARER client first message")
     for pair in rest.split("\x01"):
         key, _, value = pair.partition("=")
         if key == "auth" and value[:7].lower() == "bearer ":
             return value[7:].strip()
-    raise ValueError("Invalid OAUTHBEARER client first message: 'auth' not specified")
+    raise SaslAuthenticationFailedError("Invalid OAUTHBEARER client first message: 'auth' not specified")
 
 
 def _read_token(token: str, now_ms: int, claim: str) -> tuple[str, int]:

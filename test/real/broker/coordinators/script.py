@@ -26,7 +26,7 @@ _RANDOM = {
 #: Names that scripts choose are shorter than those that brokers make.
 _LONG = 20
 #: Places, times and counters that two brokers need not share.
-_IGNORED = {"throttle_time_ms", "host", "port", "client_host", "node_id", "transaction_start_time_ms"}
+_IGNORED = {"throttle_time_ms", "host", "port", "client_host", "node_id", "transaction_start_time_ms", "cluster_id"}
 
 
 class Connection:

@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from kafka.broker import Broker
+from test.real import sasl
 from test.real.kafka_process import KafkaCluster
 
 from .group_scripts import CONSUMER_SCRIPTS, GROUP_SCRIPTS
+from .sasl_scripts import SASL_SCRIPTS
 from .script import Script
 from .security_scripts import SECURITY_SCRIPTS
 from .transaction_scripts import TRANSACTION_SCRIPTS
@@ -67,3 +69,20 @@ def test_the_embedded_broker_gives_rights_as_kafka_does(
 ) -> None:
     with Broker(configs=AUTHORIZER) as broker:
         assert notes_of(run, ("127.0.0.1", broker.port())) == notes_of(run, real_with_acls)
+
+
+@pytest.fixture(scope="module")
+def real_with_sasl(kafka_version: str) -> Iterator[tuple[str, int]]:
+    security = [sasl.plain({"alice": "secret"}), sasl.scram("SCRAM-SHA-256"), sasl.unsecured_oauth()]
+    with KafkaCluster(kafka_version, listeners=["SASL_PLAINTEXT"], security=security) as cluster:
+        cluster.add_scram_user("alice", "secret", "SCRAM-SHA-256")
+        yield cluster.address(1, "SASL_PLAINTEXT")
+
+
+@pytest.mark.parametrize("run", SASL_SCRIPTS, ids=lambda run: run.__name__)
+def test_the_embedded_broker_lets_in_whom_kafka_does(
+    run: Callable[[Script], None], real_with_sasl: tuple[str, int]
+) -> None:
+    mechanisms = ("PLAIN", "SCRAM-SHA-256", "OAUTHBEARER")
+    with Broker(sasl=[(mechanism, "alice", "secret") for mechanism in mechanisms]) as broker:
+        assert notes_of(run, ("127.0.0.1", broker.port())) == notes_of(run, real_with_sasl)

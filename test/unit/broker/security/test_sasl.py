@@ -132,8 +132,6 @@ def test_unsecured_tokens_name_the_user_and_end_with_the_session() -> None:
         token({"sub": "alice", "exp": 2000, "nbf": 1500}),
         token({"sub": "alice", "exp": 2000}, "RS256"),
         b"n,,\x01auth=Bearer nonsense\x01\x01",
-        b"n,,\x01\x01",
-        b"",
     ],
 )
 def test_tokens_that_say_nothing_valid_are_refused_in_two_steps(said: bytes) -> None:
@@ -141,6 +139,12 @@ def test_tokens_that_say_nothing_valid_are_refused_in_two_steps(said: bytes) -> 
     assert json.loads(here.token(said).words) == {"status": "invalid_token"}
     with pytest.raises(SaslAuthenticationFailedError):
         here.token(b"\x01")
+
+
+@pytest.mark.parametrize("said", [b"n,,\x01\x01", b"", b"n,,\x01auth=Basic abc\x01\x01", b"\xff"])
+def test_what_is_no_message_of_oauthbearer_is_refused_at_once(said: bytes) -> None:
+    with pytest.raises(SaslAuthenticationFailedError, match="Invalid OAUTHBEARER client first message"):
+        session(mechanism="OAUTHBEARER").token(said)
 
 
 def test_steps_out_of_turn_are_refused() -> None:
