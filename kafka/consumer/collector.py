@@ -159,6 +159,7 @@ class Collector:
                 cursor.position = reader.next_offset
             if new:
                 rows += new
+                current.count += len(new)
                 cursor.epoch = new[-1].leader_epoch
             if reader.exhausted:
                 self._drained(cursor, current)
@@ -176,13 +177,14 @@ class Collector:
             finally:
                 cursor.position = reader.next_offset
             if columns is not None:
+                current.count += len(columns)
                 return columns
             self._drained(cursor, current)
         return None
 
     def _drained(self, cursor: Cursor, current: Fetched) -> None:
         cursor.current = None
-        self._fetcher.drained(current.size)
+        self._fetcher.drained(current)
         if self._fetcher.starved:
             self._fetcher.kick()
 

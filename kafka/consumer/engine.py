@@ -22,10 +22,13 @@ from kafka.consumer.replies import ReaderSettings
 from kafka.consumer.subscription import SubscriptionState
 from kafka.errors import (
     ClientClosedError,
+    FixNeededError,
     IllegalStateError,
+    InvalidTopicError,
     KafkaError,
     KafkaTimeoutError,
     WakeupError,
+    for_code,
 )
 from kafka.serializer import bind_deserializer
 from kafka.structs import TopicPartition
@@ -33,6 +36,7 @@ from kafka.structs import TopicPartition
 if TYPE_CHECKING:
     from kafka.config import Config
     from kafka.consumer.membership import Membership
+    from kafka.metrics import Metrics
     from kafka.net.environment import Environment
     from kafka.record.columns import Columns
     from kafka.record.consumer_record import ConsumerRecord
@@ -68,9 +72,16 @@ class Engine:
         self.collector = Collector(self.subscription, self.fetcher, self.positions)
         self.subscription.on_change = self.fetcher.kick
         self.subscription.on_ready = self.fetcher.arrivals.append
+        self.metrics: Metrics | None = None
+        if config["metrics_enabled"]:
+            from kafka.consumer.metrics import FetchMetrics, make_metrics
+
+            self.metrics = make_metrics(config, self.client)
+            self.fetcher.metrics = FetchMetrics(self.metrics, config["metric_group_prefix"], self.subscription)
         self.membership = self._join() if config["group_id"] is not None else None
         self.positions.membership = self.membership
         self.closed = False
+        self._closing = False
         self._woken = False
         self._seen_topology: object = None
         self.client.cluster.add_listener(lambda _cluster: self.bell.ring())
@@ -83,6 +94,7 @@ class Engine:
         coordinator = ConsumerCoordinator(
             self.client,
             self.subscription,
+            self.metrics,
             config=self.config.subset("consumer_coordinator"),
             driver=self.driver,
         )
@@ -176,6 +188,7 @@ class Engine:
 
     def _wait(self, deadline: float) -> bool:
         """Wait until there may be something to do; whether there was time for that."""
+        self.loop.check_usable()
         future = self.bell.hang_up()
         try:
             if self._has_work():
@@ -207,15 +220,14 @@ class Engine:
     def _topology_changed(self) -> None:
         cluster, subscription = self.client.cluster, self.subscription
         self._seen_topology = cluster.topology
-        if not subscription.is_automatic:
-            return
-        subscription.match(cluster.topics(exclude_internal_topics=self.config["exclude_internal_topics"]))
-        for topic in cluster.unauthorized_topics & subscription.subscribed_topics:
-            error = cluster.topic_error(topic)
-            if error is not None:
+        for topic, code in cluster.topology.errors.items():
+            error = for_code(code)
+            if topic in subscription.wanted_topics and issubclass(error, (FixNeededError, InvalidTopicError)):
                 raise error(f"topic {topic!r}")
-        if self.membership is None:
-            self._assign_all()
+        if subscription.is_automatic:
+            subscription.match(cluster.topics(exclude_internal_topics=self.config["exclude_internal_topics"]))
+            if self.membership is None:
+                self._assign_all()
 
     def _assign_all(self) -> None:
         """Without a group have all partitions of the topics, and tell the listener."""
@@ -336,16 +348,19 @@ class Engine:
 
     def close(self, timeout: float, *, commit: bool = True) -> None:
         """Free everything, in about `timeout` seconds whatever is down. Idempotent."""
-        if self.closed:
+        if self.closed or self._closing:
             return
-        self.closed = True
+        self._closing = True
         if self.loop.forked:
+            self.closed = True
             return
         deadline = self.deadline(timeout)
         try:
+            # The listener is called once more, and may commit: the consumer is not closed yet.
             if self.membership is not None and timeout > 0:
                 self.membership.close(deadline, commit=commit)
         finally:
+            self.closed = True
             self._shut_down(deadline)
 
     def _shut_down(self, deadline: float) -> None:
@@ -361,6 +376,8 @@ class Engine:
         except (KafkaError, IllegalStateError):
             pass  # a broker that does not answer keeps nobody from leaving
         finally:
+            if self.metrics is not None:
+                self.metrics.close()
             self.driver.close(max(0.1, deadline - self.loop.time()))
 
     def check_group(self) -> Membership:

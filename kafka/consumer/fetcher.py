@@ -33,6 +33,7 @@ from kafka.structs import BrokerMetadata, TopicPartition
 
 if TYPE_CHECKING:
     from kafka._client import Client
+    from kafka.consumer.metrics import FetchMetrics
     from kafka.consumer.positions import Positions
 
 __all__ = ["Fetcher"]
@@ -56,6 +57,7 @@ class Fetcher:
         """Partitions that something came for; the application's thread empties it."""
         self.errors: deque[KafkaError] = deque()
         """What is wrong with the client as a whole, for the application's thread to raise."""
+        self.metrics: FetchMetrics | None = None
         self.starved = False
         """Whether nothing is asked for because the buffers are full."""
         self._client = client
@@ -96,9 +98,11 @@ class Fetcher:
             state.full = False
             self.kick()
 
-    def drained(self, size: int) -> None:
-        """Take note that so many bytes are no longer held."""
-        self._drained += size
+    def drained(self, fetched: Fetched) -> None:
+        """Take note that all of a reply's records of a partition were taken."""
+        self._drained += fetched.size
+        if self.metrics is not None:
+            self.metrics.consumed(fetched.count, fetched.size)
 
     # On the loop: which partitions belong to which broker…
 
@@ -219,6 +223,8 @@ class Fetcher:
     def _answered(self, lane: Lane, asked: Mapping[TopicPartition, Asked], response: Any, version: int) -> None:
         if self._closed:
             return
+        if self.metrics is not None:
+            self.metrics.answered(self._loop.time() - lane.asked_at, response.throttle_time_ms)
         if response.error_code:
             self._refused(lane, for_code(response.error_code)(node_id=lane.node_id))
         names = {self._cluster.topic_id(partition.topic): partition.topic for partition in asked}

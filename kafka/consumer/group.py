@@ -355,6 +355,14 @@ class KafkaConsumer:
         """Whether there is a connection to a broker."""
         return any(link.connected() for link in self._open().client.links())
 
+    def metrics(self, raw: bool = False) -> Any:
+        """The metrics: names and values by group, or with `raw` the metrics themselves; None if they are off."""
+        metrics = self._open().metrics
+        if metrics is None:
+            return None
+        found: Mapping[Any, Any] = metrics.metrics if raw else metrics.snapshot()
+        return dict(found)
+
     def health(self) -> dict[str, Any]:
         """What works and what is waited for: partitions, brokers, group. For a health check or a log.
 

@@ -65,6 +65,7 @@ class Lane:
         self.node_id = node_id
         self.failures = 0
         self.retry_at = 0.0
+        self.asked_at = 0.0
         self.session = FetchSession(enabled=main and settings.sessions)
         self._client = client
         self._settings = settings
@@ -129,6 +130,7 @@ class Lane:
         if version < _TOPIC_IDS_SINCE:
             wanted = {partition: entry._replace(topic_id=NO_TOPIC_ID) for partition, entry in wanted.items()}
         outgoing = self.session.next(wanted)
+        self.asked_at = client.loop.time()
         request = self._request(
             FetchRequest if version == best else FetchRequest[version], outgoing, max_bytes, version
         )

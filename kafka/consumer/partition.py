@@ -31,13 +31,15 @@ __all__ = ["AssignedPartition", "Cursor", "Fetched", "Hand"]
 class Fetched:
     """What one reply brought for a partition: records, or why there are none."""
 
-    __slots__ = ("damaged", "error", "reader", "size")
+    __slots__ = ("count", "damaged", "error", "reader", "size")
 
     def __init__(
         self, reader: RecordReader | None, size: int, error: KafkaError | None = None, *, damaged: bool = False
     ) -> None:
         self.reader = reader
         self.size = size
+        self.count = 0
+        """Records taken so far."""
         self.error = error
         self.damaged = damaged
         """Whether nothing can be fetched behind it."""

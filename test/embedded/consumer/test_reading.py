@@ -293,3 +293,15 @@ def test_a_closed_consumer_says_so(make_consumer: MakeConsumer) -> None:
         consumer.poll()
     with pytest.raises(ClientClosedError):
         next(consumer)
+
+
+def test_metrics_tell_what_was_read(broker: Broker, make_consumer: MakeConsumer) -> None:
+    fill(broker, 100)
+    consumer = make_consumer("events")
+    read(consumer, 100)
+    measured = consumer.metrics()["consumer-fetch-manager-metrics"]
+    assert measured["records-consumed-total"] == 100
+    assert measured["bytes-consumed-total"] > 100
+    assert measured["assigned-partitions"] == 4
+    assert measured["records-lag-max"] == 0
+    assert make_consumer(metrics_enabled=False).metrics() is None

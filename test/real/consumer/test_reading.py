@@ -95,11 +95,11 @@ def test_read_committed_returns_what_was_committed(kafka: KafkaCluster, java_cli
     wanted = [b"%d-%d" % (number, n) for number in (0, 2) for n in range(50)]
     with consume(kafka, partition, isolation_level="read_committed", max_poll_records=30) as consumer:
         assert [record.value for record in read(consumer, 100)] == wanted
-        end = consumer.end_offsets([partition])[partition]
+        last = consumer.end_offsets([partition])[partition]
         deadline = time.monotonic() + TIMEOUT
-        while consumer.position(partition) < end and time.monotonic() < deadline:
+        while consumer.position(partition) < last and time.monotonic() < deadline:
             assert consumer.poll(timeout_ms=100) == {}
-        assert consumer.position(partition) == end  # past the aborted records and the markers
+        assert consumer.position(partition) == last  # past the aborted records and the markers
     with consume(kafka, partition) as consumer:
         assert len(read(consumer, 200)) == 200
 

@@ -97,7 +97,7 @@ def test_only_what_was_handed_out_may_be_committed() -> None:
 def test_what_an_iteration_has_not_handed_out_is_given_back() -> None:
     state = subscribed(A)
     state.seek(A, 10)
-    returned = []
+    returned: list[object] = []
     state.on_ready = returned.append
     iteration = hand(state, 10, 11, 12, end=13)
     iteration.last = next(iteration.left())
@@ -174,11 +174,12 @@ def test_a_reply_for_a_place_that_was_left_goes_nowhere() -> None:
 
     state = subscribed(A)
     state.seek(A, 3)
-    asked = Asked(state.get(A))
-    assert not asked.stale
+    before = Asked(state.get(A))
+    stale = [before.stale]
     state.seek(A, 3)
-    assert asked.stale
-    asked = Asked(state.get(A))
+    stale.append(before.stale)
+    assert stale == [False, True]
+    slow = Asked(state.get(A))
     state.get(A).cursor.fetch_offset = 9  # another lane was faster
-    assert asked.stale
+    assert slow.stale
     assert repr(Cursor(3)) == "<Cursor at 3 fetches 3 has 0 waiting>"

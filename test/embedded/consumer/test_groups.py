@@ -1,0 +1,149 @@
+"""The consumer as a member: what it commits, when, and what its listener may do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from typing import Any
+
+import pytest
+
+from kafka.broker import Broker
+from kafka.consumer import ConsumerRebalanceListener, KafkaConsumer
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+from .conftest import MakeConsumer
+from .reading import TIMEOUT, fill, read, tp
+
+GROUP: dict[str, Any] = {"group_id": "readers", "heartbeat_interval_ms": 100}
+
+
+@pytest.fixture
+def broker() -> Any:
+    configs = {"group.initial.rebalance.delay.ms": 0}
+    with Broker(nodes=2, topics={"events": 4}, configs=configs) as running:
+        yield running
+
+
+def settle(*consumers: KafkaConsumer) -> list[Any]:
+    """Poll all until each has its share; what they read meanwhile."""
+    found = []
+    deadline = time.monotonic() + TIMEOUT
+    share = 4 // len(consumers)
+    while any(len(consumer.assignment()) != share for consumer in consumers):
+        assert time.monotonic() < deadline, [consumer.health()["group"] for consumer in consumers]
+        for consumer in consumers:
+            for records in consumer.poll(timeout_ms=20).values():
+                found += records
+    return found
+
+
+def test_the_next_member_goes_on_where_the_last_one_was_closed(broker: Broker, make_consumer: MakeConsumer) -> None:
+    fill(broker, 100)
+    first = make_consumer("events", **GROUP, max_poll_records=30)
+    assert [record.offset for record in read(first, 30)] == list(range(30))
+    first.close()
+    second = make_consumer("events", **GROUP)
+    assert [record.offset for record in read(second, 70)] == list(range(30, 100))
+
+
+def test_an_iteration_commits_what_was_handed_out_and_no_more(broker: Broker, make_consumer: MakeConsumer) -> None:
+    fill(broker, 100)
+    consumer = make_consumer("events", **GROUP)
+    for record in consumer:
+        if record.offset == 41:
+            break
+    consumer.close()
+    second = make_consumer("events", **GROUP)
+    assert second.committed(tp()) == 42
+    assert next(second).offset == 42
+
+
+def test_without_auto_commit_nothing_is_committed(broker: Broker, make_consumer: MakeConsumer) -> None:
+    fill(broker, 10)
+    consumer = make_consumer("events", **GROUP, enable_auto_commit=False)
+    read(consumer, 10)
+    assert consumer.committed(tp()) is None
+    consumer.commit({tp(): OffsetAndMetadata(4, "note")})
+    assert consumer.committed(tp(), metadata=True) == OffsetAndMetadata(4, "note", -1)
+    consumer.seek_to_committed()
+    assert consumer.position(tp()) == 4
+    consumer.close()
+    assert make_consumer(**GROUP).committed([tp()]) == {tp(): OffsetAndMetadata(4, "note", -1)}
+
+
+def test_commit_async_calls_back_in_a_later_poll(broker: Broker, make_consumer: MakeConsumer) -> None:
+    fill(broker, 10)
+    consumer = make_consumer("events", **GROUP, enable_auto_commit=False)
+    read(consumer, 10)
+    calls: list[Any] = []
+    future = consumer.commit_async(callback=lambda offsets, outcome: calls.append((offsets, outcome)))
+    deadline = time.monotonic() + TIMEOUT
+    while not calls and time.monotonic() < deadline:
+        consumer.poll(timeout_ms=20)
+    assert future.succeeded()
+    assert calls[0][0][tp()].offset == 10
+
+
+class Bookkeeper(ConsumerRebalanceListener):
+    def __init__(self) -> None:
+        self.consumer: Any = None
+        self.revoked: set[TopicPartition] = set()
+
+    def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
+        for partition in assigned:
+            if self.consumer.committed(partition) is None:
+                self.consumer.seek(partition, 10)
+
+    def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+        self.revoked |= set(revoked)
+        self.consumer.commit()
+
+
+def test_a_listener_may_commit_and_seek(broker: Broker, make_consumer: MakeConsumer) -> None:
+    for partition in range(4):
+        fill(broker, 20, partition)
+
+    listeners = [Bookkeeper(), Bookkeeper()]
+    consumers = []
+    records = []
+    for listener in listeners:
+        listener.consumer = make_consumer(**GROUP, enable_auto_commit=False, max_poll_records=3)
+        listener.consumer.subscribe(["events"], listener=listener)
+        consumers.append(listener.consumer)
+        records += settle(*consumers)
+    deadline = time.monotonic() + TIMEOUT
+    while len(records) < 40 and time.monotonic() < deadline:
+        for consumer in consumers:
+            for rows in consumer.poll(timeout_ms=20).values():
+                records += rows
+    places = sorted((record.partition, record.offset) for record in records)
+    assert places == [(partition, offset) for partition in range(4) for offset in range(10, 20)]
+    assert listeners[0].revoked
+    assert consumers[0].group_metadata().group_id == "readers"
+
+
+def test_partitions_assigned_by_hand_begin_at_the_committed_offset(broker: Broker, make_consumer: MakeConsumer) -> None:
+    fill(broker, 10)
+    first = make_consumer(**GROUP)
+    first.assign([tp()])
+    read(first, 5, max_records=5)
+    first.commit()
+    first.close()
+    second = make_consumer(**GROUP)
+    second.assign([tp()])
+    assert second.position(tp()) == 5
+
+
+def test_no_record_is_lost_or_doubled_while_members_come_and_go(broker: Broker, make_consumer: MakeConsumer) -> None:
+    for partition in range(4):
+        fill(broker, 300, partition)
+    first = make_consumer("events", **GROUP, max_poll_records=10)
+    records = settle(first)
+    second = make_consumer("events", **GROUP, max_poll_records=10)
+    records += settle(first, second)
+    second.close()
+    records += settle(first)
+    records += read(first, 1200 - len(records))
+    places = [(record.partition, record.offset) for record in records]
+    assert len(places) == len(set(places)) == 1200
