@@ -155,22 +155,23 @@ class ProducerBatch(Future[None]):
             part.add_both(one_less)
 
     def _run_backs_of_records(self) -> None:
-        backs = self._record_backs
+        # Hot, if there are callbacks.
+        outcome, pop = self.outcome, self._record_backs.popleft
+        failed = isinstance(outcome, BaseException)
         while True:
             try:
-                future, on_success, on_failure = backs.popleft()
+                future, on_success, on_failure = pop()
             except IndexError:
                 return
-            batch, index, outcome = self.locate(future[1])
-            if batch is not self and outcome is None:
+            if isinstance(outcome, Divided):
+                batch, index, _ = self.locate(future[1])
                 batch.follow(type(future)((batch, index, *future[2:])), on_success, on_failure)
                 continue
-            failed = isinstance(outcome, BaseException)
             back = on_failure if failed else on_success
             if back is None:
                 continue
             try:
-                back(outcome if failed else future._metadata(batch, index, outcome))  # noqa: SLF001 - one thing in two
+                back(outcome if failed else future._metadata(self, future[1], outcome))  # noqa: SLF001 - one thing in two
             except Exception:
                 log.exception("A callback of a record failed: %r", back)
 
