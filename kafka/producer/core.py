@@ -16,6 +16,7 @@ from kafka._client import Client
 from kafka._drivers import ThreadDriver
 from kafka.config import Config
 from kafka.errors import (
+    Cancelled,
     ClientClosedError,
     IllegalStateError,
     KafkaError,
@@ -28,6 +29,7 @@ from kafka.producer.accumulator import Accumulator, Partition, Topic
 from kafka.producer.batch import Delivered, ProducerBatch
 from kafka.producer.identity import Identity
 from kafka.producer.sender import Sender
+from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
     from kafka.cluster import ClusterMetadata
@@ -146,6 +148,10 @@ class ProducerCore:
             if not batch.is_done:
                 await batch
 
+    async def purge(self, in_flight: bool) -> int:
+        """Give up what is not sent, and with `in_flight` what is not answered; how many records that were."""
+        return self.sender.abandon(Cancelled("The record was purged before it was sent."), in_flight=in_flight)
+
     async def find_topic(self, name: str, deadline: float) -> Topic:
         """Return a topic, asking the cluster for it if need be; it may be created by that."""
         error: KafkaError | None = None
@@ -195,6 +201,19 @@ class ProducerCore:
             del self.accumulator.topics[name]
         if gone:
             self.cluster.set_topics(self.cluster.wanted_topics - gone)
+
+    def partitions_under_way(self) -> dict[TopicPartition, dict[str, Any]]:
+        """Return the partitions that have records under way, and what hinders them. From any thread."""
+        found: dict[TopicPartition, dict[str, Any]] = {}
+        for batch in self.accumulator.unsettled():
+            partition = batch.partition
+            entry = found.setdefault(partition.tp, {"records": 0, "oldest": 0.0, "attempts": 0, "error": None})
+            entry["records"] += batch.count
+            entry["oldest"] = max(entry["oldest"], self.now() - batch.created)
+            entry["attempts"] = max(entry["attempts"], batch.attempts)
+            entry["error"] = entry["error"] or (None if batch.error is None else str(batch.error))
+            entry["leader"] = self.cluster.leader_for_partition(partition.tp)
+        return found
 
     # Choosing partitions for records without a key…
 

@@ -400,7 +400,41 @@ class KafkaProducer:
         found: Mapping[Any, Any] = self._metrics.metrics if raw else self._metrics.snapshot()
         return dict(found)
 
+    def health(self) -> dict[str, Any]:
+        """Return what works and what does not, and why: for people, probes and dashboards.
+
+        ``ok``, ``brokers`` and ``metadata_age`` are the client's; ``partitions`` has those with records under way, what
+        waits there and the last error; ``buffer_available`` is in bytes.
+
+        >>> from kafka.broker import Broker
+        >>> with Broker() as broker, KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
+        ...     producer.health()["partitions"]
+        {}
+        """
+        memory = self._accumulator.memory
+        return {
+            **self._core.client.health(),
+            "buffer_available": memory.free,
+            "buffer_waited_for": memory.waited_for,
+            "partitions": self._core.partitions_under_way(),
+        }
+
     # Ending…
+
+    def purge(self, *, in_flight: bool = False) -> int:
+        """Give up what is not sent yet, and with `in_flight` what is not answered too; return how many records.
+
+        Their futures fail with `Cancelled`, or with an error that says that the outcome is unknown.
+
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics=["events"]) as broker:
+        ...     with KafkaProducer(bootstrap_servers=broker.bootstrap_servers, linger_ms=60_000) as producer:
+        ...         _ = producer.send("events", b"not meant")
+        ...         producer.purge()
+        1
+        """
+        self._check_open()
+        return self._driver.run(self._core.purge(in_flight), None, "purge()")
 
     def close(self, timeout: float | None = None, null_logger: bool = False) -> None:  # noqa: ARG002 - a name of 3.x
         """Send what is left, for `timeout` seconds at most, then fail what still is, and free everything. Idempotent.

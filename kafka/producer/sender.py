@@ -452,13 +452,19 @@ class Sender:
         for batch in tuple(partition.queue):
             self._drop(batch, self._final_error(batch, error))
 
-    def abandon(self, error: BaseException) -> int:
-        """Fail everything, at the end; return how many records that were."""
+    def abandon(self, error: BaseException, *, in_flight: bool = True) -> int:
+        """Fail everything, at the end or when asked to; return how many records that were."""
         records = 0
+        partitions = set()
         for batch in self.accumulator.unsettled():
-            if batch.outcome is not None:
+            partition = batch.partition
+            under_way = batch in partition.in_flight
+            if batch.outcome is not None or (under_way and not in_flight):
                 continue
             records += batch.count
-            batch.unsure = batch.unsure or batch in batch.partition.in_flight
+            batch.unsure = batch.unsure or under_way
             self._drop(batch, self._final_error(batch, error))
+            partitions.add(partition)
+        for partition in partitions:
+            self._advance(partition)
         return records

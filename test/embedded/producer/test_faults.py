@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
 from kafka.broker.faults import CLOSE, NO_REPLY
 from kafka.errors import (
+    Cancelled,
     ClientClosedError,
     ClusterAuthorizationFailedError,
     InvalidRecordError,
@@ -417,3 +419,43 @@ def test_record_errors_are_told(make, broker, topic):
     broker.create_topic(topic, configs={"cleanup.policy": "compact"})
     with pytest.raises(InvalidRecordError, match="record 0"):
         make().send(topic, b"no key").get(WAIT)
+
+
+# By hand
+
+
+def test_what_is_purged_is_not_sent_and_the_rest_goes_on(make, broker, topic):
+    producer = make(batch_size=100, linger_ms=0)
+    producer.send(topic, b"0", partition=0).get(WAIT)
+    with broker.fail("Produce", [for_code(19)], times=10_000):
+        futures = produce(producer, topic, 100)
+        assert producer.health()["partitions"]
+        given_up = producer.purge(in_flight=True)
+    assert given_up > 0
+    producer.flush(WAIT)
+    failed = [future for future in futures if future.failed()]
+    assert len(failed) == given_up
+    assert any(type(future.exception) is Cancelled for future in failed)
+    last = producer.send(topic, b"1000", partition=0).get(WAIT)
+    assert numbers(broker, topic)[last.offset] == 1000
+    found = numbers(broker, topic)
+    for number, future in enumerate(futures):
+        if not future.succeeded() and not future.exception.outcome_unknown:
+            assert number not in found[1:]
+    assert producer.health()["ok"]
+    assert producer.health()["partitions"] == {}
+
+
+def test_health_says_what_hinders(make, broker, topic):
+    producer = make(linger_ms=0)
+    producer.partitions_for(topic)
+    with broker.fail("Produce", [for_code(19)], times=10_000):
+        future = producer.send(topic, b"1", partition=0)
+        entry = {"attempts": 0}
+        deadline = time.monotonic() + WAIT
+        while entry["attempts"] < 3 and time.monotonic() < deadline:
+            (entry,) = producer.health()["partitions"].values()
+    assert entry["attempts"] == 3
+    assert entry["records"] == 1
+    assert entry["leader"] == broker.leader(topic)
+    assert future.get(WAIT).offset == 0
