@@ -7,11 +7,42 @@ True
 
 It speaks real TCP on loopback and the protocol of every Kafka since 0.8; any client can talk to it. See
 :class:`Broker` for what a test can have it do.
+
+The names below are loaded when they are first used (PEP 562): the pytest plugin lives in this package and is imported
+by every test run of an environment that has it, with or without a broker.
 """
 
 from __future__ import annotations
 
-from kafka.broker.broker import Broker
-from kafka.broker.faults import CLOSE, NO_REPLY, Exchange, SeenRequest
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kafka.broker.broker import Broker as Broker
+    from kafka.broker.faults import CLOSE as CLOSE
+    from kafka.broker.faults import NO_REPLY as NO_REPLY
+    from kafka.broker.faults import Exchange as Exchange
+    from kafka.broker.faults import SeenRequest as SeenRequest
+
+# Where each public name lives.
+_EXPORTS = {
+    "Broker": "kafka.broker.broker",
+    "CLOSE": "kafka.broker.faults",
+    "NO_REPLY": "kafka.broker.faults",
+    "Exchange": "kafka.broker.faults",
+    "SeenRequest": "kafka.broker.faults",
+}
 
 __all__ = ["CLOSE", "NO_REPLY", "Broker", "Exchange", "SeenRequest"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _EXPORTS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_EXPORTS[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -175,6 +175,9 @@ def _lock(handle: IO[str], path: Path) -> None:
 
 
 def _sync_directory(path: Path) -> None:
+    """Have the names in a directory on the disk."""
+    if sys.platform == "win32":
+        return  # directories cannot be opened there, and need not be
     fd = os.open(path, os.O_RDONLY)
     try:
         os.fsync(fd)

@@ -190,6 +190,20 @@ class MemorySegment(Segment):
         return self
 
 
+def _read_at(fd: int, size: int, position: int) -> bytes:
+    if hasattr(os, "pread"):
+        return os.pread(fd, size, position)
+    os.lseek(fd, position, os.SEEK_SET)
+    return os.read(fd, size)
+
+
+def _write_at(fd: int, data: memoryview, position: int) -> int:
+    if hasattr(os, "pwrite"):
+        return os.pwrite(fd, data, position)
+    os.lseek(fd, position, os.SEEK_SET)
+    return os.write(fd, data)
+
+
 class DiskSegment(Segment):
     """A segment in a file, ``<base offset>.log``."""
 
@@ -205,7 +219,9 @@ class DiskSegment(Segment):
     def _open(self) -> int:
         """Return the file's descriptor; segments that nobody appends to are closed between reads."""
         if self._fd < 0:
-            self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
+            self._fd = os.open(
+                self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0), 0o644
+            )
         return self._fd
 
     def _write(self, data: Buffer, start: int, end: int, offset: int, leader_epoch: int, magic: int) -> None:
@@ -221,13 +237,13 @@ class DiskSegment(Segment):
         for part in parts:
             rest = memoryview(part)
             while rest:
-                written = os.pwrite(fd, rest, at)
+                written = _write_at(fd, rest, at)
                 at += written
                 rest = rest[written:]
 
     def read(self, start: int, end: int) -> Buffer:
         """Return a copy of that part of the file."""
-        return os.pread(self._open(), end - start, start)
+        return _read_at(self._open(), end - start, start)
 
     def replacement(self) -> Segment:
         """Return one in a file beside this one's; after a crash it is not looked at."""
@@ -239,6 +255,8 @@ class DiskSegment(Segment):
         """Rename the file over the old one's."""
         assert isinstance(old, DiskSegment)
         self.flush()
+        # Neither may be open: not every system renames files that are.
+        self.close()
         old.close()
         # Between this and the new index the file is read without one, as after a crash.
         old.path.with_suffix(".index").unlink(missing_ok=True)

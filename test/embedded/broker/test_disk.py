@@ -141,6 +141,16 @@ def test_compaction_survives_a_restart(tmp_path: Path) -> None:
         assert broker.append("table", "4", key="n") == 4
 
 
+def test_there_may_be_fewer_nodes_than_before(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with Broker(nodes=3, topics={"events": 3}, data_dir=data) as broker:
+        for number in range(3):
+            broker.append("events", b"%d" % number, partition=number)
+    with Broker(nodes=1, data_dir=data) as broker:
+        assert [broker.leader("events", number) for number in range(3)] == [1, 1, 1]
+        assert [record.value for record in broker.records("events")] == [b"0", b"1", b"2"]
+
+
 def test_a_deleted_topic_leaves_no_files(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with Broker(topics={"events": 2}, data_dir=data) as broker:

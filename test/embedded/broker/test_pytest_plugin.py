@@ -53,3 +53,12 @@ def _is_installed() -> bool:
     from importlib.metadata import entry_points
 
     return any(point.value == "kafka.broker.pytest_plugin" for point in entry_points(group="pytest11"))
+
+
+def test_the_plugin_costs_runs_without_a_broker_nothing() -> None:
+    program = (
+        "import kafka.broker.pytest_plugin, sys; print('asyncio' in sys.modules, 'kafka.broker.broker' in sys.modules)"
+    )
+    command = [sys.executable, "-c", program]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert result.stdout.split() == ["False", "False"]
