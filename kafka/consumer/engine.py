@@ -83,6 +83,7 @@ class Engine:
         self.closed = False
         self._closing = False
         self._woken = False
+        self._break_armed = False
         self._seen_topology: object = None
         self.client.cluster.add_listener(lambda _cluster: self.bell.ring())
 
@@ -98,7 +99,7 @@ class Engine:
             config=self.config.subset("consumer_coordinator"),
             driver=self.driver,
         )
-        return GroupMembership(coordinator, self.bell.ring)
+        return GroupMembership(coordinator, self._summon)
 
     def start(self) -> None:
         """Find the cluster."""
@@ -124,6 +125,13 @@ class Engine:
     def wakeup(self) -> None:
         """End the wait in poll with WakeupError: this one, or the next. Safe from every thread."""
         self._woken = True
+        self._summon()
+
+    def _summon(self) -> None:
+        """Have the application's thread come by: out of its wait, or out of what an iteration has in hand."""
+        hand = self.subscription.in_hand
+        if hand is not None:
+            hand.interrupt()
         self.bell.ring()
 
     def wait_until(self, ready: Callable[[], bool], deadline: float, what: str) -> None:
@@ -154,7 +162,22 @@ class Engine:
         """Return records of one partition for an iteration."""
         hand = self._poll(self.collector.take_hand, limit, deadline)
         self.subscription.in_hand = hand
+        if self.membership is not None and (self.membership.due or not self._break_armed):
+            self._arm_break()
         return hand
+
+    def _arm_break(self) -> None:
+        """Interrupt slow iterations so that automatic commits keep to their interval."""
+        if self.membership is not None and self.membership.due:
+            self._summon()  # it became so before there was anything to interrupt
+        if self.config["enable_auto_commit"] and not self._break_armed:
+            self._break_armed = True
+            interval = self.config.seconds("auto_commit_interval_ms")
+            self.loop.call_soon(lambda: self.loop.call_later(interval, self._take_break))
+
+    def _take_break(self) -> None:
+        self._break_armed = False
+        self._summon()
 
     def _poll(self, take: Callable[[int], T | None], limit: int, deadline: float) -> T | None:
         if self.subscription.in_hand is not None:

@@ -142,13 +142,12 @@ class KafkaConsumer:
                     hand = engine.poll_hand(limit, engine.deadline(patience))
                 if hand is None:
                     return
-                # The position follows `last`, and only when somebody asks; a seek empties the rows.
+                # The position follows `last`, and only when somebody asks; who interrupts empties what is left.
                 for record in hand.left():
                     hand.last = record
                     yield record
                 if subscription.in_hand is hand:
-                    subscription.in_hand = None
-                    hand.finish()
+                    subscription.put_down()
         finally:
             self._iteration = None
 

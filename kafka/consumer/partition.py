@@ -179,25 +179,33 @@ class AssignedPartition:
 class Hand:
     """Records of one partition that an iteration has taken and hands out one by one.
 
-    The position follows only when somebody wants to know it (`settle`), so that a record costs one assignment.
+    The position follows only when somebody wants to know it (`settle`), so that a record costs one
+    assignment. What has to be done meanwhile in the application's thread (the group's work, a commit
+    that is due, wakeup) does not cost the iteration a look at each record either: who wants it calls
+    `interrupt`, the iteration runs dry, and gives back what it has not handed out.
     """
 
-    __slots__ = ("_iterator", "cursor", "end", "last", "rows", "state")
+    __slots__ = ("_left", "_queue", "_records", "cursor", "end", "last", "state")
 
-    def __init__(self, state: AssignedPartition, rows: list[ConsumerRecord], start: int | None) -> None:
+    def __init__(self, state: AssignedPartition, records: list[ConsumerRecord], start: int | None) -> None:
         self.state = state
         self.cursor = state.cursor
-        self.rows = rows
         self.end = self.cursor.position
         """The position when all are handed out; it may be beyond the last one."""
         self.last: ConsumerRecord | None = None
         """The one that was handed out last."""
         self.cursor.position = start
-        self._iterator = iter(rows)
+        self._records = records
+        self._queue = records.copy()
+        self._left = iter(self._queue)
 
     def left(self) -> Iterator[ConsumerRecord]:
         """What was not handed out yet; the same iterator each time."""
-        return self._iterator
+        return self._left
+
+    def interrupt(self) -> None:
+        """Let the iteration run dry. Safe from every thread."""
+        self._queue.clear()
 
     def settle(self) -> None:
         """Put the position behind what was handed out."""
@@ -205,18 +213,18 @@ class Hand:
             self.cursor.position = self.last.offset + 1
             self.cursor.epoch = self.last.leader_epoch
 
-    def finish(self) -> None:
-        """All were handed out."""
-        self.settle()
-        self.last = None
-        self.cursor.position = self.end
-
-    def give_back(self) -> None:
-        """Let the next one who takes from the partition have the rest; an iteration over `rows` ends."""
+    def put_down(self) -> bool:
+        """End it: let the next one who takes from the partition have the rest; whether there is a rest."""
+        self._queue.clear()
+        if self.last is self._records[-1]:
+            self.settle()
+            self.cursor.position = self.end
+            self.last = None
+            return False
         self.settle()
         position, end = self.cursor.position, self.end
         assert position is not None
         assert end is not None
-        self.cursor.given_back = [record for record in self.rows if record.offset >= position]
+        self.cursor.given_back = [record for record in self._records if record.offset >= position]
         self.cursor.given_back_end = end
-        self.rows.clear()
+        return True

@@ -196,8 +196,7 @@ class SubscriptionState:
     def put_down(self) -> None:
         """Stop the iteration over what it has in hand; the rest is there for who takes next."""
         hand, self.in_hand = self.in_hand, None
-        if hand is not None:
-            hand.give_back()
+        if hand is not None and hand.put_down():
             self.on_ready(hand.state)
 
     def without_position(self) -> list[TopicPartition]:

@@ -10,6 +10,7 @@ import pytest
 
 from kafka.broker import Broker
 from kafka.consumer import ConsumerRebalanceListener, KafkaConsumer
+from kafka.errors import WakeupError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from .conftest import MakeConsumer
@@ -147,3 +148,33 @@ def test_no_record_is_lost_or_doubled_while_members_come_and_go(broker: Broker, 
     records += read(first, 1200 - len(records))
     places = [(record.partition, record.offset) for record in records]
     assert len(places) == len(set(places)) == 1200
+
+
+def test_a_slow_iteration_commits_at_its_interval_and_lets_others_join(
+    broker: Broker, make_consumer: MakeConsumer
+) -> None:
+    for partition in range(4):
+        fill(broker, 100, partition)
+    slow = make_consumer("events", **GROUP, auto_commit_interval_ms=50)
+    watcher = make_consumer(**GROUP, enable_auto_commit=False)
+    record = next(slow)
+    start = (record.topic, record.partition)
+    deadline = time.monotonic() + TIMEOUT
+    while not watcher.committed(TopicPartition(*start)):
+        assert time.monotonic() < deadline
+        next(slow)
+    other = make_consumer("events", **GROUP)
+    while len(other.assignment()) != 2 or len(slow.assignment()) != 2:
+        assert time.monotonic() < deadline
+        other.poll(timeout_ms=20)
+        next(slow)
+
+
+def test_wakeup_ends_an_iteration_between_two_records(broker: Broker, make_consumer: MakeConsumer) -> None:
+    fill(broker, 100)
+    consumer = make_consumer("events")
+    assert next(consumer).offset == 0
+    consumer.wakeup()
+    with pytest.raises(WakeupError):
+        next(consumer)
+    assert [next(consumer).offset for _ in range(99)] == list(range(1, 100))

@@ -90,7 +90,7 @@ def test_only_what_was_handed_out_may_be_committed() -> None:
     iteration.last = next(iteration.left())
     iteration.last = next(iteration.left())
     assert state.consumed()[A].offset == 16
-    iteration.finish()
+    state.put_down()
     assert state.consumed()[A].offset == 20
 
 
@@ -105,6 +105,18 @@ def test_what_an_iteration_has_not_handed_out_is_given_back() -> None:
     assert [record.offset for record in state.get(A).cursor.given_back] == [11, 12]
     assert list(iteration.left()) == []
     assert returned == [state.get(A)]
+
+
+def test_an_interrupted_iteration_runs_dry_and_gives_back_the_rest() -> None:
+    state = subscribed(A)
+    state.seek(A, 10)
+    iteration = hand(state, 10, 11, 12, end=13)
+    iteration.last = next(iteration.left())
+    iteration.interrupt()
+    assert list(iteration.left()) == []
+    state.put_down()
+    assert [record.offset for record in state.get(A).cursor.given_back] == [11, 12]
+    assert state.consumed()[A].offset == 11
 
 
 def test_moving_elsewhere_leaves_nothing_of_before() -> None:
