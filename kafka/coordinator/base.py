@@ -60,6 +60,9 @@ JOINS: Final = "group-joins"
 COMMITS: Final = "coordinator"
 # How much longer than the group may take a join waits, in seconds: the coordinator answers late, not us early.
 _JOIN_GRACE: Final = 5.0
+# The longest session that brokers before this release allow unless they are configured, in seconds.
+_LONG_SESSIONS_SINCE: Final = (0, 10, 1)
+_OLD_SESSION: Final = 30.0
 # How long the application gets to show that it is waiting in poll() rather than stuck, in seconds.
 _SIGN_OF_LIFE: Final = 1.0
 
@@ -307,6 +310,7 @@ class BaseCoordinator:
     async def _join_group(self) -> None:
         """Go through one round: prepare, join, sync, take the assignment."""
         await self.find_coordinator()
+        self._fit_session()
         self.rejoin.clear()
         reason = self._rejoin_reason
         self.move(MemberEvent.START)
@@ -328,6 +332,13 @@ class BaseCoordinator:
             )
         )
         self.move(MemberEvent.COMPLETED if self.generation.is_member else MemberEvent.RETRY)
+
+    def _fit_session(self) -> None:
+        """Stay below what brokers before 0.10.1 allow, unless the application decided otherwise."""
+        versions = self.client.versions
+        if versions is None or versions.release >= _LONG_SESSIONS_SINCE or "session_timeout_ms" in self.config.given:
+            return
+        self.heartbeat.timeout = min(self.heartbeat.timeout, _OLD_SESSION)
 
     async def _send_join(self, reason: str) -> Any:
         timeout = max(self.heartbeat.poll_interval + _JOIN_GRACE, self.client.settings.request_timeout)

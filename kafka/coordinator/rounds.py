@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.errors import InconsistentGroupProtocolError, for_code
+from kafka.errors import InconsistentGroupProtocolError, InvalidSessionTimeoutError, for_code
 from kafka.protocol.group import (
     JoinGroupRequest,
     LeaveGroupRequest,
@@ -74,6 +74,11 @@ def is_member_id_required(response: Any) -> bool:
 
 def check_joined(response: Any, protocol_type: str) -> None:
     """Raise what the coordinator refused with, or what does not fit."""
+    if response.error_code == InvalidSessionTimeoutError.errno:
+        raise InvalidSessionTimeoutError(
+            "session_timeout_ms is outside of what the broker allows: group.min.session.timeout.ms (6000 unless it is "
+            "configured) to group.max.session.timeout.ms (1800000, before Kafka 2.6 300000, before 0.10.1 30000)"
+        )
     if response.error_code:
         raise for_code(response.error_code)("the coordinator does not let this member join")
     _check_type(response.protocol_type, protocol_type)

@@ -91,21 +91,22 @@ def _match_racks(cluster: ClusterMetadata, topics: list[_Topic], members: dict[s
     """Hand out what is near to a reader."""
     near: Racks = {}
     alike: dict[tuple[tuple[str, ...], tuple[int, ...]], list[_Topic]] = defaultdict(list)
+    matter: set[str] = set()
     for topic in topics:
         racks = partition_racks(cluster, [TopicPartition(topic.name, number) for number in topic.numbers])
-        readers = frozenset(members[reader] for reader in topic.readers if reader in members)
-        if racks_matter(readers, racks):
-            near |= racks
-            alike[tuple(topic.readers), topic.numbers].append(topic)
+        near |= racks
+        alike[tuple(topic.readers), topic.numbers].append(topic)
+        if racks_matter(frozenset(members[reader] for reader in topic.readers if reader in members), racks):
+            matter.add(topic.name)
 
     def fits(reader: str, partition: TopicPartition) -> bool:
         return reader not in members or members[reader] in near[partition]
 
     for group in alike.values():
-        if len(group) == 1:
-            group[0].hand_out(fits)
-        else:
+        if len(group) > 1 and matter:
             _hand_out_together(group, fits)
+        elif group[0].name in matter:
+            group[0].hand_out(fits)
 
 
 def _hand_out_together(group: list[_Topic], fits: Callable[[str, TopicPartition], bool]) -> None:

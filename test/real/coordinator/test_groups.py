@@ -9,7 +9,6 @@ import pytest
 from kafka.errors import UnsupportedVersionError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 from test.embedded.coordinator.member import Member, poll_until, stable
-
 from test.real.java_client import JavaClient
 from test.real.kafka_process import KafkaCluster
 
@@ -116,9 +115,8 @@ def test_groups_work_on_every_release(kafka_matrix: KafkaCluster) -> None:
             auto = {key: value for key, value in options.items() if key != "group_id"}
             rounds_of_two(servers, topic, group_id="auto", group_protocol="auto", **auto)
         return
-    with Member(servers, [topic], **options) as one:
-        with pytest.raises(UnsupportedVersionError, match="no consumer groups"):
-            poll_until(lambda: False, one)
+    with Member(servers, [topic], **options) as one, pytest.raises(UnsupportedVersionError, match="no consumer groups"):
+        poll_until(lambda: False, one)
     with Member(servers, (), **options) as one:
         partition = TopicPartition(topic, 0)
         one.subscription.assign_by_user([partition])
