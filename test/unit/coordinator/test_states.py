@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kafka.coordinator.states import NEXT, IllegalTransition, MemberEvent, MemberState, next_state
@@ -43,3 +45,15 @@ def test_what_the_table_lacks_is_an_error_that_names_both() -> None:
 def test_every_state_is_reachable_and_has_a_historic_name() -> None:
     assert {MemberState.UNJOINED, *NEXT.values()} == set(MemberState)
     assert {state.historic for state in MemberState} == {"<unjoined>", "<rebalancing>", "<stable>"}
+
+
+def test_the_page_on_groups_shows_the_table() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "internals" / "groups.rst").read_text()
+    shown = {line.strip() for line in page.splitlines() if " --> " in line}
+    everywhere = {MemberEvent.FATAL, MemberEvent.LEAVE, MemberEvent.CLOSE}
+    expected = {
+        f"{state.name} -- {event.value} --> {target.name}"
+        for (state, event), target in NEXT.items()
+        if event not in everywhere
+    }
+    assert shown == expected
