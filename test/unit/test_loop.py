@@ -678,6 +678,26 @@ def test_a_driver_that_was_closed_before_its_first_use_refuses_calls():
         driver.run(never())
 
 
+def test_waiting_for_a_future_ends_when_the_driver_is_closed(driver):
+    waiting, ended = threading.Event(), threading.Event()
+
+    def use(future):
+        waiting.set()
+        driver.wait(future)
+        ended.set()
+
+    driver.start()
+    threads = [threading.Thread(target=use, args=(Future(),)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    assert waiting.wait(10)
+    driver.close()
+    for thread in threads:
+        thread.join(10)
+    assert ended.is_set()
+    assert not any(thread.is_alive() for thread in threads)
+
+
 def test_waiting_for_a_future_ends_with_it_or_at_the_deadline(driver):
     future = Future()
     assert not driver.wait(future, driver.loop.time() + 0.01)
