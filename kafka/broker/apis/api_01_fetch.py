@@ -50,7 +50,7 @@ def handle(call: Call, request: FetchRequest) -> Any:
     else:
         sessions.end(request.session_id)
         wanted = partitions_of(request)
-    reading = read_all(call, request, wanted.values())
+    reading = read_all(call, request, wanted.values(), only_news=session is not None)
     if request.max_wait_ms > 0 and wanted and not reading.is_final and reading.size < request.min_bytes:
         return _wait(call, request, session, wanted)
     return _reply(call, request, session, wanted, reading)
@@ -60,7 +60,8 @@ async def _wait(
     call: Call, request: FetchRequest, session: FetchSession | None, wanted: OrderedDict[Key, Wanted]
 ) -> Any:
     await wait_for_bytes(call, request, wanted.values())
-    return _reply(call, request, session, wanted, read_all(call, request, wanted.values()))
+    reading = read_all(call, request, wanted.values(), only_news=session is not None)
+    return _reply(call, request, session, wanted, reading)
 
 
 def _sessions(call: Call) -> FetchSessions:
