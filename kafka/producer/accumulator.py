@@ -95,12 +95,14 @@ class Partition:
 class Topic:
     """A topic's partitions, and where its records without a key go now (KIP-480, KIP-794)."""
 
-    __slots__ = ("filled", "indexes", "name", "partitions", "sticky", "used_at")
+    __slots__ = ("filled", "indexes", "line", "name", "partitions", "sticky", "used_at")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.partitions: dict[int, Partition] = {}
         self.indexes: list[int] = []
+        self.line: list[Partition] = []
+        """The partitions in the order of their numbers."""
         self.sticky: Partition | None = None
         self.filled = 0
         """Bytes that went to the sticky partition since it was chosen."""
@@ -373,6 +375,7 @@ class Accumulator:
             if known != topic.indexes:
                 # New objects, not changed ones: the fast path reads them without the lock.
                 topic.partitions = {at: topic.partitions.get(at) or Partition(topic, at, self._core) for at in known}
+                topic.line = [topic.partitions[at] for at in known]
                 topic.indexes = known
             self.topics[name] = topic
             return topic

@@ -183,7 +183,7 @@ class ProducerCore:
         now = self.now()
         for name, topic in tuple(self.accumulator.topics.items()):
             partitions = topics.get(name)
-            if partitions is not None and len(partitions) != len(topic.indexes):
+            if partitions and len(partitions) != len(topic.indexes):
                 self.accumulator.topic(name, partitions)
         self._forget_idle(now)
         self.sender.metadata_changed()

@@ -29,12 +29,13 @@ from kafka.errors import (
     UnsupportedVersionError,
 )
 from kafka.net.environment import Environment
-from kafka.partitioner import DefaultPartitioner, bind_partitioner
+from kafka.partitioner import DefaultPartitioner, bind_partitioner, murmur2
 from kafka.producer.accumulator import Partition, Topic
 from kafka.producer.batch import ProducerBatch
 from kafka.producer.core import ProducerCore
 from kafka.producer.future import FutureRecordMetadata, SentRecords
 from kafka.producer.memory import Ticket
+from kafka.record.builder import BatchBuilder
 from kafka.serializer import bind_serializer
 
 if TYPE_CHECKING:
@@ -75,6 +76,14 @@ class KafkaProducer:
         self._closed = True  # until there is something to close
         config = _checked(configs)
         self.config: Config = config
+        # What may refuse the configuration comes before what has to be closed.
+        self._serialize_key = bind_serializer(config["key_serializer"], "key_serializer")
+        self._serialize_value = bind_serializer(config["value_serializer"], "value_serializer")
+        self._bind_partitioner(config)
+        # Bytes go straight in, unless something has to see or change them. Records without a key are the accumulator's
+        # to place.
+        self._hashes = self._default and not self._ignore_keys
+        self._plain: bool = self._serialize_value is None and self._serialize_key is None and self._default
         self._core = core = ProducerCore(config, environment)
         self._driver = ThreadDriver(core.loop, f"kafka-producer-{config['client_id']}")
         core.driver = weakref.ref(self._driver)
@@ -85,11 +94,6 @@ class KafkaProducer:
         self._topics = core.accumulator.topics
         self._time = core.client.environment.clock.time
         self._max_block = config.seconds("max_block_ms")
-        self._serialize_key = bind_serializer(config["key_serializer"], "key_serializer")
-        self._serialize_value = bind_serializer(config["value_serializer"], "value_serializer")
-        self._bind_partitioner(config)
-        # Bytes go straight in, unless something has to see or change them.
-        self._plain: bool = self._serialize_value is None and self._serialize_key is None and self._spreads
         self._metrics: Any = None
         if config["metrics_enabled"]:
             from kafka.producer.metrics import ProducerMetrics, make_metrics
@@ -116,8 +120,6 @@ class KafkaProducer:
         self._choose = bind_partitioner(partitioner)
         self._partitioner = partitioner
         self._on_new_batch: Callable[..., object] | None = getattr(partitioner, "on_new_batch", None)
-        # Records without a key are the accumulator's to place, and the partitioner is not asked.
-        self._spreads = self._default
 
     def _begin(self, config: Config) -> None:
         core = self._core
@@ -155,22 +157,29 @@ class KafkaProducer:
         ...     p.send("events", b"hello", key=b"greeting").get(timeout=10).offset
         0
         """
-        # Hot. Only where a batch for such records is open already; what opens one takes the other way.
-        if (
-            key is None
-            and self._plain
-            and type(value) is bytes
-            and headers is None
-            and partition is None
-            and timestamp_ms is None
-        ):
-            now = int(self._time() * 1000)
-            with self._lock:
-                batch = self._sticky.get(topic)
-                if batch is not None:
-                    index = batch.append(now, None, value)
-                    if index >= 0:
-                        return FutureRecordMetadata((batch, index, now, -1, len(value)))
+        # Hot. Only where a batch for such records is open already; what opens one takes the other way. With a key it is
+        # the default partitioner's rule, spelled out.
+        if self._plain and type(value) is bytes and headers is None and partition is None and timestamp_ms is None:
+            if key is None:
+                now = int(self._time() * 1000)
+                with self._lock:
+                    batch = self._sticky.get(topic)
+                    if batch is not None:
+                        index = batch.append(now, None, value)
+                        if index >= 0:
+                            return FutureRecordMetadata((batch, index, now, -1, len(value)))
+            elif type(key) is bytes and self._hashes:
+                state = self._topics.get(topic)
+                if state is not None:
+                    line = state.line
+                    where = line[(murmur2(key) & 0x7FFFFFFF) % len(line)]
+                    now = int(self._time() * 1000)
+                    with self._lock:
+                        batch = where.open
+                        if batch is not None:
+                            index = batch.append(now, key, value)
+                            if index >= 0:
+                                return FutureRecordMetadata((batch, index, now, len(key), len(value)))
         return self._send_any(topic, value, key, headers, partition, timestamp_ms)
 
     def _send_any(
@@ -351,8 +360,6 @@ class KafkaProducer:
 
     def _failed(self, topic: str, error: BaseException) -> FutureRecordMetadata:
         """Return a future that has failed already."""
-        from kafka.record.builder import BatchBuilder
-
         batch = ProducerBatch(Partition(Topic(topic), -1, self._core), BatchBuilder(1), 0.0, 0)
         batch.settle(error)
         return FutureRecordMetadata((batch, 0, -1, -1, -1))
@@ -532,6 +539,8 @@ def _checked(configs: dict[str, Any]) -> Config:
     for option in ("transactional_id", "interceptors"):
         if config[option]:
             raise KafkaConfigurationError(f"{option} is not supported by this release", option=option)
+    # A codec whose package is missing is said now, not with the first record.
+    BatchBuilder(1, config["compression_type"], config["compression_level"])
     return config
 
 
