@@ -110,6 +110,7 @@ class BaseCoordinator:
         self.rejoin = Event()
         self._rejoin_reason = ""
         self._progress = Event()
+        self._changes = 0
         self._poll_timer: Timer | None = None
         self._asked_for_sign = False
 
@@ -223,12 +224,13 @@ class BaseCoordinator:
         deadline = None if timeout_ms is None else self.loop.time() + timeout_ms / 1000
         self.start()
         while True:
+            seen = self._changes
             self.polled(self.loop.time())
             self.serve_calls()
             if self.state is MemberState.STABLE and not self.rejoin.is_set():
                 return True
             try:
-                self._run(self._something_changes(), deadline, "joining the group")
+                self._run(self._something_changes(seen), deadline, "joining the group")
             except KafkaTimeoutError:
                 return False
 
@@ -257,13 +259,17 @@ class BaseCoordinator:
         error, self._error = self._error, None
         return error
 
-    async def _something_changes(self) -> None:
-        if not self.rendezvous and self._error is None:
+    async def _something_changes(self, seen: int) -> None:
+        while self._changes == seen and not self.rendezvous:
             self._progress.clear()
             await self._progress.wait()
 
-    def _attention(self) -> None:
+    def _changed(self) -> None:
+        self._changes += 1
         self._progress.set()
+
+    def _attention(self) -> None:
+        self._changed()
         self.notify()
 
     def _run(self, coro: Coroutine[Any, Any, T], deadline: float | None = None, what: str = "the call") -> T:
@@ -287,7 +293,7 @@ class BaseCoordinator:
         """Go where an event leads."""
         before, self.state = self.state, next_state(self.state, event)
         log.debug("Group %s: %s -> %s (%s)", self.group_id, before.name, self.state.name, event.value)
-        self._progress.set()
+        self._changed()
 
     def _request_rejoin(self, reason: str) -> None:
         if not self.rejoin.is_set():

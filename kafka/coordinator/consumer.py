@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from kafka.config import Config, defaults
 from kafka.coordinator import leading
@@ -59,7 +59,8 @@ log = logging.getLogger(__name__)
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 OnCommitted = Callable[..., object]
 
-_GROUPS_SINCE = (0, 9)
+_GROUPS_SINCE: Final = (0, 9)
+_API_TIMEOUT_MS: Final = 60_000.0
 
 
 class ConsumerCoordinator(BaseCoordinator):
@@ -424,8 +425,9 @@ class ConsumerCoordinator(BaseCoordinator):
                 self.subscription.seek(partition, offset.offset, offset.leader_epoch)
 
     def _deadline(self, timeout_ms: float | None) -> float:
-        seconds = self.client.config.seconds("default_api_timeout_ms") if timeout_ms is None else timeout_ms / 1000
-        return self.loop.time() + seconds
+        if timeout_ms is None:  # a bare KafkaClient has no such option
+            timeout_ms = self.client.config.get("default_api_timeout_ms", _API_TIMEOUT_MS)
+        return self.loop.time() + timeout_ms / 1000
 
     # Who it is…
 
