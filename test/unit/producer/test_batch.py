@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -102,3 +103,47 @@ def test_sent_records_are_a_sequence():
     assert sent[-1] == sent[3]
     assert sent[1:3] == [sent[1], sent[2]]
     assert repr(sent) == "<SentRecords 0 of 4 done>"
+
+
+def test_a_callback_may_add_another():
+    batch, (future,) = make_batch(1)
+    seen = []
+    future.add_callback(lambda metadata: future.add_callback(lambda again: seen.append(again.offset)))
+    batch.settle(Delivered(3, -1))
+    assert seen == [3]
+
+
+def test_an_interrupted_callback_costs_the_others_nothing():
+    batch, (future,) = make_batch(1)
+    seen = []
+
+    def interrupted(_metadata):
+        raise KeyboardInterrupt
+
+    future.add_callback(interrupted)
+    future.add_callback(seen.append)
+    with pytest.raises(KeyboardInterrupt):
+        batch.settle(Delivered(3, -1))
+    future.add_callback(seen.append)
+    assert [metadata.offset for metadata in seen] == [3, 3]
+
+
+def test_each_callback_runs_once_while_threads_add_and_one_settles():
+    for _ in range(20):
+        batch, futures = make_batch(50)
+        ran = []
+        begin = threading.Barrier(4)
+
+        def add(number, futures=futures, ran=ran, begin=begin):
+            begin.wait(10)
+            for future in futures:
+                future.add_callback(lambda metadata, number=number: ran.append((number, metadata.offset)))
+
+        threads = [threading.Thread(target=add, args=(number,)) for number in range(3)]
+        for thread in threads:
+            thread.start()
+        begin.wait(10)
+        batch.settle(Delivered(0, -1))
+        for thread in threads:
+            thread.join(10)
+        assert sorted(ran) == [(number, offset) for number in range(3) for offset in range(50)]
