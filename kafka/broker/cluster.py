@@ -85,6 +85,8 @@ class Cluster:
         self.sasl_users = list(sasl)
         self.authorizer: Authorizer | None = None
         self.transaction_gate: TransactionGate | None = None
+        #: Told the name of each topic that was deleted.
+        self.on_topic_deleted: list[Callable[[str], None]] = []
         self._services: dict[type[Any], Any] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._identity = self.store.table("cluster")
@@ -232,6 +234,8 @@ class Cluster:
             partition.leader = -1
             partition.changed()
             self.storage.delete_log(partition.log)
+        for forget in self.on_topic_deleted:
+            forget(topic.name)
 
     def save_topic(self, topic: Topic) -> None:
         """Remember a topic as it is now."""

@@ -69,6 +69,7 @@ class GroupService:
             cluster.store.table,
         )
         cluster.coordinators.on_move(self._moved)
+        cluster.on_topic_deleted.append(self.coordinator.forget_topic)
 
     def _moved(self) -> None:
         for group_id in list(self.coordinator.groups):

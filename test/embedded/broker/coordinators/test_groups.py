@@ -157,3 +157,12 @@ def test_a_broker_with_a_disk_remembers_members_and_offsets(tmp_path: Path) -> N
         assert wire.ask(HeartbeatRequest[4]("g", 1, member, None)).error_code == 0
         reply = wire.ask(OffsetFetchRequest[7](group_id="g", topics=None, require_stable=True))
         assert reply.topics[0].partitions[0].committed_offset == 7
+
+
+def test_the_offsets_of_a_deleted_topic_are_gone() -> None:
+    with Broker(topics={"kept": 1, "deleted": 1}) as broker, Wire(broker.port()) as wire:
+        topics = [(name, [(0, 5, -1, None)]) for name in ("kept", "deleted")]
+        wire.ask(OffsetCommitRequest[8](group_id="g", topics=topics))
+        broker.delete_topic("deleted")
+        answer = wire.ask(OffsetFetchRequest[7](group_id="g", topics=None))
+        assert [topic.name for topic in answer.topics] == ["kept"]
