@@ -166,7 +166,11 @@ class Fetcher:
         lane = next((lane for lane in lanes if lane.idle), None)
         if lane is None or lane.retry_at > now or lanes[0].retry_at > now:
             return
-        states = [state for state in self._by_node.get(node_id, ()) if self._fetchable(state, now)]
+        states = [
+            state
+            for state in self._by_node.get(node_id, ())
+            if self._fetchable(state, now) and (lane.main or self._has_backlog(state))
+        ]
         if not states:
             return
         room = self._room()
@@ -193,6 +197,13 @@ class Fetcher:
                 return False
             state.full = False
         return True
+
+    def _has_backlog(self, state: AssignedPartition) -> bool:
+        """Whether there are records to fetch, as far as one knows: else the side lane would ask in vain."""
+        if state.cursor.patient:
+            return False
+        end = state.stable_offset if self._reading.read_committed else state.high_watermark
+        return end is None or state.cursor.fetch_offset < end
 
     def _wanted(self, state: AssignedPartition) -> Wanted:
         partition, cursor = state.topic_partition, state.cursor
@@ -228,6 +239,9 @@ class Fetcher:
         if response.error_code:
             self._refused(lane, for_code(response.error_code)(node_id=lane.node_id))
         names = {self._cluster.topic_id(partition.topic): partition.topic for partition in asked}
+        if not lane.main:
+            for entry in asked.values():
+                entry.cursor.patient = True
         came = False
         for topic in response.responses:
             name = topic.topic or names.get(topic.topic_id)
@@ -271,6 +285,7 @@ class Fetcher:
     def _deliver(self, asked: Asked, fetched: Fetched) -> bool:
         cursor = asked.cursor
         cursor.blocked = fetched.damaged
+        cursor.patient = False
         self._received += fetched.size
         cursor.received += fetched.size
         cursor.fetched.append(fetched)

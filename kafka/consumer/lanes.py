@@ -2,8 +2,9 @@
 
 The main lane has the session and asks for all that may be asked for. The broker holds that request
 back while there is nothing new. What becomes fetchable meanwhile (a seek, a resume, a buffer that
-was emptied) does not wait for its end: the side lane asks for it, without a session, and the main
-lane takes it over with its next request. The side lane connects when it is first needed.
+was emptied) and has records to fetch does not wait for its end: the side lane asks for it, without a
+session and without waiting. Were it to wait too, both could wait at the broker for partitions that
+have nothing, while a third has plenty. The side lane connects when it is first needed.
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ class Lane:
         self.session = FetchSession(enabled=main and settings.sessions)
         self._client = client
         self._settings = settings
+        self.main = main
         self._use = FETCH if main else SIDE
         self._done = done
         self._failed = failed
@@ -159,7 +161,7 @@ class Lane:
         for partition, topic_id in outgoing.forgotten:
             forgotten.setdefault((partition.topic, topic_id), []).append(partition.partition)
         return kind(
-            max_wait_ms=settings.max_wait_ms,
+            max_wait_ms=settings.max_wait_ms if self.main else 0,
             min_bytes=settings.min_bytes,
             max_bytes=max_bytes,
             isolation_level=settings.isolation_level,

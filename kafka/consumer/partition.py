@@ -64,6 +64,7 @@ class Cursor:
         "given_back",
         "given_back_end",
         "lane",
+        "patient",
         "position",
         "received",
         "reset",
@@ -92,6 +93,8 @@ class Cursor:
         """The position after these."""
         self.lane: Any = None
         """The lane that has a request for it under way; the loop's."""
+        self.patient = False
+        """Whether the side lane asked for it in vain: it waits for the main lane."""
         self.blocked = False
         """Whether what was fetched last has to be taken before there can be more."""
         self.position = position

@@ -407,3 +407,14 @@ def test_replies_cut_in_the_middle_are_asked_for_again(broker: Broker, make_cons
     broker.intercept("Fetch", now_and_then)
     consumer = make_consumer("events", max_partition_fetch_bytes=300, fetch_max_wait_ms=20)
     assert [record.offset for record in read(consumer, 50)] == list(range(50))
+
+
+def test_partitions_without_records_do_not_hold_up_one_that_has_many(
+    broker: Broker, make_consumer: MakeConsumer
+) -> None:
+    fill(broker, 1000, 0)
+    consumer = make_consumer("events", max_partition_fetch_bytes=500, fetch_max_wait_ms=5000, max_poll_records=20)
+    before = time.monotonic()
+    assert [record.offset for record in read(consumer, 1000)] == list(range(1000))
+    # Each time its buffer is full the long poll asks for the others alone; its turn must not wait for that to end.
+    assert time.monotonic() - before < 5
