@@ -84,10 +84,10 @@ def test_lost_replies_after_the_append(make, broker, topic, every):
         return CLOSE if seen[0] % every == 0 else None
 
     with broker.intercept("Produce", lose):
-        futures = produce(producer, topic, 500)
+        futures = produce(producer, topic, 200)
         producer.flush(WAIT)
     assert all(future.succeeded() for future in futures)
-    assert numbers(broker, topic) == list(range(500))
+    assert numbers(broker, topic) == list(range(200))
     check_log(broker, topic, futures)
 
 
