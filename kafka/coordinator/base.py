@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from kafka._tasks import Event, Task
-from kafka.cluster import GROUP
 from kafka.config import Config, defaults, resolve
 from kafka.coordinator import rounds
 from kafka.coordinator.callbacks import Rendezvous
+from kafka.coordinator.finding import COMMITS, JOINS, CoordinatorFinder
 from kafka.coordinator.generation import NO_GENERATION, Generation
 from kafka.coordinator.group_metrics import GroupCoordinatorMetrics
 from kafka.coordinator.heartbeat import Heartbeat
@@ -40,12 +40,10 @@ from kafka.errors import (
     RequestTimedOutError,
     UnknownMemberIdError,
 )
-from kafka.net.backoff import Backoff
 
 if TYPE_CHECKING:
     from kafka._client import Client
     from kafka._drivers import ThreadDriver
-    from kafka._loop import Loop
     from kafka._timers import Timer
     from kafka.metrics import Metrics
 
@@ -55,9 +53,6 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# Joins wait at the broker for the other members, and must not hold up heartbeats and commits meanwhile.
-JOINS: Final = "group-joins"
-COMMITS: Final = "coordinator"
 # How much longer than the group may take a join waits, in seconds: the coordinator answers late, not us early.
 _JOIN_GRACE: Final = 5.0
 # The longest session that brokers before this release allow unless they are configured, in seconds.
@@ -67,7 +62,7 @@ _OLD_SESSION: Final = 30.0
 _SIGN_OF_LIFE: Final = 1.0
 
 
-class BaseCoordinator:
+class BaseCoordinator(CoordinatorFinder):
     """A member of a group; derive from it and say what the group is about.
 
     A subclass gives `protocol_type`, `group_protocols`, `_perform_assignment` and `_on_join_complete`; the
@@ -87,9 +82,7 @@ class BaseCoordinator:
         **configs: Any,
     ) -> None:
         self.config = config if config is not None else resolve(self._KIND, configs)
-        self.client = client
-        self.loop: Loop = client.loop
-        self.group_id: str = self.config["group_id"]
+        super().__init__(client, self.config, driver)
         self.group_instance_id: str | None = self.config["group_instance_id"]
         self.heartbeat = Heartbeat(config=self.config.subset("heartbeat"), clock=client.environment.clock)
         self.heartbeat_task = HeartbeatTask(self)
@@ -98,13 +91,8 @@ class BaseCoordinator:
         self.rendezvous.on_waiting = self._attention
         self.generation = NO_GENERATION
         self.state = MemberState.UNJOINED
-        self.waiting_for: str | None = None
-        """What keeps it from being a member, in words; None while nothing does."""
         self.notify: Callable[[], object] = lambda: None
         """Called, from any thread, when the application has something to do here."""
-        self.retry_backoff = self.config.seconds("retry_backoff_ms")
-        self._backoff = Backoff(self.retry_backoff, self.config.seconds("retry_backoff_max_ms"), self.loop.rng)
-        self._driver = driver
         self._error: KafkaError | None = None
         self._main: Task[object] | None = None
         self.rejoin = Event()
@@ -144,71 +132,6 @@ class BaseCoordinator:
     def need_rejoin(self) -> bool:
         """Whether the group is to be joined, or joined again."""
         return self.rejoin.is_set() or not self.generation.is_member
-
-    # The coordinator…
-
-    @property
-    def coordinator_id(self) -> int | None:
-        """The broker that coordinates the group, as far as is known."""
-        known = self.client.cluster.coordinator_for_group(self.group_id)
-        return None if known is None or known < 0 else known
-
-    def coordinator_unknown(self) -> bool:
-        """Whether the coordinator has to be looked up, or has no connection that works."""
-        node_id = self.coordinator_id
-        if node_id is None or self.client.cluster.broker_metadata(node_id) is None:
-            return True
-        if self.client.link(node_id, COMMITS).backing_off():
-            self.client.cluster.forget_coordinator(GROUP, self.group_id)
-            return True
-        return False
-
-    def coordinator_dead(self, error: object) -> None:
-        """Look the coordinator up again before it is next needed."""
-        if self.coordinator_id is not None:
-            log.info("Group %s: coordinator %s is taken to be gone: %s", self.group_id, self.coordinator_id, error)
-            self.client.cluster.forget_coordinator(GROUP, self.group_id)
-
-    def ensure_coordinator_known(self, timeout_ms: float | None = None) -> bool:
-        """Wait until the coordinator is known and connected; whether it is, by the time given."""
-        deadline = None if timeout_ms is None else self.loop.time() + timeout_ms / 1000
-        try:
-            self._run(self.find_coordinator(), deadline, "looking up the coordinator")
-        except KafkaTimeoutError:
-            return False
-        return True
-
-    async def find_coordinator(self) -> int:
-        """Return the coordinator's id, however long that takes; raises what waiting does not mend."""
-        failures = 0
-        while True:
-            deadline = self.loop.time() + self.client.settings.request_timeout
-            try:
-                node_id = await self.client.coordinator(GROUP, self.group_id, deadline)
-                await self.client.open(self.client.link(node_id, COMMITS), deadline)
-            except KafkaError as error:
-                if not error.retriable:
-                    raise
-                self.coordinator_dead(error)
-                failures += 1
-                self._say(f"the coordinator of group {self.group_id}: {error}", failures)
-                await self.loop.sleep(self._backoff.delay(failures))
-            else:
-                return node_id
-
-    async def ask(self, request: Any, use: str, timeout: float | None = None) -> Any:
-        """Send a request to the coordinator and return the response; its error codes are the caller's to read."""
-        if timeout is None:
-            timeout = self.client.settings.request_timeout
-        node_id = await self.client.coordinator(GROUP, self.group_id, self.loop.time() + timeout)
-        link_use = JOINS if use == JOINS else COMMITS
-        return await self.client.submit(node_id, request, use=link_use, timeout=timeout)
-
-    def _say(self, what: str, failures: int) -> None:
-        # Each minute or so at most, once backoff has grown; the first time at once.
-        if failures == 1 or failures % 60 == 0:
-            log.warning("Waiting for %s", what)
-        self.waiting_for = what
 
     # Being a member: from any thread…
 
@@ -271,15 +194,6 @@ class BaseCoordinator:
     def _attention(self) -> None:
         self._changed()
         self.notify()
-
-    def _run(self, coro: Coroutine[Any, Any, T], deadline: float | None = None, what: str = "the call") -> T:
-        if self._driver is not None:
-            return self._driver.run(coro, deadline, what)
-        task = self.loop.spawn(coro)
-        try:
-            return self.loop.run_until(task, deadline)
-        finally:
-            task.cancel()
 
     # …and on the loop.
 
@@ -409,11 +323,6 @@ class BaseCoordinator:
             return 1
         await self.back_off(error, failures)
         return failures + 1
-
-    async def back_off(self, error: KafkaError, failures: int) -> None:
-        """Say what it waits for, and wait a little before the next attempt."""
-        self._say(f"group {self.group_id} to let this member in: {error}", failures + 1)
-        await self.loop.sleep(self._backoff.delay(failures + 1))
 
     def heartbeat_refused(self, error: KafkaError, generation: Generation) -> None:
         """React to what the coordinator answered to a heartbeat of `generation`."""

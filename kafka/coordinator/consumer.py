@@ -488,16 +488,12 @@ class ConsumerCoordinator(BaseCoordinator):
         """Join no more, let commits come to an end, and commit what was consumed."""
         self._stop_main()
         self.rejoin.clear()
-        if self.state is not MemberState.UNJOINED and self._can_wait():
-            await self.committer.settled(deadline)
+        await self.committer.settled(deadline)
         if offsets:
             try:
                 await self.committer.commit(offsets, self.committer.stays(offsets), deadline)
             except KafkaError as error:
                 log.warning("Group %s: what was consumed last could not be committed: %s", self.group_id, error)
-
-    def _can_wait(self) -> bool:
-        return not self.client.closed
 
     def _try(self, coro: Any, deadline: float, what: str) -> None:
         try:

@@ -305,3 +305,11 @@ def test_closing_without_a_broker_is_quick(broker):
     began = time.monotonic()
     one.close(timeout_ms=300)
     assert time.monotonic() - began < 2
+
+
+def test_commits_under_way_are_waited_for_on_close(broker):
+    with Member(broker.bootstrap_servers, (), enable_auto_commit=False) as one:
+        one.subscription.assign_by_user([T0])
+        future = one.membership.commit_async({T0: OffsetAndMetadata(31)}, None)
+        one.coordinator.close()
+        assert future.succeeded()

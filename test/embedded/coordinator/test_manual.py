@@ -141,6 +141,6 @@ def test_an_idle_member_wakes_up_for_heartbeats_only(client):
     workers.ensure_active_group()
     before = client.loop.turns
     client.loop.run_until(client.loop.spawn(client.loop.sleep(1.0)))
-    # Ten heartbeats, each a timer, a send and a reply.
-    assert client.loop.turns - before <= 10 * 4
+    # Ten heartbeats, each a timer, a send and a reply, and the passes that these queue.
+    assert client.loop.turns - before <= 10 * 6
     workers.close()

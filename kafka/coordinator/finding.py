@@ -1,0 +1,122 @@
+"""Finding the coordinator of a group, and asking it. Runs on the client's loop; waits as long as it takes.
+
+Joins have a connection of their own: the coordinator holds them back until all members have come, and
+answers the requests of one connection one after another.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from kafka.cluster import GROUP
+from kafka.errors import KafkaError, KafkaTimeoutError
+from kafka.net.backoff import Backoff
+
+if TYPE_CHECKING:
+    from kafka._client import Client
+    from kafka._drivers import ThreadDriver
+    from kafka._loop import Loop
+    from kafka.config import Config
+
+__all__ = ["COMMITS", "JOINS", "CoordinatorFinder"]
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+# Joins wait at the broker for the other members, and must not hold up heartbeats and commits meanwhile.
+JOINS: Final = "group-joins"
+COMMITS: Final = "coordinator"
+
+
+class CoordinatorFinder:
+    """What a coordinator's client needs of the network."""
+
+    def __init__(self, client: Client, config: Config, driver: ThreadDriver | None) -> None:
+        self.client = client
+        self.loop: Loop = client.loop
+        self.group_id: str = config["group_id"]
+        self.waiting_for: str | None = None
+        """What keeps it from being a member, in words; None while nothing does."""
+        self.retry_backoff = config.seconds("retry_backoff_ms")
+        self._backoff = Backoff(self.retry_backoff, config.seconds("retry_backoff_max_ms"), self.loop.rng)
+        self._driver = driver
+
+    @property
+    def coordinator_id(self) -> int | None:
+        """The broker that coordinates the group, as far as is known."""
+        known = self.client.cluster.coordinator_for_group(self.group_id)
+        return None if known is None or known < 0 else known
+
+    def coordinator_unknown(self) -> bool:
+        """Whether the coordinator has to be looked up, or has no connection that works."""
+        node_id = self.coordinator_id
+        if node_id is None or self.client.cluster.broker_metadata(node_id) is None:
+            return True
+        if self.client.link(node_id, COMMITS).backing_off():
+            self.client.cluster.forget_coordinator(GROUP, self.group_id)
+            return True
+        return False
+
+    def coordinator_dead(self, error: object) -> None:
+        """Look the coordinator up again before it is next needed."""
+        if self.coordinator_id is not None:
+            log.info("Group %s: coordinator %s is taken to be gone: %s", self.group_id, self.coordinator_id, error)
+            self.client.cluster.forget_coordinator(GROUP, self.group_id)
+
+    def ensure_coordinator_known(self, timeout_ms: float | None = None) -> bool:
+        """Wait until the coordinator is known and connected; whether it is, by the time given."""
+        deadline = None if timeout_ms is None else self.loop.time() + timeout_ms / 1000
+        try:
+            self._run(self.find_coordinator(), deadline, "looking up the coordinator")
+        except KafkaTimeoutError:
+            return False
+        return True
+
+    async def find_coordinator(self) -> int:
+        """Return the coordinator's id, however long that takes; raises what waiting does not mend."""
+        failures = 0
+        while True:
+            deadline = self.loop.time() + self.client.settings.request_timeout
+            try:
+                node_id = await self.client.coordinator(GROUP, self.group_id, deadline)
+                await self.client.open(self.client.link(node_id, COMMITS), deadline)
+            except KafkaError as error:
+                if not error.retriable:
+                    raise
+                self.coordinator_dead(error)
+                failures += 1
+                self._say(f"the coordinator of group {self.group_id}: {error}", failures)
+                await self.loop.sleep(self._backoff.delay(failures))
+            else:
+                return node_id
+
+    async def ask(self, request: Any, use: str, timeout: float | None = None) -> Any:
+        """Send a request to the coordinator and return the response; its error codes are the caller's to read."""
+        if timeout is None:
+            timeout = self.client.settings.request_timeout
+        node_id = await self.client.coordinator(GROUP, self.group_id, self.loop.time() + timeout)
+        link_use = JOINS if use == JOINS else COMMITS
+        return await self.client.submit(node_id, request, use=link_use, timeout=timeout)
+
+    def _say(self, what: str, failures: int) -> None:
+        # Each minute or so at most, once backoff has grown; the first time at once.
+        if failures == 1 or failures % 60 == 0:
+            log.warning("Waiting for %s", what)
+        self.waiting_for = what
+
+    async def back_off(self, error: KafkaError, failures: int) -> None:
+        """Say what it waits for, and wait a little before the next attempt."""
+        self._say(f"group {self.group_id} to let this member in: {error}", failures + 1)
+        await self.loop.sleep(self._backoff.delay(failures + 1))
+
+    def _run(self, coro: Coroutine[Any, Any, T], deadline: float | None = None, what: str = "the call") -> T:
+        if self._driver is not None:
+            return self._driver.run(coro, deadline, what)
+        task = self.loop.spawn(coro)
+        try:
+            return self.loop.run_until(task, deadline)
+        finally:
+            task.cancel()
