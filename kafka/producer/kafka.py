@@ -227,8 +227,9 @@ class KafkaProducer:
     def send_many(self, topic: str, records: Iterable[Any]) -> SentRecords:
         """Hand many records over: values, or tuples ``(key, value[, headers[, partition[, timestamp_ms]]])``.
 
-        Values that are bytes and need no serializer cost a fraction of as many calls of `send()`. Raises as `send()`
-        does; records before the one at fault are on their way then.
+        Values that are bytes and need no serializer cost a fraction of as many calls of `send()`. What `send()` raises
+        this raises too, and for such values also what the cluster answers about the topic, and `RecordTooLargeError`;
+        records before the one at fault are on their way then.
 
         >>> from kafka.broker import Broker
         >>> with Broker(topics=["events"]) as broker, KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as p:

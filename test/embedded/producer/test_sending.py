@@ -393,3 +393,13 @@ def test_old_brokers_get_old_formats():
                     KafkaProducer(bootstrap_servers=old.bootstrap_servers, enable_idempotence=True)
                 with pytest.raises(UnsupportedVersionError, match="zstd"):
                     KafkaProducer(bootstrap_servers=old.bootstrap_servers, compression_type="zstd")
+
+
+def test_a_release_that_is_stated_is_believed_and_nothing_is_asked(broker, topic):
+    with KafkaProducer(bootstrap_servers=broker.bootstrap_servers, api_version=(2, 8)) as producer:
+        assert producer.send(topic, b"x").get(WAIT).offset == 0
+    with (
+        KafkaProducer(bootstrap_servers="127.0.0.1:1", api_version=(2, 8), max_block_ms=50) as nobody,
+        pytest.raises(KafkaTimeoutError),
+    ):
+        nobody.send(topic, b"x")
