@@ -40,6 +40,7 @@ from kafka.errors import (
     KafkaTimeoutError,
     RebalanceInProgressError,
     RejoinNeededError,
+    StaleMemberEpochError,
     UnsupportedVersionError,
 )
 from kafka.future import Future
@@ -319,10 +320,14 @@ class ConsumerCoordinator(BaseCoordinator):
 
         def ended(outcome: Any) -> None:
             task.under_way = False
-            if isinstance(outcome, KafkaError):
-                log.warning("Group %s: an automatic commit failed: %s", self.group_id, outcome)
-                if outcome.retriable:
-                    task.reschedule(self.loop.time() + self.retry_backoff)
+            if not isinstance(outcome, KafkaError):
+                return
+            # KIP-848: the epoch moved on while the commit was under way; the next one is signed with the new one.
+            stale = isinstance(outcome, StaleMemberEpochError)
+            level = logging.INFO if stale else logging.WARNING
+            log.log(level, "Group %s: an automatic commit failed: %s", self.group_id, outcome)
+            if stale or outcome.retriable:
+                task.reschedule(self.loop.time() + self.retry_backoff)
 
         self.commit_async(offsets, self.config["default_offset_commit_callback"]).add_both(ended)
 
