@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafka.consumer.doorbell import Doorbell
@@ -238,23 +238,26 @@ class Fetcher:
             self.metrics.answered(self._loop.time() - lane.asked_at, response.throttle_time_ms)
         if response.error_code:
             self._refused(lane, for_code(response.error_code)(node_id=lane.node_id))
-        names = {self._cluster.topic_id(partition.topic): partition.topic for partition in asked}
-        if not lane.main:
-            for entry in asked.values():
-                entry.cursor.patient = True
         came = False
-        for topic in response.responses:
-            name = topic.topic or names.get(topic.topic_id)
-            for data in topic.partitions:
-                entry = asked.get(TopicPartition(name, data.partition_index)) if name else None
-                if entry is not None and not entry.stale:
-                    came = self._partition_answered(entry, data, response, version) or came
+        for entry, data in self._match(asked, response):
+            entry.cursor.patient = not lane.main  # until something comes
+            came = self._partition_answered(entry, data, response, version) or came
         if self._grouped is not self._subscription.partitions:
             self.kick()
         else:
             self._pump(lane.node_id)
         if came:
             self._bell.ring()
+
+    def _match(self, asked: Mapping[TopicPartition, Asked], response: Any) -> Iterator[tuple[Asked, Any]]:
+        """Yield the partitions of a reply that are still of interest, with what was asked for."""
+        names = {self._cluster.topic_id(partition.topic): partition.topic for partition in asked}
+        for topic in response.responses:
+            name = topic.topic or names.get(topic.topic_id)
+            for data in topic.partitions:
+                entry = asked.get(TopicPartition(name, data.partition_index)) if name else None
+                if entry is not None and not entry.stale:
+                    yield entry, data
 
     def _refused(self, lane: Lane, error: KafkaError) -> None:
         """A whole request was refused: mostly because the broker has dropped the session."""
