@@ -202,8 +202,21 @@ class ProducerCore:
         if gone:
             self.cluster.set_topics(self.cluster.wanted_topics - gone)
 
-    def partitions_under_way(self) -> dict[TopicPartition, dict[str, Any]]:
-        """Return the partitions that have records under way, and what hinders them. From any thread."""
+    async def health(self) -> dict[str, Any]:
+        """Return what works and what does not."""
+        return self.health_now()
+
+    def health_now(self) -> dict[str, Any]:
+        """The same, for whoever is on the loop or finds it closed: connections change while others look at them."""
+        memory = self.accumulator.memory
+        return {
+            **self.client.health(),
+            "buffer_available": memory.free,
+            "buffer_waited_for": memory.waited_for,
+            "partitions": self._partitions_under_way(),
+        }
+
+    def _partitions_under_way(self) -> dict[TopicPartition, dict[str, Any]]:
         found: dict[TopicPartition, dict[str, Any]] = {}
         for batch in self.accumulator.unsettled():
             partition = batch.partition

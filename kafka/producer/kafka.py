@@ -419,13 +419,10 @@ class KafkaProducer:
         ...     producer.health()["partitions"]
         {}
         """
-        memory = self._accumulator.memory
-        return {
-            **self._core.client.health(),
-            "buffer_available": memory.free,
-            "buffer_waited_for": memory.waited_for,
-            "partitions": self._core.partitions_under_way(),
-        }
+        core, driver = self._core, self._driver
+        if core.loop.closed or core.loop.in_pass or driver.on_network_thread:
+            return core.health_now()
+        return driver.run(core.health(), None, "health()")
 
     # Ending…
 

@@ -459,3 +459,7 @@ def test_health_says_what_hinders(make, broker, topic):
     assert entry["records"] == 1
     assert entry["leader"] == broker.leader(topic)
     assert future.get(WAIT).offset == 0
+    inside = []
+    producer.send(topic, b"2").add_callback(lambda _: inside.append(producer.health()["ok"])).get(WAIT)
+    producer.close()
+    assert (inside, producer.health()["ok"]) == ([True], False)
