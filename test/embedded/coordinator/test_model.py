@@ -6,8 +6,8 @@ Checked all the time, from what members' applications see:
 P7  no partition is owned by two live members after both ran their callbacks. A member that the coordinator
     gave up may hear of that after another has its partitions, but then it hears that they are lost, not
     that they are being revoked;
-P6  committed offsets never go back, except to where a later owner began, and never come from a member
-    that had lost the partition.
+P6  committed offsets never go back. Every owner begins at the committed offset and only moves on, so an
+    offset that is lower than one seen before came from a member that had lost the partition.
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ class Actor(Member):
         self.owned |= assigned
         self.world.check_owners(self, assigned)
         for partition, offset in zip(sorted(assigned), self.committed(*sorted(assigned)), strict=True):
+            self.world.saw_committed(partition, offset or 0)
             self.consume(partition, offset or 0)
 
     def on_partitions_revoked(self, revoked: Any) -> None:
@@ -86,6 +87,8 @@ class Actor(Member):
         }
         try:
             self.coordinator.commit_offsets_sync(offsets, timeout_ms=2000)
+            for partition, offset in offsets.items():
+                self.world.saw_committed(partition, offset.offset)
         except CommitFailedError:
             self.world.log(f"{self.name} may not commit")
         except KafkaError as error:
@@ -102,9 +105,15 @@ class World:
         self.stalled: set[Actor] = set()
         self.born = 0
         self.doubled: dict[Actor, set[TopicPartition]] = {}
+        self.lowest: dict[TopicPartition, int] = {}
 
     def log(self, line: str) -> None:
         self.history.append(line)
+
+    def saw_committed(self, partition: TopicPartition, offset: int) -> None:
+        before = self.lowest.get(partition, 0)
+        assert offset >= before, f"{partition} went back from {before} to {offset}"
+        self.lowest[partition] = offset
 
     def check_owners(self, actor: Actor, assigned: set[TopicPartition]) -> None:
         for other in self.actors:
