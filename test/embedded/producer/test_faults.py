@@ -173,7 +173,7 @@ def test_leaders_move_and_connections_break_and_replies_are_lost(make, broker, t
 def test_a_node_goes_and_comes_back(make, broker, topic, replicas):
     broker.delete_topic(topic)
     broker.create_topic(topic, replication_factor=replicas)
-    producer = make(batch_size=100)
+    producer = make(batch_size=100, request_timeout_ms=3000)
     futures = produce(producer, topic, 100)
     leader = broker.leader(topic)
     broker.stop_node(leader, crash=True)
