@@ -172,6 +172,23 @@ class KafkaClient(Client):
             self.wakeup()
         return future
 
+    def ask(self, request: Any, node_id: NodeId | None = None, timeout_ms: float | None = None) -> Any:
+        """Send a request to whom it is for and wait for the response.
+
+        To the controller, to a partition's leader, to a group's or a transaction's coordinator, or to any
+        broker, as the API demands; or to `node_id`. Error codes in the response are the caller's to read.
+
+        >>> from kafka.broker import Broker
+        >>> from kafka.protocol.metadata import MetadataRequest
+        >>> with Broker(topics={"events": 2}) as broker:
+        ...     with KafkaClient(bootstrap_servers=broker.bootstrap_servers) as client:
+        ...         response = client.ask(MetadataRequest(topics=[{"name": "events"}]))
+        >>> len(response.topics[0].partitions)
+        2
+        """
+        timeout = self.settings.request_timeout if timeout_ms is None else timeout_ms / 1000
+        return self._run(self.request(request, node_id=node_id, deadline=self.loop.time() + timeout))
+
     def poll(
         self,
         timeout_ms: float | None = None,

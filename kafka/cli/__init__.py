@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "protocol": "show the messages of the protocol; decode and encode them",
     "demo": "a first look: a broker, a producer and a group of consumers in one process",
+    "request": "send a request of the protocol to a broker and print the reply as JSON",
     "broker": "run a broker of one or several nodes on this machine",
 }
 
@@ -31,7 +32,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         command = commands.add_parser(name, help=help_, description=help_[0].upper() + help_[1:] + ".")
         if words[:1] == [name]:
             import_module(f"kafka.cli.{name}").add_arguments(command)
-    arguments = parser.parse_args(words)
+    arguments, rest = parser.parse_known_args(words)
+    if len(rest) == 1 and not rest[0].startswith("-") and getattr(arguments, "json", None) == "{}":
+        # argparse gives up an optional last word when options stand before it: request Metadata --version 1 '{...}'
+        arguments.json = rest.pop()
+    if rest:
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
     try:
         return int(import_module(f"kafka.cli.{arguments.command}").run(arguments))
     except KafkaError as error:
