@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["KafkaConsumer"]
 
 _FOREVER: Final = math.inf
+# Records that poll_batches returns unless told otherwise: max_poll_records suits rows, columns pay off by the thousand.
+_COLUMN_RECORDS: Final = 65_536
 
 
 class KafkaConsumer:
@@ -116,12 +118,13 @@ class KafkaConsumer:
     def poll_batches(self, timeout_ms: float = 0, max_records: int | None = None) -> dict[TopicPartition, Columns]:
         """Return records as columns: for those who take them by the thousand and need no object for each.
 
-        Batches are not cut in two, so there may be more records than `max_records` (max_poll_records) by one batch.
+        Batches are not cut in two, so there may be more records than `max_records` (65,536) by one batch.
         Keys and values are bytes; deserializers are not applied. ``columns.to_arrow()`` gives a
         ``pyarrow.RecordBatch``.
         """
         engine = self._open()
-        return engine.poll_columns(self._limit(max_records), self._poll_deadline(engine, timeout_ms))
+        at_least = _COLUMN_RECORDS if max_records is None else self._limit(max_records)
+        return engine.poll_columns(at_least, self._poll_deadline(engine, timeout_ms))
 
     def __iter__(self) -> Generator[ConsumerRecord, None, None]:
         if self._iteration is None:
