@@ -397,7 +397,7 @@ class Client:
                 "in_flight": link.pipeline.in_flight,
                 "throttled": link.throttled(),
             }
-            for (_, use), link in self._links.items()
+            for (_, use), link in tuple(self._links.items())  # another thread may ask
         }
         return {
             "ok": not self.closed and any(link.ready for link in self.links()),

@@ -74,6 +74,9 @@ async def establish(link: Link) -> None:
         except KafkaError as error:
             raise named(link, error) from error
         else:
+            if link.sock is None:
+                # It hung up in the same breath as it answered the last question.
+                raise named(link, KafkaConnectionError("the broker closed the connection as soon as it was made"))
             link.became_ready(versions, session)
             return
 

@@ -414,7 +414,7 @@ class Link:
 
     def lost(self, error: KafkaError, *, hung_up: bool = False) -> None:
         """The stream has ended. While connecting that is for `establish` to judge, which waits for a reply."""
-        if self.is_opening:
+        if self.is_opening and not self.ready:
             self.detach()
             self.pipeline.fail_sent(error)
         elif hung_up and self._first_request_was_met_with_that():

@@ -253,6 +253,28 @@ def test_no_broker_behind_the_port_is_reported_as_that(make, network):
     assert "hangs up on every request" in str(conn.error)
 
 
+def test_a_broker_that_hangs_up_as_it_answers_the_last_question_leaves_no_half_open_connection(make, broker):
+    """Such a connection once counted as ready without a stream, and requests waited for their timeout."""
+    answer = broker.handlers["ApiVersions"]
+
+    def answer_and_leave(request, session):
+        reply = session.reply
+
+        def reply_and_close(*words):
+            reply(*words)
+            session.sock.close()
+
+        session.reply = reply_and_close
+        return answer(request, session)
+
+    broker.on("ApiVersions", answer_and_leave)
+    conn = make()
+    conn.connect_blocking(0.05)
+    assert broker.asked("ApiVersions")
+    assert not conn.connected()
+    assert "closed the connection" in str(conn.error)
+
+
 # Requests and replies
 
 
