@@ -31,7 +31,9 @@ def main() -> int:
         python = here / "empty" / "bin" / "python"
         _run(str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel))
         _run(str(python), "-c", _USE.format(prefix=str(here)), cwd=scratch)
-        _run(str(here / "empty" / "bin" / "purekafka"), "protocol", "show", "ApiVersions", "--version", "0", cwd=scratch)
+        _run(
+            str(here / "empty" / "bin" / "purekafka"), "protocol", "show", "ApiVersions", "--version", "0", cwd=scratch
+        )
     return 0
 
 
