@@ -41,7 +41,7 @@ def test_an_exit_with_nobody_there_ends_and_every_future_has_failed(broker, topi
     with broker.intercept("Produce", lambda _exchange: NO_REPLY):
         done = run(broker, topic, """
             import atexit, kafka.producer.kafka
-            kafka.producer.kafka._EXIT_GRACE = 0.2
+            kafka.producer.kafka._EXIT_GRACE = 2.0  # enough to connect, get an id and send
             def report():
                 print(future.failed(), future.exception.outcome_unknown)
             atexit.register(report)
