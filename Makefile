@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help demo test test-unit test-embedded test-real test-matrix check lint format types layers docs wheel generated clean \
+.PHONY: help demo test test-unit test-embedded test-real test-matrix soak check lint format types layers docs wheel generated clean \
 	bench bench-protocol bench-records bench-produce bench-consume bench-latency
 
 help:  ## show this list
@@ -38,6 +38,9 @@ test-real: $(INSTALLED)  ## the tests against the newest Apache Kafka
 
 test-matrix: $(INSTALLED)  ## the tests against every supported release of Apache Kafka
 	$(BIN)/pytest test/real --matrix -m matrix
+
+soak: $(INSTALLED)  ## random histories against the embedded broker; seeds are printed
+	$(BIN)/pytest -m soak test/embedded
 
 check: lint types layers docs wheel  ## everything that is checked besides the tests
 

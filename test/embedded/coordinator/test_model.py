@@ -226,6 +226,7 @@ class World:
         assert self.actors[0].committed(*ALL) == [1_000_000 + number for number in range(PARTITIONS)]
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", list(KINDS))
 @pytest.mark.parametrize("seed", seeds())
