@@ -95,7 +95,6 @@ def _kafka_python(content: Content) -> Build:
 
 def _read_kafka_python(raw: bool) -> Read:
     from kafka.consumer.fetcher import ConsumerRecord
-
     from kafka.record.memory_records import MemoryRecords
 
     def each(data: bytes) -> Any:

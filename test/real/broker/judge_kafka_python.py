@@ -3,9 +3,8 @@
 import sys
 import time
 
-from kafka.admin import NewTopic
-
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import NewTopic
 
 SERVERS, TOPIC = sys.argv[1].split(","), sys.argv[2]
 
