@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
     from kafka.producer.batch import Delivered, ProducerBatch
 
-__all__ = ["DeliveryReport"]
+__all__ = ["DeliveryReport", "reporter"]
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -39,3 +43,15 @@ class DeliveryReport:
     def offsets(self) -> range:
         """The records' offsets; empty where they are not known."""
         return range(self.base_offset, self.base_offset + self.count) if self.base_offset >= 0 else range(0)
+
+
+def reporter(report: Callable[[DeliveryReport], object]) -> Callable[[ProducerBatch, Any], None]:
+    """Return what tells the user's on_delivery of each batch; its exceptions are logged."""
+
+    def settled(batch: ProducerBatch, outcome: Any) -> None:
+        try:
+            report(DeliveryReport.of(batch, outcome))
+        except Exception:
+            log.exception("on_delivery failed")
+
+    return settled
