@@ -22,9 +22,10 @@ from kafka.version import __version__
 
 __all__ = ["CLIENT_OPTIONS"]
 
-_TIMED: Final = LINKS | {"cluster", "coordinator", "consumer_coordinator", "heartbeat"}
+_GROUPS: Final = frozenset({"coordinator", "consumer_coordinator"})
+_RETRYING: Final = NETWORK | _GROUPS | {"cluster"}
 _METADATA: Final = NETWORK | {"cluster"}
-_MEASURED: Final = LINKS | {"coordinator", "consumer_coordinator"}
+_MEASURED: Final = LINKS | _GROUPS
 
 
 def _is_node(value: Any) -> bool:
@@ -84,6 +85,7 @@ CLIENT_OPTIONS: Final = (
         None,
         ApiVersion(),
         "The brokers' release, where it is known beforehand. Otherwise each connection asks.",
+        idle=dict.fromkeys(("coordinator", "consumer_coordinator"), "its client knows what the brokers speak"),
     ),
     Option(
         "bootstrap_timeout_ms",
@@ -95,12 +97,13 @@ CLIENT_OPTIONS: Final = (
     ),
     Option(
         "client_dns_lookup",
-        _METADATA | {"connection"},
+        _METADATA,
         "use_all_dns_ips",
         Choice(
             ("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"), synonyms={"default": "use_all_dns_ips"}
         ),
         "Whether all addresses of a name are tried, or each bootstrap name is first replaced by its canonical names.",
+        idle={"cluster": "it is the client that looks names up"},
     ),
     Option(
         "socket_connection_setup_timeout_ms",
@@ -133,7 +136,7 @@ CLIENT_OPTIONS: Final = (
     ),
     Option(
         "connections_max_idle_ms",
-        LINKS,
+        NETWORK,
         540000,
         Number(),
         "Close connections unused for so long, before the broker does (connections.max.idle.ms).",
@@ -157,7 +160,7 @@ CLIENT_OPTIONS: Final = (
     # Requests
     Option(
         "request_timeout_ms",
-        _TIMED - {"cluster", "heartbeat"},
+        LINKS | _GROUPS,
         30000,
         Number(least=1),
         "How long to wait for the reply to one request before its connection is given up.",
@@ -171,12 +174,13 @@ CLIENT_OPTIONS: Final = (
     ),
     Option(
         "retry_backoff_ms",
-        _TIMED,
+        _RETRYING | {"heartbeat"},
         100,
         Number(),
         "How long to wait before a request is tried again. Doubles with each failure in a row, give or take 20%.",
+        idle={"heartbeat": "the coordinator that sends the heartbeats waits"},
     ),
-    Option("retry_backoff_max_ms", _TIMED, 1000, Number(), "The most that retry_backoff_ms grows to."),
+    Option("retry_backoff_max_ms", _RETRYING, 1000, Number(), "The most that retry_backoff_ms grows to."),
     Option(
         "max_in_flight_requests_per_connection",
         LINKS,
@@ -247,7 +251,8 @@ CLIENT_OPTIONS: Final = (
         FACES,
         None,
         Custom("a callable or None", lambda value: value is None or callable(value)),
-        "What makes the network client, called with its options; None is KafkaClient.",
+        "What makes the network client, such as a class derived from KafkaClient; called with the options given that "
+        "are a KafkaClient's. None: the library itself.",
     ),
     # Metadata
     Option(
@@ -267,24 +272,24 @@ CLIENT_OPTIONS: Final = (
     ),
     Option(
         "metadata_recovery_strategy",
-        _METADATA,
+        NETWORK,
         "rebootstrap",
         Choice(("rebootstrap", "none")),
         "What to do when no known broker can be reached: start again from bootstrap_servers, or go on trying.",
     ),
     Option(
         "metadata_recovery_rebootstrap_trigger_ms",
-        _METADATA,
+        NETWORK,
         300000,
         Number(),
         "Start again from bootstrap_servers when metadata could not be refreshed for so long.",
     ),
     Option(
         "client_rack",
-        frozenset({"consumer", "client", "producer"}),
+        frozenset({"consumer", "consumer_coordinator"}),
         "",
         Text(optional=False),
-        "Where this client runs. Consumers read from a replica there; producers prefer partitions led there.",
+        "Where this client runs: it reads from a replica there, and assignors are told.",
         since="2.4",
         aliases=("rack_id",),
     ),
@@ -322,10 +327,9 @@ CLIENT_OPTIONS: Final = (
     Option(
         "enable_metrics_push",
         FACES,
-        True,
-        Flag(),
-        "Whether to send the cluster's operator the metrics that he subscribed to (KIP-714).",
-        since="3.7",
+        False,
+        Custom("False: no metrics are sent to brokers", lambda value: value in (False, "false"), lambda _value: False),
+        "Whether brokers may collect this client's metrics (KIP-714). They may not, so only False is taken.",
     ),
     # Historical
     Option(

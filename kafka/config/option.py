@@ -49,7 +49,19 @@ class Lazy:
 class Option:
     """An option: its name, who takes it, what it may be, and what it is for."""
 
-    __slots__ = ("aliases", "check", "default", "defaults", "doc", "kinds", "name", "obsolete", "secret", "since")
+    __slots__ = (
+        "aliases",
+        "check",
+        "default",
+        "defaults",
+        "doc",
+        "idle",
+        "kinds",
+        "name",
+        "obsolete",
+        "secret",
+        "since",
+    )
 
     def __init__(
         self,
@@ -64,6 +76,7 @@ class Option:
         defaults: Mapping[str, Any] | None = None,
         secret: bool = False,
         obsolete: str = "",
+        idle: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name
         self.kinds = kinds
@@ -80,6 +93,8 @@ class Option:
         """Never shown."""
         self.obsolete = obsolete
         """Why it no longer has an effect; it is accepted with a warning."""
+        self.idle = idle or {}
+        """Why single kinds, which have always taken it, make no use of it; they accept it with a warning."""
 
     def __str__(self) -> str:
         return self.name

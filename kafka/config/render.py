@@ -42,7 +42,8 @@ def _entry(option: Option) -> str:
     facts.extend(
         f"default of {CLASSES[kind]}: ``{value!r}``" for kind, value in option.defaults.items() if kind in option.kinds
     )
-    facts.append("taken by: " + ", ".join(_SHORT[kind] for kind in CLASSES if kind in option.kinds))
+    facts.append("taken by: " + ", ".join(_SHORT[kind] for kind in CLASSES if kind in option.kinds - set(option.idle)))
+    facts.extend(f"no effect on {CLASSES[kind]}: {why}" for kind, why in option.idle.items())
     if option.since:
         facts.append(f"needs brokers of {option.since}")
     if option.aliases:

@@ -94,6 +94,9 @@ def resolve(kind: str, given: Mapping[str, Any]) -> Config:
             raise KafkaConfigurationError(f"{spelling!r} is {option.name} once more; give it once", option=option.name)
         if option.obsolete:
             warnings.warn(f"{spelling} no longer has an effect: {option.obsolete}", DeprecationWarning, stacklevel=3)
+        if kind in option.idle:
+            text = f"{spelling} has no effect on {CLASSES[kind]}: {option.idle[kind]}"
+            warnings.warn(text, DeprecationWarning, stacklevel=3)
         chosen[option.name] = _checked(kind, spelling, option, value)
     values = _with_defaults(kind, chosen)
     for rule in RULES:

@@ -71,6 +71,19 @@ def _sasl(values: Values, given: Collection[str]) -> None:
                 raise _refuse(name, f"sasl_oauthbearer_token_endpoint_url needs {name}")
 
 
+def _tls_context(values: Values, given: Collection[str]) -> None:
+    context = values.get("ssl_context")
+    if context is None:
+        return
+    for name in sorted(given):
+        if not name.startswith("ssl_") or name == "ssl_context" or values[name] is None:
+            continue
+        # Programs of old say the same twice, which does no harm.
+        if name == "ssl_check_hostname" and values[name] == context.check_hostname:
+            continue
+        raise _refuse(name, f"{name} has no effect with ssl_context: set it up in the context")
+
+
 def _tls_sources(values: Values, _given: Collection[str]) -> None:
     for path, text in (
         ("ssl_cafile", "ssl_truststore_certificates"),
@@ -174,6 +187,7 @@ RULES: Final[tuple[Rule, ...]] = (
     _ordered("retry_backoff_ms", "retry_backoff_max_ms"),
     _ordered("socket_connection_setup_timeout_ms", "socket_connection_setup_timeout_max_ms"),
     _ordered("request_timeout_ms", "default_api_timeout_ms"),
+    _tls_context,
     _tls_sources,
     _sasl,
     _proxies,

@@ -59,14 +59,14 @@ TLS_OPTIONS: Final = (
         LINKS,
         None,
         Custom("an ssl.SSLContext or None", _is_context),
-        "A context made by the application; no other option for TLS but ssl_check_hostname counts then.",
+        "A context made by the application, for the whole of TLS: no other ssl_* option can be given with it.",
     ),
     Option(
         "ssl_check_hostname",
         LINKS,
         True,
         Flag(),
-        "Whether the broker's certificate has to name the host that was connected to.",
+        "Whether the broker's certificate has to name the host that was connected to. With ssl_context, that says so.",
     ),
     Option(
         "ssl_cafile",
@@ -288,14 +288,15 @@ SASL_OPTIONS: Final = (
         LINKS,
         None,
         Text(),
-        "The region for AWS_MSK_IAM. None takes it from the environment, or from the broker's name.",
+        "The region for AWS_MSK_IAM. None takes it from the broker's name, else from AWS_REGION or AWS_DEFAULT_REGION.",
     ),
     Option(
         "sasl_aws_access_key_id",
         LINKS,
         None,
         Text(),
-        "The access key for AWS_MSK_IAM. None takes all credentials from the environment.",
+        "The access key for AWS_MSK_IAM. None looks where AWS' own tools do: environment, web identity, "
+        "shared files, container and instance.",
     ),
     Option("sasl_aws_secret_access_key", LINKS, None, Text(), "The secret key that belongs to it.", secret=True),
     Option(

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kafka._client import Client
 from kafka._drivers import ThreadDriver
+from kafka._own_client import make_client
 from kafka.consumer.collector import Collector
 from kafka.consumer.doorbell import Doorbell
 from kafka.consumer.fetcher import Fetcher
@@ -51,7 +51,7 @@ class Engine:
 
     def __init__(self, config: Config, environment: Environment | None = None) -> None:
         self.config = config
-        self.client = Client(config, environment)
+        self.client = make_client(config, environment)
         self.loop = self.client.loop
         self.driver = ThreadDriver(self.loop, name=f"kafka-consumer-{config['client_id']}")
         self.bell = Doorbell()

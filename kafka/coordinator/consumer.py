@@ -125,7 +125,7 @@ class ConsumerCoordinator(BaseCoordinator):
         metadata = ConsumerProtocolMemberMetadata(0, topics, b"") if ask is None else ask(topics)
         if not isinstance(metadata, ConsumerProtocolMemberMetadata):
             return metadata  # of a kind that the assignor alone knows
-        rack = self.client.config.get("client_rack") or None
+        rack = self.config["client_rack"] or None
         if self.rebalance_protocol is RebalanceProtocol.EAGER:
             # Nothing is owned at this moment. Without the generation a static member that restarts says
             # what it said before, and the group need not rebalance.

@@ -177,7 +177,7 @@ class ConsumerGroupMember:
         subscription = owner.subscription
         said: dict[str, Any] = {
             "instance_id": owner.group_instance_id,
-            "rack_id": owner.client.config.get("client_rack") or None,
+            "rack_id": owner.config["client_rack"] or None,
             "rebalance_timeout_ms": int(owner.heartbeat.poll_interval * 1000),
             "server_assignor": owner.config["group_remote_assignor"],
             "subscribed_topic_names": sorted(subscription.subscribed_topics),

@@ -40,6 +40,7 @@ class CoordinatorFinder:
         self.group_id: str = config["group_id"]
         self.waiting_for: str | None = None
         """What keeps it from being a member, in words; None while nothing does."""
+        self.request_timeout = config.seconds("request_timeout_ms")
         self.retry_backoff = config.seconds("retry_backoff_ms")
         self._backoff = Backoff(self.retry_backoff, config.seconds("retry_backoff_max_ms"), self.loop.rng)
         self._driver = driver
@@ -79,7 +80,7 @@ class CoordinatorFinder:
         """Return the coordinator's id, however long that takes; raises what waiting does not mend."""
         failures = 0
         while True:
-            deadline = self.loop.time() + self.client.settings.request_timeout
+            deadline = self.loop.time() + self.request_timeout
             try:
                 node_id = await self.client.coordinator(GROUP, self.group_id, deadline)
                 await self.client.open(self.client.link(node_id, COMMITS), deadline)
@@ -96,7 +97,7 @@ class CoordinatorFinder:
     async def ask(self, request: Any, use: str, timeout: float | None = None) -> Any:
         """Send a request to the coordinator and return the response; its error codes are the caller's to read."""
         if timeout is None:
-            timeout = self.client.settings.request_timeout
+            timeout = self.request_timeout
         node_id = await self.client.coordinator(GROUP, self.group_id, self.loop.time() + timeout)
         link_use = JOINS if use == JOINS else COMMITS
         return await self.client.submit(node_id, request, use=link_use, timeout=timeout)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,7 @@ class ConnectionSettings:
         self.discovery_timeout: float = config["bootstrap_timeout_ms"] / 1000
         self.reconnect_backoff: float = config["reconnect_backoff_ms"] / 1000
         self.reconnect_backoff_max: float = config["reconnect_backoff_max_ms"] / 1000
-        self.max_idle: float = config["connections_max_idle_ms"] / 1000
+        self.max_idle: float = config.get("connections_max_idle_ms", math.inf) / 1000
         self.max_in_flight: int = config["max_in_flight_requests_per_connection"]
         self.receive_max: int = config["receive_message_max_bytes"]
         self.chunk_size: int = config["sock_chunk_bytes"]

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka._client import Client
 from kafka._drivers import ThreadDriver
+from kafka._own_client import make_client
 from kafka.config import Config
 from kafka.errors import (
     Cancelled,
@@ -50,7 +50,7 @@ class ProducerCore:
 
     def __init__(self, config: Config, environment: Environment | None = None) -> None:
         self.config = config
-        self.client = Client(config, environment)
+        self.client = make_client(config, environment)
         self.loop = self.client.loop
         self.cluster = self.client.cluster
         self.now = self.loop.time

@@ -27,6 +27,8 @@ _CONTAINER_HOST: Final = "http://169.254.170.2"
 _INSTANCE_HOST: Final = "http://169.254.169.254"
 # Temporary credentials are renewed this long before they end, in seconds.
 _EARLY: Final = 300.0
+# Options of a profile that say where its credentials are instead of naming them.
+_ELSEWHERE: Final = ("role_arn", "sso_session", "sso_start_url", "credential_process", "login_session")
 # The services of the machine answer at once or not at all.
 _LOCAL_TIMEOUT: Final = 1.0
 
@@ -123,6 +125,14 @@ class CredentialChain:
                     values["aws_access_key_id"],
                     values.get("aws_secret_access_key", ""),
                     values.get("aws_session_token"),
+                )
+            elsewhere = [option for option in _ELSEWHERE if parser.has_option(section, option)]
+            if elsewhere:
+                # Going on to the next source would sign as somebody else.
+                raise KafkaConfigurationError(
+                    f"The AWS profile {profile!r} in {file} gets its credentials by {elsewhere[0]}, which is not "
+                    "followed here. Have AWS' own tool fetch them: eval \"$(aws configure export-credentials "
+                    f'--profile {profile} --format env)", or give sasl_aws_access_key_id and the others'
                 )
         return None
 

@@ -3,6 +3,7 @@
 import math
 import pickle
 import random
+import ssl
 import warnings
 from pathlib import Path
 
@@ -356,12 +357,31 @@ def test_defaults_give_way_to_what_contradicts_them():
         ),
         ("client", "ssl_truststore_certificates", {"ssl_cafile": "a", "ssl_truststore_certificates": "b"}),
         ("client", "ssl_certfile", {"ssl_keyfile": "k"}),
+        ("client", "ssl_cafile", {"ssl_context": ssl.create_default_context(), "ssl_cafile": "ca.pem"}),
+        (
+            "client",
+            "ssl_check_hostname",
+            {"ssl_context": ssl.create_default_context(), "ssl_check_hostname": False},
+        ),
         ("client", "socks5_proxy", {"proxy_url": "socks5://p:1", "socks5_proxy": "socks5://p:1"}),
         ("client", "proxy_url", {"proxy_url": "ftp://p:1"}),
     ],
 )
 def test_contradictions_are_refused(kind, option, given):
     assert option in refused(kind, option, **given)
+
+
+def test_a_context_may_say_again_whether_names_are_checked():
+    resolve("client", {"ssl_context": ssl.create_default_context(), "ssl_check_hostname": True, "ssl_cafile": None})
+
+
+def test_an_option_that_one_class_makes_no_use_of_says_so():
+    text = "client_dns_lookup has no effect on ClusterMetadata: it is the client that looks names up"
+    with pytest.warns(DeprecationWarning, match=text):
+        resolve("cluster", {"client_dns_lookup": "use_all_dns_ips"})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        resolve("client", {"client_dns_lookup": "use_all_dns_ips"})
 
 
 def test_what_belongs_together_is_accepted():

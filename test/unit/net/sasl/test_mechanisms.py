@@ -351,6 +351,17 @@ def test_credentials_come_from_the_profile(tmp_path):
     assert (found.access_key, found.secret_key, found.session_token) == ("A", "B", "C")
 
 
+@pytest.mark.parametrize("option", ["role_arn", "sso_session", "credential_process"])
+def test_a_profile_that_points_elsewhere_is_named_with_what_to_do(tmp_path, option):
+    (tmp_path / ".aws").mkdir()
+    (tmp_path / ".aws" / "config").write_text(f"[profile dev]\n{option} = somewhere\n")
+    with pytest.raises(KafkaConfigurationError) as caught:
+        chain({"AWS_PROFILE": "dev"}, tmp_path)[0]()
+    assert "'dev'" in str(caught.value)
+    assert option in str(caught.value)
+    assert "aws configure export-credentials --profile dev" in str(caught.value)
+
+
 TEMPORARY = {"AccessKeyId": "A", "SecretAccessKey": "B", "Token": "C", "Expiration": "2023-11-14T23:13:20Z"}
 
 
