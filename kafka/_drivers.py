@@ -92,12 +92,17 @@ class ThreadDriver:
         """Whether the caller is the network thread, which must not wait for itself."""
         return threading.get_ident() == self._thread.ident
 
+    @property
+    def _turns_the_loop(self) -> bool:
+        """Whether the caller is what the loop runs, in the network thread or in one that has claimed it."""
+        return self.on_network_thread or self.loop._claimed_by == threading.get_ident()  # noqa: SLF001
+
     def run(self, coro: Coroutine[Any, Any, T], deadline: float | None = None, what: str = "the call") -> T:
         """Run a coroutine of the library to its end and return its result, by the deadline.
 
         When the time is up, or Ctrl-C is pressed, the coroutine is cancelled.
         """
-        if self.on_network_thread or self.loop._claimed_by == threading.get_ident():  # noqa: SLF001
+        if self._turns_the_loop:
             coro.close()
             raise IllegalStateError(f"{what} blocks, so it cannot be called from a callback on the network thread")
         try:
@@ -193,7 +198,8 @@ class ThreadDriver:
     def close(self, timeout: float = _CLOSE_GRACE) -> None:
         """End the thread and everything that runs on the loop, within about `timeout` seconds.
 
-        Idempotent. From the network thread itself it returns at once; the thread ends after the pass.
+        Idempotent. From a callback of the loop, whichever thread runs it, it returns at once; the network
+        thread ends after the pass. (A finalizer may run as one: the last who held a client can be a batch.)
         """
         self._finalizer.detach()
         _DRIVERS.discard(self)
@@ -203,7 +209,7 @@ class ThreadDriver:
             self.loop.close(0.0)
             return
         self._parked.stop(timeout)
-        if not self.on_network_thread:
+        if not self._turns_the_loop:
             self._thread.join(timeout + _CLOSE_GRACE)
 
 

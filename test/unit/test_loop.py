@@ -570,6 +570,22 @@ def test_close_from_a_callback_ends_the_thread():
         driver.run(coro)
 
 
+def test_close_from_a_callback_in_a_waiting_thread_does_not_wait_for_the_network_thread():
+    driver = ThreadDriver(Loop())
+    future = Future()
+    before = time.monotonic()
+
+    def callback():
+        driver.close()
+        future.success(None)
+
+    driver.loop.call_later(0.01, callback)
+    assert driver.wait(future, driver.loop.time() + 10)
+    assert time.monotonic() - before < 1.0  # a join would have taken its whole grace, for this thread has the loop
+    driver.close()
+    assert not driver._thread.is_alive()
+
+
 def test_close_resolves_a_call_that_another_thread_waits_in(driver):
     errors = []
     started = threading.Event()
