@@ -1,0 +1,77 @@
+"""Groups go on while each broker in turn is restarted or killed: nothing lost, nothing doubled without need."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from test.real.conftest import StartKafka
+from test.real.kafka_process import KafkaCluster
+
+from .conftest import KINDS, MakeGroup
+from .judge import check
+from .waiting import wait_read
+from .writer import Writer
+
+OPTIONS = {"session_timeout_ms": 6000, "request_timeout_ms": 5000}
+# What the classic protocol leaves to the members, the broker decides in the other one.
+PROPERTIES = {"group.consumer.session.timeout.ms": "6000", "group.consumer.min.session.timeout.ms": "6000"}
+PROPERTIES |= {"group.consumer.heartbeat.interval.ms": "1000", "group.consumer.min.heartbeat.interval.ms": "500"}
+
+
+def options(kind: str) -> dict[str, int]:
+    if kind == "consumer":
+        return {"request_timeout_ms": 5000}
+    return OPTIONS | {"heartbeat_interval_ms": 1000}
+
+
+def bounce(cluster: KafkaCluster, node: int, how: str) -> None:
+    if how == "kill":
+        cluster.kill(node)
+    else:
+        cluster.stop(node)
+    time.sleep(1.0)  # the time in which a person starts it again
+    cluster.start(node)
+
+
+def run(
+    cluster: KafkaCluster, make_group: MakeGroup, kinds: list[str], members: int, bounces: list[tuple[int, str]]
+) -> None:
+    topic = cluster.create_topic(f"bounces-{'-'.join(kinds)}", 6, 3, {"min.insync.replicas": "2"})
+    groups = []
+    with Writer(cluster.bootstrap_servers, topic, 6) as writer:
+        for kind in kinds:
+            group = make_group(cluster, topic, f"{topic}-{kind}", options=options(kind), **KINDS[kind])
+            group.join(members)
+            groups.append(group)
+        for group in groups:
+            group.wait_shared_out()
+        for node, how in bounces:
+            bounce(cluster, node, how)
+            wait_read(groups, writer)
+        writer.stop()
+        wait_read(groups, writer)
+    for kind, group in zip(kinds, groups, strict=True):
+        group.wait_shared_out()
+        for member in group.members:
+            assert member.running(), member.log()
+        group.stop()
+        print(f"{kind}: {check(group.members, writer.written)}")
+
+
+@pytest.mark.slow
+def test_groups_outlive_brokers_that_are_killed_and_restarted(kafka_at: StartKafka, make_group: MakeGroup) -> None:
+    """The short form: two members of each kind at once."""
+    cluster = kafka_at(nodes=3, properties=PROPERTIES)
+    run(cluster, make_group, list(KINDS), 2, [(1, "kill"), (2, "stop")])
+
+
+@pytest.mark.soak
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_six_members_outlive_clean_and_hard_bounces(kafka_at: StartKafka, make_group: MakeGroup, kind: str) -> None:
+    cluster = kafka_at(nodes=3, properties=PROPERTIES)
+    bounces = [(node, how) for how in ("stop", "kill") * 2 for node in cluster.nodes]
+    run(cluster, make_group, [kind], 6, bounces)
