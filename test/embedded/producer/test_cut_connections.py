@@ -1,0 +1,92 @@
+"""KafkaProducer behind a proxy that cuts its connections: at each byte of a request, of a reply, of a handshake."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+
+from kafka.broker import Broker
+from test.embedded.cutting import DOWN, UP, CuttingProxy
+from test.embedded.producer.conftest import WAIT
+
+PLAIN = {"enable_idempotence": False}
+MOST_BYTES = 2000
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    """One node, and so few topics that its replies are short."""
+    with Broker(seed=1) as broker:
+        yield broker
+
+
+@pytest.fixture
+def proxy(broker: Broker) -> Iterator[CuttingProxy]:
+    with CuttingProxy(broker) as proxy:
+        yield proxy
+
+
+def cut_each_byte(producer, proxy, topic, direction, *, anew):
+    """Send a record for each byte that the connection may be cut at, until none is cut; how many that were."""
+    for count in range(MOST_BYTES):
+        cuts = proxy.cuts
+        if anew:
+            proxy.cut_now()
+        # The first of the new connections to come so far may be the one that asks for metadata.
+        proxy.cut_after(count, direction, times=2 if anew else 1)
+        assert producer.send(topic, b"%d" % count, partition=0).get(WAIT).offset >= count
+        if proxy.cuts == cuts:
+            proxy.stop_cutting()
+            return count + 1
+    raise AssertionError(f"no request was smaller than {MOST_BYTES} bytes")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("anew", [False, True], ids=["established", "with-handshake"])
+@pytest.mark.parametrize("direction", [UP, DOWN])
+def test_a_cut_at_each_byte_loses_nothing_and_repeats_nothing(make, broker, proxy, topic, direction, anew):
+    producer = make(bootstrap_servers=proxy.bootstrap_servers, linger_ms=0)
+    producer.send(topic, b"-1", partition=0).get(WAIT)
+    sent = cut_each_byte(producer, proxy, topic, direction, anew=anew)
+    assert sent > 30
+    assert [int(record.value) for record in broker.records(topic)] == list(range(-1, sent))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("direction", [UP, DOWN])
+def test_without_idempotence_a_cut_at_each_byte_loses_nothing_and_keeps_the_order(
+    make, broker, proxy, topic, direction
+):
+    producer = make(bootstrap_servers=proxy.bootstrap_servers, linger_ms=0, **PLAIN)
+    producer.send(topic, b"-1", partition=0).get(WAIT)
+    sent = cut_each_byte(producer, proxy, topic, direction, anew=False)
+    found = [int(record.value) for record in broker.records(topic)]
+    assert list(dict.fromkeys(found)) == list(range(-1, sent))
+    if direction == UP:
+        assert len(found) == sent + 1  # what was cut on its way was never written
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("idempotent", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_connections_of_a_few_thousand_bytes_carry_everything_in_order(make, broker, proxy, topic, idempotent, seed):
+    producer = make(
+        bootstrap_servers=proxy.bootstrap_servers, batch_size=500, linger_ms=0, enable_idempotence=idempotent
+    )
+    producer.partitions_for(topic)
+    proxy.cut_all_after(Random(seed), 300, 2500)
+    proxy.cut_now()
+    futures = [producer.send(topic, b"%060d" % number, partition=0) for number in range(1000)]
+    producer.flush(60)
+    proxy.stop_cutting()
+    assert all(future.succeeded() for future in futures)
+    assert proxy.cuts > 5
+    found = [int(record.value) for record in broker.records(topic)]
+    assert list(dict.fromkeys(found)) == list(range(1000))
+    if idempotent:
+        assert len(found) == 1000
+        for number, future in enumerate(futures):
+            offset = future.value.offset
+            assert offset < 0 or found[offset] == number
