@@ -29,6 +29,8 @@ class BatchIndex:
         self._fields: Fields = decode_fields(data, starts, ends, origin.base_offset)
         self._any_header = bool(self._fields.header_counts.any())
         self._taken = 0
+        self.left = count
+        """Records that were not taken yet."""
 
     def take(self, count: int, rows: list[ConsumerRecord]) -> int:
         """Append the next records to ``rows``; return the position after them."""
@@ -59,6 +61,7 @@ class BatchIndex:
             header_sizes,
         )
         self._taken = high
+        self.left -= count
         return int(fields.ends[high - 1])
 
     def _slices(self, at: Array, sizes: Array) -> tuple[list[bytes | None], list[int]]:

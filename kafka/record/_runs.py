@@ -12,9 +12,10 @@ record that differs.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import chain, repeat
+from itertools import repeat
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -39,6 +40,8 @@ class Run(NamedTuple):
     count: int  # type: ignore[assignment] # hides tuple.count, which nobody needs here
     end: int
     """The position after the last of them."""
+    step: int
+    """How many bytes each takes."""
     timestamp_deltas: Sequence[int]
     offset_deltas: Sequence[int]
     keys: list[bytes] | None
@@ -49,6 +52,21 @@ class Run(NamedTuple):
     headers: tuple[tuple[str, list[bytes] | None], ...]
     """Name and values of each header; None where all values are null."""
     header_size: int
+
+    def part(self, begin: int, end: int) -> Run:
+        """Return the records from ``begin`` to ``end``, counted within the run."""
+        if end - begin == self.count:
+            return self
+        step = self.step
+        return self._replace(
+            count=end - begin,
+            end=self.end - (self.count - end) * step,
+            timestamp_deltas=self.timestamp_deltas[begin:end],
+            offset_deltas=self.offset_deltas[begin:end],
+            keys=None if self.keys is None else self.keys[begin:end],
+            values=None if self.values is None else self.values[begin:end],
+            headers=tuple([(name, None if of is None else of[begin:end]) for name, of in self.headers]),
+        )
 
     def header_rows(self) -> Iterable[list[tuple[str, bytes | None]]]:
         """Return the headers of each record, in a list of its own."""
@@ -104,11 +122,11 @@ def find_run(buf: bytes, pos: int, limit: int, most: int) -> Run | None:
         return None
     count = len(offsets)
     end = pos + count * step
-    flat = list(chain.from_iterable(_cutter(step, shape.fields).iter_unpack(memoryview(buf)[pos:end])))
-    columns = iter([flat[at :: len(shape.fields)] for at in range(len(shape.fields))])
+    columns = iter(_cut(buf, pos, count, step, shape.fields))
     return Run(
         count,
         end,
+        step,
         timestamps[:count],
         offsets,
         next(columns) if shape.key_size >= 0 else None,
@@ -193,15 +211,34 @@ def _field(buf: bytes, at: int, constant: list[int], fields: list[tuple[int, int
     return size, begin + max(size, 0)
 
 
+def _cut(buf: bytes, pos: int, count: int, step: int, fields: tuple[tuple[int, int], ...]) -> list[list[bytes]]:
+    """Return the fields of `count` records, each field's in a list."""
+    flat: list[bytes] = []
+    view = memoryview(buf)[pos : pos + count * step]
+    # Many records in one call of Struct: a fifth of the time that one by one takes.
+    many = count // _AT_ONCE * _AT_ONCE * step
+    if many:
+        for cut in _cutter(step, fields, _AT_ONCE).iter_unpack(view[:many]):
+            flat += cut
+    for cut in _cutter(step, fields, 1).iter_unpack(view[many:]):
+        flat += cut
+    width = len(fields)
+    return [flat] if width == 1 else [flat[at::width] for at in range(width)]
+
+
+_AT_ONCE: Final = 32
+
+
 @lru_cache(maxsize=256)
-def _cutter(step: int, fields: tuple[tuple[int, int], ...]) -> Struct:
-    """Return what cuts these fields out of each record."""
+def _cutter(step: int, fields: tuple[tuple[int, int], ...], records: int) -> Struct:
+    """Return what cuts these fields out of so many records."""
     layout = []
     at = 0
     for begin, size in fields:
         layout.append(f"{begin - at}x{size}s")
         at = begin + size
-    return Struct(f"={''.join(layout)}{step - at}x")
+    layout.append(f"{step - at}x")
+    return Struct("=" + "".join(layout) * records)
 
 
 def _varints(buf: bytes, pos: int, step: int, at: int, behind: int, count: int) -> Sequence[int] | None:
@@ -229,6 +266,8 @@ def _one_byte(column: bytes, first: int) -> Sequence[int]:
     count = len(column)
     if column == _ONE_BYTE[first : first + count]:
         return range(first, first + count)
+    if column.count(column[:1]) == count:
+        return [_NUMBERS[column[0]]] * count
     return list(map(_NUMBERS.__getitem__, column))
 
 
@@ -237,11 +276,22 @@ def _two_bytes(low: bytes, high: bytes, first: int) -> Sequence[int]:
     begin = first - 64
     if begin >= 0 and low == _FIRST_OF_TWO[begin : begin + count] and high == _SECOND_OF_TWO[begin : begin + count]:
         return range(first, first + count)
-    zigzag = map(int.__or__, map(_LOW.__getitem__, low), map(_SHIFTED.__getitem__, high))
-    return [number >> 1 ^ -(number & 1) for number in zigzag]
+    if low.count(low[:1]) == count and high.count(high[:1]) == count:
+        number = low[0] & 0x7F | high[0] << 7
+        return [number >> 1 ^ -(number & 1)] * count
+    pairs = bytearray(2 * count)
+    pairs[_FIRST_AT::2], pairs[1 - _FIRST_AT :: 2] = low, high
+    return list(map(_two_byte_numbers().__getitem__, memoryview(pairs).cast("H")))
 
 
-# Of one byte: the number it stands for; of the first of two: its bits; of the second of two: its bits in place.
+#: The number that each single byte stands for.
 _NUMBERS: Final = [byte >> 1 ^ -(byte & 1) for byte in range(128)]
-_LOW: Final = [byte & 0x7F for byte in range(256)]
-_SHIFTED: Final = [byte << 7 for byte in range(128)]
+#: Where the first of two bytes belongs, for both to be read as one native number with the second in the high half.
+_FIRST_AT: Final = 0 if sys.byteorder == "little" else 1
+
+
+@lru_cache(maxsize=1)
+def _two_byte_numbers() -> list[int]:
+    """Return the number that each pair of bytes stands for; made when it is first needed, in a few ms."""
+    bits = [high << 7 | low & 0x7F for high in range(128) for low in range(256)]
+    return [number >> 1 ^ -(number & 1) for number in bits]

@@ -26,6 +26,7 @@ from kafka.record._errors import corrupt
 from kafka.record._legacy import read_messages, to_rows
 from kafka.record._numpy import column_decoder, index_batch, may_index
 from kafka.record._open import Body, check_batch, control_type, open_batch
+from kafka.record._rows_runs import RunIndex
 from kafka.record._runs import SHORTEST
 from kafka.record.columns import Columns
 from kafka.record.consumer_record import ConsumerRecord
@@ -133,7 +134,7 @@ class RecordReader:
         self._origin: Origin | None = None
         self._at = self._left = 0
         self._messages: list[ConsumerRecord] = []
-        self._index: BatchIndex | None = None
+        self._index: BatchIndex | RunIndex | None = None
         self._framed = self._at_end = False
         self._verified_to = 0
         self._failure: KafkaError | None = None
@@ -201,10 +202,16 @@ class RecordReader:
         before = len(rows)
         wanted = min(count - before, self._left)
         try:
-            if self._index is None:
+            if wanted < self._left and not self._framed:
+                self._index_runs(body, origin)
+            index = self._index
+            if index is None:
                 self._at = self._decode(body, origin, wanted, rows)
             else:
-                self._at = self._index.take(wanted, rows)
+                wanted = min(wanted, index.left)
+                self._at = index.take(wanted, rows)
+                if not index.left:
+                    self._index = None
             if wanted == self._left and self._at != body.end:
                 raise corrupt(f"{body.end - self._at} bytes after the last record", header.base_offset)
         except CorruptRecordError:
@@ -216,13 +223,23 @@ class RecordReader:
         else:
             self._close_batch(header)
 
+    def _index_runs(self, body: Body, origin: Origin) -> None:
+        """Before a batch is taken in pieces: index what is in runs, and see whether it is whole."""
+        if self._index is not None:
+            return
+        runs = RunIndex(body.data, self._at, body.end, self._left, origin)
+        if runs.left:
+            check_framing(body.data, runs.end, body.end, self._left - runs.left, origin.base_offset)
+            self._framed = True
+            self._index = runs
+
     def _decode(self, body: Body, origin: Origin, wanted: int, rows: list[ConsumerRecord]) -> int:
         """Decode records where there is no index, or from here on make one; return the position after them."""
         pos, taken = take_runs(body.data, self._at, body.end, wanted, origin, rows)
         left = self._left - taken
         if left in _WORTH_INDEXING and wanted - taken >= SHORTEST and may_index(body.data, pos, body.end):
-            self._index = index_batch(body.data, pos, body.end, left, origin)
-            return self._index.take(wanted - taken, rows)
+            self._index = index = index_batch(body.data, pos, body.end, left, origin)
+            return index.take(wanted - taken, rows)
         pos = take_rows(body.data, pos, body.end, wanted - taken, origin, rows)
         if wanted < self._left and not self._framed:
             check_framing(body.data, self._at, body.end, self._left, origin.base_offset)

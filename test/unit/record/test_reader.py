@@ -68,6 +68,16 @@ def test_records_come_back_as_they_were(records: list[tuple], step: int, kind: t
     assert one.next_offset == 50 + len(records)
 
 
+@given(st.lists(st.integers(-8192, 8191), min_size=1, max_size=90), st.sampled_from([1, 40]), st.integers(1, 150))
+def test_pieces_of_any_size_are_as_good_as_the_whole(deltas: list[int], repeats: int, step: int) -> None:
+    times = [NOW, *(NOW + delta for delta in deltas for _ in range(repeats))][:200]
+    records = [(at, time, b"key %d" % (at % 2), bytes(100), []) for at, time in enumerate(times)]
+    data = reference.batch(records)
+    pieces = take_all(reader(data), step)
+    assert pieces == reader(data).take(len(records))
+    assert [(row.offset, row.timestamp, row.key, row.value) for row in pieces] == [row[:4] for row in records]
+
+
 def test_headers_of_two_records_are_not_one_list() -> None:
     found = reader(batch(0, 30)).take(30)
     found[0].headers.append(("retry", b"1"))
