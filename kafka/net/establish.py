@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import socket
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka._loop import READ
@@ -43,10 +44,13 @@ log = logging.getLogger(__name__)
 # seconds, it is asked something that 0.9 knows; modern brokers have answered by then.
 _NUDGE_AFTER: Final = 1.0
 _PROBE_TIMEOUT: Final = 2.0
+_SAYS_ITSELF_SINCE: Final = (0, 10)
 # How long to look for the reason of a failure.
 _DIAGNOSIS: Final = 0.8
 _LARGEST_HINT: Final = 4096
 _UNSUPPORTED_MECHANISM: Final = 33
+# What it means that a broker does not know the question.
+_NO_ANSWER: Final = (KafkaConnectionError, RequestTimedOutError, NodeNotReadyError)
 
 
 async def establish(link: Link) -> None:
@@ -192,12 +196,15 @@ async def _open_socket(link: Link, *, moving: bool = False) -> Any:
 async def _versions(link: Link) -> BrokerVersions:
     """Find out what the broker speaks, by asking or, before 0.10, by trying."""
     context = link.context
-    hint = context.settings.api_version or context.ancient.get((link.host, link.port))
+    address = link.host, link.port
+    hint = context.settings.api_version or context.ancient.get(address)
     if hint is not None:
         return BrokerVersions.of_release(hint)
     try:
-        return await _ask_or_nudge(link)
-    except (KafkaConnectionError, RequestTimedOutError, NodeNotReadyError) as error:
+        versions = await _ask_or_nudge(link)
+    except _NO_ANSWER as error:
+        if address in context.modern:
+            raise
         if not context.settings.use_tls and await _speaks_tls(link):
             raise SslAuthenticationError(
                 f"{link.host} speaks TLS on this port: security_protocol has to be SSL or SASL_SSL for it"
@@ -205,13 +212,32 @@ async def _versions(link: Link) -> BrokerVersions:
         if context.settings.sasl_mechanism is not None:
             raise  # before 0.10 there is GSSAPI on 0.9 alone, and who has that says api_version=(0, 9)
         release = await _probe(link, error)
-        context.ancient[link.host, link.port] = release
-        return BrokerVersions.of_release(release)
+        return await _ask_again(link, error) or _remember(link, release)
+
+
+async def _ask_again(link: Link, error: KafkaError) -> BrokerVersions | None:
+    """A new broker answers what old ones do, so the hanging up may have been an accident: now it is able to answer."""
+    _restart(link, error)
+    await _reach(link)
+    try:
+        return await _ask_or_nudge(link)
+    except _NO_ANSWER:
+        if (link.host, link.port) in link.context.modern:
+            raise
+        _restart(link, error)
+        await _reach(link)
+        return None
+
+
+def _remember(link: Link, release: tuple[int, ...]) -> BrokerVersions:
+    link.context.ancient[link.host, link.port] = release
+    return BrokerVersions.of_release(release)
 
 
 async def _ask_or_nudge(link: Link) -> BrokerVersions:
     settings, loop = link.context.settings, link.context.loop
-    task = loop.spawn(ask_versions(link, settings.software), "ask for API versions")
+    answered = partial(link.context.modern.add, (link.host, link.port))
+    task = loop.spawn(ask_versions(link, settings.software, answered), "ask for API versions")
     try:
         # An unauthenticated connection may ask nothing else; and 0.9 brokers have no SASL but GSSAPI.
         may_nudge = settings.sasl_mechanism is None
@@ -228,7 +254,7 @@ async def _ask_or_nudge(link: Link) -> BrokerVersions:
         raise
 
 
-async def _probe(link: Link, error: KafkaError) -> tuple[int, ...]:
+async def _probe(link: Link, error: KafkaError) -> BrokerVersions:
     """Try what each ancient release knows, on a connection each: brokers hang up on what they do not know."""
     loop = link.context.loop
     deadline = loop.time() + link.context.settings.discovery_timeout
@@ -240,10 +266,26 @@ async def _probe(link: Link, error: KafkaError) -> tuple[int, ...]:
                 await link.control(request, 0, _PROBE_TIMEOUT)
             except (KafkaConnectionError, RequestTimedOutError):
                 continue
-            return release
+            return await _ask_again(link) or BrokerVersions.of_release(release)
     raise KafkaConnectionError(
         f"{link} hangs up on every request: it is no Kafka broker, it is starting or stopping, or it wants SASL or TLS"
     ) from error
+
+
+async def _ask_again(link: Link) -> BrokerVersions | None:
+    """Ask for the API versions over a connection that was proved to work; None if the broker does not know the question.
+
+    One that was cut off during the first exchange, as by a restart or a firewall, looks just like one before 0.10, and
+    would be spoken to in versions of 2015 from then on.
+    """
+    loop = link.context.loop
+    try:
+        with loop.timeout_at(loop.time() + _PROBE_TIMEOUT, "asking for API versions again"):
+            return await ask_versions(link, link.context.settings.software)
+    except (KafkaConnectionError, KafkaTimeoutError, RequestTimedOutError) as error:
+        _restart(link, error)
+        await _reach(link)
+        return None
 
 
 # Why a broker hung up…

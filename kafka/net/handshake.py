@@ -53,8 +53,13 @@ class Exchange(Protocol):
 # API versions…
 
 
-async def ask_versions(exchange: Exchange, software: tuple[str, str]) -> BrokerVersions:
-    """Ask a broker what it speaks. One that does not know our version of the question says which it knows."""
+async def ask_versions(
+    exchange: Exchange, software: tuple[str, str], answered: Callable[[], object] = lambda: None
+) -> BrokerVersions:
+    """Ask a broker what it speaks. One that does not know our version of the question says which it knows.
+
+    `answered` is called when it has said anything, be it an error.
+    """
     from kafka.protocol.admin import ApiVersionsRequest, ApiVersionsResponse
 
     def decode(version: int) -> Callable[[Any], Any]:
@@ -68,6 +73,7 @@ async def ask_versions(exchange: Exchange, software: tuple[str, str]) -> BrokerV
     request: Any = ApiVersionsRequest(client_software_name=software[0], client_software_version=software[1])
     version = len(ApiVersionsRequest) - 1
     response = await exchange.ask(request, version, decode(version))
+    answered()
     if response.error_code == _UNSUPPORTED_VERSION:
         # Brokers before 2.4 do not say which they know; all of them know version 0.
         known = {entry.api_key: entry.max_version for entry in response.api_keys}
