@@ -47,7 +47,7 @@ setup(
     license="Apache-2.0",
     license_files=["LICENSE"],
     author="The purekafka developers",
-    packages=find_packages(include=["kafka", "kafka.*"]),
+    packages=find_packages(include=["kafka", "kafka.*", "pyspark_purekafka"]),
     package_data={"kafka": ["py.typed"]},
     python_requires=">=3.10",
     install_requires=CODECS,

@@ -1,0 +1,34 @@
+"""A Spark data source for Kafka, without a jar.
+
+``spark.readStream.format("purekafka")`` reads topics and ``df.writeStream.format("purekafka")`` writes them; options,
+columns and checkpoints are those of Spark's own Kafka connector. See docs/spark.rst.
+
+Importing this package imports neither pyspark nor pyarrow; what needs them comes when it is asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from kafka.spark.errors import KafkaDataLossError, KafkaSparkOptionError
+    from kafka.spark.session import ensure_java, register
+    from kafka.spark.source import KafkaDataSource
+
+__all__ = ["KafkaDataLossError", "KafkaDataSource", "KafkaSparkOptionError", "ensure_java", "register"]
+
+_HOMES: Final = {
+    "KafkaDataLossError": "errors",
+    "KafkaDataSource": "source",
+    "KafkaSparkOptionError": "errors",
+    "ensure_java": "session",
+    "register": "session",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{home}"), name)

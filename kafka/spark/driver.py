@@ -1,0 +1,171 @@
+"""The driver's one connection set: which partitions there are, and their offsets.
+
+Calls block and are made from one thread. Nothing runs between them, so a query that triggers once an hour costs
+nothing meanwhile. What is asked again and again while a query idles (every 13 ms) is one ListOffsets per leader; the
+partitions are looked up on the clock of metadata_max_age_ms, or every 5 seconds where topics come by a pattern.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
+
+from kafka._drivers import run_here
+from kafka.client_async import KafkaClient
+from kafka.config import resolve
+from kafka.consumer.offsets import OffsetLookup
+from kafka.errors import KafkaError, KafkaTimeoutError, UnknownTopicOrPartitionError
+from kafka.spark.connections import Kept
+from kafka.spark.offsets import LATEST, Offsets, shown
+from kafka.spark.options import SourceOptions
+from kafka.structs import TopicPartition
+
+__all__ = ["ClusterOffsets", "planner"]
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+# How old may be what is known of the partitions, in seconds: new ones are found so late at most.
+_PARTITIONS_AGE: Final = 5.0
+# How long one lookup may take before it is asked whether its partitions are still there, in seconds.
+_PATIENCE: Final = 10.0
+
+
+class ClusterOffsets:
+    """See the head of this file. Is an :class:`~kafka.spark.planning.OffsetSource`."""
+
+    def __init__(
+        self, options: SourceOptions, client: KafkaClient | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._client = _make(options.client) if client is None else client
+        config = self._client.config
+        self._options = options
+        self._clock = clock
+        self._timeout = config.seconds("default_api_timeout_ms")
+        self._lookup = OffsetLookup(self._client, committed_only=config["isolation_level"] == "read_committed")
+        self._found: set[TopicPartition] = set()
+        self._found_at: float | None = None
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    # Partitions…
+
+    def partitions(self) -> set[TopicPartition]:
+        """Return the partitions that the subscription has now; those of before for a few seconds."""
+        if self._found_at is None or self._clock() - self._found_at >= _PARTITIONS_AGE:
+            self._found = self._insist(self._ask_partitions)
+            self._found_at = self._clock()
+        return set(self._found)
+
+    def look_again(self) -> None:
+        """Ask for partitions the next time, however old the answer is."""
+        self._found_at = None
+
+    def _ask_partitions(self) -> set[TopicPartition]:
+        subscription = self._options.subscription
+        if subscription.partitions:
+            return set(subscription.partitions)
+        request = self._metadata_request(subscription.topics if subscription.pattern is None else None)
+        response = self._client.ask(request, timeout_ms=self._timeout * 1000)
+        pattern = None if subscription.pattern is None else re.compile(subscription.pattern)
+        found = set()
+        for topic in response.topics:
+            if pattern is not None and pattern.fullmatch(topic.name) is None:
+                continue
+            if topic.error_code:
+                self._topic_error(topic)
+            found |= {TopicPartition(topic.name, part.partition_index) for part in topic.partitions}
+        return found
+
+    def _metadata_request(self, topics: tuple[str, ...] | None) -> Any:
+        from kafka.protocol.metadata import MetadataRequest
+
+        wanted = None if topics is None else [{"name": name} for name in topics]
+        return MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+
+    def _topic_error(self, topic: Any) -> None:
+        from kafka.errors import for_code
+
+        kind = for_code(topic.error_code)
+        # A topic that does not exist (yet, or any more) has no partitions; what has to be mended is said.
+        if not issubclass(kind, UnknownTopicOrPartitionError):
+            raise kind(f"topic {topic.name!r}")
+
+    # Offsets…
+
+    def edges(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
+        """Return the earliest or latest offsets; a partition that is gone is left out."""
+        found = self._find(wanted)
+        return {tp: place for tp, place in found.items() if place is not None}
+
+    def latest(self, known: Mapping[TopicPartition, int]) -> Offsets:
+        """Return the latest offsets of all partitions. One that went back is asked for again: a leader may lag."""
+        for _ in range(self._options.retries + 1):
+            found = self.edges(dict.fromkeys(self.partitions(), LATEST))
+            behind = [tp for tp, offset in found.items() if offset < known.get(tp, 0)]
+            if not behind:
+                return found
+            log.warning("The latest offsets of %s went back; asking again", shown(behind))
+            self._client.poll(timeout_ms=self._options.retry_interval * 1000)
+        return found
+
+    def at_times(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
+        """Return the first offsets at or after times in milliseconds; None where no record is as late."""
+        return self._find(wanted)
+
+    def _find(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
+        if not wanted:
+            return {}
+        return self._insist(lambda: self._find_once(wanted))
+
+    def _find_once(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
+        loop = self._client.loop
+        deadline = loop.time() + min(self._timeout, _PATIENCE)
+        try:
+            found = run_here(loop, loop.spawn(self._lookup.find(wanted, deadline), "list offsets"))
+        except KafkaTimeoutError:
+            left = self._still_there(wanted)
+            if len(left) == len(wanted):
+                raise
+            return self._find_once({tp: wanted[tp] for tp in left}) if left else {}
+        return {tp: None if place is None else place.offset for tp, place in found.items()}
+
+    def _still_there(self, wanted: Mapping[TopicPartition, int]) -> set[TopicPartition]:
+        self.look_again()
+        return self.partitions() & set(wanted)
+
+    def _insist(self, ask: Callable[[], T]) -> T:
+        """Ask as often as fetchOffset.numRetries says."""
+        for attempt in range(self._options.retries + 1):
+            try:
+                return ask()
+            except KafkaError as error:  # noqa: PERF203 - one round trip each
+                if not error.retriable or attempt == self._options.retries:
+                    raise
+                log.warning("Asking for offsets failed, attempt %d: %s", attempt + 1, error)
+                self._client.poll(timeout_ms=self._options.retry_interval * 1000)
+        raise AssertionError("the last attempt returns or raises")
+
+
+def _make(options: Mapping[str, Any]) -> KafkaClient:
+    return KafkaClient(config=resolve("consumer", options))
+
+
+_clients: Final = Kept(_make)
+
+
+@contextmanager
+def planner(options: SourceOptions) -> Iterator[ClusterOffsets]:
+    """Give the offsets to plan a batch query with, over the connections that the process has kept."""
+    try:
+        yield ClusterOffsets(options, _clients.get(options.client))
+    except BaseException:
+        _clients.drop(options.client)
+        raise

@@ -1,0 +1,324 @@
+"""Reading ranges of offsets in a Spark worker: one fetch per leader in flight ahead of the one that is being decoded.
+
+Turns the client's loop in the task's own thread. Requests are of the ranges of one leader together. A reply is scanned
+for where it ends, the next request leaves, and then the reply is decoded, all of a partition's batches at once.
+
+Whatever passes by itself (a leader that moves, a broker that restarts) is waited for until a range has not advanced
+for kafkaConsumer.pollTimeoutMs; then the error names partition and offset.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kafka._client import FETCH
+from kafka._drivers import run_here
+from kafka._tasks import Task, wait_any
+from kafka.client_async import KafkaClient
+from kafka.config import Config, resolve
+from kafka.consumer.offsets import OffsetLookup
+from kafka.errors import KafkaError, KafkaTimeoutError, OffsetOutOfRangeError, for_code
+from kafka.record.header import scan
+from kafka.record.reader import RecordReader
+from kafka.spark.arrow import batch_of
+from kafka.spark.connections import Kept
+from kafka.spark.offsets import EARLIEST, LATEST
+from kafka.spark.planning import DataLoss
+from kafka.spark.ranges import OffsetRange
+from kafka.structs import TopicPartition
+
+__all__ = ["ReadSettings", "read_ranges"]
+
+log = logging.getLogger(__name__)
+
+# Java's default of 1 MiB for a partition makes many small replies; what was given counts.
+_PARTITION_BYTES: Final = 8 << 20
+_REPLY_BYTES: Final = 16 << 20
+# So many records at least go to Spark at once, if a reply has them.
+_BATCH_ROWS: Final = 65_536
+_BACKOFF: Final = 0.1
+# What is asked for beyond the estimate of what is left of a range.
+_SPARE: Final = 64 << 10
+# From 13 on topics go by ids, which a range does not have.
+_LAST_WITH_NAMES: Final = 12
+
+
+@dataclass(frozen=True)
+class ReadSettings:
+    """What a task needs to know besides its ranges."""
+
+    client: Mapping[str, Any]
+    columns: Sequence[str]
+    fail_on_data_loss: bool
+    poll_timeout: float
+
+
+class _Range:
+    """A range that is being read."""
+
+    __slots__ = ("bytes_each", "end", "failing_since", "not_before", "position", "start", "tp")
+
+    def __init__(self, whole: OffsetRange) -> None:
+        self.tp = whole.tp
+        self.start = self.position = whole.start
+        self.end = whole.end
+        self.bytes_each = 0.0
+        self.failing_since: float | None = None
+        self.not_before = 0.0
+
+
+def _make_client(options: Mapping[str, Any]) -> KafkaClient:
+    return KafkaClient(config=resolve("consumer", options))
+
+
+_clients: Final = Kept(_make_client)
+
+
+def read_ranges(ranges: Sequence[OffsetRange], settings: ReadSettings) -> Iterator[Any]:
+    """Yield the records of the ranges as Arrow batches."""
+    client = _clients.get(settings.client)
+    reading = _Reading(client, ranges, settings)
+    try:
+        yield from reading.batches()
+    except GeneratorExit:
+        raise
+    except BaseException:
+        _clients.drop(settings.client)
+        raise
+    finally:
+        reading.stop()
+
+
+class _Reading:
+    """One task's reading."""
+
+    def __init__(self, client: KafkaClient, ranges: Sequence[OffsetRange], settings: ReadSettings) -> None:
+        self._client = client
+        self._loop = client.loop
+        self._config: Config = client.config
+        self._settings = settings
+        self._committed = self._config["isolation_level"] == "read_committed"
+        self._left = [_Range(each) for each in ranges]
+        self._asked: dict[Task[Any], list[_Range]] = {}
+        self._loss = DataLoss(fail=settings.fail_on_data_loss)
+        given = self._config.given
+        self._partition_bytes: int = (
+            self._config["max_partition_fetch_bytes"] if "max_partition_fetch_bytes" in given else _PARTITION_BYTES
+        )
+        self._reply_bytes: int = self._config["fetch_max_bytes"] if "fetch_max_bytes" in given else _REPLY_BYTES
+
+    def batches(self) -> Iterator[Any]:
+        """Yield all there is in the ranges."""
+        topics = {each.tp.topic for each in self._left}
+        self._client.cluster.set_topics(self._client.cluster.wanted_topics | topics)
+        while self._left:
+            self._ask()
+            received = self._receive()
+            self._left = [each for each in self._left if each.position < each.end]
+            if self._left:
+                self._ask()
+                self._loop.turn(0.0)  # the request leaves before the reply is decoded
+            for each, reader in received:
+                for columns in reader.columns(at_least=_BATCH_ROWS):
+                    yield batch_of(columns, each.tp, each.end, self._settings.columns)
+
+    def stop(self) -> None:
+        """Ask for nothing more."""
+        for task in self._asked:
+            task.cancel()
+
+    # Asking…
+
+    def _ask(self) -> None:
+        """Have one request under way to each leader that there is something to ask of."""
+        now = self._loop.time()
+        busy = {each.tp for ranges in self._asked.values() for each in ranges}
+        by_leader: dict[int, list[_Range]] = {}
+        for each in self._left:
+            if each.tp in busy or each.not_before > now:
+                continue
+            leader = self._client.cluster.leader_for_partition(each.tp)
+            by_leader.setdefault(-1 if leader is None else leader, []).append(each)
+        asked_leaders = {
+            self._client.cluster.leader_for_partition(each.tp) for ranges in self._asked.values() for each in ranges
+        }
+        for leader, ranges in by_leader.items():
+            if leader < 0:
+                self._asked[self._loop.spawn(self._find_leaders(), "find leaders")] = ranges
+            elif leader not in asked_leaders:
+                self._asked[self._loop.spawn(self._fetch(leader, ranges), "fetch")] = ranges
+
+    async def _find_leaders(self) -> None:
+        await self._client.refresh(self._loop.time() + self._settings.poll_timeout)
+
+    async def _fetch(self, leader: int, ranges: list[_Range]) -> Any:
+        from kafka.protocol.fetch import FetchRequest
+
+        client, config = self._client, self._config
+        timeout = client.settings.request_timeout
+        link = client.link(leader, FETCH)
+        await client.open(link, self._loop.time() + timeout)
+        assert link.versions is not None
+        version = min(link.versions.version_for(FetchRequest()), _LAST_WITH_NAMES)
+        topics: dict[str, list[Any]] = {}
+        part: Any = FetchRequest.FetchPartition
+        topic: Any = FetchRequest.FetchTopic
+        for each in ranges:
+            topics.setdefault(each.tp.topic, []).append(
+                part(
+                    partition=each.tp.partition,
+                    fetch_offset=each.position,
+                    partition_max_bytes=self._wanted_bytes(each),
+                )
+            )
+        request = FetchRequest[version](
+            max_wait_ms=config["fetch_max_wait_ms"],
+            min_bytes=1,
+            max_bytes=self._reply_bytes,
+            isolation_level=int(self._committed),
+            topics=[topic(topic=name, partitions=parts) for name, parts in topics.items()],
+        )
+        return await link.submit(request, timeout + config["fetch_max_wait_ms"] / 1000)
+
+    def _wanted_bytes(self, each: _Range) -> int:
+        """Return how much to ask for: no more than is left of the range, as far as one can tell."""
+        if not each.bytes_each:
+            return self._partition_bytes
+        return min(self._partition_bytes, int((each.end - each.position) * each.bytes_each * 1.1) + _SPARE)
+
+    # Receiving…
+
+    def _receive(self) -> list[tuple[_Range, RecordReader]]:
+        """Wait for one reply; return readers of what it brought. Ranges have moved on already."""
+        if not self._asked:
+            self._rest(min(each.not_before for each in self._left))
+            return []
+        began = self._loop.time()
+        run_here(self._loop, self._loop.spawn(wait_any(self._loop, *self._asked), "wait for a fetch"))
+        task = next(task for task in self._asked if task.is_done)
+        ranges = self._asked.pop(task)
+        try:
+            response = task.result()
+        except KafkaError as error:
+            if not error.retriable:
+                raise
+            self._client.cluster.request_update()
+            for each in ranges:
+                self._failed(each, error, began)
+            return []
+        return [] if response is None else self._take(response, ranges, began)
+
+    def _rest(self, until: float) -> None:
+        run_here(self._loop, self._loop.spawn(self._loop.sleep_until(until), "rest"))
+
+    def _take(self, response: Any, ranges: list[_Range], began: float) -> list[tuple[_Range, RecordReader]]:
+        by_tp = {each.tp: each for each in ranges}
+        found: list[tuple[_Range, RecordReader]] = []
+        empty: list[_Range] = []
+        if response.error_code:
+            raise for_code(response.error_code)("fetching")
+        for topic in response.topics:
+            for part in topic.partitions:
+                each = by_tp[TopicPartition(topic.topic, part.partition_index)]
+                if part.error_code:
+                    self._refused(each, part.error_code, began)
+                elif part.records:
+                    found.append((each, self._open(each, part)))
+                else:
+                    self._check_start(each, part)
+                    empty.append(each)
+        for each in empty:
+            # With others it may only have had no room; alone there is nothing where there should be.
+            if not found and each.position < each.end:
+                self._failed(each, None, began)
+        return found
+
+    def _open(self, each: _Range, part: Any) -> RecordReader:
+        """Return a reader of a reply's records, and move the range on to where they end."""
+        self._check_start(each, part)
+        position, cut = each.position, None
+        buffer = bytes(part.records)
+        for header in scan(buffer):
+            if header.magic > 1 and header.base_offset >= each.end:
+                cut = header.position
+                each.position = max(each.position, each.end)
+                break
+            each.position = max(each.position, header.last_offset + 1)
+        if each.position > position:
+            each.bytes_each = len(buffer) / (each.position - position)
+            each.failing_since = None
+        return RecordReader(
+            buffer if cut is None else buffer[:cut],
+            each.tp.topic,
+            each.tp.partition,
+            position,
+            check_crcs=self._config["check_crcs"],
+            read_committed=self._committed,
+            aborted=[(entry.producer_id, entry.first_offset) for entry in part.aborted_transactions or ()],
+            max_batch_bytes=self._config["max_decompressed_bytes"],
+        )
+
+    # Trouble…
+
+    def _failed(self, each: _Range, error: KafkaError | None, began: float) -> None:
+        """Try a range again soon, unless it has not advanced for too long."""
+        now = self._loop.time()
+        each.failing_since = began if each.failing_since is None else each.failing_since
+        timeout = self._settings.poll_timeout
+        if now - each.failing_since >= timeout:
+            raise KafkaTimeoutError(
+                f"Cannot fetch record for offset {each.position} in {timeout * 1000:.0f} milliseconds: "
+                f"{error or 'the broker sends nothing'}",
+                topic_partition=each.tp,
+            ) from error
+        log.warning("Reading %s-%d from offset %d failed: %s", *each.tp, each.position, error or "nothing is there")
+        each.not_before = now + _BACKOFF
+
+    def _refused(self, each: _Range, code: int, began: float) -> None:
+        kind = for_code(code)
+        error = kind(topic_partition=each.tp)
+        if isinstance(error, OffsetOutOfRangeError):
+            self._out_of_range(each)
+        elif not error.retriable:
+            raise error
+        else:
+            if error.invalid_metadata:
+                self._client.cluster.request_update()
+            self._failed(each, error, began)
+
+    def _check_start(self, each: _Range, part: Any) -> None:
+        """Records before the log's start are gone; a reply may say so without an error."""
+        if part.log_start_offset > each.position:
+            self._lost(each, min(part.log_start_offset, each.end))
+
+    def _out_of_range(self, each: _Range) -> None:
+        lookup = OffsetLookup(self._client, committed_only=self._committed)
+
+        async def edges() -> tuple[int, int]:
+            deadline = self._loop.time() + self._settings.poll_timeout
+            found = []
+            for edge in (EARLIEST, LATEST):
+                place = (await lookup.find({each.tp: edge}, deadline))[each.tp]
+                found.append(0 if place is None else place.offset)
+            return found[0], found[1]
+
+        earliest, latest = run_here(self._loop, self._loop.spawn(edges(), "look up the edges of a partition"))
+        if each.position >= latest or earliest >= each.end:
+            self._lost(each, each.end)
+        elif earliest > each.position:
+            self._lost(each, earliest)
+        else:  # it is there after all
+            self._failed(each, OffsetOutOfRangeError(topic_partition=each.tp), self._loop.time())
+
+    def _lost(self, each: _Range, until: int) -> None:
+        """Tell that the records from here on are gone, and go on behind them."""
+        topic, partition = each.tp
+        self._loss.report(
+            "COULD_NOT_READ_OFFSET_RANGE",
+            f"Could not read records in offset [{each.position}, {each.end}) for topic partition {topic}-{partition} "
+            f"with consumer group ID {self._config['client_id']}; they begin at {until}.",
+        )
+        each.position = until

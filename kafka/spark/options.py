@@ -1,0 +1,295 @@
+"""The options of the source: names, defaults and checks of Spark's own connector, and a few more.
+
+Nothing here asks the cluster or needs pyspark. Names do not care for capitals, as everywhere in Spark.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+from kafka.spark.durations import parse_duration
+from kafka.spark.errors import KafkaSparkOptionError
+from kafka.spark.java import client_options
+from kafka.spark.offsets import EARLIEST, LATEST, Offsets, parse_assignment, parse_offsets, parse_timestamps
+from kafka.spark.start import Bound
+from kafka.structs import TopicPartition
+
+__all__ = ["SourceOptions", "Subscription", "kafka_options", "lower_keys", "parse_flag"]
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_STRATEGIES: Final = ("subscribe", "subscribepattern", "assign")
+_DESERIALIZER: Final = "Use DataFrame operations to explicitly deserialize the"
+_FORBIDDEN: Final = {
+    "auto.offset.reset": (
+        "Kafka option 'auto.offset.reset' is not supported. Instead set the source option 'startingoffsets' to "
+        "'earliest' or 'latest' to specify where to start. Structured Streaming manages which offsets are consumed "
+        "internally, rather than relying on the kafkaConsumer to do it. 'startingoffsets' only applies when a new "
+        "streaming query is started; resuming always picks up from where the query left off."
+    ),
+    "key.deserializer": (
+        "Kafka option 'key.deserializer' is not supported as keys are deserialized as byte arrays with "
+        f"ByteArrayDeserializer. {_DESERIALIZER} keys."
+    ),
+    "value.deserializer": (
+        "Kafka option 'value.deserializer' is not supported as values are deserialized as byte arrays with "
+        f"ByteArrayDeserializer. {_DESERIALIZER} values."
+    ),
+    "enable.auto.commit": "Kafka option 'enable.auto.commit' is not supported as the source keeps track of offsets.",
+    "interceptor.classes": (
+        "Kafka option 'interceptor.classes' is not supported as the source always reads keys and values as byte arrays."
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Subscription:
+    """Which partitions to read: one of the three is set."""
+
+    topics: tuple[str, ...] = ()
+    pattern: str | None = None
+    partitions: frozenset[TopicPartition] = frozenset()
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """The options of a read, checked.
+
+    >>> options = SourceOptions.parse({"kafka.bootstrap.servers": "b1:9092", "subscribe": "a, b"}, streaming=True)
+    >>> options.subscription.topics, options.start, options.fail_on_data_loss
+    (('a', 'b'), Bound(latest), True)
+    """
+
+    streaming: bool
+    subscription: Subscription
+    start: Bound
+    end: Bound
+    client: dict[str, Any] = field(repr=False)
+    """Keywords for a client; secrets are among them."""
+    strict_timestamps: bool = True
+    """No record at or after a starting timestamp is an error, not the latest offset."""
+    fail_on_data_loss: bool = True
+    poll_timeout: float = 120.0
+    retries: int = 3
+    retry_interval: float = 1.0
+    max_offsets: int | None = None
+    min_offsets: int | None = None
+    max_delay: float = 900.0
+    min_partitions: int | None = None
+    max_records: int | None = None
+    include_headers: bool = False
+    # Beyond Spark's own connector.
+    group: str | None = None
+    """The group that progress is committed to."""
+    group_rows: int = 10_000
+    freeze: bool = True
+    pushdown: bool = False
+
+    @classmethod
+    def parse(cls, given: Mapping[str, str], *, streaming: bool, check_edges: bool = True) -> SourceOptions:
+        """Check options for a batch or a streaming read; without ``check_edges`` what is the same for both."""
+        options = lower_keys(given)
+        kafka = kafka_options(options)
+        subscription = _subscription(options)
+        _check_forbidden(kafka)
+        if not kafka.get("bootstrap.servers", "").strip():
+            raise KafkaSparkOptionError(
+                "Option 'kafka.bootstrap.servers' must be specified for configuring Kafka consumer"
+            )
+        start = _bound(options, "starting", LATEST if streaming else EARLIEST)
+        end = _bound(options, "ending", LATEST)
+        if check_edges:
+            (_check_streaming if streaming else _check_batch)(options, start, end)
+        numbers = {
+            name: _number(options, option, positive=positive)
+            for name, option, positive in (
+                ("max_offsets", "maxOffsetsPerTrigger", False),
+                ("min_offsets", "minOffsetsPerTrigger", False),
+                ("min_partitions", "minPartitions", True),
+                ("max_records", "maxRecordsPerPartition", True),
+            )
+        }
+        if check_edges and not streaming and numbers["max_offsets"] is not None:
+            log.warning("maxOffsetsPerTrigger option ignored in batch queries")
+        _check_order(numbers["min_offsets"], numbers["max_offsets"])
+        prefix = options.get("groupidprefix", "spark-kafka-source" if streaming else "spark-kafka-relation")
+        return cls(
+            streaming=streaming,
+            subscription=subscription,
+            start=start,
+            end=end,
+            client=_client(kafka, prefix),
+            strict_timestamps=_strategy(options),
+            fail_on_data_loss=parse_flag(options, "failOnDataLoss", default=True),
+            poll_timeout=_take(options, "kafkaConsumer.pollTimeoutMs", _long, 120_000) / 1000,
+            retries=_take(options, "fetchOffset.numRetries", _long, 3),
+            retry_interval=_take(options, "fetchOffset.retryIntervalMs", _long, 1000) / 1000,
+            max_delay=parse_duration("maxTriggerDelay", options.get("maxtriggerdelay", "15m")),
+            include_headers=parse_flag(options, "includeHeaders", default=False),
+            group=options.get("commitoffsetstogroup") or None,
+            group_rows=_take(options, "rowsPerTask", _long, 10_000),
+            freeze=parse_flag(options, "freezeWorkers", default=True),
+            pushdown=parse_flag(options, "filterPushdown", default=False),
+            **numbers,
+        )
+
+
+def lower_keys(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the options with names as Spark compares them."""
+    return {str(name).lower(): str(value) for name, value in given.items() if value is not None}
+
+
+def kafka_options(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options ``kafka.*`` without that prefix."""
+    return {name[6:]: value for name, value in options.items() if name.startswith("kafka.")}
+
+
+def parse_flag(options: Mapping[str, str], name: str, *, default: bool) -> bool:
+    """Return an option that is true or false.
+
+    >>> parse_flag({"includeheaders": "TRUE"}, "includeHeaders", default=False)
+    True
+    """
+    return _take(options, name, _flag, default)
+
+
+def _take(options: Mapping[str, str], name: str, read: Callable[[str], T], default: T) -> T:
+    text = options.get(name.lower())
+    if text is None:
+        return default
+    try:
+        return read(text)
+    except ValueError:
+        raise KafkaSparkOptionError(f'For input string: "{text}", which {name} cannot be', option=name) from None
+
+
+def _flag(text: str) -> bool:
+    word = text.strip().lower()
+    if word not in {"true", "false"}:
+        raise ValueError(word)
+    return word == "true"
+
+
+def _long(text: str) -> int:
+    return int(text.strip())
+
+
+def _number(options: Mapping[str, str], name: str, *, positive: bool) -> int | None:
+    number: int | None = _take(options, name, _long, None)
+    if positive and number is not None and number <= 0:
+        raise KafkaSparkOptionError(f"{name} must be positive", option=name)
+    return number
+
+
+def _check_order(least: int | None, most: int | None) -> None:
+    if least is not None and most is not None and least > most:
+        raise KafkaSparkOptionError(
+            f"The value of minOffsetPerTrigger({least}) is higher than the maxOffsetsPerTrigger({most})."
+        )
+
+
+def _check_forbidden(kafka: Mapping[str, str]) -> None:
+    for name, sentence in _FORBIDDEN.items():
+        if name in kafka:
+            raise KafkaSparkOptionError(sentence, option=f"kafka.{name}")
+
+
+# Which partitions.
+
+
+def _subscription(options: Mapping[str, str]) -> Subscription:
+    given = [name for name in _STRATEGIES if name in options]
+    names = ", ".join(_STRATEGIES)
+    if not given:
+        raise KafkaSparkOptionError(
+            f"One of the following options must be specified for Kafka source: {names}. See the docs for more details."
+        )
+    if len(given) > 1:
+        raise KafkaSparkOptionError(
+            f"Only one of the following options can be specified for Kafka source: {names}. "
+            "See the docs for more details."
+        )
+    value = options[given[0]]
+    if given[0] == "assign":
+        if not value.strip().startswith("{"):
+            raise KafkaSparkOptionError(
+                f"No topicpartitions to assign as specified value for option 'assign' is '{value}'"
+            )
+        return Subscription(partitions=parse_assignment(value))
+    if given[0] == "subscribe":
+        topics = tuple(dict.fromkeys(filter(None, (topic.strip() for topic in value.split(",")))))
+        if not topics:
+            raise KafkaSparkOptionError(
+                f"No topics to subscribe to as specified value for option 'subscribe' is '{value}'"
+            )
+        return Subscription(topics=topics)
+    if not value.strip():
+        raise KafkaSparkOptionError(
+            f"Pattern to subscribe is empty as specified value for option 'subscribePattern' is '{value}'"
+        )
+    return Subscription(pattern=value.strip())
+
+
+# Where it begins and ends.
+
+
+def _bound(options: Mapping[str, str], edge: str, default: int) -> Bound:
+    single = options.get(f"{edge}timestamp")
+    if single is not None:
+        try:
+            return Bound(timestamp=_long(single))
+        except ValueError:
+            raise KafkaSparkOptionError(f"Expected a single long value, got {single}") from None
+    by_partition = options.get(f"{edge}offsetsbytimestamp")
+    if by_partition is not None:
+        return Bound(timestamps=parse_timestamps(by_partition.strip()))
+    text = options.get(f"{edge}offsets", "").strip()
+    if text:
+        named = {"latest": LATEST, "earliest": EARLIEST}.get(text.lower())
+        return Bound(offsets=parse_offsets(text)) if named is None else Bound(everywhere=named)
+    return Bound(everywhere=default)
+
+
+def _strategy(options: Mapping[str, str]) -> bool:
+    value = options.get("startingoffsetsbytimestampstrategy", "error").strip().lower()
+    if value not in {"error", "latest"}:
+        raise KafkaSparkOptionError(
+            f"Unexpected value for option startingOffsetsByTimestampStrategy: {value}. It is 'error' or 'latest'"
+        )
+    return value == "error"
+
+
+def _check_streaming(options: Mapping[str, str], _start: Bound, _end: Bound) -> None:
+    for name in ("endingoffsets", "endingoffsetsbytimestamp"):
+        if name in options:
+            raise KafkaSparkOptionError("ending offset not valid in streaming queries")
+
+
+def _check_batch(_options: Mapping[str, str], start: Bound, end: Bound) -> None:
+    if start.everywhere == LATEST:
+        raise KafkaSparkOptionError("starting offset can't be latest for batch queries on Kafka")
+    if end.everywhere == EARLIEST:
+        raise KafkaSparkOptionError("ending offset can't be earliest for batch queries on Kafka")
+    _refuse_edge(start.offsets, LATEST, "startingOffsets for {} can't be latest for batch queries on Kafka")
+    _refuse_edge(end.offsets, EARLIEST, "ending offset for {} can't be earliest for batch queries on Kafka")
+
+
+def _refuse_edge(offsets: Offsets, edge: int, sentence: str) -> None:
+    for (topic, partition), offset in offsets.items():
+        if offset == edge:
+            raise KafkaSparkOptionError(sentence.format(f"{topic}-{partition}"))
+
+
+def _client(kafka: Mapping[str, str], prefix: str) -> dict[str, Any]:
+    found = client_options("consumer", {name: value for name, value in kafka.items() if name != "group.id"})
+    found["allow_auto_create_topics"] = False
+    if "group.id" in kafka:
+        log.warning("kafka.group.id is only the name that brokers see: the source is no member of a group")
+    # The same in all queries of an application, as connections are kept by their options.
+    found.setdefault("client_id", kafka.get("group.id") or prefix)
+    return found

@@ -1,0 +1,187 @@
+"""What a batch reads: bounds become offsets, offsets become ranges, and what is lost on the way is told.
+
+Runs on the driver. The cluster is behind :class:`OffsetSource`, so that every rule here can be tried without one.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Mapping
+from typing import Protocol
+
+from kafka.spark.errors import KafkaDataLossError, KafkaSparkOptionError
+from kafka.spark.offsets import EARLIEST, LATEST, Offsets, shown
+from kafka.spark.options import SourceOptions
+from kafka.spark.ranges import OffsetRange, group, split
+from kafka.spark.start import Bound
+from kafka.structs import TopicPartition
+
+__all__ = ["DataLoss", "OffsetSource", "batch_ranges", "find_bound", "stream_ranges", "tasks"]
+
+log = logging.getLogger(__name__)
+
+
+class OffsetSource(Protocol):
+    """Who knows the cluster's offsets."""
+
+    def partitions(self) -> set[TopicPartition]:
+        """Return the partitions that the subscription has now."""
+
+    def edges(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
+        """Return offsets for EARLIEST and LATEST; a partition that is gone is left out."""
+
+    def at_times(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
+        """Return the first offsets at or after times in milliseconds; None where no record is as late."""
+
+
+class DataLoss:
+    """Tells of lost records: by an error, or where failOnDataLoss is off in the log."""
+
+    def __init__(self, *, fail: bool) -> None:
+        self._fail = fail
+
+    def report(self, condition: str, reason: str) -> None:
+        """Tell of a loss; ``condition`` is Spark's name for it."""
+        error = KafkaDataLossError.because(condition, reason)
+        if self._fail:
+            raise error
+        log.warning("%s", error)
+
+
+# Bounds.
+
+
+def find_bound(source: OffsetSource, bound: Bound, options: SourceOptions, *, starting: bool) -> Offsets:
+    """Return the offset of each partition at a bound."""
+    partitions = source.partitions()
+    if bound.everywhere is not None:
+        return source.edges(dict.fromkeys(partitions, bound.everywhere))
+    if bound.timestamp is not None:
+        return _at_times(source, dict.fromkeys(partitions, bound.timestamp), options, starting=starting)
+    edge = "startingOffsets" if starting else "endingOffsets"
+    if bound.timestamps:
+        _check_assigned(
+            bound.timestamps,
+            partitions,
+            "[KAFKA_TIMESTAMP_OFFSET_DOES_NOT_MATCH_ASSIGNED] Partitions specified for Kafka start offsets don't match "
+            "what are assigned. Maybe topic partitions are created between the time the offsets were written and the "
+            "query was started, or the query is misconfigured.",
+        )
+        return _at_times(source, bound.timestamps, options, starting=starting)
+    _check_assigned(
+        bound.offsets,
+        partitions,
+        f"If {edge} contains specific offsets, you must specify all TopicPartitions. Use -1 for latest, -2 for "
+        "earliest.",
+    )
+    found = source.edges({tp: offset for tp, offset in bound.offsets.items() if offset < 0})
+    return {tp: found.get(tp, offset) for tp, offset in bound.offsets.items()}
+
+
+def _check_assigned(given: Collection[TopicPartition], assigned: Collection[TopicPartition], sentence: str) -> None:
+    if set(given) != set(assigned):
+        raise KafkaSparkOptionError(
+            f"{sentence} Specified: {shown(given) or 'none'}. Assigned: {shown(assigned) or 'none'}."
+        )
+
+
+def _at_times(
+    source: OffsetSource, wanted: Mapping[TopicPartition, int], options: SourceOptions, *, starting: bool
+) -> Offsets:
+    found = source.at_times(wanted)
+    late = {tp: LATEST for tp in wanted if found.get(tp) is None}
+    if late and starting and options.strict_timestamps:
+        raise KafkaSparkOptionError(
+            "No offset matched from request of topic-partition "
+            + ", ".join(f"{shown([tp])} and timestamp {wanted[tp]}" for tp in sorted(late))
+            + "."
+        )
+    return {**{tp: offset for tp, offset in found.items() if offset is not None}, **source.edges(late)}
+
+
+# Ranges.
+
+
+def batch_ranges(source: OffsetSource, options: SourceOptions) -> list[OffsetRange]:
+    """Return what a batch query reads."""
+    _check_pair(options)
+    start = find_bound(source, options.start, options, starting=True)
+    end = find_bound(source, options.end, options, starting=False)
+    ranges = []
+    for tp in sorted(end):
+        if tp not in start:
+            raise KafkaDataLossError.because(
+                "COULD_NOT_READ_OFFSET_RANGE", f"The earliest offset of {shown([tp])} is not known."
+            )
+        ranges.append(OffsetRange(tp.topic, tp.partition, start[tp], end[tp]))
+        if options.start.offsets and options.end.offsets and start[tp] > end[tp]:
+            raise _crossed("RESOLVED", tp, start[tp], end[tp])
+    return ranges
+
+
+def _check_pair(options: SourceOptions) -> None:
+    """Where both edges are spelled out they have to be of the same partitions, and in order."""
+    for start, end, what in (
+        (options.start.offsets, options.end.offsets, "offset"),
+        (options.start.timestamps, options.end.timestamps, "timestamp"),
+    ):
+        if not start or not end:
+            continue
+        if set(start) != set(end):
+            raise KafkaSparkOptionError(
+                f"[MISMATCHED_TOPIC_PARTITIONS_BETWEEN_START_OFFSET_AND_END_OFFSET] The topic-partitions of starting "
+                f"{what}s and ending {what}s differ: {shown(start)} and {shown(end)}."
+            )
+        for tp, first in start.items():
+            if end[tp] >= 0 and first > end[tp]:
+                raise _crossed("UNRESOLVED", tp, first, end[tp])
+
+
+def _crossed(condition: str, tp: TopicPartition, start: int, end: int) -> KafkaSparkOptionError:
+    return KafkaSparkOptionError(
+        f"[{condition}_START_OFFSET_GREATER_THAN_END_OFFSET] For topic-partition {shown([tp])} the starting offset "
+        f"{start} is greater than the ending offset {end}."
+    )
+
+
+def stream_ranges(
+    source: OffsetSource, start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int], loss: DataLoss
+) -> list[OffsetRange]:
+    """Return what a micro-batch reads; partitions that are new in it begin at their earliest offset."""
+    new = set(end) - set(start)
+    earliest = source.edges(dict.fromkeys(new, EARLIEST)) if new else {}
+    gone = new - set(earliest)
+    if gone:
+        loss.report(
+            "INITIAL_OFFSET_NOT_FOUND_FOR_PARTITIONS",
+            f"Cannot find initial offsets for partitions {shown(gone)}. They may have been deleted.",
+        )
+    for tp, offset in sorted(earliest.items()):
+        if offset:
+            loss.report(
+                "ADDED_PARTITION_DOES_NOT_START_FROM_OFFSET_ZERO",
+                f"Added partition {shown([tp])} starts from {offset} instead of 0.",
+            )
+    deleted = set(start) - set(end)
+    if deleted:
+        loss.report("PARTITIONS_DELETED", f"Partitions {shown(deleted)} have been deleted.")
+    begin = {**start, **earliest}
+    ranges = []
+    for tp in sorted(set(end) & set(begin)):
+        if end[tp] < begin[tp]:
+            loss.report(
+                "PARTITION_OFFSET_CHANGED",
+                f"Partition {shown([tp])} offset was changed from {begin[tp]} to {end[tp]}. This could be either 1) a "
+                "user error that the start offset is set beyond available offset when starting query, or 2) the kafka "
+                "topic-partition is deleted and re-created.",
+            )
+        ranges.append(OffsetRange(tp.topic, tp.partition, begin[tp], end[tp]))
+    return ranges
+
+
+def tasks(ranges: Iterable[OffsetRange], options: SourceOptions) -> list[tuple[OffsetRange, ...]]:
+    """Return the ranges of each task; a pure function of the ranges and the options."""
+    parts = split(ranges, min_partitions=options.min_partitions, max_records=options.max_records)
+    if options.min_partitions is not None or options.max_records is not None:
+        return [(part,) for part in parts]
+    return group(parts, options.group_rows)

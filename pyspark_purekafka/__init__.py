@@ -1,0 +1,11 @@
+"""Lets Spark find the format ``purekafka`` by itself: it looks into every package whose name begins with pyspark_.
+
+Raises nothing: one exception here would keep Spark from finding any source that is written in Python.
+"""
+
+try:
+    from kafka.spark import KafkaDataSource as DefaultSource
+except Exception:  # pyspark or pyarrow is missing or too old; register() says so
+    __all__ = []
+else:
+    __all__ = ["DefaultSource"]
