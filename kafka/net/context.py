@@ -36,8 +36,6 @@ class LinkContext:
         self.ancient: dict[tuple[str, int], tuple[int, ...]] = {}
         """Releases of brokers that cannot be asked, found by probing."""
         self.modern: set[tuple[str, int]] = set()
-        """Brokers that said what they speak: if one hangs up on that question later, it is not for its age."""
-        self.modern: set[tuple[str, int]] = set()
         """Brokers that were asked and have answered: one that hangs up now is not ancient, it is in trouble."""
         self.on_reply: Callable[[Link, str, float, int], object] | None = None
         self.on_state: Callable[[Link], object] | None = None

@@ -201,7 +201,7 @@ async def _versions(link: Link) -> BrokerVersions:
     if hint is not None:
         return BrokerVersions.of_release(hint)
     try:
-        versions = await _ask_or_nudge(link)
+        return await _ask_or_nudge(link)
     except _NO_ANSWER as error:
         if address in context.modern:
             raise
@@ -211,33 +211,19 @@ async def _versions(link: Link) -> BrokerVersions:
             ) from error
         if context.settings.sasl_mechanism is not None:
             raise  # before 0.10 there is GSSAPI on 0.9 alone, and who has that says api_version=(0, 9)
-        release = await _probe(link, error)
-        return await _ask_again(link, error) or _remember(link, release)
+        versions = await _probe(link, error)
+        if address not in context.modern:
+            context.ancient[address] = versions.release
+        return versions
 
 
-async def _ask_again(link: Link, error: KafkaError) -> BrokerVersions | None:
-    """A new broker answers what old ones do, so the hanging up may have been an accident: now it is able to answer."""
-    _restart(link, error)
-    await _reach(link)
-    try:
-        return await _ask_or_nudge(link)
-    except _NO_ANSWER:
-        if (link.host, link.port) in link.context.modern:
-            raise
-        _restart(link, error)
-        await _reach(link)
-        return None
-
-
-def _remember(link: Link, release: tuple[int, ...]) -> BrokerVersions:
-    link.context.ancient[link.host, link.port] = release
-    return BrokerVersions.of_release(release)
+def _answered(link: Link) -> None:
+    link.context.modern.add((link.host, link.port))
 
 
 async def _ask_or_nudge(link: Link) -> BrokerVersions:
     settings, loop = link.context.settings, link.context.loop
-    answered = partial(link.context.modern.add, (link.host, link.port))
-    task = loop.spawn(ask_versions(link, settings.software, answered), "ask for API versions")
+    task = loop.spawn(ask_versions(link, settings.software, partial(_answered, link)), "ask for API versions")
     try:
         # An unauthenticated connection may ask nothing else; and 0.9 brokers have no SASL but GSSAPI.
         may_nudge = settings.sasl_mechanism is None
@@ -264,7 +250,7 @@ async def _probe(link: Link, error: KafkaError) -> BrokerVersions:
             await _reach(link)
             try:
                 await link.control(request, 0, _PROBE_TIMEOUT)
-            except (KafkaConnectionError, RequestTimedOutError):
+            except _NO_ANSWER:
                 continue
             return await _ask_again(link) or BrokerVersions.of_release(release)
     raise KafkaConnectionError(
@@ -273,7 +259,7 @@ async def _probe(link: Link, error: KafkaError) -> BrokerVersions:
 
 
 async def _ask_again(link: Link) -> BrokerVersions | None:
-    """Ask for the API versions over a connection that was proved to work; None if the broker does not know the question.
+    """Ask for the API versions over a connection that works; None if the broker does not know the question.
 
     One that was cut off during the first exchange, as by a restart or a firewall, looks just like one before 0.10, and
     would be spoken to in versions of 2015 from then on.
@@ -281,8 +267,10 @@ async def _ask_again(link: Link) -> BrokerVersions | None:
     loop = link.context.loop
     try:
         with loop.timeout_at(loop.time() + _PROBE_TIMEOUT, "asking for API versions again"):
-            return await ask_versions(link, link.context.settings.software)
-    except (KafkaConnectionError, KafkaTimeoutError, RequestTimedOutError) as error:
+            return await ask_versions(link, link.context.settings.software, partial(_answered, link))
+    except (*_NO_ANSWER, KafkaTimeoutError) as error:
+        if (link.host, link.port) in link.context.modern:
+            raise
         _restart(link, error)
         await _reach(link)
         return None
