@@ -101,7 +101,7 @@ class Client:
                 return link
             # The broker moved; what was under way at the old address fails and is retried at the new one.
             del self._links[node_id, use]
-            link.close(KafkaConnectionError(f"{link} is at {broker.host}:{broker.port} now"))
+            link.retire(KafkaConnectionError(f"{link} is at {broker.host}:{broker.port} now"))
         if broker is None:
             raise UnknownBrokerIdError(f"no broker has the id {node_id}", node_id=node_id)
         link = BrokerConnection(
@@ -323,7 +323,7 @@ class Client:
                 error: KafkaError = _coordinator_error(response, key)
                 if not isinstance(error, (CoordinatorNotAvailableError, CoordinatorLoadInProgressError)):
                     raise error
-            except KafkaConnectionError as lost:
+            except (KafkaConnectionError, NodeNotReadyError) as lost:
                 error = lost
             failures += 1
             delay = self._backoff.delay(failures)
@@ -371,14 +371,14 @@ class Client:
                 self._links[real, use] = link
             elif link.idle_since is not None:
                 del self._links[node_id, use]
-                link.close()
+                link.retire()
 
     def drop_unready(self) -> None:
         """Forget connections that are not there, with their backoff: the addresses are about to change."""
         for (node_id, use), link in tuple(self._links.items()):
             if not link.ready:
                 del self._links[node_id, use]
-                link.close(KafkaConnectionError(f"{link} is no longer taken to be part of the cluster"))
+                link.retire(KafkaConnectionError(f"{link} is no longer taken to be part of the cluster"))
 
     # How it is…
 
@@ -409,18 +409,18 @@ class Client:
     # Ending…
 
     def close_links(self, error: KafkaError | None = None) -> None:
-        """Close every connection; requests under way fail."""
-        for link in self.links():
-            link.close(error)
-        self._links.clear()
+        """Close every connection for good; requests under way fail."""
+        while self._links:  # what hears of the end of one may have asked for another
+            _, link = self._links.popitem()
+            link.retire(error)
 
     def shut_down(self) -> None:
         """Close connections and stop keeping metadata. Idempotent; the loop's driver closes the loop."""
         if self.closed:
             return
+        self.closed = True  # first: what hears of the end of its connection gets no other
         self.metadata.stop()
         self.close_links(ClientClosedError("The client was closed."))
-        self.closed = True
         self.cluster.failed_update(ClientClosedError("The client was closed."))
 
     def __repr__(self) -> str:

@@ -341,7 +341,7 @@ class KafkaClient(Client):
         """Close the connections to one broker; without a broker, close the client."""
         if node_id is not None:
             for key in [key for key in self._links if key[0] == node_id]:
-                self._links.pop(key).close()
+                self._links.pop(key).retire()
             return
         self.shut_down()
         if not self.loop.in_pass:

@@ -21,6 +21,7 @@ from kafka.errors import (
     KafkaConfigurationError,
     KafkaConnectionError,
     KafkaError,
+    NodeNotReadyError,
 )
 from kafka.future import Future
 from kafka.net.context import LinkContext
@@ -80,6 +81,7 @@ class Link:
         self._inquiry: Task[KafkaError | None] | None = None
         self._renewal: Task[float] | None = None
         self._reopening: Timer | None = None
+        self._retired: KafkaError | None = None
         self._debug = log.isEnabledFor(logging.DEBUG)
         self.delivered: Callable[[Future[Any], Any], object] | None = None
         """Called with each future that a reply resolved, and the response."""
@@ -122,6 +124,8 @@ class Link:
 
     def open(self) -> Future[None]:
         """Begin to connect unless that has begun; the future is done when the connection is ready or was not made."""
+        if self._retired is not None:
+            return Future[None]().failure(self._retired)
         if self.ready:
             return Future[None]().success(None)
         if self._opened is None:
@@ -199,6 +203,8 @@ class Link:
 
         `timeout` covers the waiting for the connection too; the default is request_timeout_ms.
         """
+        if self._retired is not None:
+            return Future[Any]().failure(self._retired)
         deadline = self._loop.time() + (self.context.settings.request_timeout if timeout is None else timeout)
         future = self.pipeline.submit(request, deadline)
         self._arm(deadline)
@@ -461,6 +467,7 @@ class Link:
         if error is not None:
             self.error = error
             self.failures += 1
+            self.context.ancient.pop((self.host, self.port), None)  # it may come back as a newer release
             delay = self.context.backoff.delay(self.failures)
             self.retry_at = self._loop.time() + delay
             self._report(error, delay)
@@ -472,6 +479,15 @@ class Link:
         self.pipeline.fail(reason)
         if opened is not None:
             opened.try_failure(reason)
+
+    def retire(self, error: KafkaError | None = None) -> None:
+        """Close for good.
+
+        A task that has it in hand still would otherwise open it again, and nobody would know of it to close it.
+        """
+        closed = isinstance(error, ClientClosedError)
+        self._retired = error if closed else NodeNotReadyError(f"{self} is not used any more")
+        self.close(error)
 
     def _report(self, error: KafkaError, delay: float) -> None:
         """Say in the log why it does not work: the first time, then ever more rarely while it stays so."""
