@@ -18,11 +18,12 @@ from kafka._drivers import run_here
 from kafka.client_async import KafkaClient
 from kafka.config import resolve
 from kafka.consumer.offsets import OffsetLookup
-from kafka.errors import KafkaError, KafkaTimeoutError, UnknownTopicOrPartitionError
+from kafka.coordinator.offset_requests import Identity, commit_request, committed_codes
+from kafka.errors import KafkaError, KafkaTimeoutError, UnknownTopicOrPartitionError, for_code
 from kafka.spark.connections import Kept
 from kafka.spark.offsets import LATEST, Offsets, shown
 from kafka.spark.options import SourceOptions
-from kafka.structs import TopicPartition
+from kafka.structs import OffsetAndMetadata, TopicPartition
 
 __all__ = ["ClusterOffsets", "planner"]
 
@@ -34,6 +35,8 @@ T = TypeVar("T")
 _PARTITIONS_AGE: Final = 5.0
 # How long one lookup may take before it is asked whether its partitions are still there, in seconds.
 _PATIENCE: Final = 10.0
+# From OffsetCommit 10 on topics go by ids.
+_LAST_WITH_NAMES: Final = 9
 
 
 class ClusterOffsets:
@@ -91,8 +94,6 @@ class ClusterOffsets:
         return MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
 
     def _topic_error(self, topic: Any) -> None:
-        from kafka.errors import for_code
-
         kind = for_code(topic.error_code)
         # A topic that does not exist (yet, or any more) has no partitions; what has to be mended is said.
         if not issubclass(kind, UnknownTopicOrPartitionError):
@@ -140,6 +141,28 @@ class ClusterOffsets:
     def _still_there(self, wanted: Mapping[TopicPartition, int]) -> set[TopicPartition]:
         self.look_again()
         return self.partitions() & set(wanted)
+
+    # Progress…
+
+    def commit(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Commit offsets for a group without members, which tools then show the lag of.
+
+        Progress is in the checkpoint: a commit that fails is logged and fails nothing.
+        """
+        from kafka.protocol.commit import OffsetCommitRequest
+
+        wanted = {tp: OffsetAndMetadata(offset, "") for tp, offset in offsets.items()}
+        try:
+            assert self._client.versions is not None
+            version = min(self._client.versions.version_for(OffsetCommitRequest()), _LAST_WITH_NAMES)
+            request = commit_request(version, Identity(group), wanted, lambda _topic: None)
+            response = self._client.ask(request)
+        except KafkaError as error:
+            log.warning("Committing progress to the group %r failed: %s", group, error)
+            return
+        for tp, code in committed_codes(response, lambda _topic_id: None):
+            if code:
+                log.warning("Committing progress of %s to %r failed: %s", shown([tp]), group, for_code(code).message)
 
     def _insist(self, ask: Callable[[], T]) -> T:
         """Ask as often as fetchOffset.numRetries says."""

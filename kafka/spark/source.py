@@ -1,36 +1,19 @@
 """The data source as Spark sees it, and the batch reader.
 
-The source is made on the driver, by several processes of Spark's in turn, so nothing that a reader remembers reaches
-the tasks: a reader is pickled before it has planned anything, and what a task needs is in the reader's settings or in
-the partition.
+The source is made on the driver, by several processes of Spark's in turn, so nothing that one of them remembers reaches
+the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
-
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from kafka.spark.options import SourceOptions
-from kafka.spark.ranges import OffsetRange
+from kafka.spark.reader import KafkaPartition, RangeReader
 from kafka.spark.schema import chosen_columns, source_schema
 
-if TYPE_CHECKING:
-    from kafka.spark.fetching import ReadSettings
-
-__all__ = ["KafkaBatchReader", "KafkaDataSource", "KafkaPartition"]
-
-
-class KafkaPartition(InputPartition):
-    """What one task reads."""
-
-    def __init__(self, ranges: tuple[OffsetRange, ...]) -> None:
-        self.ranges = ranges
-
-    def __repr__(self) -> str:
-        return f"KafkaPartition{self.ranges!r}"
+__all__ = ["KafkaBatchReader", "KafkaDataSource"]
 
 
 class KafkaDataSource(DataSource):
@@ -51,38 +34,14 @@ class KafkaDataSource(DataSource):
         options = SourceOptions.parse(self.options, streaming=False)
         return KafkaBatchReader(options, chosen_columns(schema))
 
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Return the reader of a streaming query."""
+        from kafka.spark.stream import stream_reader
 
-class _RangeReader:
-    """The part of both readers that runs in tasks."""
-
-    def __init__(self, options: SourceOptions, columns: list[str]) -> None:
-        self.options = options
-        self.columns = columns
-
-    def read(self, partition: InputPartition) -> Iterator[Any]:
-        """Yield the records of a task as Arrow batches."""
-        # Spark makes a partition of its own where there is none.
-        ranges = getattr(partition, "ranges", ())
-        return _read(ranges, self.settings(), freeze=self.options.freeze)
-
-    def settings(self) -> ReadSettings:
-        """Return what a task has to know."""
-        from kafka.spark.fetching import ReadSettings
-
-        options = self.options
-        return ReadSettings(options.client, self.columns, options.fail_on_data_loss, options.poll_timeout)
+        return stream_reader(SourceOptions.parse(self.options, streaming=True), chosen_columns(schema))
 
 
-def _read(ranges: tuple[OffsetRange, ...], settings: ReadSettings, *, freeze: bool) -> Iterator[Any]:
-    from kafka.spark.connections import freeze_once
-    from kafka.spark.fetching import read_ranges
-
-    if freeze:
-        freeze_once()
-    yield from read_ranges(ranges, settings)
-
-
-class KafkaBatchReader(_RangeReader, DataSourceReader):
+class KafkaBatchReader(RangeReader, DataSourceReader):
     """Reads what there is between two bounds."""
 
     def partitions(self) -> list[InputPartition]:

@@ -1,0 +1,160 @@
+"""The streaming reader: where a query stands, how much the next micro-batch takes, and what it consists of.
+
+One object of it lives in a process of its own for as long as the query runs, and plans; another, made and pickled
+before anything was planned, reads in the tasks. Offsets go in and out as the objects that become the checkpoint's JSON.
+
+The first batch of a query that starts at the latest offsets or at a time is empty: its end is its start. Spark writes
+that down, so a query that dies before its first batch is done goes on from there, and not from what is latest then.
+(Spark's own connector keeps a file beside the checkpoint for that; a source in Python is not told where that is.)
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceStreamReader
+
+from kafka.spark.admission import MinOffsetsGate, limited
+from kafka.spark.offsets import EARLIEST, Offsets, from_nested, shown, to_nested
+from kafka.spark.options import SourceOptions
+from kafka.spark.planning import DataLoss, find_bound, stream_ranges, tasks
+from kafka.spark.reader import KafkaPartition, RangeReader
+
+if TYPE_CHECKING:
+    from kafka.spark.driver import ClusterOffsets
+
+__all__ = ["KafkaStreamReader", "stream_reader"]
+
+log = logging.getLogger(__name__)
+
+Nested = dict[str, dict[str, int]]
+
+
+class KafkaStreamReader(RangeReader, DataSourceStreamReader):
+    """See the head of this file. For Spark of any release; what newer ones offer is added by `stream_reader`."""
+
+    def __init__(
+        self, options: SourceOptions, columns: Sequence[str], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        super().__init__(options, columns)
+        self._cluster: ClusterOffsets | None = None
+        self._initial: Offsets | None = None
+        self._anchored = options.start.is_fixed
+        """Whether where the query starts is written down, or will be the same when it is asked for again."""
+        self._planned = False
+        self._target: Offsets | None = None
+        """With the trigger available-now: where the query ends."""
+        self._latest: Offsets | None = None
+        self._loss = DataLoss(fail=options.fail_on_data_loss)
+        self._gate: MinOffsetsGate | None = None
+        if options.min_offsets is not None:
+            self._gate = MinOffsetsGate(options.min_offsets, options.max_delay, clock)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The copy that goes to the tasks reads; it has no clock and no connection.
+        return {"options": self.options, "columns": self.columns}
+
+    @property
+    def cluster(self) -> ClusterOffsets:
+        """The connections, made when first needed."""
+        if self._cluster is None:
+            from kafka.spark.driver import ClusterOffsets
+
+            self._cluster = ClusterOffsets(self.options)
+        return self._cluster
+
+    # Offsets…
+
+    def initialOffset(self) -> Nested:
+        """Return where a query without a checkpoint starts."""
+        return to_nested(self._initial_offsets())
+
+    def _initial_offsets(self) -> Offsets:
+        if self._initial is None:
+            self._initial = find_bound(self.cluster, self.options.start, self.options, starting=True)
+            log.info("The query would start at %s", to_nested(self._initial))
+        return self._initial
+
+    def latestOffset(self, start: Mapping[str, Mapping[str, int]] | None = None, limit: Any = None) -> Nested:
+        """Return where the next micro-batch ends: its start if there is to be none."""
+        # Releases before 4.2 give no arguments, and may ask before they know where the query starts.
+        begin = self._initial_offsets() if start is None else from_nested(start)
+        if start is not None and self._is_first(begin):
+            return to_nested(begin)
+        latest = self._available(begin)
+        if start is not None and not _takes_all(limit):
+            latest = self._admitted(begin, latest)
+        return to_nested(latest)
+
+    def _is_first(self, begin: Offsets) -> bool:
+        """Whether this is to be the batch that writes down where the query starts."""
+        first = not self._anchored and begin == self._initial
+        self._anchored = True
+        return first
+
+    def _available(self, begin: Offsets) -> Offsets:
+        if self._target is not None:
+            missing = set(begin) - set(self._target)
+            if missing:
+                self._loss.report("PARTITIONS_DELETED", f"Partitions {shown(missing)} have been deleted.")
+            return self._target
+        self._latest = self.cluster.latest(begin)
+        return self._latest
+
+    def _admitted(self, begin: Offsets, latest: Offsets) -> Offsets:
+        # What is available now is to be read to its end, however little is left.
+        if self._gate is not None and self._target is None and self._gate.holds_back(begin, latest):
+            return begin
+        if self.options.max_offsets is None:
+            return latest
+        new = dict.fromkeys(set(latest) - set(begin), EARLIEST)
+        return limited(self.options.max_offsets, {**(self.cluster.edges(new) if new else {}), **begin}, latest)
+
+    def reportLatestOffset(self) -> Nested | None:
+        """Return the latest offsets, for progress reports: those found by the last question."""
+        found = self._latest or self._target
+        return None if found is None else to_nested(found)
+
+    # Planning…
+
+    def partitions(self, start: Mapping[str, Mapping[str, int]], end: Mapping[str, Mapping[str, int]]) -> Any:
+        """Return the tasks of a micro-batch."""
+        begin, until = from_nested(start), from_nested(end)
+        first, self._planned = not self._planned, True
+        if first and not self.options.start.is_fixed and begin == self._initial and begin != until:
+            # The first batch, planned anew after a crash: its end is where the query began, and now is later.
+            begin = {tp: min(offset, until.get(tp, offset)) for tp, offset in begin.items() if tp in until}
+            log.info("The first batch is done again; the query began at %s", end)
+            if begin == until:
+                return []
+        ranges = stream_ranges(self.cluster, begin, until, self._loss)
+        return [KafkaPartition(each) for each in tasks(ranges, self.options)]
+
+    def commit(self, end: Mapping[str, Mapping[str, int]]) -> None:
+        """Hear that all before these offsets is processed; tell the group of commitOffsetsToGroup."""
+        if self.options.group is not None:
+            self.cluster.commit(self.options.group, from_nested(end))
+
+    def stop(self) -> None:
+        """Close the connections; Spark may also just end the process."""
+        if self._cluster is not None:
+            self._cluster.close()
+            self._cluster = None
+
+
+def _takes_all(limit: Any) -> bool:
+    return type(limit).__name__ == "ReadAllAvailable"
+
+
+def stream_reader(options: SourceOptions, columns: Sequence[str]) -> KafkaStreamReader:
+    """Return the reader for the release of Spark that runs."""
+    try:
+        from kafka.spark.admitting import AdmittingStreamReader
+    except ImportError:  # pyspark.sql.streaming.datasource came with 4.2
+        if options.max_offsets is not None or options.min_offsets is not None:
+            log.warning("maxOffsetsPerTrigger and minOffsetsPerTrigger have no effect before Spark 4.2")
+        return KafkaStreamReader(options, columns)
+    return AdmittingStreamReader(options, columns)
