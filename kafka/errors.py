@@ -9,7 +9,7 @@
     ├── RejoinNeededError             this member has to join its group again; the consumer does so
     ├── AbortableTransactionError     the application aborts the transaction and goes on with its producer
     ├── FatalError                    this client is finished: close it, and make a new one if that is right
-    │   └── FatalTransactionError
+    │   └── FatalTransactionError     ... of a transactional producer, which cannot abort either
     ├── FixNeededError                a person has to change configuration, rights or code; retrying is in vain
     │   ├── KafkaConfigurationError
     │   ├── AuthenticationError
@@ -222,6 +222,7 @@ class UnknownError(BrokerResponseError):
 
     errno = -1
     message = "UNKNOWN_SERVER_ERROR"
+    outcome_unknown = True
 
 
 class NoError(BrokerResponseError):
@@ -1416,7 +1417,11 @@ class LogTruncationError(RecordFacts):
 
 
 class TransactionAbortedError(KafkaError):
-    """The record was not sent because its transaction was aborted."""
+    """The transaction of this record was aborted. It may be in the log, where readers of committed records skip it."""
+
+
+class TransactionOutcomeUnknownError(FatalTransactionError, OutcomeUnknownError):
+    """Whether the transaction was committed cannot be found out any more. All of it was, or nothing."""
 
 
 # Legacy clients (SimpleClient and its kin)

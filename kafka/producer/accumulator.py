@@ -37,6 +37,7 @@ class Partition:
     """One partition of a topic, from the producer's side."""
 
     __slots__ = (
+        "acknowledged",
         "answers_due",
         "broken",
         "core",
@@ -85,6 +86,8 @@ class Partition:
         self.producer_id = -1
         self.epoch = -1
         self.next_sequence = 0
+        self.acknowledged = 0
+        """The sequence number after the last batch of this epoch that is in the log."""
 
     def __repr__(self) -> str:
         return (
@@ -138,6 +141,7 @@ class Accumulator:
         self._codec = codec
         self._level = level
         self._fresh: list[ProducerBatch] = []
+        self._retired: dict[str, Topic] = {}
         self._choose: Callable[[Topic], Partition] = core.choose_partition
 
     # Filling: on the threads of the application…
@@ -157,7 +161,7 @@ class Accumulator:
         """
         with self.lock:
             if self.refusal is not None:
-                raise self.refusal
+                raise self.refusal.with_traceback(None)
             found = self._append(topic, partition, timestamp, key, value, headers)
             if found is not None:
                 return found
@@ -180,7 +184,7 @@ class Accumulator:
         """The same for whom memory was granted."""
         with self.lock:
             if self.refusal is not None:
-                raise self.refusal
+                raise self.refusal.with_traceback(None)
             found = self._append(topic, partition, timestamp, key, value, headers)
             if found is None:
                 return self._open(topic, partition, ticket.size, timestamp, key, value, headers)
@@ -194,7 +198,7 @@ class Accumulator:
         """Add values without keys from `start` on, as many as fit one batch: batch, first index, count."""
         with self.lock:
             if self.refusal is not None:
-                raise self.refusal
+                raise self.refusal.with_traceback(None)
             batch = self.sticky.get(topic.name)
             if batch is not None:
                 first = batch.count
@@ -358,6 +362,28 @@ class Accumulator:
         for ticket in waiting:
             ticket.try_failure(error)
 
+    def pause(self, error: BaseException) -> None:
+        """Take no records until `admit()`: whoever comes, and whoever waits for memory, hears why."""
+        with self.lock:
+            self.refusal = error
+            for topic in self.topics.values():
+                for partition in topic.line:
+                    if partition.open is not None:
+                        self.close(partition.open)
+            waiting = self.memory.refuse_all()
+        for ticket in waiting:
+            ticket.try_failure(error)
+
+    def admit(self) -> None:
+        """Take records again."""
+        with self.lock:
+            self.refusal = None
+
+    def check_admits(self) -> None:
+        """Raise if records are not taken now."""
+        if self.refusal is not None:
+            raise self.refusal.with_traceback(None)
+
     def unsettled(self) -> list[ProducerBatch]:
         """Return all batches that are not settled, oldest first."""
         with self.lock:
@@ -368,7 +394,7 @@ class Accumulator:
     def topic(self, name: str, indexes: Iterable[int]) -> Topic:
         """Return a topic, with the partitions that the cluster says it has."""
         with self.lock:
-            topic = self.topics.get(name)
+            topic = self.topics.get(name) or self._retired.pop(name, None)
             if topic is None:
                 topic = Topic(name)
             known = sorted(indexes)
@@ -379,6 +405,21 @@ class Accumulator:
                 topic.indexes = known
             self.topics[name] = topic
             return topic
+
+    def retire(self, name: str) -> None:
+        """Put a topic aside that nothing is sent to. Its sequence numbers go on if it comes back.
+
+        From 0 again they would be those of batches that brokers remember, and drop as sent twice.
+        """
+        with self.lock:
+            topic = self._retired[name] = self.topics.pop(name)
+            if (batch := self.sticky.get(name)) is not None:
+                self.close(batch)
+            topic.sticky = None
+
+    def all_topics(self) -> list[Topic]:
+        """Return the topics that anything was ever sent to."""
+        return [*self.topics.values(), *self._retired.values()]
 
 
 def _tell(served: list[Ticket]) -> None:

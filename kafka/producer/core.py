@@ -34,6 +34,7 @@ from kafka.structs import TopicPartition
 if TYPE_CHECKING:
     from kafka.cluster import ClusterMetadata
     from kafka.producer.metrics import ProducerMetrics
+    from kafka.producer.transactions import Transactions
 
 __all__ = ["ProducerCore"]
 
@@ -72,7 +73,16 @@ class ProducerCore:
             codec=config["compression_type"],
             level=config["compression_level"],
         )
-        self.identity = Identity(self, config["enable_idempotence"], "enable_idempotence" in config.given)
+        self.transactions: Transactions | None = None
+        if config["transactional_id"] is not None:
+            from kafka.producer.transactions import Transactions
+
+            self.transactions = Transactions(self, config["transactional_id"], config.seconds("transaction_timeout_ms"))
+        self.identity = (
+            Identity(self, config["enable_idempotence"], "enable_idempotence" in config.given)
+            if self.transactions is None
+            else self.transactions.identity
+        )
         self.sender = Sender(self)
         self.cluster.add_listener(self._metadata_changed)
 
@@ -148,6 +158,12 @@ class ProducerCore:
             if not batch.is_done:
                 await batch
 
+    async def finish(self) -> None:
+        """Bring to an end what is under way, before the producer is closed."""
+        if self.transactions is not None:
+            await self.transactions.wind_up()
+        await self.flush()
+
     async def purge(self, in_flight: bool) -> int:
         """Give up what is not sent, and with `in_flight` what is not answered; how many records that were."""
         return self.sender.abandon(Cancelled("The record was purged before it was sent."), in_flight=in_flight)
@@ -157,8 +173,10 @@ class ProducerCore:
         error: KafkaError | None = None
         if name not in self.cluster.wanted_topics:
             self.cluster.add_topic(name)
+        asked = False
         while not (indexes := self.cluster.partitions_for_topic(name)):
-            code = self.cluster.topology.errors.get(name)
+            # What an earlier answer said may be over: a right was given, a topic made.
+            code = self.cluster.topology.errors.get(name) if asked else None
             if code is not None and not (found := for_code(code)(f"{name!r}")).retriable:
                 raise found
             if self.now() >= deadline:
@@ -168,6 +186,7 @@ class ProducerCore:
                 ) from error
             try:
                 await self.client.refresh(deadline)
+                asked = True
             except KafkaTimeoutError:
                 continue
             except KafkaError as failed:
@@ -198,7 +217,7 @@ class ProducerCore:
             elif now - topic.used_at > self._topic_idle:
                 gone.add(name)
         for name in gone:
-            del self.accumulator.topics[name]
+            self.accumulator.retire(name)
         if gone:
             self.cluster.set_topics(self.cluster.wanted_topics - gone)
 
@@ -209,8 +228,10 @@ class ProducerCore:
     def health_now(self) -> dict[str, Any]:
         """The same, for whoever is on the loop or finds it closed: connections change while others look at them."""
         memory = self.accumulator.memory
+        transaction = {} if self.transactions is None else {"transaction": self.transactions.health()}
         return {
             **self.client.health(),
+            **transaction,
             "buffer_available": memory.free,
             "buffer_waited_for": memory.waited_for,
             "partitions": self._partitions_under_way(),

@@ -1,12 +1,11 @@
 """What every producer object has, whatever it is called for: its options, its parts, its end.
 
-Runs on the threads of the application. `kafka.producer.kafka` adds sending to this.
+Runs on the threads of the application. `kafka.producer.transactional` and `kafka.producer.kafka` build on this.
 """
 
 from __future__ import annotations
 
 import atexit
-import contextlib
 import logging
 import weakref
 from collections.abc import Callable, Mapping
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka._drivers import ThreadDriver
 from kafka.config import Config, defaults
-from kafka.errors import ClientClosedError, IllegalStateError, KafkaTimeoutError
+from kafka.errors import ClientClosedError, IllegalStateError, KafkaError, KafkaTimeoutError
 from kafka.net.environment import Environment
 from kafka.partitioner import DefaultPartitioner, bind_partitioner
 from kafka.producer.arguments import checked_config
@@ -122,7 +121,8 @@ class ProducerFace:
         """Return what works and what does not, and why: for people, probes and dashboards.
 
         ``ok``, ``brokers`` and ``metadata_age`` are the client's; ``partitions`` has those with records under way, what
-        waits there and the last error; ``buffer_available`` is in bytes.
+        waits there and the last error; ``buffer_available`` is in bytes; with a `transactional_id`, ``transaction`` has
+        its state, its error, and what it waits for.
 
         >>> from kafka import KafkaProducer
         >>> from kafka.broker import Broker
@@ -156,6 +156,7 @@ class ProducerFace:
     def close(self, timeout: float | None = None, null_logger: bool = False) -> None:  # noqa: ARG002 - a name of 3.x
         """Send what is left, for `timeout` seconds at most, then fail what still is, and free everything. Idempotent.
 
+        A transaction that is open is aborted, one that is being committed is waited for, `max_block_ms` at most.
         Never raises for records: their futures tell. Called from a callback it does not wait.
         """
         if self._closed:
@@ -172,10 +173,18 @@ class ProducerFace:
 
     def _drain(self, timeout: float) -> None:
         core = self._core
-        if timeout <= 0 or not core.accumulator.unsettled():
+        if timeout <= 0 or not (core.accumulator.unsettled() or core.transactions):
             return
-        with contextlib.suppress(KafkaTimeoutError, ClientClosedError):
-            self._driver.run(core.flush(), self._deadline(timeout), "close()")
+        if core.transactions is not None:
+            # Without its coordinator a transaction never ends; the batches do, by delivery_timeout_ms.
+            timeout = min(timeout, self._max_block)
+        try:
+            self._driver.run(core.finish(), self._deadline(timeout), "close()")
+        except ClientClosedError:
+            pass
+        except KafkaError as error:
+            if core.transactions is not None:
+                log.warning("The producer is closed without having ended its transaction: %s", error)
 
     def _stop(self) -> None:
         core, driver = self._core, self._driver

@@ -21,9 +21,9 @@ from kafka.partitioner import murmur2
 from kafka.producer.accumulator import Partition, Topic
 from kafka.producer.arguments import Headers, as_bytes, checked_headers, checked_timestamp
 from kafka.producer.batch import ProducerBatch
-from kafka.producer.face import ProducerFace
 from kafka.producer.future import FutureRecordMetadata, SentRecords
 from kafka.producer.memory import Ticket
+from kafka.producer.transactional import TransactionalFace
 from kafka.record.builder import BatchBuilder
 
 __all__ = ["KafkaProducer"]
@@ -31,7 +31,7 @@ __all__ = ["KafkaProducer"]
 _BYTES: Final = frozenset({bytes, type(None)})
 
 
-class KafkaProducer(ProducerFace):
+class KafkaProducer(TransactionalFace):
     """Publishes records.
 
     ::
@@ -190,6 +190,7 @@ class KafkaProducer(ProducerFace):
 
     def _find(self, topic: str, deadline: float) -> Topic:
         self._check_open()
+        self._accumulator.check_admits()
         if not isinstance(topic, str):
             raise TypeError(f"topic must be a str, not {type(topic).__name__}")
         if not topic:
@@ -265,6 +266,8 @@ class KafkaProducer(ProducerFace):
 
     def _failed(self, topic: str, error: BaseException) -> FutureRecordMetadata:
         """Return a future that has failed already."""
+        if self._core.transactions is not None:
+            self._core.call_soon(self._core.transactions.trouble, error)
         batch = ProducerBatch(Partition(Topic(topic), -1, self._core), BatchBuilder(1), 0.0, 0)
         batch.settle(error)
         return FutureRecordMetadata((batch, 0, -1, -1, -1))

@@ -23,12 +23,14 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from kafka.errors import (
+    ConcurrentTransactionsError,
     InvalidProducerEpochError,
     KafkaError,
     KafkaTimeoutError,
     OutcomeUnknownError,
     OutcomeUnknownTimeoutError,
 )
+from kafka.future import Future
 from kafka.net.backoff import Backoff
 from kafka.producer.batch import Delivered, Divided, ProducerBatch
 from kafka.producer.sink import Sink
@@ -48,6 +50,8 @@ _LAST_EPOCH: Final = 2**15 - 1
 _SEQUENCES: Final = 2**31
 # Brokers remember this many batches of a producer, to recognise one that comes twice.
 _REMEMBERED: Final = 5
+# The markers of the last transaction are written within milliseconds.
+_SOON: Final = 0.01
 
 
 class Sender:
@@ -59,6 +63,7 @@ class Sender:
         self.client = core.client
         self.loop = core.loop
         self.accumulator = core.accumulator
+        self.transactions = core.transactions
         self.acks: int = config["acks"]
         self.request_timeout = config.seconds("request_timeout_ms")
         self.max_in_flight: int = config["max_in_flight_requests_per_connection"]
@@ -69,6 +74,7 @@ class Sender:
         self._sinks: dict[int, Sink] = {}
         self._resting: set[Partition] = set()
         """Partitions that wait for a point in time: the end of the linger, or of a backoff."""
+        self._answer_awaited: Future[None] | None = None
         self._backoff = Backoff(
             config.seconds("retry_backoff_ms"), config.seconds("retry_backoff_max_ms"), self.loop.rng
         )
@@ -147,6 +153,8 @@ class Sender:
 
     def _window(self, partition: Partition) -> int:
         """Return how many batches of a partition may be in flight."""
+        if self.transactions is not None and not self.transactions.admits(partition):
+            return 0
         if self.core.identity.wanted:
             return min(_REMEMBERED, self.max_in_flight) if partition.known and not partition.broken else 1
         return 1 if self._retries and self.acks else self.max_in_flight
@@ -204,6 +212,8 @@ class Sender:
 
     def _numbered(self, partition: Partition, head: ProducerBatch) -> bool:
         """See to it that the next sequence number is one that the broker will take; False if that has to wait."""
+        if self.transactions is not None:
+            return self._numbered_in_transaction(partition)
         if partition.producer_id < 0 or (partition.broken and not head.unsure):
             return not partition.in_flight and self._begin_epoch(partition)
         return True
@@ -223,6 +233,21 @@ class Sender:
         partition.next_sequence = 0
         self._renumber(partition)
         return True
+
+    def _numbered_in_transaction(self, partition: Partition) -> bool:
+        """Number from 0 when the transaction has another epoch; after a gap nothing goes out until it is aborted."""
+        identity = self.core.identity
+        if (partition.producer_id, partition.epoch) != (identity.producer_id, identity.epoch):
+            # A leader that had the epoch before this one takes nothing but 0 from this one.
+            partition.known = (
+                partition.known
+                and partition.producer_id == identity.producer_id
+                and partition.epoch == identity.epoch - 1
+            )
+            partition.producer_id, partition.epoch = identity.producer_id, identity.epoch
+            partition.broken = False
+            partition.next_sequence = partition.acknowledged = 0
+        return not partition.broken
 
     def _renumber(self, partition: Partition) -> None:
         """Give new numbers to what was sealed under the old ones, and to what stands before it."""
@@ -247,6 +272,7 @@ class Sender:
                 producer_id=partition.producer_id,
                 producer_epoch=partition.epoch,
                 base_sequence=partition.next_sequence,
+                transactional=self.transactions is not None,
             )
             partition.next_sequence = (partition.next_sequence + count) % _SEQUENCES
         else:
@@ -285,13 +311,17 @@ class Sender:
         if batch.outcome is None:
             if not definite:
                 batch.unsure = True
+                if self.transactions is not None:
+                    self.transactions.unanswered()
             elif verdict in {Verdict.DONE, Verdict.SEQUENCE, Verdict.DIVIDE}:
                 # The broker tells written from unwritten, by number or by size: earlier attempts are covered.
                 batch.unsure = False
             if verdict is Verdict.DONE:
                 batch.answer = answer
                 partition.known = True
-            elif verdict is Verdict.FAIL or self._is_last_attempt(batch, verdict):
+                if self.transactions is not None:
+                    self.transactions.written()
+            elif self._is_final(batch, verdict, answer):
                 assert isinstance(answer, BaseException)
                 batch.answer = self._final_error(batch, answer)
             else:
@@ -299,10 +329,17 @@ class Sender:
                 self._to_be_sent_again(batch, verdict, answer, at_once)
         self._advance(partition)
 
-    def _is_last_attempt(self, batch: ProducerBatch, verdict: Verdict) -> bool:
-        if self.acks == 0 and batch.unsure:
-            return True
-        return verdict is Verdict.RETRY and batch.attempts > self._retries
+    def _is_final(self, batch: ProducerBatch, verdict: Verdict, error: object) -> bool:
+        """Whether an attempt that has not succeeded is the last."""
+        if self.transactions is not None:
+            # No new epoch without an end of the transaction. Behind a batch that is sent again the wrong sequence
+            # number is merely the echo.
+            lost = isinstance(error, InvalidProducerEpochError) or batch.partition.in_flight[0] is batch
+            if not self.transactions.is_sending or (verdict is Verdict.SEQUENCE and lost):
+                return True
+        if verdict is Verdict.RETRY:
+            return batch.attempts > self._retries or (self.acks == 0 and batch.unsure)
+        return verdict is Verdict.FAIL or (verdict is Verdict.SEQUENCE and not self.core.identity.wanted)
 
     def _to_be_sent_again(self, batch: ProducerBatch, verdict: Verdict, error: BaseException, at_once: bool) -> None:
         partition = batch.partition
@@ -312,15 +349,17 @@ class Sender:
             self.core.identity.renew()
         if verdict is Verdict.DIVIDE:
             batch.hurried = True
-        elif verdict is Verdict.RETRY and not at_once and partition.in_flight[0] is batch:
-            partition.not_before = self.loop.time() + self.backoff(batch.attempts)
+        elif not at_once and partition.in_flight[0] is batch and (verdict is Verdict.RETRY or batch.attempts > 1):
+            # A new number may be all that is missing: the first attempt with one is made at once.
+            soon = isinstance(error, ConcurrentTransactionsError)
+            partition.not_before = self.loop.time() + (_SOON if soon else self.backoff(batch.attempts))
         if partition.in_flight[0] is batch and verdict is Verdict.SEQUENCE:
             # Nothing before it is unsettled, so the gap is real: we gave up a batch, or the broker lost its end.
             if not partition.broken:
                 log.warning("%s-%s: %s; going on under a new epoch", *partition.tp, error)
             partition.broken = True
         elif verdict is Verdict.DIVIDE:
-            partition.broken = self.core.identity.wanted
+            partition.broken = self.core.identity.wanted and self.transactions is None
         if self.core.metrics is not None:
             self.core.metrics.retried(batch)
 
@@ -348,6 +387,8 @@ class Sender:
         assert answer is not None
         if isinstance(answer, BaseException):
             self._left_gap(batch)
+        else:
+            batch.partition.acknowledged = (batch.partition.acknowledged + batch.count) % _SEQUENCES
         self._settle(batch, answer)
 
     def _left_gap(self, batch: ProducerBatch) -> None:
@@ -373,11 +414,22 @@ class Sender:
             part.keeper = whole.keeper
             part.timer = self.loop.call_at(part.created + self._delivery_timeout, self._expired, part)
             parts.append(part)
+        if self.transactions is not None:
+            self._seal_parts(whole, parts)
         # The memory is the last part's to give back, as it is settled last.
         parts[-1].reserved, whole.reserved = whole.reserved, 0
         self.accumulator.divided(parts)
         self._settle(whole, Divided(tuple(parts)))
         return [*parts, *batches[1:]]
+
+    def _seal_parts(self, whole: ProducerBatch, parts: list[ProducerBatch]) -> None:
+        """Give the parts the numbers of the whole, which is not in the log: so what follows keeps its own."""
+        partition = whole.partition
+        assert isinstance(whole.sealed, SealedBatch)
+        following, partition.next_sequence = partition.next_sequence, whole.sealed.base_sequence
+        for part in parts:
+            self._seal(part)
+        partition.next_sequence = following
 
     @staticmethod
     def _is_too_large(batch: ProducerBatch) -> bool:
@@ -395,13 +447,16 @@ class Sender:
         self.accumulator.settled(batch)
         if self.core.metrics is not None:
             self.core.metrics.settled(batch, outcome)
+        if self.transactions is not None and isinstance(outcome, BaseException):
+            self.transactions.lost(batch, outcome)
         if self.core.on_settled is not None and not isinstance(outcome, Divided):
             self.core.on_settled(batch, outcome)
         batch.settle(outcome)
 
-    @staticmethod
-    def _final_error(batch: ProducerBatch, error: BaseException) -> BaseException:
+    def _final_error(self, batch: ProducerBatch, error: BaseException) -> BaseException:
         """Return an error that tells the truth about whether the batch may be in the log."""
+        if self.transactions is not None and not self.transactions.is_sending:
+            return self.transactions.aborted(error)
         if not batch.unsure or getattr(error, "outcome_unknown", False):
             return error
         unknown = OutcomeUnknownError(
@@ -451,6 +506,18 @@ class Sender:
         """Fail all that a partition has not sent yet."""
         for batch in tuple(partition.queue):
             self._drop(batch, self._final_error(batch, error))
+
+    async def quiet(self) -> None:
+        """Wait until no request is under way."""
+        while any(sink.in_flight for sink in self._sinks.values()):
+            self._answer_awaited = self._answer_awaited or Future()
+            await self._answer_awaited
+
+    def one_answer_less(self) -> None:
+        """A request has its answer, and what it said is done."""
+        awaited, self._answer_awaited = self._answer_awaited, None
+        if awaited is not None:
+            awaited.success(None)
 
     def abandon(self, error: BaseException, *, in_flight: bool = True) -> int:
         """Fail everything, at the end or when asked to; return how many records that were."""

@@ -81,7 +81,8 @@ class Sink:
                 self._loop.call_later(throttled, self.pump_soon)
                 return None
             return link
-        if link.fatal is not None and not link.is_opening:
+        if link.fatal is not None and not link.is_opening and link.backing_off():
+            # What comes after the pause tries again: rights and passwords may be given later.
             self._fail_all(link.fatal)
             return None
         if not self._opening:
@@ -146,13 +147,13 @@ class Sink:
 
     def _send(self, link: BrokerConnection, batches: list[ProducerBatch]) -> None:
         self.stalled_since = None
-        request, names = self._request(batches)
+        request, names = self._request(link, batches)
         self.in_flight += 1
         self._sender.sent(batches)
         future = link.submit(request, self._sender.request_timeout)
         future.add_both(partial(self._answered, batches, names, future))
 
-    def _request(self, batches: list[ProducerBatch]) -> tuple[ProduceRequest, dict[UUID, str]]:
+    def _request(self, link: BrokerConnection, batches: list[ProducerBatch]) -> tuple[ProduceRequest, dict[UUID, str]]:
         by_topic: dict[str, list[ProduceRequest.PartitionProduceData]] = {}
         for batch in batches:
             assert batch.sealed is not None
@@ -168,8 +169,16 @@ class Sink:
                 topic.topic_id = topic_id
                 names[topic_id] = name
             topics.append(topic)
-        request = ProduceRequest(
-            acks=self._sender.acks, timeout_ms=int(self._sender.request_timeout * 1000), topic_data=topics
+        transactions = self._sender.transactions
+        request_type: Any = ProduceRequest
+        fields: dict[str, Any] = {}
+        if transactions is not None:
+            fields["transactional_id"] = transactions.identity.transactional_id
+            newest = transactions.newest_produce()
+            if newest is not None and link.versions is not None:
+                request_type = ProduceRequest[min(newest, link.versions.version_for(ProduceRequest))]
+        request = request_type(
+            acks=self._sender.acks, timeout_ms=int(self._sender.request_timeout * 1000), topic_data=topics, **fields
         )
         return request, names
 
@@ -187,6 +196,7 @@ class Sink:
                 self._sender.answered(batch, Verdict.DONE, Delivered(-1, -1))
         else:
             self._take_response(batches, names, future.value)
+        self._sender.one_answer_less()
         self.pump_soon()
 
     def _failed(self, batches: list[ProducerBatch], error: BaseException) -> None:

@@ -139,6 +139,8 @@ def test_outcome_unknown_marks_what_may_have_taken_effect():
         errors.RequestTimedOutError,
         errors.NetworkExceptionError,
         errors.NotEnoughReplicasAfterAppendError,
+        errors.TransactionOutcomeUnknownError,
+        errors.UnknownError,
     }
 
 

@@ -1,0 +1,112 @@
+"""Asking the coordinators of transactions and groups, again and again until one answers.
+
+Runs on the loop. Knows where to ask, in which version, and when to ask again; what an answer means for the transaction
+is not its business.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka._client import COORDINATOR
+from kafka.errors import KafkaError
+from kafka.net.backoff import Backoff
+from kafka.producer.transaction_errors import Meaning, Step, may_have_happened, meaning_of
+
+if TYPE_CHECKING:
+    from kafka._client import Client
+    from kafka.config import Config
+    from kafka.net.versions import BrokerVersions
+
+__all__ = ["Asker", "Question"]
+
+log = logging.getLogger(__name__)
+
+# Markers are written within milliseconds, so the first wait for them is short: in seconds.
+_SOON: Final = 0.005
+
+
+@dataclass
+class Question:
+    """A request to a coordinator, and what became of the attempts to ask it."""
+
+    step: Step
+    kind: int
+    """GROUP or TRANSACTION."""
+    key: str
+    request_type: Any
+    build: Callable[[int], Any]
+    """Makes the request of a version."""
+    read: Callable[[Any], KafkaError | None]
+    """Finds the error in a response."""
+    newest: int = 2**15
+    """The last version to use, whatever the broker has."""
+    wanted: Callable[[], bool] = lambda: True
+    """Whether to ask again after an error that may pass."""
+    attempts: int = 0
+    doubtful: bool = False
+    """An attempt has no definite answer: it may have been carried out, or may still be."""
+
+
+class Asker:
+    """See the head of this file."""
+
+    def __init__(self, client: Client, config: Config) -> None:
+        self.versions: BrokerVersions | None = None
+        """What the coordinator that was asked last speaks."""
+        self.waiting_for: str | None = None
+        """What keeps the present question from its answer, in words; None while nothing does."""
+        self._client = client
+        self._loop = client.loop
+        limit = config.seconds("retry_backoff_max_ms")
+        self._backoff = Backoff(config.seconds("retry_backoff_ms"), limit, self._loop.rng)
+        self._short = Backoff(_SOON, config.seconds("retry_backoff_ms"), self._loop.rng)
+
+    async def ask(self, question: Question) -> Any:
+        """Return the response that has no error; raises an error that does not pass by itself."""
+        failures = 0
+        try:
+            while True:
+                question.attempts += 1
+                try:
+                    response = await self._send(question)
+                    error = question.read(response)
+                except KafkaError as failed:
+                    error = failed
+                if error is None:
+                    return response
+                failures += 1
+                await self._pause(question, error, failures)
+        finally:
+            self.waiting_for = None
+
+    async def _send(self, question: Question) -> Any:
+        client = self._client
+        deadline = self._loop.time() + client.settings.request_timeout
+        node_id = await client.coordinator(question.kind, question.key, deadline)
+        link = client.link(node_id, COORDINATOR)
+        await client.open(link, deadline)
+        assert link.versions is not None
+        self.versions = link.versions
+        version = min(link.versions.version_for(question.request_type), question.newest)
+        return await link.submit(question.build(version), deadline - self._loop.time())
+
+    async def _pause(self, question: Question, error: KafkaError, failures: int) -> None:
+        """Wait before the next attempt; raise the error if there is to be none."""
+        question.doubtful = question.doubtful or may_have_happened(error)
+        meaning = meaning_of(error, question.step)
+        if not meaning.passes or not question.wanted():
+            raise error
+        if meaning is Meaning.SOON:
+            await self._loop.sleep(self._short.delay(failures))
+            return
+        self.waiting_for = f"{question.step.value}: {error}"
+        # Each minute or so, once backoff has grown; the first time at once.
+        if failures == 1 or failures % 60 == 0:
+            log.warning("Transaction of %s waits for %s", question.key, self.waiting_for)
+        if meaning is Meaning.LOOK_UP:
+            self._client.cluster.forget_coordinator(question.kind, question.key)
+        await self._loop.sleep(self._backoff.delay(failures))
