@@ -141,6 +141,7 @@ def test_outcome_unknown_marks_what_may_have_taken_effect():
         errors.NotEnoughReplicasAfterAppendError,
         errors.TransactionOutcomeUnknownError,
         errors.UnknownError,
+        errors.UnrecognizedBrokerError,
     }
 
 
