@@ -62,7 +62,8 @@ class Assignments:
             RebalanceCall(
                 CallKind.REVOKED,
                 partitions,
-                lambda: self._told(CallKind.REVOKED, partitions),
+                # It may be put out of the group while this waits for the application.
+                lambda: self._told(CallKind.REVOKED if self._losing is None else CallKind.LOST, partitions),
                 self._without(partitions),
             )
         )
