@@ -133,6 +133,11 @@ class BaseCoordinator(CoordinatorFinder):
         """Whether the group is to be joined, or joined again."""
         return self.rejoin.is_set() or not self.generation.is_member
 
+    @property
+    def in_round(self) -> bool:
+        """Whether the coordinator has a join or sync of this member to answer."""
+        return self.state in {MemberState.JOINING, MemberState.SYNCING}
+
     # Being a member: from any thread…
 
     def start(self) -> None:
@@ -328,6 +333,8 @@ class BaseCoordinator(CoordinatorFinder):
         """React to what the coordinator answered to a heartbeat of `generation`."""
         if generation != self.generation:
             return  # the answer is to who this member was before
+        if self.in_round and isinstance(error, RejoinNeededError):
+            return  # it was sent before the round, on another connection; the answer to the join says more
         if isinstance(error, RebalanceInProgressError):
             if self.state is MemberState.STABLE:
                 self._request_rejoin("the group rebalances")

@@ -30,6 +30,7 @@ from kafka.errors import (
     KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
+    RebalanceInProgressError,
     RequestTimedOutError,
     StaleMemberEpochError,
     TopicAuthorizationFailedError,
@@ -105,7 +106,7 @@ class OffsetCommitter:
         group_id: str,
         identity: Callable[[], Identity],
         tenures: Callable[[], Tenures | None],
-        on_refused: Callable[[KafkaError, Identity], object],
+        on_refused: Callable[[KafkaError, Identity], KafkaError],
         *,
         reader: Callable[[], Identity],
         on_latency: Callable[[float], object] = lambda _seconds: None,
@@ -130,8 +131,20 @@ class OffsetCommitter:
         tenures = self._tenures()
         return None if tenures is None else tenures.of(offsets)
 
-    async def commit(self, offsets: Offsets, stays: Mapping[TopicPartition, int] | None, deadline: float) -> Any:
-        """Commit by the deadline, after all commits that were begun before; returns the broker's answer."""
+    async def commit(
+        self,
+        offsets: Offsets,
+        stays: Mapping[TopicPartition, int] | None,
+        deadline: float,
+        *,
+        outlast_rebalance: bool = False,
+    ) -> Any:
+        """Commit by the deadline, after all commits that were begun before; returns the broker's answer.
+
+        While the members of a group wait for their assignments the coordinator takes no commits. With
+        `outlast_rebalance` that is waited for too, as long as the partitions stay here.
+        """
+        passing = (StaleMemberEpochError, RebalanceInProgressError) if outlast_rebalance else StaleMemberEpochError
         if not offsets:
             return None
         # A retry of ours must not overtake an older commit, nor the other way round.
@@ -142,7 +155,7 @@ class OffsetCommitter:
             try:
                 return await self.commit_once(offsets, stays, deadline)
             except KafkaError as error:  # noqa: PERF203 - each attempt is a request
-                if not (error.retriable or isinstance(error, StaleMemberEpochError)):
+                if not (error.retriable or isinstance(error, passing)):
                     raise
                 failures += 1
                 delay = self._backoff.delay(failures)
@@ -205,7 +218,7 @@ class OffsetCommitter:
                 unauthorized.add(partition.topic)
                 continue
             self._moved(error)
-            self._on_refused(error, who)
+            error = self._on_refused(error, who)
             if isinstance(error, _OUT):
                 raise CommitFailedError(
                     "the group went on without this consumer, because poll() was not called in time "

@@ -36,6 +36,7 @@ from kafka.coordinator.states import MemberState
 from kafka.errors import (
     CommitFailedError,
     FatalError,
+    IllegalGenerationError,
     KafkaError,
     KafkaTimeoutError,
     RebalanceInProgressError,
@@ -358,15 +359,27 @@ class ConsumerCoordinator(BaseCoordinator):
         modern = self._modern is not None and self.subscription.is_automatic and self.generation.is_member
         return self._identity() if modern else Identity(self.group_id)
 
-    def _commit_refused(self, error: KafkaError, who: Identity) -> None:
+    def _commit_refused(self, error: KafkaError, who: Identity) -> KafkaError:
+        """Do what a refused commit calls for, and return what it means."""
         if self._modern is not None:
             self.rejoin.set()  # the next heartbeat goes out at once, and tells what is wrong
-            return
-        if self.subscription.is_automatic and who.generation_id == self.generation.generation_id:
-            if isinstance(error, RebalanceInProgressError):
-                self._request_rejoin("a commit met a rebalance")
-            elif isinstance(error, (RejoinNeededError, FatalError)):
-                self.heartbeat_refused(error, self.generation)
+            return error
+        if not self.subscription.is_automatic:
+            return error
+        if isinstance(error, IllegalGenerationError) and self._is_between_generations(who):
+            return RebalanceInProgressError(f"the group took on a new generation meanwhile: {error}")
+        if isinstance(error, (RejoinNeededError, FatalError)) and who.generation_id == self.generation.generation_id:
+            self.heartbeat_refused(error, self.generation)
+        return error
+
+    def _is_between_generations(self, who: Identity) -> bool:
+        """Whether this member is in the group all the same, in a newer generation or on its way into one.
+
+        The coordinator has the new generation as soon as all have joined, this member when it hears of that. Who
+        rebalances cooperatively holds partitions meanwhile, and may commit.
+        """
+        moved_on = self.generation.is_member and self.generation.generation_id != who.generation_id
+        return moved_on or self.in_round
 
     async def _commit_consumed(self, offsets: Offsets) -> None:
         deadline = self.loop.time() + min(self.client.settings.request_timeout, self.heartbeat.poll_interval / 2)
@@ -407,7 +420,9 @@ class ConsumerCoordinator(BaseCoordinator):
 
     async def commit(self, offsets: Offsets, deadline: float) -> None:
         """Commit, and retry what may pass until the deadline; on the loop."""
-        await self.committer.commit(dict(offsets), self.committer.stays(offsets), deadline)
+        await self.committer.commit(
+            dict(offsets), self.committer.stays(offsets), deadline, outlast_rebalance=self._modern is None
+        )
 
     async def committed(
         self, partitions: Collection[TopicPartition], deadline: float

@@ -27,6 +27,7 @@ from kafka.errors import (
     KafkaConnectionError,
     KafkaError,
     UnknownMemberIdError,
+    UnreleasedInstanceIdError,
     UnsupportedVersionError,
     for_code,
 )
@@ -61,6 +62,7 @@ class ConsumerGroupMember:
         self._reconciling: Task[object] | None = None
         self._looking_up = False
         self._failures = 0
+        self._occupied_since: float | None = None
 
     # Staying…
 
@@ -168,6 +170,7 @@ class ConsumerGroupMember:
         if owner.generation != before:
             return  # it left meanwhile
         self._failures = 0
+        self._occupied_since = None
         self._said = said
         self._take(response)
 
@@ -225,7 +228,8 @@ class ConsumerGroupMember:
             self._looking_up = True
             self._loop.spawn_logged(self._look_up(unknown), "look up topics by id")
         if owner.state is MemberState.SYNCING or self._resolved() != owner.assignments.held():
-            owner.move(MemberEvent.SYNCED)
+            if owner.state is not MemberState.COMPLETING:
+                owner.move(MemberEvent.SYNCED)
             task = self._reconciling = self._loop.spawn_logged(self._reconcile(), "reconcile")
             task.add_both(lambda _: self._reconciled(task))
 
@@ -240,11 +244,14 @@ class ConsumerGroupMember:
             owner.move(MemberEvent.COMPLETED if owner.generation.is_member else MemberEvent.RETRY)
 
     def _reconciled(self, task: Task[object]) -> None:
-        if self._reconciling is task:
-            self._reconciling = None
-            if self._said.get("topic_partitions") != self._by_id(self._owner.assignments.held()):
-                self._owner.rejoin.set()  # say so at once: somebody waits for what was let go
-            self.reconcile_if_needed()
+        if self._reconciling is not task:
+            return
+        self._reconciling = None
+        if task.exception is not None:
+            return  # cancelled, as the client ends; anything else gets another try with the next heartbeat
+        if self._said.get("topic_partitions") != self._by_id(self._owner.assignments.held()):
+            self._owner.rejoin.set()  # say so at once: somebody waits for what was let go
+        self.reconcile_if_needed()
 
     def _resolve(self) -> set[UUID]:
         """Learn the names of the target's topics from metadata; the ids for which there are none."""
@@ -303,6 +310,8 @@ class ConsumerGroupMember:
             self.stop()
             owner.lose_generation(keep_id=True)
             owner.move(MemberEvent.RETRY)
+        elif isinstance(error, UnreleasedInstanceIdError) and not self._occupied_too_long():
+            owner.move(MemberEvent.RETRY)
         elif not error.retriable:
             self.stop()
             owner.stop_for(error)
@@ -314,6 +323,17 @@ class ConsumerGroupMember:
         await owner.back_off(error, self._failures)
         self._failures += 1
         return True
+
+    def _occupied_too_long(self) -> bool:
+        """Whether another has had a static member's place for longer than one that was killed would keep it.
+
+        The broker does not say which it is: a process that was killed and started again, whose place is free when
+        the old session ends, or two that were given the same group_instance_id by mistake.
+        """
+        now = self._loop.time()
+        if self._occupied_since is None:
+            self._occupied_since = now
+        return now - self._occupied_since > self._owner.heartbeat.timeout
 
     def stop(self) -> None:
         """Go towards no target any more."""

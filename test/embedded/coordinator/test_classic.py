@@ -11,6 +11,8 @@ from kafka.errors import (
     CommitFailedError,
     FencedInstanceIdError,
     GroupAuthorizationFailedError,
+    IllegalGenerationError,
+    RebalanceInProgressError,
     UnsupportedVersionError,
 )
 from kafka.protocol.admin import CreatePartitionsRequest
@@ -313,3 +315,26 @@ def test_commits_under_way_are_waited_for_on_close(broker):
         future = one.membership.commit_async({T0: OffsetAndMetadata(31)}, None)
         one.coordinator.close()
         assert future.succeeded()
+
+
+COOPERATIVE = {"partition_assignment_strategy": ["cooperative-sticky"]}
+
+
+@pytest.mark.parametrize("api", ["JoinGroup", "SyncGroup"])
+def test_a_commit_during_a_cooperative_rebalance_costs_nothing_but_time(broker, api):
+    listener = Listener()
+    with Member(broker.bootstrap_servers, listener=listener, **COOPERATIVE) as one:
+        poll_until(stable(one, partitions=6), one)
+        generation = one.coordinator.generation.generation_id
+        slow = broker.delay(api, 0.3)
+        one.coordinator.request_rejoin("the test asks for it")
+        poll_until(lambda: one.state == api.removesuffix("Group").upper() + "ING", one)
+        # What the coordinator says while it has the new generation and the member has not, or the other way round.
+        refused = broker.fail("OffsetCommit", [IllegalGenerationError, RebalanceInProgressError])
+        one.commit(t0=5)
+        slow.remove()
+        assert not refused.errors
+        poll_until(stable(one, partitions=6), one)
+        assert one.committed(T0) == [5]
+        assert [call for call in listener.calls if call[1]] == [("assigned", set(range(6)))]
+        assert one.coordinator.generation.generation_id == generation + 1  # one round, not one more per commit

@@ -10,6 +10,7 @@ from kafka.broker import Broker
 from kafka.errors import (
     CommitFailedError,
     GroupAuthorizationFailedError,
+    UnreleasedInstanceIdError,
     UnsupportedAssignorError,
     UnsupportedVersionError,
 )
@@ -198,3 +199,25 @@ def test_offsets_go_by_topic_ids(broker):
         offsets = {T0: OffsetAndMetadata(3, "note"), T1: OffsetAndMetadata(4)}
         one.coordinator.commit_offsets_sync(offsets)
         assert one.coordinator.fetch_committed_offsets([T0, T1]) == offsets
+
+
+def test_a_static_member_that_was_killed_gets_its_place_when_the_old_session_ends(broker):
+    listener = Listener()
+    first = member(broker, group_instance_id="a")
+    poll_until(stable(first, partitions=6), first)
+    first.crash()
+    with member(broker, listener=listener, group_instance_id="a") as again:
+        poll_until(lambda: "UnreleasedInstanceId" in str(again.coordinator.health()["waiting_for"]), again)
+        poll_until(stable(again, partitions=6), again)
+        assert again.coordinator.health()["waiting_for"] is None
+        assert listener.calls == [("assigned", set(range(6)))]
+
+
+def test_two_static_members_with_one_name_hear_of_it(broker):
+    with member(broker, group_instance_id="a") as one:
+        poll_until(stable(one, partitions=6), one)
+        timeouts = {"group_protocol": "auto", "session_timeout_ms": 300, "heartbeat_interval_ms": 50}
+        with member(broker, group_instance_id="a", **timeouts) as two:
+            with pytest.raises(UnreleasedInstanceIdError, match="instance id a "):
+                poll_until(lambda: False, one, two)
+            assert len(one.assigned) == 6
