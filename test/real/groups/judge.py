@@ -12,7 +12,7 @@ A member that does not say what it was assigned (Java's console consumer) has it
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -46,13 +46,14 @@ class Verdict:
     doubled: int = 0
     stays: int = 0
     commits: int = 0
-    refused: int = 0
+    refused: Counter[str] = field(default_factory=Counter)  # commits, by who and why
     longest_pause: float = 0.0
 
     def __str__(self) -> str:
         return (
             f"{self.records} records, {self.doubled} read again, {self.stays} stays, {self.commits} commits of which "
-            f"{self.refused} refused, longest pause of a partition {self.longest_pause:.1f} s"
+            f"{self.refused.total()} refused {dict(self.refused) or ''}, "
+            f"longest pause of a partition {self.longest_pause:.1f} s"
         )
 
 
@@ -96,7 +97,7 @@ def _go_through(
                 commits[int(name)].append((event.time, offset))
         elif event.kind == "refused":
             verdict.commits += 1
-            verdict.refused += 1
+            verdict.refused[f"{member.kind}: {event.what['why'][:80]}"] += 1
 
 
 def _stay_of(

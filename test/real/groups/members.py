@@ -191,7 +191,7 @@ class Group:
         began = time.monotonic()
         while not condition():
             for member in self.live:
-                assert member.running(), f"{member.name} died:\n{member.log()}"
+                assert member.running(), f"{member.name} died:\n{member.log(120)}"
             assert time.monotonic() < began + seconds, f"{self.group}: {what} did not come\n{self.report()}"
             time.sleep(0.05)
         return time.monotonic() - began

@@ -9,15 +9,12 @@ import pytest
 from test.real.conftest import StartKafka
 from test.real.kafka_process import KafkaCluster
 
-from .conftest import KINDS, MakeGroup
+from .conftest import KINDS, QUICK_SESSIONS, MakeGroup
 from .judge import check
 from .waiting import wait_read
 from .writer import Writer
 
 OPTIONS = {"session_timeout_ms": 6000, "request_timeout_ms": 5000}
-# What the classic protocol leaves to the members, the broker decides in the other one.
-PROPERTIES = {"group.consumer.session.timeout.ms": "6000", "group.consumer.min.session.timeout.ms": "6000"}
-PROPERTIES |= {"group.consumer.heartbeat.interval.ms": "1000", "group.consumer.min.heartbeat.interval.ms": "500"}
 
 
 def options(kind: str) -> dict[str, int]:
@@ -63,7 +60,7 @@ def run(
 @pytest.mark.slow
 def test_groups_outlive_brokers_that_are_killed_and_restarted(kafka_at: StartKafka, make_group: MakeGroup) -> None:
     """The short form: two members of each kind at once."""
-    cluster = kafka_at(nodes=3, properties=PROPERTIES)
+    cluster = kafka_at(nodes=3, properties=QUICK_SESSIONS)
     run(cluster, make_group, list(KINDS), 2, [(1, "kill"), (2, "stop")])
 
 
@@ -72,6 +69,6 @@ def test_groups_outlive_brokers_that_are_killed_and_restarted(kafka_at: StartKaf
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_six_members_outlive_clean_and_hard_bounces(kafka_at: StartKafka, make_group: MakeGroup, kind: str) -> None:
-    cluster = kafka_at(nodes=3, properties=PROPERTIES)
+    cluster = kafka_at(nodes=3, properties=QUICK_SESSIONS)
     bounces = [(node, how) for how in ("stop", "kill") * 2 for node in cluster.nodes]
     run(cluster, make_group, [kind], 6, bounces)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from test.real.conftest import StartKafka
 from test.real.kafka_process import KafkaCluster
 
-from .conftest import KINDS, MakeGroup
+from .conftest import KINDS, QUICK_SESSIONS, MakeGroup
 from .judge import check
 from .members import Group, Member
 from .waiting import wait_read
@@ -43,7 +44,6 @@ def static_members(
     cluster: KafkaCluster, make_group: MakeGroup, kind: str, *, members: int, times: int, hard: bool
 ) -> None:
     topic = cluster.create_topic(f"static-{kind}-{members}-{hard}", PARTITIONS)
-    # With one assignor after another a leader that comes back finds nothing to do (KIP-814).
     group = make_group(cluster, topic, topic, PARTITIONS, **KINDS[kind])
     with Writer(cluster.bootstrap_servers, topic, PARTITIONS) as writer:
         for number in range(members):
@@ -55,21 +55,46 @@ def static_members(
     print(f"static {kind}: {check(group.members, writer.written)}")
 
 
+# In the protocol of KIP-848 the broker keeps a killed member's place for it alone until its session ends.
+BOUNCES = [("range", True), ("cooperative-sticky", True), ("consumer", False)]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", list(KINDS))
-def test_a_static_member_is_killed_and_nobody_notices(kafka: KafkaCluster, make_group: MakeGroup, kind: str) -> None:
-    static_members(kafka, make_group, kind, members=2, times=1, hard=True)
+@pytest.mark.parametrize(("kind", "hard"), BOUNCES)
+def test_a_static_member_is_bounced_and_nobody_notices(
+    kafka: KafkaCluster, make_group: MakeGroup, kind: str, hard: bool
+) -> None:
+    static_members(kafka, make_group, kind, members=2, times=1, hard=hard)
 
 
 @pytest.mark.soak
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("hard", [False, True], ids=["clean", "kill"])
-@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize(("kind", "hard"), [*BOUNCES, ("range", False), ("cooperative-sticky", False)])
 def test_static_members_are_bounced_five_times(
     kafka: KafkaCluster, make_group: MakeGroup, kind: str, hard: bool
 ) -> None:
     static_members(kafka, make_group, kind, members=3, times=5, hard=hard)
+
+
+@pytest.mark.slow
+def test_a_killed_static_member_of_the_new_protocol_comes_back_when_its_session_ends(
+    kafka_at: StartKafka, make_group: MakeGroup
+) -> None:
+    cluster = kafka_at(properties=QUICK_SESSIONS)
+    topic = cluster.create_topic("static-killed", PARTITIONS)
+    group = make_group(cluster, topic, topic, PARTITIONS, **KINDS["consumer"], options={"group_instance_id": "a"})
+    with Writer(cluster.bootstrap_servers, topic, PARTITIONS) as writer:
+        group.join()
+        group.wait_shared_out()
+        wait_read([group], writer)
+        group.live[0].kill()
+        group.join()
+        group.wait_shared_out()
+        writer.stop()
+        wait_read([group], writer)
+    group.stop()
+    check(group.members, writer.written)
 
 
 def migrate(cluster: KafkaCluster, make_group: MakeGroup, kinds: list[str], *, members: int) -> None:
