@@ -19,7 +19,7 @@ from kafka.errors import CorruptRecordError
 from kafka.record._errors import corrupt
 from kafka.record._runs import SHORTEST, Run, find_run
 from kafka.record._varint import decode_varint
-from kafka.record.consumer_record import ConsumerRecord
+from kafka.record.consumer_record import NO_HEADERS, ConsumerRecord
 
 #: Length, attributes, timestamp delta, offset delta, key length, value length, number of headers: a byte each.
 SMALLEST_RECORD: Final = 7
@@ -138,7 +138,7 @@ def decode_rows(  # noqa: C901, PLR0912, PLR0915 - hot: calls and shared branche
     topic, partition, base_offset, base_timestamp, append_time, leader_epoch = origin
     timestamp_type = 0 if append_time is None else 1
     new, record_type, varint = _new, ConsumerRecord, decode_varint
-    append = rows.append
+    append, no_headers = rows.append, NO_HEADERS
     try:
         for _ in range(take):
             length = buf[pos]
@@ -214,7 +214,7 @@ def decode_rows(  # noqa: C901, PLR0912, PLR0915 - hot: calls and shared branche
             if buf[pos]:
                 headers, header_size, pos = decode_headers(buf, pos, limit)
             else:
-                headers = []
+                headers = no_headers
                 header_size = -1
                 pos += 1
             if (pos - start) << 1 != length or delta & 1:

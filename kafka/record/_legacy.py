@@ -14,7 +14,7 @@ from typing import Final
 from kafka.codec import decompressor
 from kafka.errors import CorruptRecordError
 from kafka.record._errors import corrupt
-from kafka.record.consumer_record import ConsumerRecord
+from kafka.record.consumer_record import NO_HEADERS, ConsumerRecord
 from kafka.record.header import CODEC_MASK, BatchHeader, Buffer, read_header
 
 _INT32: Final = struct.Struct(">i")
@@ -112,7 +112,7 @@ def to_rows(messages: list[Message], topic: str, partition: int) -> list[Consume
             crc,
             -1 if key is None else len(key),
             -1 if value is None else len(value),
-            [],
+            NO_HEADERS,
         )
         for offset, timestamp, timestamp_type, crc, key, value in messages
     ]

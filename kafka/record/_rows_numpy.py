@@ -14,7 +14,7 @@ import numpy as np
 from kafka.errors import CorruptRecordError
 from kafka.record._decode import Origin, make_rows
 from kafka.record._fields_numpy import Array, Fields, decode_fields, find_starts, headers_of
-from kafka.record.consumer_record import ConsumerRecord
+from kafka.record.consumer_record import NO_HEADERS, ConsumerRecord
 
 
 class BatchIndex:
@@ -39,7 +39,7 @@ class BatchIndex:
         origin = self._origin
         keys, key_sizes = self._slices(fields.key_at[low:high], fields.key_sizes[low:high])
         values, value_sizes = self._slices(fields.value_at[low:high], fields.value_sizes[low:high])
-        headers: list[list[tuple[str, bytes | None]]] = [[] for _ in repeat(None, count)]
+        headers: list[list[tuple[str, bytes | None]]] = [NO_HEADERS] * count
         header_sizes = [-1] * count if self._any_header else repeat(-1)
         if self._any_header:
             for at in np.flatnonzero(fields.header_counts[low:high]).tolist():

@@ -21,6 +21,7 @@ from typing import Final, NamedTuple
 
 from kafka.errors import CorruptRecordError
 from kafka.record._varint import VARINT, VARINT_END, decode_varint
+from kafka.record.consumer_record import NO_HEADERS
 
 #: Shorter runs are not worth the set-up.
 SHORTEST: Final = 12
@@ -71,7 +72,7 @@ class Run(NamedTuple):
     def header_rows(self) -> Iterable[list[tuple[str, bytes | None]]]:
         """Return the headers of each record, in a list of its own."""
         if not self.headers:
-            return [[] for _ in repeat(None, self.count)]
+            return repeat(NO_HEADERS)
         columns = [
             zip(repeat(name, self.count), repeat(None) if values is None else values, strict=False)
             for name, values in self.headers

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
 from hypothesis import strategies as st
 
@@ -78,10 +81,23 @@ def test_pieces_of_any_size_are_as_good_as_the_whole(deltas: list[int], repeats:
     assert [(row.offset, row.timestamp, row.key, row.value) for row in pieces] == [row[:4] for row in records]
 
 
-def test_headers_of_two_records_are_not_one_list() -> None:
-    found = reader(batch(0, 30)).take(30)
-    found[0].headers.append(("retry", b"1"))
+@pytest.mark.parametrize("count", [3, 30])
+def test_headers_of_one_record_do_not_become_another_s(count: int) -> None:
+    found = reader(batch(0, count)).take(count)
+    with pytest.raises(TypeError, match="copy it first"):
+        found[0].headers.append(("retry", b"1"))
+    with pytest.raises(TypeError, match="copy it first"):
+        found[0].headers[:] = [("retry", b"1")]
+    extra = [("retry", b"1")]
+    assert found[0].headers + extra == extra
+    for same in (pickle.loads(pickle.dumps(found[0])), copy.deepcopy(found[0])):
+        assert same == found[0]
+        same.headers.append(("mine", None))
     assert found[1].headers == []
+    written = reference.batch([(0, NOW, None, b"v", [("a", b"1")])] * count)
+    found = reader(written).take(count)
+    found[0].headers.append(("retry", b"1"))
+    assert found[1].headers == [("a", b"1")]
 
 
 @given(
