@@ -6,12 +6,22 @@ the others.
 
 from __future__ import annotations
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from typing import Any
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceWriter,
+    InputPartition,
+)
 from pyspark.sql.types import StructType
 
+from kafka.spark.errors import KafkaSparkOptionError
 from kafka.spark.options import SourceOptions
 from kafka.spark.reader import KafkaPartition, RangeReader
 from kafka.spark.schema import chosen_columns, source_schema
+from kafka.spark.sink_options import SinkOptions
 
 __all__ = ["KafkaBatchReader", "KafkaDataSource"]
 
@@ -39,6 +49,22 @@ class KafkaDataSource(DataSource):
         from kafka.spark.stream import stream_reader
 
         return stream_reader(SourceOptions.parse(self.options, streaming=True), chosen_columns(schema))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Return the writer of a batch query."""
+        from kafka.spark.sink import KafkaBatchWriter
+
+        if overwrite:
+            raise KafkaSparkOptionError(
+                "Save mode Overwrite not allowed for Kafka. Allowed save modes are Append and ErrorIfExists (default)."
+            )
+        return KafkaBatchWriter(SinkOptions.parse(self.options), schema)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> Any:  # noqa: ARG002 - complete mode appends
+        """Return the writer of a streaming query."""
+        from kafka.spark.sink import stream_writer
+
+        return stream_writer(SinkOptions.parse(self.options), schema)
 
 
 class KafkaBatchReader(RangeReader, DataSourceReader):

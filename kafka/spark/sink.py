@@ -1,0 +1,131 @@
+"""The writers: what Spark asks of a sink, on the driver and in tasks.
+
+At least once, as Spark's own connector: a task hands its rows to an idempotent producer that stays with the worker
+process, and ends when all of them are acknowledged. A task that Spark runs again writes its rows again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql import datasource
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamWriter, WriterCommitMessage
+from pyspark.sql.types import ArrayType, BinaryType, IntegerType, StringType, StructType
+
+from kafka.spark.errors import KafkaSparkOptionError
+from kafka.spark.sink_options import SinkOptions
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row
+
+__all__ = ["KafkaBatchWriter", "Sink", "StreamEnds", "Written", "check_columns", "stream_writer"]
+
+_TEXT: Final = (StringType, BinaryType)
+_EXPECTED: Final = {
+    "topic": "string",
+    "key": "string or binary",
+    "value": "string or binary",
+    "partition": "int",
+    "headers": "array<struct<key:string,value:binary>>",
+}
+
+
+class Written(WriterCommitMessage):
+    """What a task has written."""
+
+    def __init__(self, counts: dict[str, int]) -> None:
+        self.counts = counts
+        """Records by topic and partition, as ``events-0``."""
+
+    def __repr__(self) -> str:
+        return f"Written({self.counts})"
+
+
+def check_columns(schema: StructType, options: SinkOptions) -> None:
+    """Raise unless a frame with these columns can be written. Columns with other names are left out.
+
+    >>> from pyspark.sql.types import LongType, StructField
+    >>> options = SinkOptions(topic="out", client={})
+    >>> check_columns(StructType([StructField("value", LongType())]), options)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    kafka.spark.errors.KafkaSparkOptionError: value attribute unsupported type bigint. value must be a(n) string or ...
+    """
+    types = {field.name: field.dataType for field in schema.fields}
+    if options.topic is None and "topic" not in types:
+        raise KafkaSparkOptionError(
+            "topic option required when no 'topic' attribute is present. Use the topic option for setting a topic."
+        )
+    if "value" not in types:
+        raise KafkaSparkOptionError("Required attribute 'value' not found")
+    for name, expected in _EXPECTED.items():
+        kind = types.get(name)
+        if kind is not None and not _fits(name, kind):
+            raise KafkaSparkOptionError(
+                f"{name} attribute unsupported type {kind.simpleString()}. {name} must be a(n) {expected}"
+            )
+
+
+def _fits(name: str, kind: Any) -> bool:
+    if name in {"key", "value"}:
+        return isinstance(kind, _TEXT)
+    if name == "topic":
+        return isinstance(kind, StringType)
+    if name == "partition":
+        return isinstance(kind, IntegerType)
+    return isinstance(kind, ArrayType) and kind.simpleString() == _EXPECTED["headers"]
+
+
+class Sink:
+    """What all writers share."""
+
+    def __init__(self, options: SinkOptions, schema: StructType) -> None:
+        check_columns(schema, options)
+        self.options = options
+        self.columns = [field.name for field in schema.fields]
+
+
+class KafkaBatchWriter(Sink, DataSourceArrowWriter):
+    """Writes a frame."""
+
+    def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
+        """Write the rows of a task."""
+        from kafka.spark.writing import write_arrow
+
+        return Written(write_arrow(self.options, iterator))
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Hear that all tasks are done; what they wrote is there already."""
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Hear that it failed. What was acknowledged stays."""
+
+
+class StreamEnds:
+    """What the streaming writers hear on the driver."""
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """Hear that all tasks of a batch are done; what they wrote is there already."""
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """Hear that a batch failed. What was acknowledged stays."""
+
+
+class _RowStreamWriter(Sink, StreamEnds, DataSourceStreamWriter):
+    """For Spark 4.0, which streams rows and not Arrow."""
+
+    def write(self, iterator: Iterator[Row]) -> WriterCommitMessage:
+        """Write the rows of a task."""
+        from kafka.spark.writing import write_rows
+
+        return Written(write_rows(self.options, self.columns, iterator))
+
+
+def stream_writer(options: SinkOptions, schema: StructType) -> Any:
+    """Return the writer for the release of Spark that runs."""
+    arrow: Any = getattr(datasource, "DataSourceStreamArrowWriter", None)
+    if arrow is None:
+        return _RowStreamWriter(options, schema)
+    from kafka.spark.arrow_sink import ArrowStreamWriter
+
+    return ArrowStreamWriter(options, schema)

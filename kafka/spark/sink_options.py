@@ -1,0 +1,52 @@
+"""The options of the sink, checked as Spark's own connector does. Needs no pyspark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka.spark.errors import KafkaSparkOptionError
+from kafka.spark.java import client_options
+from kafka.spark.options import kafka_options, lower_keys
+
+__all__ = ["SinkOptions"]
+
+# Larger than what the producer takes for single records by default: here they come ten thousand at a time.
+_BATCH_SIZE = 256 << 10
+_LINGER_MS = 20
+
+
+@dataclass(frozen=True)
+class SinkOptions:
+    """The options of a write.
+
+    >>> SinkOptions.parse({"kafka.bootstrap.servers": "b1:9092", "topic": " out "}).topic
+    'out'
+    """
+
+    topic: str | None
+    """Where all rows go; None leaves it to their column."""
+    client: dict[str, Any] = field(repr=False)
+    """Keywords for a producer; secrets are among them."""
+
+    @classmethod
+    def parse(cls, given: Mapping[str, str]) -> SinkOptions:
+        """Check the options of a write."""
+        options = lower_keys(given)
+        kafka = kafka_options(options)
+        for name, what in (("key", "keys"), ("value", "values")):
+            if f"{name}.serializer" in kafka:
+                raise KafkaSparkOptionError(
+                    f"Kafka option '{name}.serializer' is not supported as {what} are serialized with "
+                    "ByteArraySerializer."
+                )
+        if not kafka.get("bootstrap.servers", "").strip():
+            raise KafkaSparkOptionError(
+                "Option 'kafka.bootstrap.servers' must be specified for configuring Kafka producer"
+            )
+        topic = options.get("topic")
+        client = client_options("producer", kafka)
+        client.setdefault("batch_size", _BATCH_SIZE)
+        client.setdefault("linger_ms", _LINGER_MS)
+        return cls(topic=None if topic is None else topic.strip(), client=client)

@@ -1,0 +1,131 @@
+"""Options of the source: what is accepted, what is refused and in which words."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafka.spark.errors import KafkaSparkOptionError
+from kafka.spark.offsets import EARLIEST, LATEST
+from kafka.spark.options import SourceOptions
+from kafka.spark.sink_options import SinkOptions
+from kafka.spark.start import Bound
+from kafka.structs import TopicPartition
+
+SERVERS = {"kafka.bootstrap.servers": "b1:9092"}
+BASE = {**SERVERS, "subscribe": "events"}
+
+
+def refused(streaming: bool = True, **options: str) -> str:
+    given = {name.replace("__", "."): value for name, value in options.items()}
+    with pytest.raises(KafkaSparkOptionError) as caught:
+        SourceOptions.parse(given, streaming=streaming)
+    return str(caught.value)
+
+
+def test_defaults_are_those_of_the_official_connector() -> None:
+    stream = SourceOptions.parse(BASE, streaming=True)
+    batch = SourceOptions.parse(BASE, streaming=False)
+    assert stream.start == Bound(everywhere=LATEST)
+    assert batch.start == Bound(everywhere=EARLIEST)
+    assert batch.end == Bound(everywhere=LATEST)
+    assert stream.fail_on_data_loss
+    assert (stream.poll_timeout, stream.retries, stream.retry_interval, stream.max_delay) == (120.0, 3, 1.0, 900.0)
+    assert not stream.include_headers
+    assert stream.strict_timestamps
+    assert stream.client["client_id"] == "spark-kafka-source"
+    assert batch.client["client_id"] == "spark-kafka-relation"
+
+
+def test_names_do_not_care_for_capitals() -> None:
+    options = SourceOptions.parse({**SERVERS, "SUBSCRIBE": "a", "FailOnDataLoss": "FALSE"}, streaming=True)
+    assert not options.fail_on_data_loss
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({**SERVERS}, "One of the following options must be specified for Kafka source: "),
+        ({**BASE, "assign": '{"a":[0]}'}, "Only one of the following options can be specified for Kafka source: "),
+        ({"subscribe": "a"}, "Option 'kafka.bootstrap.servers' must be specified for configuring Kafka consumer"),
+        ({**SERVERS, "subscribe": " , "}, "No topics to subscribe to as specified value for option 'subscribe' is"),
+        ({**SERVERS, "subscribePattern": " "}, "Pattern to subscribe is empty as specified value"),
+        ({**SERVERS, "assign": "a-0"}, "No topicpartitions to assign as specified value for option 'assign' is 'a-0'"),
+        ({**SERVERS, "assign": '{"a":["x"]}'}, 'Expected e.g. {"topicA":[0,1],"topicB":[0,1]}, got {"a":["x"]}'),
+        ({**BASE, "startingOffsets": '{"a":0}'}, 'Expected e.g. {"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}, got'),
+        ({**BASE, "startingTimestamp": "soon"}, "Expected a single long value, got soon"),
+        ({**BASE, "minPartitions": "0"}, "minPartitions must be positive"),
+        ({**BASE, "maxRecordsPerPartition": "-1"}, "maxRecordsPerPartition must be positive"),
+        ({**BASE, "kafka.auto.offset.reset": "latest"}, "Kafka option 'auto.offset.reset' is not supported"),
+        ({**BASE, "kafka.key.deserializer": "x"}, "explicitly deserialize the keys."),
+        ({**BASE, "kafka.value.deserializer": "x"}, "explicitly deserialize the values."),
+        ({**BASE, "kafka.enable.auto.commit": "true"}, "Kafka option 'enable.auto.commit' is not supported"),
+        ({**BASE, "kafka.interceptor.classes": "x"}, "Kafka option 'interceptor.classes' is not supported"),
+        ({**BASE, "includeHeaders": "perhaps"}, 'For input string: "perhaps"'),
+        ({**BASE, "kafka.security.protocol": "TLS"}, "kafka.security.protocol"),
+    ],
+)
+def test_what_is_wrong_for_every_query_is_said_in_the_official_words(options: dict[str, str], words: str) -> None:
+    for streaming in (True, False):
+        with pytest.raises(KafkaSparkOptionError) as caught:
+            SourceOptions.parse(options, streaming=streaming)
+        assert words in str(caught.value)
+
+
+def test_edges_that_a_kind_of_query_cannot_have() -> None:
+    batch = {"streaming": False, "kafka__bootstrap__servers": "b", "subscribe": "a"}
+    assert refused(**batch, startingOffsets="latest") == "starting offset can't be latest for batch queries on Kafka"
+    assert refused(**batch, endingOffsets="earliest") == "ending offset can't be earliest for batch queries on Kafka"
+    assert "can't be latest for batch" in refused(**batch, startingOffsets='{"a":{"0":-1}}')
+    assert "can't be earliest for batch" in refused(**batch, endingOffsets='{"a":{"0":-2}}')
+    stream = {**batch, "streaming": True}
+    assert refused(**stream, endingOffsets="latest") == "ending offset not valid in streaming queries"
+    assert "is higher than the maxOffsetsPerTrigger(5)" in refused(
+        **stream, minOffsetsPerTrigger="9", maxOffsetsPerTrigger="5"
+    )
+
+
+def test_a_timestamp_goes_before_timestamps_and_those_before_offsets() -> None:
+    options = {**BASE, "startingOffsets": "earliest"}
+    assert SourceOptions.parse(options, streaming=True).start == Bound(everywhere=EARLIEST)
+    options["startingOffsetsByTimestamp"] = '{"events":{"0":5}}'
+    assert SourceOptions.parse(options, streaming=True).start == Bound(timestamps={TopicPartition("events", 0): 5})
+    options["startingTimestamp"] = "7"
+    assert SourceOptions.parse(options, streaming=True).start == Bound(timestamp=7)
+
+
+def test_only_a_start_that_may_move_has_to_be_written_down() -> None:
+    def fixed(**options: str) -> bool:
+        return SourceOptions.parse({**BASE, **options}, streaming=True).start.is_fixed
+
+    assert fixed(startingOffsets="earliest")
+    assert fixed(startingOffsets='{"events":{"0":-2,"1":5}}')
+    assert not fixed()
+    assert not fixed(startingOffsets='{"events":{"0":-1}}')
+    assert not fixed(startingTimestamp="5")
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("15m", 900), ("500ms", 0.5), ("30", 0.03), ("2h", 7200), ("1 d", None)])
+def test_times_are_written_as_in_spark(text: str, seconds: float | None) -> None:
+    options = {**BASE, "maxTriggerDelay": text}
+    if seconds is None:
+        with pytest.raises(KafkaSparkOptionError, match="Failed to parse time string: 1 d"):
+            SourceOptions.parse(options, streaming=True)
+    else:
+        assert SourceOptions.parse(options, streaming=True).max_delay == pytest.approx(seconds)
+
+
+def test_options_do_not_show_secrets() -> None:
+    options = {**BASE, "kafka.security.protocol": "SASL_SSL", "kafka.sasl.mechanism": "PLAIN"}
+    options["kafka.sasl.jaas.config"] = 'a.PlainLoginModule required username="me" password="hush";'
+    parsed = SourceOptions.parse(options, streaming=True)
+    assert parsed.client["sasl_plain_password"] == "hush"
+    assert "hush" not in repr(parsed)
+
+
+def test_the_sink_needs_servers_and_takes_no_serializers() -> None:
+    with pytest.raises(KafkaSparkOptionError, match="must be specified for configuring Kafka producer"):
+        SinkOptions.parse({"topic": "out"})
+    for name in ("key", "value"):
+        with pytest.raises(KafkaSparkOptionError, match=f"'{name}.serializer' is not supported"):
+            SinkOptions.parse({**SERVERS, f"kafka.{name}.serializer": "x"})
+    assert SinkOptions.parse({**SERVERS, "kafka.compression.type": "zstd"}).client["compression_type"] == "zstd"
