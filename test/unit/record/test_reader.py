@@ -94,7 +94,7 @@ def test_headers_of_one_record_do_not_become_another_s(count: int) -> None:
         assert same == found[0]
         same.headers.append(("mine", None))
     assert found[1].headers == []
-    written = reference.batch([(0, NOW, None, b"v", [("a", b"1")])] * count)
+    written = reference.batch([(at, NOW, None, b"v", [("a", b"1")]) for at in range(count)])
     found = reader(written).take(count)
     found[0].headers.append(("retry", b"1"))
     assert found[1].headers == [("a", b"1")]
