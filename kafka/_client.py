@@ -206,12 +206,15 @@ class Client:
             await self.loop.sleep_until(soonest)
 
     def nobody(self, what: str) -> NoBrokersAvailable:
-        attempts = []
+        """Return the error that lists each address that was tried, once, and why it did not work."""
+        reasons: dict[str, str] = {}
         for link in self.links():
-            if not link.ready:
-                reason = str(link.error or "no answer yet").removeprefix(f"{link}: ")
-                attempts.append((f"{link.host}:{link.port}", reason))
-        return NoBrokersAvailable(what, attempts=tuple(attempts))
+            address = f"[{link.host}]:{link.port}" if ":" in link.host else f"{link.host}:{link.port}"
+            if link.error is not None:
+                reasons[address] = str(link.error.args[0]).removeprefix(f"{link}: ").removeprefix(f"{address}: ")
+            elif not link.ready:
+                reasons.setdefault(address, "no answer yet")
+        return NoBrokersAvailable(what, attempts=tuple(reasons.items()))
 
     # Sending…
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka._tasks import Event, Task, wait_any
 from kafka.errors import KafkaConnectionError, KafkaError, for_code
+from kafka.net.reasons import NobodyThereError
 
 if TYPE_CHECKING:
     from kafka._client import Client
@@ -25,6 +26,10 @@ _REBOOTSTRAP_REQUIRED: Final = 129
 _AUTO_CREATION_SINCE: Final = 4
 # How long one bootstrap server may take before the next is asked beside it, in seconds.
 _STAGGER: Final = 1.0
+# Where nothing listens at any address, that is said after this many seconds and attempts at each: most often it is a
+# mistake in bootstrap_servers. Who starts together with the brokers, and wants to wait for them, sets a timeout.
+_NOBODY_THERE: Final = 2.0
+_ROUNDS: Final = 3
 
 
 class MetadataKeeper:
@@ -52,8 +57,11 @@ class MetadataKeeper:
     async def bootstrap(self, deadline: float | None = None) -> None:
         """See `Client.bootstrap`."""
         loop, client = self._loop, self._client
+        give_up = float("inf")
         if deadline is None:
             deadline = loop.time() + client.settings.discovery_timeout
+            if "bootstrap_timeout_ms" not in client.config.given:
+                give_up = min(deadline, loop.time() + _NOBODY_THERE)
         await self._canonical_names()
         attempts: dict[Task[None], int | str] = {}
         try:
@@ -61,20 +69,37 @@ class MetadataKeeper:
                 node_id = self._next_server(set(attempts.values()))
                 if node_id is not None:
                     attempts[loop.spawn(self._update_from(node_id, deadline), "bootstrap")] = node_id
-                elif not attempts and self._soonest() >= deadline:
+                wake = loop.time() + _STAGGER if attempts else self._soonest()
+                if wake > give_up > loop.time():
+                    wake = give_up
+                if not attempts and wake >= deadline:
                     raise client.nobody("No bootstrap server could be reached")
-                wake = loop.time() + _STAGGER if node_id is not None or attempts else self._soonest()
                 await wait_any(loop, *attempts, deadline=min(wake, deadline))
-                for task in [task for task in attempts if task.is_done]:
-                    del attempts[task]
-                    if task.exception is not None:
-                        self._raise_fatal(task.exception)
-                if self._cluster.update_age() is None and loop.time() >= deadline:
-                    raise client.nobody("No bootstrap server could be reached")
+                self._collect(attempts)
+                self._check_patience(deadline, give_up)
         finally:
             for task in attempts:
                 task.cancel()
         self.start()
+
+    def _collect(self, attempts: dict[Task[None], int | str]) -> None:
+        """Take out the attempts that have ended, and raise what ends the search."""
+        for task in [task for task in attempts if task.is_done]:
+            del attempts[task]
+            if task.exception is not None:
+                self._raise_fatal(task.exception)
+
+    def _check_patience(self, deadline: float, give_up: float) -> None:
+        """Raise if the time is up, or if some time has passed and nobody is there."""
+        now = self._loop.time()
+        in_vain = now >= deadline or (now >= give_up and self._nobody_there())
+        if in_vain and self._cluster.update_age() is None:
+            raise self._client.nobody("No bootstrap server could be reached")
+
+    def _nobody_there(self) -> bool:
+        """Whether no server is slow or lost on the way: each has refused, or has no address, several times."""
+        links = [self._client.link(broker.nodeId) for broker in self._client.candidates()]
+        return all(isinstance(link.error, NobodyThereError) and link.failures >= _ROUNDS for link in links)
 
     def _next_server(self, busy: set[int | str]) -> int | str | None:
         """Return a server to ask beside those that are being asked."""

@@ -12,6 +12,7 @@ from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka.errors import KafkaConnectionError
+from kafka.net.reasons import NobodyThereError
 from kafka.net.workers import ThreadWorkers, Workers
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ __all__ = ["Address", "Resolver", "interleave"]
 # How long a result is reused, in seconds. Names that move (brokers in containers) are looked up anew
 # after a failure anyway.
 _FRESH: Final = 10.0
+# What a resolver says of a name that does not exist; other failures may pass.
+_NO_SUCH_NAME: Final = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
 
 Lookup = Callable[..., list[tuple[Any, ...]]]
 
@@ -69,7 +72,9 @@ class Resolver:
         try:
             found = await asked
         except (OSError, UnicodeError) as error:  # UnicodeError: a label that IDNA cannot encode
-            raise KafkaConnectionError(f"cannot resolve {host}: {error}", host=host, port=port) from error
+            kind = KafkaConnectionError if getattr(error, "errno", None) not in _NO_SUCH_NAME else NobodyThereError
+            reason = getattr(error, "strerror", None) or error
+            raise kind(f"cannot resolve {host}: {reason}", host=host, port=port) from error
         finally:
             if asked.is_done:
                 self._asked.pop(key, None)

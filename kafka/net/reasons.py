@@ -6,7 +6,11 @@ from copy import copy
 
 from kafka.errors import KafkaConnectionError, KafkaError
 
-__all__ = ["named", "unexpected"]
+__all__ = ["NobodyThereError", "named", "unexpected"]
+
+
+class NobodyThereError(KafkaConnectionError):
+    """Every address of the host refuses connections, or it has none: not slow or lost on the way, but not there."""
 
 
 def named(broker: object, error: KafkaError) -> KafkaError:

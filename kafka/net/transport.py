@@ -18,6 +18,7 @@ from kafka._tasks import wait_any
 from kafka.errors import KafkaConnectionError
 from kafka.future import Future
 from kafka.net.dns import Address
+from kafka.net.reasons import NobodyThereError
 
 if TYPE_CHECKING:
     from kafka.net.proxy import ProxyUrl
@@ -110,7 +111,7 @@ async def dial(
     """Connect to the first address that answers (RFC 8305): the next is tried after a failure, or beside a slow one."""
     waiting = deque(addresses)
     attempts: dict[Future[None], tuple[Any, Address]] = {}
-    problems: list[str] = []
+    problems: list[tuple[Address, BaseException]] = []
     try:
         while waiting or attempts:
             if waiting:
@@ -123,12 +124,19 @@ async def dial(
                 if future.exception is None:
                     loop.unwatch(sock)
                     return sock, address
-                problems.append(f"{address}: {future.exception}")
+                problems.append((address, future.exception))
                 _discard(loop, sock)
     finally:
         for sock, _ in attempts.values():
             _discard(loop, sock)
-    raise KafkaConnectionError("; ".join(problems) or "no address to connect to")
+    raise _not_connected(problems)
+
+
+def _not_connected(problems: Sequence[tuple[Address, BaseException]]) -> KafkaConnectionError:
+    told = "; ".join(f"{address}: {getattr(error, 'strerror', None) or error}" for address, error in problems)
+    if all(isinstance(error, ConnectionRefusedError) for _, error in problems):
+        return NobodyThereError(told or "no address to connect to")
+    return KafkaConnectionError(told)
 
 
 def _start(

@@ -175,10 +175,44 @@ def test_no_server_at_all_names_each_and_why(make, cluster):
         make(bootstrap_servers="b0,b1,b9", bootstrap_timeout_ms=5000)
     assert cluster.network.clock.monotonic() - before == pytest.approx(5, abs=0.6)
     text = str(caught.value)
-    assert "b0:9092: b0:9092: Connection refused" in text or "Connection refused" in text
-    assert "cannot resolve b9" in text
-    assert "b1:9092" in text
+    assert "b0:9092: Connection refused" in text
+    assert "b9:9092: cannot resolve b9: Name or service not known" in text
+    assert "b1:9092: no answer yet" in text
+    assert [text.count(f"{server}:9092:") for server in ("b0", "b1", "b9")] == [1, 1, 1]
     assert not cluster.network.open_sockets
+
+
+@pytest.mark.parametrize(
+    ("config", "seconds"),
+    [({}, 2), ({"bootstrap_timeout_ms": 10_000}, 10), ({"api_version_auto_timeout_ms": 500}, 0.5)],
+)
+def test_where_nobody_is_that_is_said_soon_unless_one_is_to_wait(make, cluster, config, seconds):
+    for broker in cluster.brokers:
+        broker.stop()
+    cluster.network.names["b9"] = []
+    before = cluster.network.clock.monotonic()
+    with pytest.raises(NoBrokersAvailable, match="refused"):
+        make(bootstrap_servers="b0,b9", **config)
+    assert cluster.network.clock.monotonic() - before == pytest.approx(seconds, abs=0.4)
+
+
+def test_a_server_that_is_slow_is_waited_for_though_the_others_refuse(make, cluster):
+    for broker in cluster.brokers:
+        broker.stop()
+    cluster.network.unreachable.add(("b1", 9092))
+    before = cluster.network.clock.monotonic()
+    with pytest.raises(NoBrokersAvailable):
+        make()
+    assert cluster.network.clock.monotonic() - before == pytest.approx(30, abs=1)
+
+
+def test_servers_that_come_up_within_moments_are_found(make, cluster):
+    for broker in cluster.brokers:
+        broker.stop()
+    client = make(bootstrap=False)
+    client.loop.call_later(1.5, cluster.brokers[0].start)
+    run(client, client.bootstrap())
+    assert client.cluster.update_age() is not None
 
 
 def test_bootstrapping_against_nothing_does_not_spin(cluster):
