@@ -30,6 +30,8 @@ _STAGGER: Final = 1.0
 # mistake in bootstrap_servers. Who starts together with the brokers, and wants to wait for them, sets a timeout.
 _NOBODY_THERE: Final = 2.0
 _ROUNDS: Final = 3
+# A server is tried so often, whatever its connection's backoff has come to: somebody waits for the client.
+_LONGEST_PAUSE: Final = 1.0
 
 
 class MetadataKeeper:
@@ -68,6 +70,7 @@ class MetadataKeeper:
             while self._cluster.update_age() is None:
                 node_id = self._next_server(set(attempts.values()))
                 if node_id is not None:
+                    client.link(node_id).open()
                     attempts[loop.spawn(self._update_from(node_id, deadline), "bootstrap")] = node_id
                 wake = loop.time() + _STAGGER if attempts else self._soonest()
                 if wake > give_up > loop.time():
@@ -113,7 +116,8 @@ class MetadataKeeper:
     def _free_at(self, node_id: int | str) -> float:
         """Return when a server may be asked again: after its connection's backoff, and after an answer in vain."""
         link = self._client.link(node_id)
-        return max(self._loop.time() + link.backing_off(), self._answered_in_vain.get(node_id, 0.0))
+        backoff = min(self._loop.time() + link.backing_off(), link.last_attempt + _LONGEST_PAUSE)
+        return max(backoff, self._answered_in_vain.get(node_id, 0.0))
 
     def _soonest(self) -> float:
         return min((self._free_at(broker.nodeId) for broker in self._client.candidates()), default=self._loop.time())

@@ -92,8 +92,8 @@ CLIENT_OPTIONS: Final = (
         LINKS,
         30000,
         Number(),
-        "How long to look for the first broker, and for its version, before giving up with NoBrokersAvailable. Unless it is "
-        "set, two seconds are enough where every address refuses connections or does not exist.",
+        "How long to look for the first broker, and for its version, before giving up with NoBrokersAvailable. "
+        "Unless it is set, two seconds are enough where every address refuses connections or does not exist.",
         aliases=("api_version_auto_timeout_ms",),
     ),
     Option(

@@ -193,7 +193,7 @@ def test_where_nobody_is_that_is_said_soon_unless_one_is_to_wait(make, cluster, 
     before = cluster.network.clock.monotonic()
     with pytest.raises(NoBrokersAvailable, match="refused"):
         make(bootstrap_servers="b0,b9", **config)
-    assert cluster.network.clock.monotonic() - before == pytest.approx(seconds, abs=0.4)
+    assert cluster.network.clock.monotonic() - before == pytest.approx(seconds, abs=1)
 
 
 def test_a_server_that_is_slow_is_waited_for_though_the_others_refuse(make, cluster):
@@ -210,7 +210,7 @@ def test_servers_that_come_up_within_moments_are_found(make, cluster):
     for broker in cluster.brokers:
         broker.stop()
     client = make(bootstrap=False)
-    client.loop.call_later(1.5, cluster.brokers[0].start)
+    client.loop.call_later(1.2, cluster.brokers[0].start)
     run(client, client.bootstrap())
     assert client.cluster.update_age() is not None
 
