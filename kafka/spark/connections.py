@@ -58,6 +58,11 @@ class Kept(Generic[T]):
         if found is not None:
             found.close()
 
+    def close(self) -> None:
+        """Close all of them."""
+        while self._kept:
+            self._kept.popitem()[1].close()
+
 
 _frozen = False
 

@@ -202,6 +202,8 @@ class _Reading:
         ranges = self._asked.pop(task)
         try:
             response = task.result()
+            if response is not None and response.error_code:
+                raise for_code(response.error_code)("the fetch as a whole")
         except KafkaError as error:
             if not error.retriable:
                 raise
@@ -218,8 +220,6 @@ class _Reading:
         by_tp = {each.tp: each for each in ranges}
         found: list[tuple[_Range, RecordReader]] = []
         empty: list[_Range] = []
-        if response.error_code:
-            raise for_code(response.error_code)("fetching")
         for topic in response.topics:
             for part in topic.partitions:
                 each = by_tp[TopicPartition(topic.topic, part.partition_index)]

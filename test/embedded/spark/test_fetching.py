@@ -1,0 +1,238 @@
+"""What runs in tasks and on the driver, against a broker and without Spark."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from kafka.broker import Broker
+from kafka.consumer import KafkaConsumer
+from kafka.errors import KafkaTimeoutError, NotLeaderOrFollowerError
+from kafka.producer import KafkaProducer
+from kafka.protocol.fetch import FetchRequest
+from kafka.spark.arrow import COLUMNS
+from kafka.spark.driver import ClusterOffsets
+from kafka.spark.errors import KafkaDataLossError
+from kafka.spark.fetching import ReadSettings, read_ranges
+from kafka.spark.fetching import _clients as reading_clients
+from kafka.spark.offsets import EARLIEST, LATEST
+from kafka.spark.options import SourceOptions
+from kafka.spark.ranges import OffsetRange
+from kafka.structs import TopicPartition
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with Broker(nodes=2, topics={"events": 2}) as running:
+        yield running
+        reading_clients.close()
+
+
+def options(broker: Broker, **given: str) -> SourceOptions:
+    names = {"subscribe": "events", **{name.replace("__", "."): value for name, value in given.items()}}
+    names.setdefault("kafka.reconnect.backoff.ms", "10")
+    if "subscribePattern" in names or "assign" in names:
+        del names["subscribe"]
+    return SourceOptions.parse({"kafka.bootstrap.servers": broker.bootstrap_servers, **names}, streaming=True)
+
+
+def read(broker: Broker, ranges: Sequence[OffsetRange], columns: Sequence[str] = COLUMNS, **given: str) -> Any:
+    chosen = options(broker, **given)
+    settings = ReadSettings(chosen.client, columns, chosen.fail_on_data_loss, chosen.poll_timeout)
+    return pa.Table.from_batches(list(read_ranges(ranges, settings)))
+
+
+def fill(broker: Broker, count: int, partition: int = 0, **configs: Any) -> None:
+    with KafkaProducer(bootstrap_servers=broker.bootstrap_servers, **configs) as producer:
+        for number in range(count):
+            producer.send("events", b"%d" % number, partition=partition)
+
+
+# Reading.
+
+
+@pytest.mark.parametrize("codec", [None, "gzip", "snappy", "lz4", "zstd"])
+def test_ranges_have_exactly_their_offsets(broker: Broker, codec: str | None) -> None:
+    fill(broker, 1000, compression_type=codec, batch_size=1000)
+    table = read(broker, [OffsetRange("events", 0, 123, 777)], ["offset", "value"])
+    assert table["offset"].to_pylist() == list(range(123, 777))
+    assert table["value"].to_pylist() == [b"%d" % number for number in range(123, 777)]
+
+
+def test_several_ranges_of_two_leaders_are_read_in_one_task(broker: Broker) -> None:
+    fill(broker, 500, 0, batch_size=1000)
+    fill(broker, 500, 1, batch_size=1000)
+    ranges = [OffsetRange("events", 0, 10, 490), OffsetRange("events", 1, 0, 500)]
+    table = read(broker, ranges, ["partition", "offset"], kafka__max__partition__fetch__bytes="2000")
+    for each in ranges:
+        own = table.filter(pc.equal(table["partition"], each.partition))
+        assert own["offset"].to_pylist() == list(range(each.start, each.end))
+
+
+def test_all_columns_have_what_the_record_has(broker: Broker) -> None:
+    with KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
+        producer.send("events", b"v", b"k", [("a", b"1"), ("a", None)], 1, timestamp_ms=1_700_000_000_123)
+        producer.send("events", None, None, None, 1, timestamp_ms=5)
+    table = read(broker, [OffsetRange("events", 1, 0, 2)], [*COLUMNS, "headers"])
+    first, second = table.to_pylist()
+    assert {name: first[name] for name in ("key", "value", "topic", "partition", "offset", "timestampType")} == {
+        "key": b"k",
+        "value": b"v",
+        "topic": "events",
+        "partition": 1,
+        "offset": 0,
+        "timestampType": 0,
+    }
+    assert first["headers"] == [{"key": "a", "value": b"1"}, {"key": "a", "value": None}]
+    assert table["timestamp"].cast(pa.int64()).to_pylist() == [1_700_000_000_123_000, 5_000]
+    assert (second["key"], second["value"], second["headers"]) == (None, None, None)
+
+
+def test_a_connection_stays_for_the_next_task(broker: Broker) -> None:
+    fill(broker, 10)
+    chosen = options(broker)
+    settings = ReadSettings(chosen.client, ["offset"], True, 5.0)
+    list(read_ranges([OffsetRange("events", 0, 0, 5)], settings))
+    broker.forget_requests()
+    list(read_ranges([OffsetRange("events", 0, 5, 10)], settings))
+    assert [type(seen.request).__name__.partition("[")[0] for seen in broker.requests] == ["FetchRequest"]
+
+
+def test_a_leader_that_moves_is_followed(broker: Broker) -> None:
+    fill(broker, 2000, batch_size=500)
+    chosen = options(broker, kafka__max__partition__fetch__bytes="1000")
+    settings = ReadSettings(chosen.client, ["offset"], True, 10.0)
+    found = []
+    for batch in read_ranges([OffsetRange("events", 0, 0, 2000)], settings):
+        if not found:
+            broker.move_leader(("events", 0), 3 - broker.leader("events", 0))
+        found += batch["offset"].to_pylist()
+    assert found == list(range(2000))
+
+
+def test_records_that_retention_removed_fail_the_task_or_are_skipped(broker: Broker) -> None:
+    fill(broker, 100)
+    _remove_before(broker, 40)
+    wanted = [OffsetRange("events", 0, 10, 60)]
+    with pytest.raises(
+        KafkaDataLossError, match=r"Could not read records in offset \[10, 60\) for topic partition events-0"
+    ):
+        read(broker, wanted, ["offset"])
+    assert read(broker, wanted, ["offset"], failOnDataLoss="false")["offset"].to_pylist() == list(range(40, 60))
+
+
+def test_a_range_that_is_gone_as_a_whole_is_empty_without_fail_on_data_loss(broker: Broker) -> None:
+    fill(broker, 100)
+    _remove_before(broker, 80)
+    chosen = options(broker, failOnDataLoss="false")
+    settings = ReadSettings(chosen.client, ["offset"], False, 5.0)
+    for gone in (OffsetRange("events", 0, 10, 60), OffsetRange("events", 0, 500, 600)):
+        assert sum(batch.num_rows for batch in read_ranges([gone], settings)) == 0
+
+
+def _remove_before(broker: Broker, offset: int) -> None:
+    from kafka.client_async import KafkaClient
+    from kafka.protocol.admin import DeleteRecordsRequest
+
+    with KafkaClient(bootstrap_servers=broker.bootstrap_servers) as client:
+        topics = [{"name": "events", "partitions": [{"partition_index": 0, "offset": offset}]}]
+        response = client.ask(DeleteRecordsRequest(topics=topics, timeout_ms=5000), broker.leader("events", 0))
+    assert response.topics[0].partitions[0].error_code == 0
+
+
+def test_aborted_records_are_left_out_of_a_committed_read(broker: Broker) -> None:
+    with KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="t") as producer:
+        producer.init_transactions()
+        for word, commit in ((b"a", True), (b"b", False), (b"c", True)):
+            producer.begin_transaction()
+            producer.send("events", word, partition=0)
+            producer.flush()
+            (producer.commit_transaction if commit else producer.abort_transaction)()
+    end = broker.offsets("events", 0)[1]
+    whole = [OffsetRange("events", 0, 0, end)]
+    assert read(broker, whole, ["value"])["value"].to_pylist() == [b"a", b"b", b"c"]
+    committed = read(broker, whole, ["value"], kafka__isolation__level="read_committed")
+    assert committed["value"].to_pylist() == [b"a", b"c"]
+
+
+def test_a_broker_that_stays_away_is_reported_with_partition_and_offset(broker: Broker) -> None:
+    fill(broker, 10)
+    broker.fail(FetchRequest, [NotLeaderOrFollowerError], times=1000)
+    with pytest.raises(KafkaTimeoutError, match="Cannot fetch record for offset 3 in 300 milliseconds") as caught:
+        read(broker, [OffsetRange("events", 0, 3, 8)], kafkaConsumer__pollTimeoutMs="300")
+    assert caught.value.topic_partition == TopicPartition("events", 0)
+
+
+def test_a_task_that_is_left_early_leaves_the_connection_usable(broker: Broker) -> None:
+    fill(broker, 2000, batch_size=500)
+    chosen = options(broker, kafka__max__partition__fetch__bytes="1000")
+    settings = ReadSettings(chosen.client, ["offset"], True, 5.0)
+    reading = read_ranges([OffsetRange("events", 0, 0, 2000)], settings)
+    next(reading)
+    reading.close()  # type: ignore[attr-defined] # it is a generator
+    batches = list(read_ranges([OffsetRange("events", 0, 0, 2000)], settings))
+    assert sum(batch.num_rows for batch in batches) == 2000
+
+
+# On the driver.
+
+
+def test_the_driver_knows_partitions_and_edges(broker: Broker) -> None:
+    fill(broker, 100)
+    _remove_before(broker, 30)
+    offsets = ClusterOffsets(options(broker))
+    try:
+        tps = [TopicPartition("events", number) for number in range(2)]
+        assert offsets.partitions() == set(tps)
+        assert offsets.edges(dict.fromkeys(tps, EARLIEST)) == dict(zip(tps, (30, 0), strict=True))
+        assert offsets.latest({}) == dict(zip(tps, (100, 0), strict=True))
+        assert offsets.at_times({tps[0]: 1, tps[1]: 1}) == dict(zip(tps, (30, None), strict=True))
+    finally:
+        offsets.close()
+
+
+def test_a_pattern_matches_whole_names_and_new_topics_are_found(broker: Broker) -> None:
+    now = [0.0]
+    offsets = ClusterOffsets(options(broker, subscribePattern="ev.*[st]"), clock=lambda: now[0])
+    try:
+        assert {tp.topic for tp in offsets.partitions()} == {"events"}
+        broker.create_topic("event", partitions=1)
+        broker.create_topic("events-not", partitions=1)
+        broker.create_topic("other", partitions=1)
+        assert {tp.topic for tp in offsets.partitions()} == {"events"}
+        now[0] += 5
+        assert {tp.topic for tp in offsets.partitions()} == {"events", "event", "events-not"}
+    finally:
+        offsets.close()
+
+
+def test_a_partition_that_is_gone_is_left_out(broker: Broker) -> None:
+    offsets = ClusterOffsets(options(broker, subscribe="events,short"))
+    try:
+        broker.create_topic("short", partitions=1)
+        gone = TopicPartition("short", 0)
+        assert gone in offsets.partitions()
+        broker.delete_topic("short")
+        assert gone not in offsets.edges(dict.fromkeys([gone, TopicPartition("events", 0)], LATEST))
+    finally:
+        offsets.close()
+
+
+def test_progress_is_committed_to_a_group(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
+    offsets = ClusterOffsets(options(broker))
+    tp = TopicPartition("events", 0)
+    try:
+        fill(broker, 10)
+        offsets.commit("lag", {tp: 7})
+        with KafkaConsumer(bootstrap_servers=broker.bootstrap_servers, group_id="lag", enable_auto_commit=False) as who:
+            assert who.committed(tp) == 7
+        with caplog.at_level(logging.WARNING):
+            offsets.commit("lag", {TopicPartition("missing", 0): 7})
+        assert "Committing progress" in caplog.text
+    finally:
+        offsets.close()
