@@ -198,4 +198,9 @@ FAMILIES = {
 EXTRA_BASES = {"CORRUPT_MESSAGE": "RecordFacts"}
 
 # The request behind these may have taken effect all the same: see ``outcome_unknown``.
-OUTCOME_UNKNOWN = {"REQUEST_TIMED_OUT", "NETWORK_EXCEPTION", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"}
+OUTCOME_UNKNOWN = {
+    "UNKNOWN_SERVER_ERROR",
+    "REQUEST_TIMED_OUT",
+    "NETWORK_EXCEPTION",
+    "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+}
