@@ -12,7 +12,6 @@ from typing import Any
 
 from kafka.errors import (
     AbortableTransactionError,
-    FatalError,
     IllegalArgumentError,
     IllegalStateError,
     KafkaError,
@@ -119,19 +118,20 @@ class TransactionalFace(ProducerFace):
             raise
         try:
             self.commit_transaction()
-        except AbortableTransactionError as error:
-            self._abort_because_of(error)
+        except AbortableTransactionError:
+            # What this raises goes first: a fence, or that the abort has to be called again.
+            self.abort_transaction()
             raise
 
     def _abort_because_of(self, error: BaseException) -> None:
-        """Abort; if that fails, the error that led here is still the one to be raised."""
-        if isinstance(error, FatalError) and self._transactions.error is not None:
-            return
+        """Abort; if that fails, the application's own error is still the one to be raised."""
         try:
             self.abort_transaction()
         except KafkaError as second:
-            second.__context__ = None
-            _add_note(error, f"abort_transaction() failed after that: {second}")
+            if isinstance(error, AbortableTransactionError):
+                raise
+            if second is not error:
+                _add_note(error, f"abort_transaction() failed after that: {second}")
 
     @property
     def _transactions(self) -> Transactions:
