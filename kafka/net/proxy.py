@@ -176,7 +176,7 @@ def _http_connect(host: str, port: int, proxy: ProxyUrl) -> ProxySteps:
     protocol, _, status = head.split(b"\r\n", 1)[0].decode("latin-1").partition(" ")
     if not protocol.startswith("HTTP/1."):
         raise KafkaConnectionError(f"{proxy.host}:{proxy.port} is no HTTP proxy")
-    if status[:3] == "407":
+    if status[:3] in {"401", "407"}:  # the first is tinyproxy's word for a wrong password
         raise AuthenticationError(f"The HTTP proxy {proxy.host}:{proxy.port} wants other credentials: {status[:100]}")
     if status[:1] != "2":
         raise KafkaConnectionError(f"the HTTP proxy does not connect to {target}: {status[:100]}")

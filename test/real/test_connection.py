@@ -243,23 +243,20 @@ def test_a_mechanism_that_is_not_enabled_names_those_that_are(secured: KafkaClus
     refused(secured.bootstrap("SASL_PLAINTEXT"), UnsupportedSaslMechanismError, "SCRAM-SHA-512", **config, **keys)
 
 
-def test_tokens_from_a_provider_and_from_an_endpoint(secured: KafkaCluster, token_server: TokenServer) -> None:
-    config = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "OAUTHBEARER"}
+@pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
+def test_tokens_from_a_provider_and_from_an_endpoint(
+    secured: KafkaCluster, authority: Authority, token_server: TokenServer, protocol: str
+) -> None:
+    config = {"security_protocol": protocol, "sasl_mechanism": "OAUTHBEARER", "ssl_cafile": str(authority.cert)}
+    servers = secured.bootstrap(protocol)
     provider = OidcTokenProvider(token_server.token_url, CLIENT_ID, CLIENT_SECRET)
-    groups(secured.bootstrap("SASL_PLAINTEXT"), **config, sasl_oauth_token_provider=provider)
+    groups(servers, **config, sasl_oauth_token_provider=provider)
     endpoint = {
         "sasl_oauthbearer_token_endpoint_url": token_server.token_url,
         "sasl_oauthbearer_client_id": CLIENT_ID,
     }
-    groups(secured.bootstrap("SASL_PLAINTEXT"), **config, **endpoint, sasl_oauthbearer_client_secret=CLIENT_SECRET)
-    refused(
-        secured.bootstrap("SASL_PLAINTEXT"),
-        AuthenticationError,
-        "401",
-        **config,
-        **endpoint,
-        sasl_oauthbearer_client_secret="wrong",
-    )
+    groups(servers, **config, **endpoint, sasl_oauthbearer_client_secret=CLIENT_SECRET)
+    refused(servers, AuthenticationError, "401", **config, **endpoint, sasl_oauthbearer_client_secret="wrong")
 
 
 def test_a_token_that_the_broker_does_not_accept(secured: KafkaCluster, token_server: TokenServer) -> None:
@@ -275,19 +272,27 @@ def test_a_token_that_the_broker_does_not_accept(secured: KafkaCluster, token_se
 
 
 def test_kerberos(
-    kdc: KeyDistributionCenter, kafka_at: StartKafka, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    kdc: KeyDistributionCenter,
+    kafka_at: StartKafka,
+    authority: Authority,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     pytest.importorskip("gssapi", reason="the gssapi package is not installed")
-    cluster = kafka_at(listeners=("SASL_PLAINTEXT",), host="localhost", security=[kdc.broker()])
+    security = [kdc.broker(), broker_tls(authority, authority.issue("kerberos"))]
+    cluster = kafka_at(listeners=("SASL_PLAINTEXT", "SASL_SSL"), host="localhost", security=security)
     monkeypatch.setenv("KRB5_CONFIG", str(kdc.config))
     config = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "GSSAPI"}
+    servers = cluster.bootstrap("SASL_PLAINTEXT")
     monkeypatch.setenv("KRB5CCNAME", f"FILE:{tmp_path / 'empty'}")
-    refused(cluster.bootstrap_servers, SaslAuthenticationFailedError, "klist", **config)
+    refused(servers, SaslAuthenticationFailedError, "klist", **config)
     monkeypatch.setenv("KRB5_CLIENT_KTNAME", str(kdc.keytab("alice")))
     monkeypatch.setenv("KRB5CCNAME", f"FILE:{tmp_path / 'tickets'}")
-    groups(cluster.bootstrap_servers, **config)
+    groups(servers, **config)
+    over_tls = {**config, "security_protocol": "SASL_SSL", "ssl_cafile": str(authority.cert)}
+    groups(cluster.bootstrap("SASL_SSL"), **over_tls)
     name = "kafka@elsewhere.example"
-    refused(cluster.bootstrap_servers, SaslAuthenticationFailedError, "elsewhere", **config, sasl_kerberos_name=name)
+    refused(servers, SaslAuthenticationFailedError, "elsewhere", **config, sasl_kerberos_name=name)
 
 
 @pytest.mark.parametrize(("mechanism", "credentials"), [("PLAIN", ANN), ("SCRAM-SHA-512", BOB), ("OAUTHBEARER", {})])

@@ -13,7 +13,7 @@ from kafka.errors import IllegalArgumentError, IllegalStateError, NotLeaderOrFol
 from kafka.protocol.admin import ApiVersionsRequest
 from kafka.protocol.fetch import FetchRequest
 from kafka.protocol.group import HeartbeatRequest, JoinGroupRequest
-from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 from kafka.protocol.offset import ListOffsetsRequest
 
 from .batches import batch, produce
@@ -84,6 +84,13 @@ def test_an_interceptor_may_answer_instead(broker: Broker) -> None:
     with wire(broker) as client:
         assert client.ask(MetadataRequest[1]([])).controller_id == 77
         assert client.ask(MetadataRequest[1]([])).controller_id == 1
+
+
+def test_an_answer_takes_the_version_of_its_request(broker: Broker) -> None:
+    broker.intercept("Metadata", lambda _: MetadataResponse(brokers=[], controller_id=77, topics=[]), before=True)
+    with wire(broker) as client:
+        for version in (1, 12):
+            assert client.ask(MetadataRequest[version](topics=[])).controller_id == 77
 
 
 def test_an_interceptor_may_close_or_stay_silent(broker: Broker) -> None:

@@ -86,6 +86,7 @@ def test_http_connect(chunk):
     ("answer", "error", "text"),
     [
         (b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", AuthenticationError, "credentials"),
+        (b"HTTP/1.1 401 Unauthorized\r\n\r\n", AuthenticationError, "credentials"),
         (b"HTTP/1.1 502 Bad Gateway\r\n\r\n", KafkaConnectionError, "502 Bad Gateway"),
         (b"SSH-2.0\r\n\r\n", KafkaConnectionError, "no HTTP proxy"),
         (b"HTTP/1.1 200 OK\r\n\r\nmore", KafkaConnectionError, "more than its answer"),
