@@ -322,9 +322,8 @@ def test_partitions_for(make, broker, topic):
 
 
 def test_what_this_release_does_not_have_is_refused(broker):
-    for option in ({"transactional_id": "t"}, {"interceptors": [type("I", (), {"on_send": None})()]}):
-        with pytest.raises(KafkaConfigurationError, match="not supported"):
-            KafkaProducer(bootstrap_servers=broker.bootstrap_servers, **option)
+    with pytest.raises(KafkaConfigurationError, match="not supported"):
+        KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transaction_two_phase_commit_enable=True)
 
 
 # Memory
@@ -403,3 +402,16 @@ def test_a_release_that_is_stated_is_believed_and_nothing_is_asked(broker, topic
         pytest.raises(KafkaTimeoutError),
     ):
         nobody.send(topic, b"x")
+
+
+def test_a_topic_that_was_idle_goes_on_with_its_sequence_numbers(make, broker, topic):
+    """From 0 again, the broker would take the record for one that it has, and the future would succeed all the same."""
+    producer = make(metadata_max_idle_ms=5000)
+    first = producer.send(topic, b"first").get(WAIT)
+    state = producer._topics[topic]
+    state.used_at -= 10
+    producer._driver.run(producer._core.client.refresh(producer._core.now() + WAIT), None, "refresh")
+    assert topic not in producer._topics
+    second = producer.send(topic, b"second").get(WAIT)
+    assert (first.offset, second.offset) == (0, 1)
+    assert [record.value for record in broker.records(topic)] == [b"first", b"second"]
