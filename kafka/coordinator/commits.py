@@ -30,7 +30,6 @@ from kafka.errors import (
     KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
-    RebalanceInProgressError,
     RequestTimedOutError,
     StaleMemberEpochError,
     TopicAuthorizationFailedError,
@@ -137,14 +136,14 @@ class OffsetCommitter:
         stays: Mapping[TopicPartition, int] | None,
         deadline: float,
         *,
-        outlast_rebalance: bool = False,
+        outlast: tuple[type[KafkaError], ...] = (),
+        not_for: tuple[type[KafkaError], ...] = (),
     ) -> Any:
         """Commit by the deadline, after all commits that were begun before; returns the broker's answer.
 
-        While the members of a group wait for their assignments the coordinator takes no commits. With
-        `outlast_rebalance` that is waited for too, as long as the partitions stay here.
+        Errors that pass are outlasted; `outlast` names others that are too, `not_for` some that are not.
         """
-        passing = (StaleMemberEpochError, RebalanceInProgressError) if outlast_rebalance else StaleMemberEpochError
+        outlast = (StaleMemberEpochError, *outlast)
         if not offsets:
             return None
         # A retry of ours must not overtake an older commit, nor the other way round.
@@ -155,7 +154,7 @@ class OffsetCommitter:
             try:
                 return await self.commit_once(offsets, stays, deadline)
             except KafkaError as error:  # noqa: PERF203 - each attempt is a request
-                if not (error.retriable or isinstance(error, passing)):
+                if not isinstance(error, outlast) and (not error.retriable or isinstance(error, not_for)):
                     raise
                 failures += 1
                 delay = self._backoff.delay(failures)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from kafka.config import Config, defaults
 from kafka.coordinator import leading
 from kafka.coordinator.assignments import Assignments
+from kafka.coordinator.assignor_calls import AssignorCalls
 from kafka.coordinator.assignors import common_protocol, make_assignors
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.autocommit import AutoCommitTask
@@ -42,6 +43,7 @@ from kafka.errors import (
     RebalanceInProgressError,
     RejoinNeededError,
     StaleMemberEpochError,
+    UnknownTopicOrPartitionError,
     UnsupportedVersionError,
 )
 from kafka.future import Future
@@ -63,6 +65,8 @@ OnCommitted = Callable[..., object]
 
 _GROUPS_SINCE: Final = (0, 9)
 _API_TIMEOUT_MS: Final = 60_000.0
+# No rebalance and no close() should wait for a topic that was deleted. The other partitions of the commit are stored.
+_TOPIC_IS_GONE: Final = (UnknownTopicOrPartitionError,)
 
 
 class ConsumerCoordinator(BaseCoordinator):
@@ -84,6 +88,7 @@ class ConsumerCoordinator(BaseCoordinator):
         super().__init__(client, metrics, config=config, driver=driver, **configs)
         self.subscription = subscription
         self.assignors = make_assignors(self.config["partition_assignment_strategy"])
+        self._assignor_calls = AssignorCalls(self.assignors, self.rendezvous)
         self.rebalance_protocol = common_protocol(self.assignors)
         self.consumer_sensors = ConsumerCoordinatorMetrics(metrics, self.config["metric_group_prefix"], subscription)
         self.auto_commit: AutoCommitTask | None = None
@@ -120,6 +125,14 @@ class ConsumerCoordinator(BaseCoordinator):
         self.joined_version = self.subscription.subscription_version
         topics = sorted(self.subscription.subscribed_topics)
         return [(str(assignor.name), self._metadata(assignor, topics)) for assignor in self.assignors]
+
+    async def _offer(self) -> Sequence[tuple[str, Any]]:
+        while True:
+            before = self.generation
+            offer = await self._assignor_calls.ask_all(self.group_protocols)
+            if self.generation == before:
+                return offer
+            await self.assignments.lost()  # it was put out of the group meanwhile, and has nothing that it could keep
 
     def _metadata(self, assignor: Any, topics: list[str]) -> Any:
         ask = getattr(assignor, "metadata", None)
@@ -162,18 +175,14 @@ class ConsumerCoordinator(BaseCoordinator):
                 "assign() in place of subscribe(), or a newer broker"
             )
 
-    def _assignor(self, name: str) -> Any:
-        for assignor in self.assignors:
-            if assignor.name == name:
-                return assignor
-        raise KafkaError(f"the group chose the assignor {name!r}, which this member did not offer")
-
     async def _perform_assignment(self, leader_id: str, protocol: str, members: Sequence[Any]) -> Mapping[str, Any]:  # noqa: ARG002
-        assignor = self._assignor(protocol)
+        assignor = self._assignor_calls.named(protocol)
         wants = leading.read_members(members)
         await self._watch(leading.topics_of(wants))
         cooperative = self.rebalance_protocol is RebalanceProtocol.COOPERATIVE
-        found = leading.assign(assignor, self.client.cluster, wants, cooperative=cooperative)
+        found = await self._assignor_calls.ask(
+            assignor, lambda: leading.assign(assignor, self.client.cluster, wants, cooperative=cooperative)
+        )
         empty = ConsumerProtocolMemberAssignment(0, [], b"")
         return {member: found.get(member, empty) for member in wants}
 
@@ -197,7 +206,7 @@ class ConsumerCoordinator(BaseCoordinator):
         if self.generation.member_id != member_id or not self.subscription.is_automatic:
             return
         is_leader = self._picture is not None
-        assignor = self._assignor(protocol)
+        assignor = self._assignor_calls.named(protocol)
         given = ConsumerProtocolMemberAssignment.decode(assignment)
         partitions = set(given.partitions())
         wanted = set(self.subscription.subscribed_topics)
@@ -206,8 +215,7 @@ class ConsumerCoordinator(BaseCoordinator):
             self._request_rejoin("the subscription changed during the rebalance")
             return
         log.info("Group %s: %s has %s (%s)", self.group_id, member_id, sorted(partitions), protocol)
-        getattr(assignor, "on_assignment", lambda _given: None)(given)
-        getattr(assignor, "on_generation_assignment", lambda _generation: None)(generation)
+        await self._assignor_calls.tell(assignor, given, generation)
         gone = self.assignments.held() - partitions
         if gone:
             await self.assignments.give_up(gone)
@@ -327,7 +335,7 @@ class ConsumerCoordinator(BaseCoordinator):
             stale = isinstance(outcome, StaleMemberEpochError)
             level = logging.INFO if stale else logging.WARNING
             log.log(level, "Group %s: an automatic commit failed: %s", self.group_id, outcome)
-            if stale or outcome.retriable:
+            if stale or (outcome.retriable and not isinstance(outcome, _TOPIC_IS_GONE)):
                 task.reschedule(self.loop.time() + self.retry_backoff)
 
         self.commit_async(offsets, self.config["default_offset_commit_callback"]).add_both(ended)
@@ -383,7 +391,7 @@ class ConsumerCoordinator(BaseCoordinator):
 
     async def _commit_consumed(self, offsets: Offsets) -> None:
         deadline = self.loop.time() + min(self.client.settings.request_timeout, self.heartbeat.poll_interval / 2)
-        await self.committer.commit(offsets, self.committer.stays(offsets), deadline)
+        await self.committer.commit(offsets, self.committer.stays(offsets), deadline, not_for=_TOPIC_IS_GONE)
         if self.auto_commit is not None:
             self.auto_commit.reschedule()
 
@@ -420,8 +428,10 @@ class ConsumerCoordinator(BaseCoordinator):
 
     async def commit(self, offsets: Offsets, deadline: float) -> None:
         """Commit, and retry what may pass until the deadline; on the loop."""
+        # While members wait for their assignments the coordinator takes no commits. That passes, and cooperative
+        # members keep partitions meanwhile.
         await self.committer.commit(
-            dict(offsets), self.committer.stays(offsets), deadline, outlast_rebalance=self._modern is None
+            dict(offsets), self.committer.stays(offsets), deadline, outlast=(RebalanceInProgressError,)
         )
 
     async def committed(
@@ -511,7 +521,7 @@ class ConsumerCoordinator(BaseCoordinator):
         await self.committer.settled(deadline)
         if offsets:
             try:
-                await self.committer.commit(offsets, self.committer.stays(offsets), deadline)
+                await self.committer.commit(offsets, self.committer.stays(offsets), deadline, not_for=_TOPIC_IS_GONE)
             except KafkaError as error:
                 log.warning("Group %s: what was consumed last could not be committed: %s", self.group_id, error)
 
