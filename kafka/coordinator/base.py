@@ -240,10 +240,11 @@ class BaseCoordinator(CoordinatorFinder):
         reason = self._rejoin_reason
         self.move(MemberEvent.START)
         await _result(self._on_join_prepare(self.generation.generation_id, self.generation.member_id))
+        protocols = await self._offer()
         self.move(MemberEvent.PREPARED)
         self.heartbeat_task.disable()
         began = self.loop.time()
-        joined = await self._send_join(reason)
+        joined = await self._send_join(reason, protocols)
         self.sensors.joined(self.loop.time() - began)
         self.generation = Generation(joined.generation_id, joined.member_id, joined.protocol_name)
         self.move(MemberEvent.JOINED)
@@ -265,7 +266,10 @@ class BaseCoordinator(CoordinatorFinder):
             return
         self.heartbeat.timeout = min(self.heartbeat.timeout, _OLD_SESSION)
 
-    async def _send_join(self, reason: str) -> Any:
+    async def _offer(self) -> Sequence[tuple[str, Any]]:
+        return self.group_protocols()
+
+    async def _send_join(self, reason: str, protocols: Sequence[tuple[str, Any]]) -> Any:
         timeout = max(self.heartbeat.poll_interval + _JOIN_GRACE, self.client.settings.request_timeout)
         while True:
             response = await self.ask(
@@ -276,7 +280,7 @@ class BaseCoordinator(CoordinatorFinder):
                     session_timeout_ms=int(self.heartbeat.timeout * 1000),
                     rebalance_timeout_ms=int(self.heartbeat.poll_interval * 1000),
                     protocol_type=self.protocol_type(),
-                    protocols=self.group_protocols(),
+                    protocols=protocols,
                     reason=reason,
                 ),
                 JOINS,

@@ -21,6 +21,7 @@ class CallKind(Enum):
     """What the application is asked for."""
 
     PAUSE = "return no more records of partitions that are about to go"
+    ASSIGNOR = "ask an assignor of its own"
     WATCH = "know the topics that the group is about"
     REVOKED = "on_partitions_revoked"
     ASSIGNED = "on_partitions_assigned"

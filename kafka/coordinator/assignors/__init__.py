@@ -19,6 +19,7 @@ __all__ = [
     "RebalanceProtocol",
     "RoundRobinPartitionAssignor",
     "StickyPartitionAssignor",
+    "comes_with_us",
     "make_assignors",
 ]
 
@@ -64,6 +65,15 @@ def _make(strategy: Any) -> Any:
             )
         strategy = _BY_NAME[strategy]
     return strategy() if isinstance(strategy, type) else strategy
+
+
+def comes_with_us(assignor: Any) -> bool:
+    """Whether an assignor is one of this library's, and not derived from one.
+
+    >>> comes_with_us(RangePartitionAssignor())
+    True
+    """
+    return type(assignor) in _BY_NAME.values()
 
 
 def common_protocol(assignors: Iterable[Any]) -> RebalanceProtocol:
