@@ -6,7 +6,6 @@ touches the first ones only, not all that are assigned, and decodes just what is
 
 from __future__ import annotations
 
-import gc
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -145,17 +144,9 @@ class Collector:
         while len(rows) < limit and (current := self._next(state, cursor)) is not None:
             reader = current.reader
             assert reader is not None
-            # Thousands of new tuples make the cycle collector look through the whole heap again and again: 0.9 of
-            # 2.2 µs per record (3.11, November 2026). None of them is in a cycle, so it waits until they are made. It
-            # is never left off: who finds it off leaves it alone, and who has put it off puts it on again.
-            collects = gc.isenabled()
             try:
-                if collects:
-                    gc.disable()
                 new = reader.take(limit - len(rows))
             finally:
-                if collects:
-                    gc.enable()
                 cursor.position = reader.next_offset
             if new:
                 rows += new

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Collection, Generator, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import chain
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, overload
 
@@ -56,7 +57,7 @@ class KafkaConsumer:
         self.config = resolve("consumer", configs)
         engine = self._engine = Engine(self.config)
         self._subscription = engine.subscription
-        self._iteration: Generator[ConsumerRecord, None, None] | None = None
+        self._iteration: Iterator[ConsumerRecord] | None = None
         timeout = self.config["consumer_timeout_ms"]
         self._patience = _FOREVER if timeout < 0 or timeout == math.inf else timeout / 1000
         try:
@@ -126,15 +127,16 @@ class KafkaConsumer:
         at_least = _COLUMN_RECORDS if max_records is None else self._limit(max_records)
         return engine.poll_columns(at_least, self._poll_deadline(engine, timeout_ms))
 
-    def __iter__(self) -> Generator[ConsumerRecord, None, None]:
+    def __iter__(self) -> Iterator[ConsumerRecord]:
         if self._iteration is None:
-            self._iteration = self._iterate()
+            self._iteration = chain.from_iterable(self._hands())
         return self._iteration
 
     def __next__(self) -> ConsumerRecord:
         return next(iter(self))
 
-    def _iterate(self) -> Generator[ConsumerRecord, None, None]:
+    def _hands(self) -> Iterator[Iterator[ConsumerRecord]]:
+        """Yield records by the hundred, so that handing out one runs no code of ours."""
         subscription, patience = self._subscription, self._patience
         limit = self.config["max_poll_records"]
         try:
@@ -145,10 +147,7 @@ class KafkaConsumer:
                     hand = engine.poll_hand(limit, engine.deadline(patience))
                 if hand is None:
                     return
-                # The position follows `last`, and only when somebody asks; who interrupts empties what is left.
-                for record in hand.left():
-                    hand.last = record
-                    yield record
+                yield hand.left()
                 if subscription.in_hand is hand:
                     subscription.put_down()
         finally:

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from itertools import compress, repeat
+from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
 from kafka.consumer.reset import Reset
@@ -182,29 +184,34 @@ class AssignedPartition:
 class Hand:
     """Records of one partition that an iteration has taken and hands out one by one.
 
-    The position follows only when somebody wants to know it (`settle`), so that a record costs one
-    assignment. What has to be done meanwhile in the application's thread (the group's work, a commit
-    that is due, wakeup) does not cost the iteration a look at each record either: who wants it calls
+    What hands them out is C code alone (`itertools`), and counts. The position follows only when somebody
+    wants to know it (`settle`). What has to be done meanwhile in the application's thread (the group's work,
+    a commit that is due, wakeup) does not cost the iteration a look at each record either: who wants it calls
     `interrupt`, the iteration runs dry, and gives back what it has not handed out.
     """
 
-    __slots__ = ("_left", "_queue", "_records", "cursor", "end", "last", "state")
+    __slots__ = ("_counter", "_left", "_queue", "_records", "cursor", "end", "state")
 
     def __init__(self, state: AssignedPartition, records: list[ConsumerRecord], start: int | None) -> None:
         self.state = state
         self.cursor = state.cursor
         self.end = self.cursor.position
         """The position when all are handed out; it may be beyond the last one."""
-        self.last: ConsumerRecord | None = None
-        """The one that was handed out last."""
         self.cursor.position = start
         self._records = records
         self._queue = records.copy()
-        self._left = iter(self._queue)
+        # One more than there are records: it is asked only when there was a record, so it never ends the iteration.
+        self._counter = repeat(True, len(records) + 1)
+        self._left = compress(self._queue, self._counter)
 
     def left(self) -> Iterator[ConsumerRecord]:
         """What was not handed out yet; the same iterator each time."""
         return self._left
+
+    @property
+    def handed_out(self) -> int:
+        """How many were handed out."""
+        return len(self._records) + 1 - length_hint(self._counter)
 
     def interrupt(self) -> None:
         """Let the iteration run dry. Safe from every thread."""
@@ -212,22 +219,21 @@ class Hand:
 
     def settle(self) -> None:
         """Put the position behind what was handed out."""
-        if self.last is not None:
-            self.cursor.position = self.last.offset + 1
-            self.cursor.epoch = self.last.leader_epoch
+        count = self.handed_out
+        if count:
+            last = self._records[count - 1]
+            self.cursor.position = last.offset + 1
+            self.cursor.epoch = last.leader_epoch
 
     def put_down(self) -> bool:
         """End it: let the next one who takes from the partition have the rest; whether there is a rest."""
         self._queue.clear()
-        if self.last is self._records[-1]:
-            self.settle()
-            self.cursor.position = self.end
-            self.last = None
-            return False
         self.settle()
-        position, end = self.cursor.position, self.end
-        assert position is not None
-        assert end is not None
-        self.cursor.given_back = [record for record in self._records if record.offset >= position]
-        self.cursor.given_back_end = end
+        rest = self._records[self.handed_out :]
+        if not rest:
+            self.cursor.position = self.end
+            return False
+        assert self.end is not None
+        self.cursor.given_back = rest
+        self.cursor.given_back_end = self.end
         return True

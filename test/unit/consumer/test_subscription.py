@@ -85,10 +85,10 @@ def test_only_what_was_handed_out_may_be_committed() -> None:
     state.seek(A, 10)
     iteration = hand(state, 10, 11, 15, end=20)
     assert state.consumed()[A].offset == 10
-    iteration.last = next(iteration.left())
+    next(iteration.left())
     assert state.consumed() == {A: OffsetAndMetadata(11, "", 7)}
-    iteration.last = next(iteration.left())
-    iteration.last = next(iteration.left())
+    next(iteration.left())
+    next(iteration.left())
     assert state.consumed()[A].offset == 16
     state.put_down()
     assert state.consumed()[A].offset == 20
@@ -100,7 +100,7 @@ def test_what_an_iteration_has_not_handed_out_is_given_back() -> None:
     returned: list[object] = []
     state.on_ready = returned.append
     iteration = hand(state, 10, 11, 12, end=13)
-    iteration.last = next(iteration.left())
+    next(iteration.left())
     state.pause(A)
     assert [record.offset for record in state.get(A).cursor.given_back] == [11, 12]
     assert list(iteration.left()) == []
@@ -111,7 +111,7 @@ def test_an_interrupted_iteration_runs_dry_and_gives_back_the_rest() -> None:
     state = subscribed(A)
     state.seek(A, 10)
     iteration = hand(state, 10, 11, 12, end=13)
-    iteration.last = next(iteration.left())
+    next(iteration.left())
     iteration.interrupt()
     assert list(iteration.left()) == []
     state.put_down()
