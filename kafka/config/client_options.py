@@ -168,7 +168,7 @@ CLIENT_OPTIONS: Final = (
     ),
     Option(
         "default_api_timeout_ms",
-        FACES,
+        FACES - {"producer"},
         60000,
         Number(),
         "How long a call that takes timeout_ms may block when none is given. At least request_timeout_ms.",

@@ -23,6 +23,7 @@ from kafka.errors import (
 )
 from kafka.protocol.group import HeartbeatRequest
 from kafka.protocol.metadata import MetadataRequest
+from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from .proofs import proves
 from .servers import Door, free_port
@@ -226,10 +227,11 @@ def a_coordinator_that_does_not_answer_is_looked_up_again(subject: Subject) -> N
 def a_call_takes_so_long(subject: Subject) -> None:
     broker = subject.broker()
     used = subject.use(broker, request_timeout_ms=100, default_api_timeout_ms=200)
-    broker.intercept("Metadata", lambda _: NO_REPLY)
+    broker.intercept("ListOffsets", lambda _: NO_REPLY)
+    used.thing.assign([TopicPartition(TOPIC, 0)])
     began = time.monotonic()
     try:
-        used.ask()
+        used.thing.position(TopicPartition(TOPIC, 0))
     except KafkaTimeoutError:
         assert time.monotonic() - began < 5  # 60 by default
     else:
@@ -294,8 +296,6 @@ def one_batch_at_a_time_is_under_way(subject: Subject) -> None:
 
 @proves("max_in_flight_requests_per_connection", kinds="consumer")
 def one_commit_at_a_time_is_under_way(subject: Subject) -> None:
-    from kafka.structs import OffsetAndMetadata, TopicPartition
-
     broker = subject.broker()
     used = subject.use(broker, max_in_flight_requests_per_connection=1, group_id="g", topics=[TOPIC])
     used.until(used.thing.assignment)
