@@ -108,9 +108,10 @@ def test_what_a_member_keeps_is_read_while_another_takes_its_time_to_give_up() -
         crowd.poll_until(crowd.shared_out, "share for each", 20)
         laggard = crowd.people.pop()
         crowd.join()
-        crowd.poll_until(lambda: bool(crowd.people[-1].owned), "partition for the newcomer", 20)
+        # Eight for each, of which the newcomer lacks the two that the laggard has yet to give up.
+        crowd.poll_until(lambda: [len(one.owned) for one in crowd.people] == [8, 8, 8, 6], "share", 20)
         read_everywhere(broker, crowd, 10)
-        assert len(crowd.people[-1].owned) == 6  # the other two are with the laggard
+        assert len(crowd.people[-1].owned) == 6
         crowd.people.append(laggard)
         crowd.poll_until(crowd.shared_out, "share for each", 20)
         assert TopicPartition("t", 0) in set().union(*(one.owned for one in crowd.people))
