@@ -22,7 +22,7 @@ def checked_config(configs: dict[str, Any]) -> Config:
     if configs.get("client_id") is None:
         configs = {**configs, "client_id": f"purekafka-producer-{next(_NUMBERS)}"}
     config = resolve("producer", configs)
-    for option in ("interceptors", "transaction_two_phase_commit_enable"):
+    for option in ("transaction_two_phase_commit_enable",):
         if config[option]:
             raise KafkaConfigurationError(f"{option} is not supported by this release", option=option)
     # A codec whose package is missing is said now, not with the first record.

@@ -25,6 +25,8 @@ from kafka.serializer import bind_serializer
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from kafka.interceptors import Interceptors
+
 __all__ = ["ProducerFace"]
 
 log = logging.getLogger(__name__)
@@ -51,6 +53,12 @@ class ProducerFace:
         # to place.
         self._hashes = self._default and not self._ignore_keys
         self._plain: bool = self._serialize_value is None and self._serialize_key is None and self._default
+        self._interceptors: Interceptors | None = None
+        if config["interceptors"]:
+            from kafka.interceptors import Interceptors
+
+            self._interceptors = Interceptors(config["interceptors"], config)
+            self._plain = False
         self._core = core = ProducerCore(config, environment)
         self._driver = ThreadDriver(core.loop, f"kafka-producer-{config['client_id']}")
         core.driver = weakref.ref(self._driver)
@@ -204,6 +212,8 @@ class ProducerFace:
         driver.close()
         if given_up:
             log.warning("The producer was closed with %d records not acknowledged", given_up)
+        if self._interceptors is not None:
+            self._interceptors.close()
         for bound in (self._serialize_key, self._serialize_value):
             if bound is not None and bound.close is not None:
                 bound.close()

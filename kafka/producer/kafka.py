@@ -22,6 +22,7 @@ from kafka.producer.accumulator import Partition, Topic
 from kafka.producer.arguments import Headers, as_bytes, checked_headers, checked_timestamp
 from kafka.producer.batch import ProducerBatch
 from kafka.producer.future import FutureRecordMetadata, SentRecords
+from kafka.producer.intercepting import intercepted
 from kafka.producer.memory import Ticket
 from kafka.producer.transactional import TransactionalFace
 from kafka.record.builder import BatchBuilder
@@ -93,6 +94,10 @@ class KafkaProducer(TransactionalFace):
                             index = batch.append(now, key, value)
                             if index >= 0:
                                 return FutureRecordMetadata((batch, index, now, len(key), len(value)))
+        if self._interceptors is not None:
+            return intercepted(
+                self._interceptors, self._send_any, (topic, value, key, headers, partition, timestamp_ms)
+            )
         return self._send_any(topic, value, key, headers, partition, timestamp_ms)
 
     def _send_any(

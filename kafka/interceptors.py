@@ -1,0 +1,140 @@
+"""Interceptors (KIP-42): code of the application, or of a tracing library, that sees records on their way.
+
+The option ``interceptors`` takes a list of objects, or of classes, each with any of these methods; the bases here are
+there to derive from, but the methods are what counts. `Interceptors` is the list as a client uses it.
+
+Nothing that an interceptor raises reaches the application or stops a record: it is logged, and the next one goes on
+from what there was before.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    from kafka.structs import OffsetAndMetadata, TopicPartition
+
+__all__ = ["ConsumerInterceptor", "Interceptors", "ProducerInterceptor", "ProducerRecord"]
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_HOOKS: Final = ("on_send", "on_acknowledgement", "on_consume", "on_commit")
+
+
+class ProducerRecord(NamedTuple):
+    """What was given to `send()`; ``record._replace(value=...)`` makes a changed one.
+
+    >>> ProducerRecord("events", b"hello")._replace(headers=[("trace", b"1f")]).headers
+    [('trace', b'1f')]
+    """
+
+    topic: str
+    value: Any = None
+    key: Any = None
+    headers: Sequence[tuple[str, bytes | None]] | None = None
+    partition: int | None = None
+    timestamp_ms: int | None = None
+
+
+class ProducerInterceptor:
+    """Sees what a producer sends, and what became of it.
+
+    >>> class Trace(ProducerInterceptor):
+    ...     def on_send(self, record):
+    ...         return record._replace(headers=[*(record.headers or ()), ("trace", b"1f")])
+    """
+
+    def configure(self, configs: Mapping[str, Any]) -> None:
+        """Take note of the client's configuration; called once, before anything else. What it raises is raised."""
+
+    def on_send(self, record: ProducerRecord) -> ProducerRecord:
+        """Return the record, or another in its place. Called in the thread of `send()`, before the serializers."""
+        return record
+
+    def on_acknowledgement(self, metadata: Any, exception: BaseException | None) -> None:
+        """Hear what became of a record: its `RecordMetadata`, and the exception if it was given up.
+
+        The offset is -1 then. Called on the network thread, before the record's own callbacks: be brief.
+        """
+
+    def close(self) -> None:
+        """Called once when the client is closed."""
+
+
+class ConsumerInterceptor:
+    """Sees what a consumer returns, and what it commits."""
+
+    def configure(self, configs: Mapping[str, Any]) -> None:
+        """Take note of the client's configuration; called once, before anything else. What it raises is raised."""
+
+    def on_consume(self, records: Mapping[TopicPartition, Sequence[Any]]) -> Mapping[TopicPartition, Sequence[Any]]:
+        """Return the records that `poll()` is to return. Called in the thread of `poll()`."""
+        return records
+
+    def on_commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        """Hear of a commit that succeeded."""
+
+    def close(self) -> None:
+        """Called once when the client is closed."""
+
+
+class Interceptors:
+    """A client's interceptors, in their order.
+
+    >>> class Upper(ProducerInterceptor):
+    ...     def on_send(self, record):
+    ...         return record._replace(value=record.value.upper())
+    >>> Interceptors([Upper], {}).through("on_send", ProducerRecord("events", b"a")).value
+    b'A'
+    """
+
+    def __init__(self, listed: Iterable[Any], configs: Mapping[str, Any]) -> None:
+        self._all = [one() if isinstance(one, type) else one for one in listed]
+        self._hooks = {name: [hook for one in self._all if (hook := _method(one, name))] for name in _HOOKS}
+        for one in self._all:
+            if configure := _method(one, "configure"):
+                configure(dict(configs))
+
+    def has(self, name: str) -> bool:
+        """Whether any has such a method."""
+        return bool(self._hooks[name])
+
+    def through(self, name: str, thing: T) -> T:
+        """Let each see a thing, and change it for the next."""
+        for hook in self._hooks[name]:
+            try:
+                changed = hook(thing)
+            except Exception:
+                log.exception("The interceptor %r failed", hook)
+                continue
+            if not isinstance(changed, type(thing)):
+                log.error("The interceptor %r returned %r, which is no %s", hook, changed, type(thing).__name__)
+            else:
+                thing = changed
+        return thing
+
+    def tell(self, name: str, *facts: Any) -> None:
+        """Let each hear of something."""
+        for hook in self._hooks[name]:
+            try:
+                hook(*facts)
+            except Exception:  # noqa: PERF203 - each for itself
+                log.exception("The interceptor %r failed", hook)
+
+    def close(self) -> None:
+        """Let each free what it has."""
+        for one in self._all:
+            if close := _method(one, "close"):
+                try:
+                    close()
+                except Exception:
+                    log.exception("The interceptor %r could not be closed", one)
+
+
+def _method(thing: Any, name: str) -> Callable[..., Any] | None:
+    method = getattr(thing, name, None)
+    return method if callable(method) else None
