@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka._client import COORDINATOR
-from kafka.errors import KafkaError
+from kafka.errors import BrokerResponseError, KafkaError
 from kafka.net.backoff import Backoff
 from kafka.producer.transaction_errors import Meaning, Step, may_have_happened, meaning_of
 
@@ -46,9 +46,10 @@ class Question:
     """The last version to use, whatever the broker has."""
     wanted: Callable[[], bool] = lambda: True
     """Whether to ask again after an error that may pass."""
-    attempts: int = 0
     doubtful: bool = False
-    """An attempt has no definite answer: it may have been carried out, or may still be."""
+    """An earlier attempt may have been carried out, whatever the last answer says."""
+    unanswered: bool = False
+    """An attempt has no answer: it may still arrive at the coordinator."""
 
 
 class Asker:
@@ -70,7 +71,6 @@ class Asker:
         failures = 0
         try:
             while True:
-                question.attempts += 1
                 try:
                     response = await self._send(question)
                     error = question.read(response)
@@ -97,6 +97,9 @@ class Asker:
     async def _pause(self, question: Question, error: KafkaError, failures: int) -> None:
         """Wait before the next attempt; raise the error if there is to be none."""
         question.doubtful = question.doubtful or may_have_happened(error)
+        question.unanswered = question.unanswered or (
+            error.outcome_unknown and not isinstance(error, BrokerResponseError)
+        )
         meaning = meaning_of(error, question.step)
         if not meaning.passes or not question.wanted():
             raise error

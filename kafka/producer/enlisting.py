@@ -89,7 +89,7 @@ class Enlisting:
             await transactions.asker.ask(question)
         except KafkaError as error:
             raise transactions.take_error(error, question) from error
-        current.doubtful = current.doubtful or question.doubtful
+        current.late = current.late or question.unanswered
         current.confirmed = True
         self._added.update(batch)
         for tp in batch:

@@ -66,9 +66,9 @@ class Transaction:
         "asked",
         "broken",
         "confirmed",
-        "doubtful",
         "groups",
         "is_v2",
+        "late",
         "lost_id",
         "ran_out",
         "started",
@@ -84,8 +84,8 @@ class Transaction:
         """Something was sent that makes it known to the coordinator."""
         self.confirmed = False
         """The coordinator has it for sure."""
-        self.doubtful = False
-        """A request of it may still arrive somewhere."""
+        self.late = False
+        """A request of it was not answered, and may still arrive somewhere."""
         self.broken = False
         """A sequence number was spent on a batch that is not in the log."""
         self.unsure = False
@@ -246,7 +246,7 @@ class Transactions:
 
     def take_error(self, error: KafkaError, question: Question) -> KafkaError:
         """Do what an error at a step before the end means; returns what to raise."""
-        self.current.doubtful = self.current.doubtful or question.doubtful
+        self.current.late = self.current.late or question.unanswered
         meaning = meaning_of(error, question.step)
         if meaning is Meaning.FENCED and self._ran_out_of_time():
             self.trouble(self._out_of_time(error))
@@ -265,8 +265,8 @@ class Transactions:
         holds only if the coordinator had the transaction for sure, and was not asked to end it before.
         """
         current = self.current
-        late = self._loop.time() - current.started >= self.identity.timeout
-        current.ran_out = late and current.confirmed and self.identity.can_renew
+        is_late = self._loop.time() - current.started >= self.identity.timeout
+        current.ran_out = is_late and current.confirmed and self.identity.can_renew
         return current.ran_out
 
     def _out_of_time(self, cause: KafkaError) -> AbortableTransactionError:
@@ -303,7 +303,7 @@ class Transactions:
 
     def unanswered(self) -> None:
         """A produce request has no definite answer: it may still arrive."""
-        self.current.doubtful = True
+        self.current.late = True
 
     def lost(self, batch: ProducerBatch, error: BaseException) -> None:
         """A batch was given up, so there is nothing whole to commit."""
@@ -373,7 +373,7 @@ class Transactions:
             await self.asker.ask(question)
         except KafkaError as error:
             raise self.take_error(error, question) from error
-        self.current.doubtful = self.current.doubtful or question.doubtful
+        self.current.late = self.current.late or question.unanswered
         self.current.confirmed = True
 
     async def ready(self) -> None:
@@ -393,7 +393,7 @@ class Transactions:
             return
         await self.ready()
         await self._end(committed=True)
-        if not current.is_v2 and current.doubtful and self.identity.can_renew:
+        if not current.is_v2 and current.late and self.identity.can_renew:
             # The commit stands, whatever becomes of this. The next transaction waits for it.
             self._renewing = self._loop.spawn(self._renew(), "get another epoch")
 
@@ -409,7 +409,7 @@ class Transactions:
         current = self.current
         if current.asked and not (current.lost_id or current.ran_out):
             await self._end(committed=False)
-        if current.lost_id or current.ran_out or (not current.is_v2 and (current.doubtful or current.broken)):
+        if current.lost_id or current.ran_out or (not current.is_v2 and (current.late or current.broken)):
             await self._renew()
 
     def _check_not_failed(self) -> None:
@@ -431,12 +431,12 @@ class Transactions:
         try:
             response = await self.asker.ask(question)
         except KafkaError as error:
-            current.doubtful = current.doubtful or question.doubtful
+            current.late = current.late or question.unanswered
             if committed:
                 raise self._not_committed(error, question) from error
             self._not_aborted(error, question)
             return
-        current.doubtful = current.doubtful or question.doubtful
+        current.late = current.late or question.unanswered
         if current.is_v2 and response.producer_id >= 0:
             self.identity.take(response.producer_id, response.producer_epoch)
 
@@ -451,10 +451,14 @@ class Transactions:
                 )
             )
         meaning = meaning_of(error, Step.END)
-        if meaning is Meaning.FATAL or (meaning is Meaning.FENCED and not self._ran_out_of_time()):
-            return self.fail(error)
-        self.current.lost_id = meaning is Meaning.LOST_ID
-        self.trouble(self._out_of_time(error) if meaning is Meaning.FENCED else error)
+        # Version two says INVALID_TXN_STATE to who commits what the coordinator has aborted by itself.
+        if (meaning is Meaning.FENCED or isinstance(error, InvalidTxnStateError)) and self._ran_out_of_time():
+            self.trouble(self._out_of_time(error))
+        elif meaning in {Meaning.FENCED, Meaning.FATAL}:
+            self.fail(error)
+        else:
+            self.current.lost_id = meaning is Meaning.LOST_ID
+            self.trouble(error)
         return self.error or error
 
     def _not_aborted(self, error: KafkaError, question: Question) -> None:
