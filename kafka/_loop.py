@@ -103,6 +103,7 @@ class Loop:
         self._on_release: Callable[[], object] | None = None
         self._retiring = False
         self._closers: list[Callable[[], object]] = []
+        self._fork_callbacks: list[Callable[[], object]] = []
         self._unusable: KafkaError | None = None
         self.forked = False
         self._selector = selector()
@@ -383,6 +384,10 @@ class Loop:
         """Call `callback()` when the loop is closed, whoever closes it and why; the first thing that is done then."""
         self._closers.append(callback)
 
+    def on_fork(self, callback: Callable[[], object]) -> None:
+        """Call `callback()` in the child of a fork, where the loop is unusable; no lock may be taken there."""
+        self._fork_callbacks.append(callback)
+
     def _run_closers(self) -> None:
         closers, self._closers = self._closers, []
         for callback in closers:
@@ -473,6 +478,8 @@ class Loop:
             if not isinstance(file, int):
                 _close_descriptor(file)
         _close_descriptor(self._selector)
+        for callback in self._fork_callbacks:
+            self._guarded(callback, ())
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else "claimed" if self._claimed_by is not None else "open"

@@ -86,6 +86,12 @@ class Engine:
         self._break_armed = False
         self._seen_topology: object = None
         self.client.cluster.add_listener(lambda _cluster: self.bell.ring())
+        self.loop.on_fork(self._end_iteration)
+
+    def _end_iteration(self) -> None:
+        hand = self.subscription.in_hand
+        if hand is not None:
+            hand.interrupt()
 
     def _join(self) -> Membership:
         """Return the membership in the group that the configuration names."""

@@ -404,6 +404,8 @@ class KafkaConsumer:
         engine = self._engine
         if engine is None or engine.closed:
             raise ClientClosedError("This consumer is closed.")
+        if engine.loop.forked:  # what was fetched before is the parent's to hand out
+            engine.loop.check_usable()
         return engine
 
     def _seconds(self, timeout_ms: float | None) -> float:
