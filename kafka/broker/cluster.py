@@ -35,6 +35,7 @@ from kafka.broker.topics import Partition, Topic
 from kafka.broker.versions import ApiTable
 
 if TYPE_CHECKING:
+    from kafka.broker.storage.log import Log
     from kafka.protocol.fields import Buffer
 
 __all__ = ["Cluster"]
@@ -212,12 +213,17 @@ class Cluster:
         self.add_partitions(topic, assignment)
         return topic
 
+    def _open_log(self, topic: Topic, index: int) -> Log:
+        log = self.storage.open_log(topic, index, self.configs, self.clock)
+        log.call_later = self.timers.call_later
+        return log
+
     def add_partitions(self, topic: Topic, assignment: Iterable[list[int]]) -> None:
         """Give a topic more partitions, with these replicas."""
         live = {node.node_id for node in self.nodes.values() if node.is_running} or set(self.nodes)
         for replicas in assignment:
             index = len(topic.partitions)
-            log = self.storage.open_log(topic, index, self.configs, self.clock)
+            log = self._open_log(topic, index)
             partition = Partition(topic, index, list(replicas), log)
             topic.partitions.append(partition)
             if not elect(partition, live):
@@ -249,7 +255,7 @@ class Cluster:
             self.topics[name] = topic
             self.topics_by_id[topic.id] = topic
             for index, (replicas, leader, epoch) in enumerate(saved["partitions"]):
-                log = self.storage.open_log(topic, index, self.configs, self.clock)
+                log = self._open_log(topic, index)
                 # There may be fewer nodes than there were: those that are gone are not waited for.
                 here = [node for node in replicas if node in self.nodes] or [min(self.nodes)]
                 partition = Partition(topic, index, here, log)

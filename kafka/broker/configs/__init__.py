@@ -141,6 +141,7 @@ class Configs:
             delete_retention_ms=self.topic_int(topic, "delete.retention.ms"),
             min_compaction_lag_ms=self.topic_int(topic, "min.compaction.lag.ms"),
             flush_messages=self.topic_int(topic, "flush.messages"),
+            flush_ms=self.topic_int(topic, "flush.ms"),
             max_message_bytes=self.topic_int(topic, "max.message.bytes"),
             append_time=self.topic_value(topic, "message.timestamp.type") == "LogAppendTime",
             timestamp_after_max_ms=self.topic_int(topic, "message.timestamp.after.max.ms"),

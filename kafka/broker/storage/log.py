@@ -22,6 +22,8 @@ __all__ = ["Log", "LogConfig", "LogOffsets"]
 
 #: Milliseconds after which an idle producer is forgotten (producer.id.expiration.ms).
 _PRODUCER_EXPIRATION_MS: Final = 86_400_000
+#: The value of flush.messages and flush.ms that leaves it to the system.
+_NEVER: Final = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,8 @@ class LogConfig:
     compacts: bool = False
     delete_retention_ms: int = 86_400_000
     min_compaction_lag_ms: int = 0
-    flush_messages: int = 2**63 - 1
+    flush_messages: int = _NEVER
+    flush_ms: int = _NEVER
     # What an append is checked against.
     max_message_bytes: int = 1_048_588
     append_time: bool = False
@@ -57,6 +60,10 @@ class LogOffsets(NamedTuple):
 
 def _nothing(_: object) -> None:
     """Nobody wants to know."""
+
+
+def _never(_seconds: float, _call: Callable[[], object]) -> None:
+    """There is no clock that would call."""
 
 
 SegmentMaker = Callable[[int, int], Segment]
@@ -91,6 +98,9 @@ class Log:
         #: (epoch, first offset), ascending in both.
         self.epochs: list[tuple[int, int]] = []
         self._unflushed = 0
+        self._flush_planned = False
+        #: Calls a function after so many seconds.
+        self.call_later: Callable[[float, Callable[[], object]], object] = _never
         #: Compaction has seen the segments below.
         self.compacted_to = 0
         #: Whether every append is on the disk before it is acknowledged.
@@ -145,9 +155,15 @@ class Log:
     def appended(self) -> None:
         """See to it that what was appended is as safe as configured."""
         if self.fsync or self._unflushed >= self.config.flush_messages:
-            self._unflushed = 0
-            if self.segments:
-                self.segments[-1].flush()
+            self.flush()
+        elif self.config.flush_ms < _NEVER and not self._flush_planned:
+            self._flush_planned = True
+            self.call_later(self.config.flush_ms / 1000, self._flush_due)
+
+    def _flush_due(self) -> None:
+        self._flush_planned = False
+        if self._unflushed:
+            self.flush()
 
     def append_marker(
         self, producer_id: int, producer_epoch: int, leader_epoch: int, *, committed: bool, coordinator_epoch: int = 0
@@ -417,6 +433,7 @@ class Log:
 
     def flush(self) -> None:
         """Have everything on the disk."""
+        self._unflushed = 0
         if self.segments:
             self.segments[-1].flush()
 

@@ -39,6 +39,30 @@ def test_everything_is_there_again(tmp_path: Path) -> None:
         assert broker.append("events", "d") == 2
 
 
+@pytest.mark.parametrize(("option", "value"), [("flush.ms", 60_000), ("flush.messages", 2)])
+def test_a_topic_s_records_are_forced_to_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, value: int
+) -> None:
+    forced: list[int] = []
+    real = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda fd: (forced.append(fd), real(fd)))
+    with Broker(data_dir=tmp_path / "data") as broker:
+        broker.create_topic("events", configs={option: value})
+        broker.create_topic("other")
+        forced.clear()
+        broker.append("other", "a")
+        broker.append("events", "a")
+        broker.clock.advance(59)
+        assert not forced
+        if option == "flush.ms":
+            broker.clock.advance(1)
+        else:
+            broker.append("events", "b")
+        assert len(forced) == 1
+        broker.clock.advance(600)
+        assert len(forced) == 1
+
+
 def test_indexes_are_used_only_where_they_fit(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with Broker(topics=["events"], data_dir=data) as broker:
