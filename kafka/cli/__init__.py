@@ -18,6 +18,7 @@ COMMANDS = {
     "protocol": "show the messages of the protocol; decode and encode them",
     "demo": "a first look: a broker, a producer and a group of consumers in one process",
     "request": "send a request of the protocol to a broker and print the reply as JSON",
+    "spark": "jobs on Spark: a pipeline, copies, dumps, lag",
     "broker": "run a broker of one or several nodes on this machine",
 }
 

@@ -13,16 +13,30 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from kafka.spark.errors import KafkaDataLossError, KafkaSparkOptionError
+    from kafka.spark.listening import LagListener, foreach_batch_writer
+    from kafka.spark.progress import lag
     from kafka.spark.session import ensure_java, register
     from kafka.spark.source import KafkaDataSource
 
-__all__ = ["KafkaDataLossError", "KafkaDataSource", "KafkaSparkOptionError", "ensure_java", "register"]
+__all__ = [
+    "KafkaDataLossError",
+    "KafkaDataSource",
+    "KafkaSparkOptionError",
+    "LagListener",
+    "ensure_java",
+    "foreach_batch_writer",
+    "lag",
+    "register",
+]
 
 _HOMES: Final = {
     "KafkaDataLossError": "errors",
     "KafkaDataSource": "source",
     "KafkaSparkOptionError": "errors",
+    "LagListener": "listening",
     "ensure_java": "session",
+    "foreach_batch_writer": "listening",
+    "lag": "progress",
     "register": "session",
 }
 

@@ -1,0 +1,253 @@
+"""``purekafka spark``: ready jobs on Spark.
+
+    purekafka spark run -b localhost:9092 --source events --schema "user string, amount double" --group-by user \
+        --sink counts --parquet /data/counts --checkpoint /data/checkpoint
+    purekafka spark copy -b localhost:9092 --source events --sink events-2 --checkpoint /data/copy
+    purekafka spark dump -b localhost:9092 --source events --parquet /data/events
+    purekafka spark lag -b localhost:9092 --checkpoint /data/copy
+    purekafka spark plan -b localhost:9092 --source events -O minPartitions=8
+
+SIGINT and SIGTERM stop a job between two batches; started again with the same checkpoint it goes on there.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from kafka.errors import KafkaConfigurationError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from kafka.spark.options import SourceOptions
+
+_COMMANDS = {
+    "run": "count JSON events by window and columns, into a topic and into Parquet",
+    "copy": "copy a topic to another one, with keys and headers",
+    "dump": "write what a topic has now as Parquet",
+    "lag": "show how far a query is behind, from its checkpoint",
+    "plan": "show which offsets a query would read, and in which tasks",
+}
+_RATE_COLUMNS = "{:<30} {:>14} {:>14} {:>10}"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the words of this command."""
+    commands = parser.add_subparsers(dest="job", metavar="JOB", required=True)
+    for name, help_ in _COMMANDS.items():
+        command = commands.add_parser(name, help=help_, description=help_[0].upper() + help_[1:] + ".")
+        command.add_argument("-b", "--bootstrap-servers", required=True, metavar="HOST:PORT")
+        command.add_argument(
+            "-O",
+            action="append",
+            default=[],
+            dest="options",
+            metavar="NAME=VALUE",
+            help="an option of the source; those that begin with kafka. are the sink's too",
+        )
+        if name != "lag":
+            command.add_argument("--source", required=True, metavar="TOPIC[,TOPIC]", help="what to read")
+        if name in {"run", "copy", "dump"}:
+            command.add_argument("--master", help="Spark's master; its own configuration, or all of this machine")
+            command.add_argument("-c", "--conf", action="append", default=[], metavar="NAME=VALUE", help="of Spark")
+        if name in {"run", "copy", "lag"}:
+            command.add_argument(
+                "--checkpoint", required=True, metavar="DIR", help="where the query notes its progress"
+            )
+        if name in {"run", "copy"}:
+            command.add_argument(
+                "--trigger", default="10 seconds", help="how often, or available-now: once, to its end (%(default)s)"
+            )
+        if name in {"run", "dump"}:
+            command.add_argument("--parquet", required=name == "dump", metavar="DIR", help="where to write Parquet")
+        if name in {"run", "copy"}:
+            command.add_argument("--sink", required=name == "copy", metavar="TOPIC", help="the topic to write to")
+        if name == "run":
+            _add_run(command)
+        if name == "plan":
+            command.add_argument("--batch", action="store_true", help="of a batch query, not a streaming one")
+
+
+def _add_run(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--schema", required=True, metavar="DDL", help='the events: "user string, amount double"')
+    command.add_argument("--event-time", metavar="COLUMN", help="the time of an event; else its record's timestamp")
+    command.add_argument("--window", default="1 minute", help="length of a window (%(default)s)")
+    command.add_argument("--watermark", default="2 minutes", help="how late events may be (%(default)s)")
+    command.add_argument("--group-by", default="", metavar="COLUMN[,COLUMN]", help="count for each of their values")
+    command.add_argument("--sum", default="", dest="sums", metavar="COLUMN[,COLUMN]", help="add these up")
+    command.add_argument("--dead-letter", metavar="TOPIC", help="where events go that are not as the schema says")
+    command.add_argument(
+        "--complete", action="store_true", help="write the whole result anew with each batch, open windows too"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do the job."""
+    result: int = _JOBS[arguments.job](arguments)
+    return result
+
+
+# Jobs that need no Spark.
+
+
+def _lag(arguments: argparse.Namespace) -> int:
+    from kafka.spark.checkpoint import committed_offsets
+    from kafka.spark.driver import ClusterOffsets
+    from kafka.spark.offsets import EARLIEST, LATEST, shown
+
+    done: dict[Any, int] = {}
+    for directory in _checkpoints(arguments.checkpoint):
+        for tp, offset in committed_offsets(directory).items():
+            done[tp] = min(offset, done.get(tp, offset))  # of several queries, the one that is behind
+    topics = ",".join(sorted({tp.topic for tp in done}))
+    if not topics:
+        print("no batch is done yet")
+        return 0
+    offsets = ClusterOffsets(_source(arguments, topics, streaming=True))
+    try:
+        latest = offsets.edges(dict.fromkeys(offsets.partitions(), LATEST))
+        earliest = offsets.edges(dict.fromkeys(set(latest) - set(done), EARLIEST))
+    finally:
+        offsets.close()
+    print(_RATE_COLUMNS.format("partition", "processed", "latest", "lag"))
+    total = 0
+    for tp, offset in sorted(latest.items()):
+        at = done.get(tp, earliest.get(tp, 0))
+        total += max(0, offset - at)
+        print(_RATE_COLUMNS.format(shown([tp]), f"{at:,}", f"{offset:,}", f"{max(0, offset - at):,}"))
+    print(_RATE_COLUMNS.format("all", "", "", f"{total:,}"))
+    return 0
+
+
+def _checkpoints(directory: str) -> list[Any]:
+    """Return the checkpoints in a directory: itself, or those of the queries that `run` starts."""
+    from pathlib import Path
+
+    root = Path(directory.removeprefix("file://"))
+    below = sorted(path.parent for path in root.glob("*/offsets"))
+    return [root] if (root / "offsets").is_dir() or not below else below
+
+
+def _plan(arguments: argparse.Namespace) -> int:
+    from kafka.spark.driver import ClusterOffsets
+    from kafka.spark.planning import batch_ranges, find_bound, tasks
+    from kafka.spark.ranges import OffsetRange
+
+    options = _source(arguments, arguments.source, streaming=not arguments.batch)
+    offsets = ClusterOffsets(options)
+    try:
+        if arguments.batch:
+            ranges = batch_ranges(offsets, options)
+        else:
+            start = find_bound(offsets, options.start, options, starting=True)
+            ranges = [OffsetRange(*tp, start.get(tp, 0), end) for tp, end in sorted(offsets.latest(start).items())]
+    finally:
+        offsets.close()
+    print(f"{sum(each.size for each in ranges):,} offsets in {len(ranges)} partitions")
+    for number, task in enumerate(tasks(ranges, options)):
+        parts = ", ".join(f"{each.topic}-{each.partition} {each.start:,} to {each.end:,}" for each in task)
+        print(f"task {number}: {parts}")
+    return 0
+
+
+def _source(arguments: argparse.Namespace, topics: str, *, streaming: bool) -> SourceOptions:
+    from kafka.spark.options import SourceOptions
+
+    given = {**_pairs(arguments.options), "kafka.bootstrap.servers": arguments.bootstrap_servers, "subscribe": topics}
+    return SourceOptions.parse(given, streaming=streaming)
+
+
+# Jobs on Spark.
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    spark = _session(arguments)
+    from kafka.spark.pipeline import Pipeline
+
+    options = _pairs(arguments.options)
+    pipeline = Pipeline(
+        servers=arguments.bootstrap_servers,
+        source=arguments.source,
+        schema=arguments.schema,
+        checkpoint=arguments.checkpoint,
+        event_time=arguments.event_time,
+        window=arguments.window,
+        watermark=arguments.watermark,
+        group_by=_names(arguments.group_by),
+        sums=_names(arguments.sums),
+        sink=arguments.sink,
+        parquet=arguments.parquet,
+        dead_letter=arguments.dead_letter,
+        complete=arguments.complete,
+        trigger=arguments.trigger,
+        kafka={name: value for name, value in options.items() if name.startswith("kafka.")},
+        source_options={name: value for name, value in options.items() if not name.startswith("kafka.")},
+    )
+    return _watched(spark, pipeline.start(spark))
+
+
+def _copy(arguments: argparse.Namespace) -> int:
+    spark = _session(arguments)
+    from kafka.spark.pipeline import parse_trigger
+
+    options = {"startingOffsets": "earliest", "includeHeaders": "true", **_pairs(arguments.options)}
+    reader = spark.readStream.format("purekafka").options(**options).option("subscribe", arguments.source)
+    rows = reader.option("kafka.bootstrap.servers", arguments.bootstrap_servers).load()
+    kafka = {name: value for name, value in options.items() if name.startswith("kafka.")}
+    writer = rows.select("key", "value", "headers").writeStream.format("purekafka").options(**kafka)
+    writer = writer.option("kafka.bootstrap.servers", arguments.bootstrap_servers).option("topic", arguments.sink)
+    writer = writer.option("checkpointLocation", arguments.checkpoint).queryName("copy")
+    return _watched(spark, [writer.trigger(**parse_trigger(arguments.trigger)).start()])
+
+
+def _dump(arguments: argparse.Namespace) -> int:
+    spark = _session(arguments)
+    options = {"includeHeaders": "true", **_pairs(arguments.options)}
+    reader = spark.read.format("purekafka").options(**options).option("subscribe", arguments.source)
+    try:
+        rows = reader.option("kafka.bootstrap.servers", arguments.bootstrap_servers).load()
+        rows.write.mode("errorifexists").parquet(arguments.parquet)
+        print(f"{spark.read.parquet(arguments.parquet).count():,} records in {arguments.parquet}")
+    finally:
+        spark.stop()
+    return 0
+
+
+def _session(arguments: argparse.Namespace) -> Any:
+    try:
+        import pyarrow  # noqa: F401 - asked for
+        import pyspark  # noqa: F401 - asked for
+    except ImportError as error:
+        raise KafkaConfigurationError(f"This needs {error.name}: pip install 'purekafka[spark]'") from None
+    from kafka.spark.session import local_session
+
+    return local_session(f"purekafka {arguments.job}", master=arguments.master, configs=_pairs(arguments.conf))
+
+
+def _watched(spark: Any, queries: list[Any]) -> int:
+    from kafka.spark.running import watch
+
+    try:
+        rows = watch(queries)
+    finally:
+        spark.stop()
+    print(f"{rows:,} rows", file=sys.stderr)
+    return 0
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _pairs(texts: list[str]) -> dict[str, str]:
+    pairs = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise KafkaConfigurationError(f"an option is name=value, not {text!r}")
+        pairs[name] = value
+    return pairs
+
+
+_JOBS = {"run": _run, "copy": _copy, "dump": _dump, "lag": _lag, "plan": _plan}

@@ -1,0 +1,169 @@
+"""A ready pipeline: events as JSON in a topic, counted and summed by window and columns, to a topic and to Parquet.
+
+What cannot be read as the schema says is never dropped in silence: it is counted in every progress report, and either
+goes to a topic of its own or is counted in the result's column ``malformed``. Needs pyspark.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql import functions as sql
+
+from kafka.errors import KafkaConfigurationError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["AVAILABLE_NOW", "Pipeline", "parse_trigger"]
+
+log = logging.getLogger(__name__)
+
+AVAILABLE_NOW: Final = "available-now"
+_MALFORMED: Final = "_malformed"
+_CORRUPT: Final = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _MALFORMED}
+
+
+def parse_trigger(text: str) -> dict[str, Any]:
+    """Return the arguments of Spark's trigger().
+
+    >>> parse_trigger("available-now"), parse_trigger("10 seconds")
+    ({'availableNow': True}, {'processingTime': '10 seconds'})
+    """
+    return {"availableNow": True} if text == AVAILABLE_NOW else {"processingTime": text}
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """What to read, how to count it, and where the result goes."""
+
+    servers: str
+    source: str
+    schema: str
+    """The columns of an event, as DDL: ``user string, amount double, at timestamp``."""
+    checkpoint: str
+    event_time: str | None = None
+    """The column with an event's time; without it the record's timestamp."""
+    window: str = "1 minute"
+    watermark: str = "2 minutes"
+    group_by: tuple[str, ...] = ()
+    sums: tuple[str, ...] = ()
+    sink: str | None = None
+    parquet: str | None = None
+    dead_letter: str | None = None
+    complete: bool = False
+    """Write the whole result anew with every batch, open windows too, instead of each window once, when it is over."""
+    trigger: str = "10 seconds"
+    kafka: Mapping[str, str] = field(default_factory=dict)
+    """Further options, such as kafka.security.protocol."""
+    source_options: Mapping[str, str] = field(default_factory=dict)
+    sink_options: Mapping[str, str] = field(default_factory=dict)
+
+    def start(self, spark: SparkSession) -> list[Any]:
+        """Start the queries and return them."""
+        if self.sink is None and self.parquet is None:
+            raise KafkaConfigurationError(
+                "A pipeline needs somewhere to write: a topic, a directory for Parquet, or both"
+            )
+        events = self._events(spark)
+        queries = []
+        if self.complete:
+            queries.append(self._start_complete(self._counted(events)))
+        else:
+            if self.sink is not None:
+                queries.append(self._start_topic("topic", self._counted(events), self.sink))
+            if self.parquet is not None:
+                queries.append(self._start_parquet(self._counted(events)))
+        if self.dead_letter is not None:
+            queries.append(self._start_dead_letters(events))
+        return queries
+
+    # Reading…
+
+    def _events(self, spark: SparkSession) -> DataFrame:
+        reader = spark.readStream.format("purekafka").options(**self.kafka).options(**self.source_options)
+        reader = reader.option("kafka.bootstrap.servers", self.servers).option("subscribe", self.source)
+        if "startingoffsets" not in {name.lower() for name in self.source_options}:
+            reader = reader.option("startingOffsets", "earliest")
+        text = sql.col("value").cast("string")
+        parsed = sql.from_json(text, f"{self.schema}, {_MALFORMED} string", _CORRUPT)
+        rows = reader.load().withColumn("event", parsed)
+        broken = sql.col("event").isNull() | sql.col(f"event.{_MALFORMED}").isNotNull()
+        rows = rows.withColumn(_MALFORMED, broken)
+        when = sql.col("timestamp")
+        if self.event_time is not None:
+            when = sql.coalesce(sql.when(~broken, sql.col(f"event.{self.event_time}")), when)
+        return rows.withColumn("_time", when)
+
+    def _counted(self, events: DataFrame) -> DataFrame:
+        rows = events.observe(
+            "events",
+            sql.count(sql.lit(1)).alias("rows"),
+            sql.coalesce(sql.sum(sql.col(_MALFORMED).cast("long")), sql.lit(0)).alias("malformed"),
+        )
+        if self.dead_letter is not None:
+            rows = rows.where(~sql.col(_MALFORMED))
+        keys = [sql.col(f"event.{name}").alias(name) for name in self.group_by]
+        totals = [sql.sum(f"event.{name}").alias(f"sum_{name}") for name in self.sums]
+        broken = sql.sum(sql.col(_MALFORMED).cast("long"))
+        grouped = rows.withWatermark("_time", self.watermark).groupBy(sql.window("_time", self.window), *keys)
+        counted = grouped.agg((sql.count(sql.lit(1)) - broken).alias("events"), broken.alias("malformed"), *totals)
+        return counted.select(
+            sql.col("window.start").alias("window_start"),
+            sql.col("window.end").alias("window_end"),
+            *self.group_by,
+            "events",
+            "malformed",
+            *(f"sum_{name}" for name in self.sums),
+        )
+
+    # Writing…
+
+    def _start_topic(self, name: str, result: DataFrame, topic: str) -> Any:
+        writer = self._rows_for_topic(result).writeStream.format("purekafka").options(**self._sink_options(topic))
+        return self._start(writer.outputMode("append"), name)
+
+    def _start_parquet(self, result: DataFrame) -> Any:
+        dated = result.withColumn("date", sql.to_date("window_start"))
+        writer = dated.writeStream.format("parquet").option("path", self.parquet).partitionBy("date")
+        return self._start(writer.outputMode("append"), "parquet")
+
+    def _start_complete(self, result: DataFrame) -> Any:
+        def write(frame: DataFrame, _batch_id: int) -> None:
+            frame = frame.persist()
+            try:
+                if self.parquet is not None:
+                    frame.coalesce(1).write.mode("overwrite").parquet(self.parquet)
+                if self.sink is not None:
+                    rows = self._rows_for_topic(frame)
+                    rows.write.format("purekafka").options(**self._sink_options(self.sink)).mode("append").save()
+            finally:
+                frame.unpersist()
+
+        return self._start(result.writeStream.foreachBatch(write).outputMode("complete"), "result")
+
+    def _start_dead_letters(self, events: DataFrame) -> Any:
+        assert self.dead_letter is not None
+
+        def header(name: str) -> Any:
+            return sql.struct(sql.lit(name).alias("key"), sql.col(name).cast("string").cast("binary").alias("value"))
+
+        origin = sql.array(header("topic"), header("partition"), header("offset"))
+        rows = events.where(_MALFORMED).select("key", "value", origin.alias("headers"))
+        writer = rows.writeStream.format("purekafka").options(**self._sink_options(self.dead_letter))
+        return self._start(writer.outputMode("append"), "dead-letters")
+
+    def _rows_for_topic(self, result: DataFrame) -> DataFrame:
+        key = sql.to_json(sql.struct("window_start", *self.group_by)) if self.group_by else None
+        value = sql.to_json(sql.struct("*")).alias("value")
+        return result.select(value) if key is None else result.select(key.alias("key"), value)
+
+    def _sink_options(self, topic: str) -> dict[str, str]:
+        return {**self.kafka, **self.sink_options, "kafka.bootstrap.servers": self.servers, "topic": topic}
+
+    def _start(self, writer: Any, name: str) -> Any:
+        writer = writer.option("checkpointLocation", f"{self.checkpoint.rstrip('/')}/{name}").queryName(name)
+        return writer.trigger(**parse_trigger(self.trigger)).start()

@@ -1,0 +1,74 @@
+"""One Spark session for all tests of this package: a Java machine, of which one is enough."""
+
+from __future__ import annotations
+
+import gc
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from kafka.broker import Broker
+
+
+@pytest.fixture(scope="package")
+def spark() -> Iterator[Any]:
+    """Return a session with the source registered."""
+    pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'purekafka[spark]'")
+    from kafka.errors import KafkaConfigurationError
+    from kafka.spark.session import ensure_java, local_session
+
+    try:
+        ensure_java()
+    except KafkaConfigurationError as error:
+        pytest.skip(str(error))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # not ours: py4j and pyspark leave sockets to the collector
+        configs = {
+            "spark.driver.memory": "1g",
+            "spark.sql.streaming.pollingDelay": "50ms",
+            "spark.log.level": "ERROR",
+        }
+        session = local_session("tests", master="local[2]", configs=configs)
+        yield session
+        session.stop()
+        gc.collect()
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    """Return a broker with a topic of two partitions."""
+    with Broker(topics={"events": 2, "out": 2}) as running:
+        yield running
+
+
+Read = Callable[..., Any]
+
+
+@pytest.fixture
+def read(spark: Any, broker: Broker) -> Read:
+    """Return what makes a batch frame of ``events``."""
+
+    def load(**options: str) -> Any:
+        chosen = {"subscribe": "events", **{name.replace("__", "."): value for name, value in options.items()}}
+        reader = spark.read.format("purekafka").option("kafka.bootstrap.servers", broker.bootstrap_servers)
+        return reader.options(**chosen).load()
+
+    return load
+
+
+@pytest.fixture
+def stream(spark: Any, broker: Broker) -> Read:
+    """Return what makes a streaming frame of ``events``, from the earliest offsets."""
+
+    def load(**options: str) -> Any:
+        chosen = {
+            "subscribe": "events",
+            "startingOffsets": "earliest",
+            **{name.replace("__", "."): value for name, value in options.items()},
+        }
+        reader = spark.readStream.format("purekafka").option("kafka.bootstrap.servers", broker.bootstrap_servers)
+        return reader.options(**chosen).load()
+
+    return load
