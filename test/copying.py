@@ -1,0 +1,139 @@
+"""A program that copies a topic in transactions, is killed again and again, and what its copy must be.
+
+``python -m test.copying SERVERS SOURCE TARGET GROUP`` reads as a member of a group (static, so that its successor gets
+its partitions at once), writes what it read, and commits both in one transaction of up to 750 records. It prints a line
+for each commit and ends when the source does. `copy_with_kills` runs it, kills it with SIGKILL, and runs it again.
+"""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import threading
+import time
+
+from kafka import KafkaConsumer, KafkaProducer
+from kafka.errors import AbortableTransactionError
+from kafka.structs import TopicPartition
+
+BATCH = 750
+PARTITIONS = 2
+PATIENCE = 120.0
+
+
+def fill(servers: str, topic: str, count: int) -> None:
+    """Give each partition of a topic the numbers from 0 on."""
+    with KafkaProducer(bootstrap_servers=servers) as producer:
+        for number in range(count // PARTITIONS):
+            for partition in range(PARTITIONS):
+                producer.send(topic, b"%d" % number, partition=partition)
+
+
+def copy(servers: str, source: str, target: str, group: str) -> None:
+    """Copy what is there, and what other copiers of the group have left."""
+    consumer = KafkaConsumer(
+        source,
+        bootstrap_servers=servers,
+        group_id=group,
+        group_instance_id="copier",
+        isolation_level="read_committed",
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        session_timeout_ms=10_000,
+        max_poll_records=BATCH,
+    )
+    producer = KafkaProducer(bootstrap_servers=servers, transactional_id=group, transaction_timeout_ms=20_000)
+    producer.init_transactions()
+    while True:
+        found = consumer.poll(200)
+        if not found and _is_done(consumer):
+            break
+        try:
+            with producer.transaction():
+                for where, records in found.items():
+                    for record in records:
+                        producer.send(target, record.value, partition=where.partition)
+                offsets = {where: records[-1].offset + 1 for where, records in found.items()}
+                producer.send_offsets_to_transaction(offsets, consumer.group_metadata())
+        except AbortableTransactionError as error:
+            print("aborted", error, file=sys.stderr, flush=True)
+            consumer.seek_to_committed()
+        else:
+            print("committed", flush=True)
+    producer.close()
+    consumer.close()
+
+
+def _is_done(consumer: KafkaConsumer) -> bool:
+    assigned = consumer.assignment()
+    if len(assigned) < PARTITIONS:
+        return False
+    ends = consumer.end_offsets(assigned)
+    return all(consumer.position(where) >= ends[where] for where in assigned)
+
+
+def copy_with_kills(servers: str, source: str, target: str, group: str, kills: int, after: tuple[int, int]) -> int:
+    """Run the program, kill it `kills` times, each after some commits and some milliseconds, and let it end.
+
+    Returns how many times it was killed before it was done.
+    """
+    rng = random.Random(source)
+    killed = 0
+    deadline = time.monotonic() + PATIENCE * (1 + kills)
+    while True:
+        program = subprocess.Popen(
+            [sys.executable, "-m", "test.copying", servers, source, target, group],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        watchdog = threading.Timer(PATIENCE, program.kill)
+        watchdog.start()
+        try:
+            assert program.stdout is not None
+            commits = 0
+            wanted = rng.randint(*after) if killed < kills else None
+            for _line in program.stdout:
+                commits += 1
+                if commits == wanted:
+                    threading.Event().wait(rng.uniform(0, 0.05))  # to hit it anywhere in its next transaction
+                    program.kill()
+            if program.wait(PATIENCE) == 0:
+                return killed
+        finally:
+            watchdog.cancel()
+            program.kill()
+            program.communicate()
+        was_killed = wanted is not None and commits >= wanted
+        assert was_killed, f"the program ended by itself after {commits} commits: {program.returncode}"
+        killed += 1
+        assert time.monotonic() < deadline
+
+
+def read_copy(servers: str, topic: str) -> dict[int, list[int]]:
+    """What a reader of committed records finds in each partition."""
+    where = [TopicPartition(topic, partition) for partition in range(PARTITIONS)]
+    found: dict[int, list[int]] = {each.partition: [] for each in where}
+    deadline = time.monotonic() + PATIENCE
+    with KafkaConsumer(
+        bootstrap_servers=servers, isolation_level="read_committed", auto_offset_reset="earliest"
+    ) as reader:
+        reader.assign(where)
+        ends = reader.end_offsets(where)
+        while any(reader.position(each) < ends[each] for each in where):
+            assert time.monotonic() < deadline
+            for each, records in reader.poll(500).items():
+                found[each.partition] += [int(record.value) for record in records]
+    return found
+
+
+def check_copy(servers: str, topic: str, count: int) -> None:
+    """Each record once, in order."""
+    expected = list(range(count // PARTITIONS))
+    for partition, numbers in read_copy(servers, topic).items():
+        assert len(numbers) == len(expected), (partition, len(numbers), len(expected))
+        assert numbers == expected, partition
+
+
+if __name__ == "__main__":
+    copy(*sys.argv[1:])
