@@ -110,24 +110,20 @@ class ThreadDriver:
         except BaseException:
             coro.close()
             raise
-        with SignalsDeferred(self.loop) as pending:
-            # Claimed before the task is queued: then nobody has to be woken for it.
-            claimed = self.loop.claim()
-            try:
-                task = self.loop.spawn(coro)
-                if claimed:
-                    self._turn_until(task, deadline, pending)
-                    if pending:
-                        task.cancel()
-            finally:
-                if claimed:
-                    self.loop.release()
-        if not claimed:
-            try:
-                self._wait_for_others(task, deadline)
-            except BaseException:
+        begun: list[Task[T]] = []
+
+        def begin() -> Task[T]:
+            if not begun:
+                begun.append(self.loop.spawn(coro))
+            return begun[0]
+
+        try:
+            self._attend(begin, deadline)
+        except BaseException:
+            for task in begun:
                 task.cancel()
-                raise
+            raise
+        task = begun[0]
         if not task.is_done:
             self._give_up(task, what)
         return task.result()
@@ -145,16 +141,27 @@ class ThreadDriver:
         """Wait for a future in the calling thread; whether it is done by the deadline."""
         if not future.is_done:
             self.start()
-            with SignalsDeferred(self.loop) as pending:
-                claimed = self.loop.claim()
-                if claimed:
-                    try:
-                        self._turn_until(future, deadline, pending)
-                    finally:
-                        self.loop.release()
-            if not claimed:
-                self._wait_for_others(future, deadline)
+            self._attend(lambda: future, deadline)
         return future.is_done
+
+    def _attend(self, begin: Callable[[], Future[Any]], deadline: float | None) -> None:
+        """Turn the loop, or wait for who does, until what `begin` gives is done or the time is up."""
+        while True:
+            with SignalsDeferred(self.loop) as pending:
+                # Claimed before a task is queued: then nobody has to be woken for it.
+                claimed = self.loop.claim()
+                try:
+                    future = begin()
+                    if claimed:
+                        self._turn_until(future, deadline, pending)
+                finally:
+                    if claimed:
+                        self.loop.release()
+            # A handler that raises has done so by now. One that only takes note of a signal ends no call.
+            if not pending:
+                break
+        if not claimed:
+            self._wait_for_others(future, deadline)
 
     def try_turn(self) -> bool:
         """Make one pass in the calling thread, without sleeping, if no other thread does."""
@@ -307,12 +314,13 @@ def run_here(loop: Loop, task: Task[T], deadline: float | None = None) -> T:
     KafkaTimeoutError at the deadline; then, as after Ctrl-C, the task is cancelled.
     """
     try:
-        with SignalsDeferred(loop) as pending:
-            while not task.is_done and not pending:
-                remaining = None if deadline is None else deadline - loop.time()
-                if remaining is not None and remaining <= 0:
-                    raise KafkaTimeoutError(f"{task.name} took too long")
-                loop.turn(remaining)
+        while not task.is_done:
+            with SignalsDeferred(loop) as pending:
+                while not task.is_done and not pending:
+                    remaining = None if deadline is None else deadline - loop.time()
+                    if remaining is not None and remaining <= 0:
+                        raise KafkaTimeoutError(f"{task.name} took too long")
+                    loop.turn(remaining)
     finally:
         if not task.is_done:
             task.cancel()

@@ -17,7 +17,7 @@ import weakref
 
 import pytest
 
-from kafka._drivers import AsyncioDriver, ThreadDriver, asyncio_driver
+from kafka._drivers import AsyncioDriver, ThreadDriver, asyncio_driver, run_here
 from kafka._loop import READ, Loop
 from kafka._tasks import Event, Mutex, TaskCancelled, TaskGroup, checkpoint, wait_any
 from kafka._timers import TimerHeap
@@ -660,6 +660,31 @@ def test_ctrl_c_ends_a_blocking_call_within_a_second(inline):
         assert ended.wait(5)
     finally:
         timer.join()
+        driver.close()
+
+
+@pytest.mark.parametrize("how", ["run", "wait", "here"])
+@pytest.mark.parametrize("inline", [True, False])
+def test_a_signal_that_is_only_taken_note_of_ends_no_call(inline, how):
+    """A service that was told to stop commits first: SIGTERM must not make that fail."""
+    loop = Loop() if inline else Loop(selector=selectors.PollSelector)
+    driver = ThreadDriver(loop)
+    noted = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: noted.append(number))
+    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGTERM))
+    timer.start()
+    try:
+        if how == "run":
+            driver.run(loop.sleep(0.3), loop.time() + 10)
+        elif how == "wait":
+            driver.start()
+            assert driver.wait(loop.spawn(loop.sleep(0.3)), loop.time() + 10)
+        else:
+            run_here(loop, loop.spawn(loop.sleep(0.3)), loop.time() + 10)
+        assert noted == [signal.SIGTERM]
+    finally:
+        timer.join()
+        signal.signal(signal.SIGTERM, before)
         driver.close()
 
 
