@@ -37,13 +37,13 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
     for_code,
 )
+from kafka.future import Future
 from kafka.net.backoff import Backoff
 from kafka.protocol.commit import OffsetCommitRequest, OffsetFetchRequest
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
     from kafka._client import Client
-    from kafka.future import Future
 
 __all__ = ["OffsetCommitter", "Tenures"]
 
@@ -122,6 +122,10 @@ class OffsetCommitter:
             client.config.seconds("retry_backoff_ms"), client.config.seconds("retry_backoff_max_ms"), self._loop.rng
         )
         self._under_way: set[Future[Any]] = set()
+        self.on_committed: Callable[[Offsets], object] = lambda _offsets: None
+        """Called on the loop after each commit that succeeded."""
+        self._repeated: set[Future[Any]] = set()
+        """Those under way that are sent again if need be, and so must be waited for by whatever comes after them."""
 
     # Committing…
 
@@ -143,12 +147,30 @@ class OffsetCommitter:
 
         Errors that pass are outlasted; `outlast` names others that are too, `not_for` some that are not.
         """
-        outlast = (StaleMemberEpochError, *outlast)
         if not offsets:
             return None
-        # A retry of ours must not overtake an older commit, nor the other way round.
-        for earlier in tuple(self._under_way):
-            await wait_any(self._loop, earlier, deadline=deadline)
+        earlier = tuple(self._under_way)
+        ended: Future[Any] = Future()
+        self._under_way.add(ended)
+        self._repeated.add(ended)
+        try:
+            await self._wait_for(earlier, deadline)
+            return await self._commit_again_and_again(
+                offsets, stays, deadline, (StaleMemberEpochError, *outlast), not_for
+            )
+        finally:
+            self._under_way.discard(ended)
+            self._repeated.discard(ended)
+            ended.success(None)
+
+    async def _commit_again_and_again(
+        self,
+        offsets: Offsets,
+        stays: Mapping[TopicPartition, int] | None,
+        deadline: float,
+        outlast: tuple[type[KafkaError], ...],
+        not_for: tuple[type[KafkaError], ...],
+    ) -> Any:
         failures = 0
         while True:
             try:
@@ -166,15 +188,29 @@ class OffsetCommitter:
     def begin(self, offsets: Offsets, stays: Mapping[TopicPartition, int] | None) -> Future[Any]:
         """Begin a commit that is tried once; on the loop. The future has the broker's answer or the error."""
         deadline = self._loop.time() + self._client.settings.request_timeout
-        task = self._loop.spawn(self.commit_once(offsets, stays, deadline), "commit")
+        task = self._loop.spawn(self._commit_in_turn(tuple(self._repeated), offsets, stays, deadline), "commit")
         self._under_way.add(task)
         task.add_both(lambda _: self._under_way.discard(task))
         return task
 
+    async def _commit_in_turn(
+        self,
+        earlier: Iterable[Future[Any]],
+        offsets: Offsets,
+        stays: Mapping[TopicPartition, int] | None,
+        deadline: float,
+    ) -> Any:
+        await self._wait_for(earlier, deadline)
+        return await self.commit_once(offsets, stays, deadline)
+
     async def settled(self, deadline: float) -> None:
         """Wait until no commit is under way."""
-        for earlier in tuple(self._under_way):
-            await wait_any(self._loop, earlier, deadline=deadline)
+        await self._wait_for(tuple(self._under_way), deadline)
+
+    async def _wait_for(self, earlier: Iterable[Future[Any]], deadline: float) -> None:
+        """Wait for older commits: one that is sent again after a newer one would take the group back to its offsets."""
+        for each in earlier:
+            await wait_any(self._loop, each, deadline=deadline)
 
     async def commit_once(self, offsets: Offsets, stays: Mapping[TopicPartition, int] | None, deadline: float) -> Any:
         """Commit in one attempt; raises what one of the partitions was refused with."""
@@ -194,6 +230,7 @@ class OffsetCommitter:
             raise
         self._on_latency(self._loop.time() - began)
         self._check_committed(response, who)
+        self.on_committed(offsets)
         return response
 
     def _check_held(self, stays: Mapping[TopicPartition, int] | None) -> None:

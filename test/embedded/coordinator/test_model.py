@@ -77,9 +77,9 @@ class Actor(Member):
         self.owned -= lost
 
     def process(self, rng: random.Random) -> None:
-        """As if some records had been handed out."""
-        for partition in sorted(self.subscription.assigned()):
-            if rng.random() < 0.5:
+        """As if some records had been handed out; none are of a partition that is about to go."""
+        for partition, state in sorted(self.subscription.partitions.items()):
+            if rng.random() < 0.5 and not state.leaving:
                 position = self.subscription.consumed().get(partition)
                 self.consume(partition, (position.offset if position else 0) + rng.randint(1, 9))
 
