@@ -196,10 +196,13 @@ class Collector:
                 f"offset {cursor.position} is outside of the log, and auto_offset_reset is 'none': seek first",
                 topic_partition=partition,
             )
-        elif isinstance(error, LogTruncationError) and error.divergent_offsets and self._positions.policy() is not None:
-            target = error.divergent_offsets[partition]
-            assert cursor.position is not None
-            self._subscription.move(state, Cursor(min(cursor.position, target.offset), target.leader_epoch))
+        elif isinstance(error, LogTruncationError) and (reset := self._positions.policy()) is not None:
+            if error.divergent_offsets:
+                target = error.divergent_offsets[partition]
+                assert cursor.position is not None
+                self._subscription.move(state, Cursor(min(cursor.position, target.offset), target.leader_epoch))
+            else:
+                self._subscription.move(state, Cursor(reset=reset))
             return
         if not cursor.current:  # it came in place of records; behind damaged ones there is nothing to be had
             cursor.blocked = False

@@ -6,7 +6,9 @@ waits turns the client's loop in the application's thread where it can (`kafka._
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka._drivers import ThreadDriver
@@ -30,12 +32,13 @@ from kafka.errors import (
     WakeupError,
     for_code,
 )
-from kafka.serializer import bind_deserializer
-from kafka.structs import TopicPartition
+from kafka.serializer import Bound, bind_deserializer
+from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
     from kafka.config import Config
     from kafka.consumer.membership import Membership
+    from kafka.interceptors import Interceptors
     from kafka.metrics import Metrics
     from kafka.net.environment import Environment
     from kafka.record.columns import Columns
@@ -78,6 +81,12 @@ class Engine:
 
             self.metrics = make_metrics(config, self.client)
             self.fetcher.metrics = FetchMetrics(self.metrics, config["metric_group_prefix"], self.subscription)
+        self.interceptors: Interceptors | None = None
+        self._committed: deque[Mapping[TopicPartition, OffsetAndMetadata]] = deque()
+        if config["interceptors"]:
+            from kafka.interceptors import Interceptors
+
+            self.interceptors = Interceptors(config["interceptors"], config)
         self.membership = self._join() if config["group_id"] is not None else None
         self.positions.membership = self.membership
         self.closed = False
@@ -105,6 +114,8 @@ class Engine:
             config=self.config.subset("consumer_coordinator"),
             driver=self.driver,
         )
+        if self.interceptors is not None and self.interceptors.has("on_commit"):
+            coordinator.committer.on_committed = self._committed.append
         return GroupMembership(coordinator, self._summon)
 
     def start(self) -> None:
@@ -158,7 +169,10 @@ class Engine:
 
     def poll(self, limit: int, deadline: float) -> dict[TopicPartition, list[ConsumerRecord]]:
         """Return records as soon as there are some, or none at the deadline."""
-        return self._poll(self.collector.take, limit, deadline) or {}
+        records = self._poll(self.collector.take, limit, deadline) or {}
+        if records and self.interceptors is not None:
+            records = dict(self.interceptors.through("on_consume", records))
+        return records
 
     def poll_columns(self, at_least: int, deadline: float) -> dict[TopicPartition, Columns]:
         """Return columns as soon as there are some, or none at the deadline."""
@@ -167,6 +181,8 @@ class Engine:
     def poll_hand(self, limit: int, deadline: float) -> Hand | None:
         """Return records of one partition for an iteration."""
         hand = self._poll(self.collector.take_hand, limit, deadline)
+        if hand is not None and self.interceptors is not None:
+            hand.pass_through(self.interceptors)
         self.subscription.in_hand = hand
         if self.membership is not None and (self.membership.due or not self._break_armed):
             self._arm_break()
@@ -200,6 +216,7 @@ class Engine:
     def serve(self, deadline: float) -> None:
         """Do what belongs into the application's thread: raise, reassign, let the group work."""
         self._raise_pending()
+        self.tell_interceptors()
         membership = self.membership
         if membership is not None:
             membership.polled(self.loop.time())
@@ -207,6 +224,11 @@ class Engine:
                 membership.serve(deadline)
         if self.client.cluster.topology is not self._seen_topology:
             self._topology_changed()
+
+    def tell_interceptors(self) -> None:
+        """Let interceptors hear of the commits that have succeeded."""
+        while self._committed and self.interceptors is not None:
+            self.interceptors.tell("on_commit", self._committed.popleft())
 
     def _raise_pending(self) -> None:
         if self._woken:
@@ -391,6 +413,9 @@ class Engine:
         finally:
             self.closed = True
             self._shut_down(deadline)
+            if self.interceptors is not None:
+                self.tell_interceptors()
+                self.interceptors.close()
 
     def _shut_down(self, deadline: float) -> None:
         async def end() -> None:
@@ -435,21 +460,26 @@ def _fetch_settings(config: Config) -> FetchSettings:
 
 
 def _reader_settings(config: Config) -> ReaderSettings:
+    bound = [bind_deserializer(config[option], option) for option in ("key_deserializer", "value_deserializer")]
+    with_headers = any(one is not None and not one.plain for one in bound)
+    key_deserializer, value_deserializer = (_per_topic(one, with_headers=with_headers) for one in bound)
     return ReaderSettings(
         check_crcs=config["check_crcs"],
         read_committed=config["isolation_level"] == "read_committed",
         max_batch_bytes=config["max_decompressed_bytes"],
-        key_deserializer=_per_topic(config["key_deserializer"], "key_deserializer"),
-        value_deserializer=_per_topic(config["value_deserializer"], "value_deserializer"),
+        key_deserializer=key_deserializer,
+        value_deserializer=value_deserializer,
+        with_headers=with_headers,
     )
 
 
-def _per_topic(deserializer: Any, option: str) -> Callable[[str], Any]:
-    """Return what gives for a topic the function of the bytes alone that a reader takes."""
-    bound = bind_deserializer(deserializer, option)
+def _per_topic(bound: Bound | None, *, with_headers: bool) -> Callable[[str], Any]:
+    """Return what gives for a topic the function that a reader takes."""
     if bound is None:
         return lambda _topic: None
     call = bound.call
-    if bound.plain:
-        return lambda _topic: call
-    return lambda topic: lambda data: call(topic, None, data)
+    if not bound.plain:
+        return lambda topic: partial(call, topic)
+    if with_headers:
+        return lambda _topic: lambda _headers, data: call(data)
+    return lambda _topic: call

@@ -22,6 +22,7 @@ from kafka.consumer.lanes import FetchSettings, Lane
 from kafka.consumer.partition import AssignedPartition, Cursor, Fetched
 from kafka.consumer.replies import Action, Asked, ReaderSettings, classify, open_reply, truncated
 from kafka.consumer.subscription import Mode, SubscriptionState
+from kafka.consumer.truncation import Verdict
 from kafka.errors import (
     FixNeededError,
     InvalidMetadataError,
@@ -181,7 +182,7 @@ class Fetcher:
         lane.ask(wanted, asked, max(1, min(self._settings.max_bytes, room)))
 
     def _lane(self, node_id: int, *, main: bool) -> Lane:
-        return Lane(self._client, node_id, self._settings, self._answered, self._lane_failed, main=main)
+        return Lane(self._client, node_id, self._settings, self._answered, self._lane_failed, self._doubted, main=main)
 
     def _fetchable(self, state: AssignedPartition, now: float) -> bool:
         cursor = state.cursor
@@ -233,6 +234,9 @@ class Fetcher:
 
     def _answered(self, lane: Lane, asked: Mapping[TopicPartition, Asked], response: Any, version: int) -> None:
         if self._closed:
+            return
+        if response is None:  # nothing was left to be asked for
+            self.kick()
             return
         if self.metrics is not None:
             self.metrics.answered(self._loop.time() - lane.asked_at, response.throttle_time_ms)
@@ -301,6 +305,19 @@ class Fetcher:
         self._grouped = None
 
     # …and what goes wrong.
+
+    def _doubted(self, asked: Asked, verdict: Verdict) -> None:
+        """Act on what a new leader says of the log before it is fetched from (brokers before 2.7)."""
+        if asked.stale:
+            return
+        error = verdict.error
+        if error is None:
+            self._deliver(asked, Fetched(None, 0, truncated(asked, verdict), damaged=True))
+            self._bell.ring()
+            return
+        self._pause(asked.state, error)
+        if error.invalid_metadata:
+            self._cluster.request_update()
 
     def _partition_failed(self, asked: Asked, data: Any, response: Any) -> bool:
         state, code = asked.state, data.error_code

@@ -113,7 +113,8 @@ class KafkaConsumer:
         records = engine.poll(limit, self._poll_deadline(engine, timeout_ms))
         if not update_offsets:
             for partition, rows in records.items():
-                self._subscription.seek(partition, rows[0].offset)
+                if rows:
+                    self._subscription.seek(partition, rows[0].offset)
         return records
 
     def poll_batches(self, timeout_ms: float = 0, max_records: int | None = None) -> dict[TopicPartition, Columns]:
@@ -242,6 +243,7 @@ class KafkaConsumer:
         deadline = self._deadline(timeout_ms)
         if chosen:
             engine.run(membership.commit(chosen, deadline), deadline, "the commit")
+            engine.tell_interceptors()
 
     def commit_async(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None, callback: OnCommit | None = None

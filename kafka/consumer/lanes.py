@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka._client import FETCH
 from kafka.consumer.fetch_session import NO_TOPIC_ID, FetchSession, Outgoing, Wanted
 from kafka.consumer.replies import Asked
+from kafka.consumer.truncation import Verdict, ask_new_leader, unchecked
 from kafka.errors import KafkaError, UnknownError
 from kafka.structs import TopicPartition
 
@@ -60,6 +61,7 @@ class Lane:
         settings: FetchSettings,
         done: Callable[[Lane, Mapping[TopicPartition, Asked], Any, int], None],
         failed: Callable[[Lane, KafkaError], None],
+        doubted: Callable[[Asked, Verdict], None],
         *,
         main: bool,
     ) -> None:
@@ -74,6 +76,7 @@ class Lane:
         self._use = FETCH if main else SIDE
         self._done = done
         self._failed = failed
+        self._doubted = doubted
         self._asked: dict[TopicPartition, Asked] = {}
         self._task: Task[object] | None = None
 
@@ -108,7 +111,9 @@ class Lane:
             self.session.failed()
             self._failed(self, UnknownError(f"fetching failed: {error!r}"))
             return
-        if response.error_code:
+        if response is None:
+            self.failures = 0
+        elif response.error_code:
             self.session.refused(response.error_code)
         else:
             self.failures = 0
@@ -116,6 +121,7 @@ class Lane:
         self._done(self, asked, response, version)
 
     async def _exchange(self, wanted: Mapping[TopicPartition, Wanted], max_bytes: int) -> tuple[Any, int]:
+        """Return the reply and its version; None for a reply if nothing was left to be asked for."""
         from kafka.protocol.fetch import FetchRequest
 
         client, settings = self._client, self._settings
@@ -131,12 +137,31 @@ class Lane:
             version = _TOPIC_IDS_SINCE - 1
         if version < _TOPIC_IDS_SINCE:
             wanted = {partition: entry._replace(topic_id=NO_TOPIC_ID) for partition, entry in wanted.items()}
+        if version < _LAST_EPOCH_SINCE:
+            wanted = await self._checked(link, wanted, timeout)
+            if not wanted:
+                return None, version
         outgoing = self.session.next(wanted)
         self.asked_at = client.loop.time()
         request = self._request(
             FetchRequest if version == best else FetchRequest[version], outgoing, max_bytes, version
         )
         return await link.submit(request, timeout), version
+
+    async def _checked(
+        self, link: BrokerConnection, wanted: Mapping[TopicPartition, Wanted], timeout: float
+    ) -> Mapping[TopicPartition, Wanted]:
+        """Return those of which the leader has the log that was read."""
+        doubtful = unchecked(wanted, self._asked)
+        if not doubtful:
+            return wanted
+        verdicts = await ask_new_leader(link, doubtful, timeout)
+        for partition, entry in doubtful.items():
+            if partition not in verdicts:
+                self._asked[partition].cursor.checked_epoch = entry.leader_epoch
+        for partition, verdict in verdicts.items():
+            self._doubted(self._asked[partition], verdict)
+        return {partition: entry for partition, entry in wanted.items() if partition not in verdicts}
 
     def _request(self, kind: Any, outgoing: Outgoing, max_bytes: int, version: int) -> Any:
         from kafka.protocol.fetch import FetchRequest

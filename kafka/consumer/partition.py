@@ -24,6 +24,7 @@ from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
     from kafka.errors import KafkaError
+    from kafka.interceptors import Interceptors
     from kafka.record.consumer_record import ConsumerRecord
     from kafka.record.reader import RecordReader
 
@@ -58,6 +59,7 @@ class Cursor:
 
     __slots__ = (
         "blocked",
+        "checked_epoch",
         "current",
         "epoch",
         "fetch_epoch",
@@ -78,6 +80,8 @@ class Cursor:
         """The offset to ask for next; ahead of the position by what was fetched ahead."""
         self.fetch_epoch = epoch
         """The leader epoch of the record before that (KIP-320)."""
+        self.checked_epoch = -1
+        """The last leader epoch under which the log was seen to be the one that was read (KIP-320); the loop's."""
         self.epoch = epoch
         """The leader epoch of the record before the position."""
         self.reset = reset
@@ -107,6 +111,17 @@ class Cursor:
         self.fetch_offset = offset
         self.fetch_epoch = self.epoch = epoch
         self.position = offset
+
+    def step_over(self, offset: int) -> bool:
+        """Go on behind the record or the batch that could not be read, if that is at an offset; whether it is."""
+        current = self.current
+        if current is None or current.reader is None or self.given_back:
+            return False
+        if offset not in current.reader.behind_failure:
+            return False
+        current.reader.skip()
+        self.position = offset
+        return True
 
     @property
     def has_data(self) -> bool:
@@ -198,6 +213,9 @@ class Hand:
         self.end = self.cursor.position
         """The position when all are handed out; it may be beyond the last one."""
         self.cursor.position = start
+        self._hold(records)
+
+    def _hold(self, records: list[ConsumerRecord]) -> None:
         self._records = records
         self._queue = records.copy()
         # One more than there are records: it is asked only when there was a record, so it never ends the iteration.
@@ -212,6 +230,12 @@ class Hand:
     def handed_out(self) -> int:
         """How many were handed out."""
         return len(self._records) + 1 - length_hint(self._counter)
+
+    def pass_through(self, interceptors: Interceptors) -> None:
+        """Let interceptors see the records, and change them, before the first is handed out."""
+        partition = self.state.topic_partition
+        changed = interceptors.through("on_consume", {partition: self._records})
+        self._hold(list(changed.get(partition, ())))
 
     def interrupt(self) -> None:
         """Let the iteration run dry. Safe from every thread."""

@@ -70,6 +70,8 @@ class ReaderSettings:
     key_deserializer: Callable[[str], Any]
     """Gives for a topic what to call on keys, or None."""
     value_deserializer: Callable[[str], Any]
+    with_headers: bool = False
+    """Whether the deserializers take the record's headers first."""
 
 
 def classify(error_code: int) -> Action:
@@ -114,6 +116,7 @@ def open_reply(asked: Asked, data: Any, settings: ReaderSettings, version: int) 
         max_batch_bytes=settings.max_batch_bytes,
         key_deserializer=settings.key_deserializer(partition.topic),
         value_deserializer=settings.value_deserializer(partition.topic),
+        deserialize_with_headers=settings.with_headers,
     )
     if end >= 0:
         cursor.fetch_offset, cursor.fetch_epoch = end, epoch
@@ -142,6 +145,12 @@ def _too_large(partition: TopicPartition, offset: int, size: int) -> KafkaError:
 def truncated(asked: Asked, diverging: Any) -> KafkaError:
     """Return the error for a log that was cut before the cursor (KIP-320)."""
     partition = asked.state.topic_partition
+    if diverging.end_offset < 0:
+        return LogTruncationError(
+            f"the log has nothing of the leader epoch in which the records before offset {asked.offset} were read",
+            topic_partition=partition,
+            offset=asked.offset,
+        )
     return LogTruncationError(
         f"the log was cut at offset {diverging.end_offset} by a change of leader, before offset {asked.offset}",
         topic_partition=partition,

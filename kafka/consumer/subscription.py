@@ -208,8 +208,15 @@ class SubscriptionState:
         ]
 
     def seek(self, partition: TopicPartition, offset: int, epoch: int = -1) -> None:
-        """Go to an offset; what was fetched is dropped."""
-        self.move(self.get(partition), Cursor(offset, epoch))
+        """Go to an offset. What was fetched is dropped, unless this steps over what could not be read."""
+        state = self.get(partition)
+        if self.in_hand is not None and self.in_hand.state is state:
+            self.put_down()
+        if state.cursor.step_over(offset):
+            state.problem = None
+            self.on_ready(state)
+        else:
+            self.move(state, Cursor(offset, epoch))
 
     def seek_to(self, partition: TopicPartition, reset: Reset) -> None:
         """Go to a place that is looked up when it is needed."""

@@ -37,7 +37,8 @@ from kafka.structs import TopicPartition
 if TYPE_CHECKING:
     from kafka.record._rows_numpy import BatchIndex
 
-Deserialize = Callable[["bytes | None"], Any]
+#: Takes the bytes, or with ``deserialize_with_headers`` the record's headers and the bytes.
+Deserialize = Callable[..., Any]
 
 _ABORT: Final = 0
 _COLUMN_BYTES: Final = 8 << 20
@@ -74,6 +75,7 @@ class RecordReader:
         "_aborting",
         "_key_deserializer",
         "_value_deserializer",
+        "_with_headers",
         "_header",
         "_body",
         "_origin",
@@ -110,6 +112,7 @@ class RecordReader:
         max_batch_bytes: int = DEFAULT_LIMIT,
         key_deserializer: Deserialize | None = None,
         value_deserializer: Deserialize | None = None,
+        deserialize_with_headers: bool = False,
     ) -> None:
         """Read ``buffer`` from ``fetch_offset`` on.
 
@@ -129,6 +132,7 @@ class RecordReader:
         self._aborting: set[int] = set()
         self._key_deserializer = key_deserializer
         self._value_deserializer = value_deserializer
+        self._with_headers = deserialize_with_headers
         self._header: BatchHeader | None = None
         self._body: Body | None = None
         self._origin: Origin | None = None
@@ -435,6 +439,20 @@ class RecordReader:
                 err.offset = self._header.base_offset
         self._failure = err
 
+    @property
+    def behind_failure(self) -> range:
+        """The offsets that are as good as where :meth:`skip` leads to; none where nothing failed or that is not known.
+
+        >>> RecordReader(b"", "events", 0, 0).behind_failure
+        range(0, 0)
+        """
+        if self._refused is not None:  # compaction may have removed offsets up to the next record
+            following = self._raw[1].offset if len(self._raw) > 1 else self._offset_after_raw
+            return range(self._raw[0].offset + 1, following + 1)
+        if self._failure is not None and self._header is not None:
+            return range(self._header.last_offset + 1, self._header.last_offset + 2)
+        return range(0)
+
     def skip(self) -> None:
         """Step over what the last error was about: the record that a deserializer refused, or the damaged batch.
 
@@ -472,13 +490,19 @@ class RecordReader:
             self._offset_after_raw = self.next_offset
         key_deserializer = self._key_deserializer or _as_it_is
         value_deserializer = self._value_deserializer or _as_it_is
+        with_headers = self._with_headers
         rows: list[ConsumerRecord] = []
         for record in self._raw[:count]:
             origin = "key"
             try:
-                key = key_deserializer(record.key)
-                origin = "value"
-                value = value_deserializer(record.value)
+                if with_headers:
+                    key = key_deserializer(record.headers, record.key)
+                    origin = "value"
+                    value = value_deserializer(record.headers, record.value)
+                else:
+                    key = key_deserializer(record.key)
+                    origin = "value"
+                    value = value_deserializer(record.value)
             except Exception as err:  # whatever the application's code raises
                 self._refused = _refusal(record, origin, err)
                 break
@@ -490,8 +514,8 @@ class RecordReader:
         return rows
 
 
-def _as_it_is(data: bytes | None) -> bytes | None:
-    return data
+def _as_it_is(*given: Any) -> Any:
+    return given[-1]
 
 
 def _refusal(record: ConsumerRecord, origin: str, cause: Exception) -> RecordDeserializationError:

@@ -236,6 +236,33 @@ def test_a_refused_record_reaches_the_iteration_too(broker: Broker, make_consume
     assert next(consumer).value == 3
 
 
+def test_stepping_over_a_record_keeps_what_was_fetched_ahead(broker: Broker, make_consumer: MakeConsumer) -> None:
+    broker.append_many("events", [b"1", b"{bad", b"3", b"{worse", b"5"])
+    consumer = make_consumer("events", value_deserializer=json.loads)
+    found = [record.value for record in read(consumer, 1)]
+    broker.fail("Fetch", [NotLeaderForPartitionError], times=1000)  # what comes now was fetched before
+    for _ in range(2):
+        with pytest.raises(RecordDeserializationError) as caught:
+            consumer.poll(timeout_ms=1000)
+        consumer.seek(tp(), caught.value.offset + 1)
+        assert consumer.position(tp()) == caught.value.offset + 1
+        found += [record.value for record in read(consumer, 1)]
+    assert found == [1, 3, 5]
+
+
+def test_deserializers_see_the_topic_and_the_headers(broker: Broker, make_consumer: MakeConsumer) -> None:
+    class Versioned:
+        def deserialize(self, topic: str, headers: Any, data: bytes) -> Any:
+            return topic, dict(headers).get("version"), data
+
+    broker.append("events", b"a", key=b"k", headers=[("version", b"2")])
+    broker.append("events", b"b")
+    consumer = make_consumer("events", value_deserializer=Versioned(), key_deserializer=lambda data: data and data[0])
+    first, second = read(consumer, 2)
+    assert (first.key, first.value) == (107, ("events", b"2", b"a"))
+    assert (second.key, second.value) == (None, ("events", None, b"b"))
+
+
 def test_a_damaged_batch_is_refused_after_what_came_before(broker: Broker, make_consumer: MakeConsumer) -> None:
     fill(broker, 20)
 

@@ -1,0 +1,94 @@
+"""Interceptors of a consumer (KIP-42)."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from kafka.broker import Broker
+from kafka.interceptors import ConsumerInterceptor
+from kafka.structs import OffsetAndMetadata
+
+from .conftest import MakeConsumer
+from .reading import fill, read, tp
+
+
+class Upper(ConsumerInterceptor):
+    """Changes values, and leaves out what is empty."""
+
+    closed = False
+
+    def on_consume(self, records: Any) -> Any:
+        return {
+            partition: [row._replace(value=row.value.upper()) for row in rows if row.value]
+            for partition, rows in records.items()
+        }
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Witness(ConsumerInterceptor):
+    def __init__(self) -> None:
+        self.configs: Any = None
+        self.commits: list[tuple[dict[Any, Any], str]] = []
+
+    def configure(self, configs: Any) -> None:
+        self.configs = configs
+
+    def on_commit(self, offsets: Any) -> None:
+        self.commits.append((dict(offsets), threading.current_thread().name))
+
+
+class Broken(ConsumerInterceptor):
+    def on_consume(self, records: Any) -> Any:
+        raise RuntimeError("no")
+
+
+def test_records_pass_through_interceptors_in_order(
+    broker: Broker, make_consumer: MakeConsumer, caplog: pytest.LogCaptureFixture
+) -> None:
+    for value in (b"a", b"", b"b"):
+        broker.append("events", value)
+    upper = Upper()
+    consumer = make_consumer("events", interceptors=[Broken, upper])
+    assert [record.value for record in read(consumer, 2)] == [b"A", b"B"]
+    assert consumer.position(tp()) == 3
+    assert "interceptor" in caplog.text
+    consumer.close()
+    assert upper.closed
+
+
+def test_an_iteration_passes_through_them_too(broker: Broker, make_consumer: MakeConsumer) -> None:
+    for value in (b"a", b"", b"b", b""):
+        broker.append("events", value)
+    consumer = make_consumer("events", interceptors=[Upper()], consumer_timeout_ms=300)
+    iteration = iter(consumer)
+    assert next(iteration).value == b"A"
+    assert consumer.position(tp()) == 1
+    assert [record.value for record in iteration] == [b"B"]
+    assert consumer.position(tp()) == 4
+
+
+@pytest.mark.parametrize("how", ["commit", "commit_async", "automatic"])
+def test_they_hear_of_commits_in_the_application_s_thread(
+    broker: Broker, make_consumer: MakeConsumer, how: str
+) -> None:
+    fill(broker, 10)
+    witness = Witness()
+    consumer = make_consumer(
+        "events", group_id="readers", interceptors=[witness], enable_auto_commit=how == "automatic", client_id="me"
+    )
+    read(consumer, 10)
+    if how == "commit":
+        consumer.commit()
+    elif how == "commit_async":
+        consumer.commit_async()
+    consumer.close()
+    assert witness.configs["client_id"] == "me"
+    assert witness.commits
+    offsets, thread = witness.commits[-1]
+    assert offsets[tp()] == OffsetAndMetadata(10, "", 0)
+    assert thread == threading.current_thread().name
