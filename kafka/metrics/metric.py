@@ -147,6 +147,11 @@ class AbstractStat(ABC):
     def record(self, config: MetricConfig, value: float, time_ms: float) -> None:
         """Take a value."""
 
+    def record_all(self, config: MetricConfig, values: Sequence[float], times_ms: Sequence[float]) -> None:
+        """Take some values, each with its time, in their order."""
+        for value, time_ms in zip(values, times_ms, strict=True):
+            self.record(config, value, time_ms)
+
 
 class AbstractMeasurableStat(AbstractStat, AbstractMeasurable):
     """Takes values in and has one value, such as their average."""
@@ -174,7 +179,7 @@ class KafkaMetric:
     1.0
     """
 
-    __slots__ = ("_clock", "_lock", "config", "measurable", "metric_name")
+    __slots__ = ("_before", "_clock", "_lock", "_measurable", "config", "metric_name")
 
     def __init__(
         self,
@@ -184,15 +189,25 @@ class KafkaMetric:
         *,
         lock: threading.RLock | None = None,
         clock: Clock = SYSTEM_CLOCK,
+        before: Callable[[], object] | None = None,
     ) -> None:
         if not isinstance(measurable, AbstractMeasurable):
             raise TypeError(f"{metric_name} needs something with measure(config, now), not {measurable!r}")
         self.metric_name = metric_name
-        self.measurable = measurable
+        self._measurable = measurable
+        self._before = before  # brings the measurable up to date
         self.config = config
         # The sensor's own, so that a window is not replaced while it is summed up.
         self._lock = lock or threading.RLock()
         self._clock = clock
+
+    @property
+    def measurable(self) -> AbstractMeasurable:
+        """What is measured."""
+        if self._before is not None:
+            with self._lock:
+                self._before()
+        return self._measurable
 
     def value(self, time_ms: float | None = None) -> float:
         """The value now, or at a time."""

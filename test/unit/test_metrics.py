@@ -2,6 +2,7 @@
 
 import importlib
 import math
+import random
 import threading
 
 import pytest
@@ -465,3 +466,40 @@ def test_historic_import_paths(module, names):
 def test_a_measurable_is_abstract():
     with pytest.raises(TypeError, match="abstract"):
         AbstractMeasurable()
+
+
+# Values are taken in by the hundred; nobody may see a difference
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_is_recorded_counts_as_if_it_had_been_taken_in_at_once(seed):
+    rng = random.Random(seed)
+    config = MetricConfig(samples=3, time_window_ms=1000, event_window=rng.choice([7, 10**9]))
+    kinds = [Avg, Max, Min, Count, SampledTotal, Total, Rate]
+    sensor = Metrics(config).sensor("s")
+    metrics, plain = [], [kind() for kind in kinds]
+    for kind in kinds:
+        sensor.add(MetricName(kind.__name__, "g"), kind())
+        metrics.append(sensor.metrics[-1])
+    now = 0.0
+    for _ in range(1000):
+        now += rng.choice([0, 1, 30, 2000 * (rng.random() < 0.02)])
+        value = rng.uniform(-5, 5)
+        sensor.record(value, now)
+        for stat in plain:
+            stat.record(config, value, now)
+        if rng.random() < 0.02:
+            expected = [stat.measure(config, now) for stat in plain]
+            assert [metric.value(now) for metric in metrics] == pytest.approx(expected)
+
+
+def test_threads_that_record_while_others_look_lose_nothing():
+    sensor = Metrics().sensor("s")
+    sensor.add(MetricName("total", "g"), Total())
+    (metric,) = sensor.metrics
+    threads = [threading.Thread(target=lambda: [sensor.record(1) for _ in range(5000)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        metric.value()
+    assert metric.value() == 20_000

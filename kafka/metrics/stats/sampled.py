@@ -67,6 +67,25 @@ class AbstractSampledStat(AbstractMeasurableStat):
         self.update(sample, config, value, time_ms)
         sample.event_count += 1
 
+    def record_all(self, config: MetricConfig, values: Sequence[float], times_ms: Sequence[float]) -> None:
+        """Take some values; in one go where all of them go into the newest window."""
+        sample = self.current(times_ms[0])
+        if (
+            max(times_ms) - sample.last_window_ms < config.time_window_ms
+            and sample.event_count + len(values) <= config.event_window
+        ):
+            self.update_all(sample, config, values, times_ms)
+            sample.event_count += len(values)
+        else:
+            super().record_all(config, values, times_ms)
+
+    def update_all(
+        self, sample: Window, config: MetricConfig, values: Sequence[float], times_ms: Sequence[float]
+    ) -> None:
+        """Take some values into a window."""
+        for value, time_ms in zip(values, times_ms, strict=True):
+            self.update(sample, config, value, time_ms)
+
     def measure(self, config: MetricConfig, now: float) -> float:
         """One value of all windows that are not too old."""
         self.purge_obsolete_samples(config, now)
@@ -128,6 +147,15 @@ class SampledTotal(AbstractSampledStat):
         """Add."""
         sample.value += value
 
+    def update_all(
+        self, sample: Window, config: MetricConfig, values: Sequence[float], times_ms: Sequence[float]
+    ) -> None:
+        """The same for some values."""
+        if type(self).update is SampledTotal.update:
+            sample.value += sum(values)
+        else:
+            super().update_all(sample, config, values, times_ms)
+
     def combine(self, samples: Sequence[Window], config: MetricConfig, now: float) -> float:
         """The sum of sums."""
         return sum(sample.value for sample in samples)
@@ -149,6 +177,15 @@ class Count(SampledTotal):
         """Count one."""
         sample.value += 1
 
+    def update_all(
+        self, sample: Window, config: MetricConfig, values: Sequence[float], times_ms: Sequence[float]
+    ) -> None:
+        """The same for some values."""
+        if type(self).update is Count.update:
+            sample.value += len(values)
+        else:
+            super().update_all(sample, config, values, times_ms)
+
 
 class Max(AbstractSampledStat):
     """The largest value; -inf where there is none."""
@@ -159,6 +196,15 @@ class Max(AbstractSampledStat):
     def update(self, sample: Window, config: MetricConfig, value: float, time_ms: float) -> None:
         """Keep the larger."""
         sample.value = max(sample.value, value)
+
+    def update_all(
+        self, sample: Window, config: MetricConfig, values: Sequence[float], times_ms: Sequence[float]
+    ) -> None:
+        """The same for some values."""
+        if type(self).update is Max.update:
+            sample.value = max(sample.value, *values)
+        else:
+            super().update_all(sample, config, values, times_ms)
 
     def combine(self, samples: Sequence[Window], config: MetricConfig, now: float) -> float:
         """The largest of all."""
@@ -174,6 +220,15 @@ class Min(AbstractSampledStat):
     def update(self, sample: Window, config: MetricConfig, value: float, time_ms: float) -> None:
         """Keep the smaller."""
         sample.value = min(sample.value, value)
+
+    def update_all(
+        self, sample: Window, config: MetricConfig, values: Sequence[float], times_ms: Sequence[float]
+    ) -> None:
+        """The same for some values."""
+        if type(self).update is Min.update:
+            sample.value = min(sample.value, *values)
+        else:
+            super().update_all(sample, config, values, times_ms)
 
     def combine(self, samples: Sequence[Window], config: MetricConfig, now: float) -> float:
         """The smallest of all."""

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from kafka.metrics.metric import AbstractMeasurableStat, MetricConfig
@@ -21,6 +22,13 @@ class Total(AbstractMeasurableStat):
     def record(self, config: MetricConfig, value: float, time_ms: float) -> None:
         """Add."""
         self._total += value
+
+    def record_all(self, config: MetricConfig, values: Sequence[float], times_ms: Sequence[float]) -> None:
+        """Add some values."""
+        if type(self).record is Total.record:
+            self._total += sum(values)
+        else:
+            super().record_all(config, values, times_ms)
 
     def measure(self, config: MetricConfig, now: float) -> float:
         """The sum."""
@@ -75,6 +83,13 @@ class Rate(AbstractMeasurableStat):
     def record(self, config: MetricConfig, value: float, time_ms: float) -> None:
         """Take a value."""
         self._stat.record(config, value, time_ms)
+
+    def record_all(self, config: MetricConfig, values: Sequence[float], times_ms: Sequence[float]) -> None:
+        """Take some values."""
+        if type(self).record is Rate.record:
+            self._stat.record_all(config, values, times_ms)
+        else:
+            super().record_all(config, values, times_ms)
 
     def measure(self, config: MetricConfig, now: float) -> float:
         """The rate."""
