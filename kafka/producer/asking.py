@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka._client import COORDINATOR
-from kafka.errors import BrokerResponseError, KafkaError
+from kafka.errors import KafkaError
 from kafka.net.backoff import Backoff
 from kafka.producer.transaction_errors import Meaning, Step, may_have_happened, meaning_of
 

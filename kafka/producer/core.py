@@ -280,7 +280,7 @@ class ProducerCore:
             return 0
         error = error or ClientClosedError("The producer was closed before this record was written.")
         self.accumulator.refuse(ClientClosedError("This producer is closed."))
-        given_up = self.sender.abandon(error)
         self.closed = True
+        given_up = self.sender.abandon(error)
         self.client.shut_down()
         return given_up
