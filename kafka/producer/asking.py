@@ -97,9 +97,7 @@ class Asker:
     async def _pause(self, question: Question, error: KafkaError, failures: int) -> None:
         """Wait before the next attempt; raise the error if there is to be none."""
         question.doubtful = question.doubtful or may_have_happened(error)
-        question.unanswered = question.unanswered or (
-            error.outcome_unknown and not isinstance(error, BrokerResponseError)
-        )
+        question.unanswered = question.unanswered or error.outcome_unknown
         meaning = meaning_of(error, question.step)
         if not meaning.passes or not question.wanted():
             raise error

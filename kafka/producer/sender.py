@@ -72,6 +72,8 @@ class Sender:
         self._delivery_timeout = config.seconds("delivery_timeout_ms")
         self._retries: float = config["retries"]
         self._sinks: dict[int, Sink] = {}
+        self.gathering: dict[Sink, None] | None = None
+        """The brokers that there is something to send to, while partitions are looked at."""
         self._resting: set[Partition] = set()
         """Partitions that wait for a point in time: the end of the linger, or of a backoff."""
         self._answer_awaited: Future[None] | None = None
@@ -83,16 +85,27 @@ class Sender:
 
     def work(self) -> None:
         """Look at the batches that were opened, and with them at those that are full now."""
-        for batch in self.accumulator.take_fresh():
+        fresh = self.accumulator.take_fresh()
+        for batch in fresh:
             batch.timer = self.loop.call_at(batch.created + self._delivery_timeout, self._expired, batch)
-            self.look(batch.partition)
+        self._look_and_pump([batch.partition for batch in fresh])
 
     def hurry(self, *batches: ProducerBatch) -> None:
         """Somebody waits for these: send them without waiting for more records."""
         for batch in batches:
             batch.hurried = True
-            if not batch.partition.scheduled:
-                self.look(batch.partition)
+        self._look_and_pump([batch.partition for batch in batches if not batch.partition.scheduled])
+
+    def _look_and_pump(self, partitions: list[Partition]) -> None:
+        """Let partitions stand in line, then send to their leaders at once: a pass of the loop less."""
+        self.gathering = sinks = {}
+        try:
+            for partition in partitions:
+                self.look(partition)
+        finally:
+            self.gathering = None
+        for sink in sinks:
+            sink.pump()
 
     def hurry_all(self) -> None:
         """Somebody waits for memory, or for the end: nothing lingers."""

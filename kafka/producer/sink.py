@@ -47,8 +47,10 @@ class Sink:
         self._opening = False
 
     def pump_soon(self) -> None:
-        """Send what can be sent, in the pass to come."""
-        if not self._pump_due:
+        """Send what can be sent, when the partitions that are being looked at have all come, or in the pass to come."""
+        if self._sender.gathering is not None:
+            self._sender.gathering[self] = None
+        elif not self._pump_due:
             self._pump_due = True
             self._loop.call_soon(self.pump)
 
@@ -63,10 +65,14 @@ class Sink:
         if self.in_flight >= self._sender.max_in_flight or not self._sender.ready():
             return
         link = self._ready_link()
-        while link is not None and self.line and self.in_flight < self._sender.max_in_flight:
+        if link is None:
+            return
+        link.hold()
+        while self.line and self.in_flight < self._sender.max_in_flight:
             batches = self._fill()
             if batches:
                 self._send(link, batches)
+        link.let_go()
 
     def _ready_link(self) -> BrokerConnection | None:
         """Return the connection if it takes requests now; else see to it that this is called again."""
@@ -197,7 +203,10 @@ class Sink:
         else:
             self._take_response(batches, names, future.value)
         self._sender.one_answer_less()
-        self.pump_soon()
+        if self.line:
+            self.pump_soon()
+        else:
+            self.stalled_since = None
 
     def _failed(self, batches: list[ProducerBatch], error: BaseException) -> None:
         """The request has no answer."""
