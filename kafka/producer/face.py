@@ -114,6 +114,16 @@ class ProducerFace:
 
     # Looking…
 
+    @classmethod
+    def max_usable_produce_magic(cls, api_version: tuple[int, ...]) -> int:
+        """Return the newest format of records that brokers of a release take.
+
+        >>> from kafka import KafkaProducer
+        >>> [KafkaProducer.max_usable_produce_magic(release) for release in ((0, 9), (0, 10, 2), (4, 1))]
+        [0, 1, 2]
+        """
+        return 2 if api_version >= (0, 11) else 1 if api_version >= (0, 10) else 0
+
     def bootstrap_connected(self) -> bool:
         """Whether there is a connection to any broker."""
         return any(link.ready for link in self._core.client.links())
