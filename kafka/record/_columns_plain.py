@@ -8,9 +8,9 @@ from itertools import repeat
 from operator import add
 from typing import NamedTuple
 
-from kafka.record._decode import decode_rows
+from kafka.record._decode import decode_rows, find_run
 from kafka.record._errors import corrupt
-from kafka.record._runs import SHORTEST, Run, find_run
+from kafka.record._runs import Run
 from kafka.record.columns import BinaryColumn, Columns, HeaderColumn, packed
 from kafka.record.consumer_record import ConsumerRecord
 from kafka.record.header import BatchHeader
@@ -57,22 +57,19 @@ class _Gathered:
         self._offsets: array[int] = array("q")
         self._timestamps: array[int] = array("q")
         self._types: array[int] = array("b")
-        self._keys: list[bytes | None] = []
-        self._values: list[bytes | None] = []
+        self._keys = _Fields()
+        self._values = _Fields()
         self._headers: list[Sequence[tuple[str, bytes | None]]] | None = None  # until a record has some
-        # The sizes that occur, -1 for null; None among them where nobody has looked.
-        self._key_sizes: set[int | None] = set()
-        self._value_sizes: set[int | None] = set()
 
     def add_section(self, section: Section) -> None:
         data, pos, end, left, header = section
         origin = origin_of(header, "", 0)
         piece = 32
         while left:
-            run = find_run(data, pos, end, left) if left >= SHORTEST else None
+            run = find_run(data, pos, end, left, joined=True)
             if run is not None:
                 self._add_run(run, header)
-                pos = run.end
+                pos = run.ends[-1]
                 left -= run.count
                 continue
             piece = min(piece * 2, left)
@@ -89,12 +86,10 @@ class _Gathered:
         if header.timestamp_type:
             self._timestamps += array("q", [header.max_timestamp]) * count
         else:
-            self._timestamps += _shifted(run.timestamp_deltas, header.base_timestamp)
+            self._timestamps += packed("q", list(run.timestamps(header.base_timestamp)))
         self._types += array("b", [header.timestamp_type or 0]) * count
-        self._keys += repeat(None, count) if run.keys is None else run.keys
-        self._values += repeat(None, count) if run.values is None else run.values
-        self._key_sizes.add(run.key_size)
-        self._value_sizes.add(run.value_size)
+        self._keys.add_run(run.keys, run.key_size, count)
+        self._values.add_run(run.values, run.value_size, count)
         if run.headers and self._headers is None:
             self._headers = [()] * (len(self._offsets) - count)
         if self._headers is not None:
@@ -113,10 +108,8 @@ class _Gathered:
         self._offsets += packed("q", offsets)
         self._timestamps += packed("q", timestamps)
         self._types += packed("b", types)
-        self._keys += keys
-        self._values += values
-        self._key_sizes.add(None if any(key is not None for key in keys) else -1)
-        self._value_sizes.add(None)
+        self._keys.add(keys)
+        self._values.add(values)
 
     def columns(self) -> Columns:
         count = len(self._offsets)
@@ -124,22 +117,37 @@ class _Gathered:
             self._offsets,
             self._timestamps,
             self._types,
-            _binary(self._keys, self._key_sizes),
-            _binary(self._values, self._value_sizes),
+            self._keys.column(),
+            self._values.column(),
             HeaderColumn.none(count) if self._headers is None else HeaderColumn.from_rows(self._headers),
         )
 
 
-def _binary(values: list[bytes | None], sizes: set[int | None]) -> BinaryColumn:
-    size = next(iter(sizes)) if len(sizes) == 1 else None
-    if size == -1:
-        return BinaryColumn.nulls(len(values))
-    return BinaryColumn.from_values(values, size)
+class _Fields:
+    """A column of keys or values while it grows."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        # Sizes of consecutive records, -1 for null: a list, or the one that so many have.
+        self._sizes: list[list[int] | tuple[int, int]] = []
+
+    def add(self, fields: Sequence[bytes | None]) -> None:
+        self._sizes.append([-1 if field is None else len(field) for field in fields])
+        self._pieces += filter(None, fields)
+
+    def add_run(self, fields: list[bytes] | bytes | None, size: int | list[int], count: int) -> None:
+        self._sizes.append((size, count) if isinstance(size, int) else size)
+        if isinstance(fields, bytes):
+            self._pieces.append(fields)
+        elif fields is not None:
+            self._pieces += fields
+
+    def column(self) -> BinaryColumn:
+        data = b"".join(self._pieces)
+        return BinaryColumn.from_sizes(data, self._sizes)
 
 
 def _shifted(deltas: Sequence[int], base: int) -> array[int]:
     if isinstance(deltas, range):
         return packed("q", range(base + deltas.start, base + deltas.stop))
-    if deltas.count(deltas[0]) == len(deltas):
-        return array("q", [base + deltas[0]]) * len(deltas)
     return packed("q", list(map(add, deltas, repeat(base))))

@@ -13,17 +13,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import repeat
 from operator import add
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kafka.errors import CorruptRecordError
 from kafka.record._errors import corrupt
-from kafka.record._runs import SHORTEST, Run, find_run
+from kafka.record._headers import decode_headers
+from kafka.record._runs import SHORTEST, Header, Run, find_even
+from kafka.record._uneven import find_uneven
 from kafka.record._varint import decode_varint
 from kafka.record.consumer_record import NO_HEADERS, ConsumerRecord
 
 #: Length, attributes, timestamp delta, offset delta, key length, value length, number of headers: a byte each.
 SMALLEST_RECORD: Final = 7
-_SMALLEST_HEADER: Final = 2
 
 _new = tuple.__new__
 
@@ -50,10 +51,10 @@ def take_rows(buf: bytes, pos: int, limit: int, take: int, origin: Origin, rows:
     """
     piece = 32
     while take:
-        run = find_run(buf, pos, limit, take) if take >= SHORTEST else None
+        run = find_run(buf, pos, limit, take)
         if run is not None:
             rows += run_rows(run, origin)
-            pos = run.end
+            pos = run.ends[-1]
             take -= run.count
             continue
         piece = min(piece * 2, take)
@@ -65,13 +66,26 @@ def take_rows(buf: bytes, pos: int, limit: int, take: int, origin: Origin, rows:
 def take_runs(
     buf: bytes, pos: int, limit: int, take: int, origin: Origin, rows: list[ConsumerRecord]
 ) -> tuple[int, int]:
-    """Append records to ``rows`` as long as they come in runs, ``take`` at most; return the position and how many."""
+    """Append records as long as they are equally long, ``take`` at most; return the position and how many."""
     taken = 0
-    while take - taken >= SHORTEST and (run := find_run(buf, pos, limit, take - taken)) is not None:
+    while take - taken >= SHORTEST and (run := find_even(buf, pos, limit, take - taken)) is not None:
         rows += run_rows(run, origin)
-        pos = run.end
+        pos = run.ends[-1]
         taken += run.count
     return pos, taken
+
+
+def find_run(buf: bytes, pos: int, limit: int, most: int, *, joined: bool = False) -> Run | None:
+    r"""Return the run of records of one kind that begins at ``pos``, or None where there is none worth it.
+
+    With ``joined`` keys and values may come in one piece, all of them.
+
+    >>> find_run(b"\x0e\0\0\0\1\2x\0\x0e\0\0\2\1\2x\0", 0, 16, 2) is None
+    True
+    """
+    if most < SHORTEST:
+        return None
+    return find_even(buf, pos, limit, most, joined=joined) or find_uneven(buf, pos, limit, most)
 
 
 def run_rows(run: Run, origin: Origin) -> Iterator[ConsumerRecord]:
@@ -85,14 +99,19 @@ def run_rows(run: Run, origin: Origin) -> Iterator[ConsumerRecord]:
         range(base + offsets.start, base + offsets.stop)
         if isinstance(offsets, range)
         else map(add, offsets, repeat(base)),
-        map(add, run.timestamp_deltas, repeat(origin.base_timestamp)),
-        repeat(None) if run.keys is None else run.keys,
-        repeat(None) if run.values is None else run.values,
-        repeat(run.key_size),
-        repeat(run.value_size),
+        run.timestamps(origin.base_timestamp),
+        _each(run.keys),
+        _each(run.values),
+        _each(run.key_size),
+        _each(run.value_size),
         run.header_rows(),
-        repeat(run.header_size),
+        _each(run.header_size),
     )
+
+
+def _each(fields: Any) -> Iterable[Any]:
+    """Return what each record has: what is in a list, or the one thing that all have."""
+    return fields if isinstance(fields, list) else repeat(fields)
 
 
 def make_rows(
@@ -104,7 +123,7 @@ def make_rows(
     values: Iterable[bytes | None],
     key_sizes: Iterable[int],
     value_sizes: Iterable[int],
-    headers: Iterable[list[tuple[str, bytes | None]]],
+    headers: Iterable[list[Header]],
     header_sizes: Iterable[int],
 ) -> Iterator[ConsumerRecord]:
     """Make ``count`` records of what they have in common and the rest by column, without a bytecode per record."""
@@ -244,76 +263,6 @@ def decode_rows(  # noqa: C901, PLR0912, PLR0915 - hot: calls and shared branche
     if pos > limit:
         raise corrupt("the records go on after the end of the batch", base_offset)
     return pos
-
-
-# The names of headers repeat: str objects by the bytes that they were made of.
-_names: dict[bytes, str] = {}
-_MOST_NAMES: Final = 1024
-
-
-def decode_headers(  # noqa: C901 - hot: it has the varints inline
-    buf: bytes, pos: int, limit: int
-) -> tuple[list[tuple[str, bytes | None]], int, int]:
-    """Return the headers at ``pos``, how many bytes of keys and values they have, and the position after them.
-
-    Hot, if there are headers: 0.8 µs each. Raises IndexError as well where the buffer ends early.
-
-    >>> decode_headers(b"\x02\x02a\x021", 0, 5)
-    ([('a', b'1')], 2, 5)
-    """
-    count = buf[pos] >> 1
-    if buf[pos] < 128 and not buf[pos] & 1:
-        pos += 1
-    else:
-        count, pos = decode_varint(buf, pos)
-    if not 0 <= count <= (limit - pos) // _SMALLEST_HEADER:
-        raise corrupt(f"{count} headers in {limit - pos} bytes")
-    headers: list[tuple[str, bytes | None]] = []
-    append, names = headers.append, _names
-    total = 0
-    for _ in range(count):
-        size = buf[pos]
-        pos += 1
-        if size > 127:
-            size, pos = decode_varint(buf, pos - 1)
-            size = size << 1 if size >= 0 else -1
-        if size & 1:
-            raise corrupt("a header key of negative length")
-        end = pos + (size >> 1)
-        raw = buf[pos:end]
-        key = names.get(raw)
-        if key is None:
-            key = _name(raw)
-        size = buf[end]
-        pos = end + 1
-        total += len(raw)
-        if size > 127:
-            size, pos = decode_varint(buf, end)
-            size = size << 1 if size >= 0 else ~(size << 1)
-        if size & 1:
-            if size != 1:  # which stands for -1
-                raise corrupt("a header value of negative length")
-            append((key, None))
-        else:
-            end = pos + (size >> 1)
-            append((key, buf[pos:end]))
-            total += size >> 1
-            pos = end
-    if pos > limit:
-        raise corrupt("headers that go on after the end")
-    return headers, total if headers else -1, pos
-
-
-def _name(raw: bytes) -> str:
-    try:
-        name = raw.decode()
-    except UnicodeDecodeError as err:
-        raise corrupt(f"a header key that is not UTF-8: {err.reason}") from err
-    if len(_names) >= _MOST_NAMES:
-        _names.clear()
-    if len(raw) <= 100:
-        _names[raw] = name
-    return name
 
 
 def check_framing(buf: bytes, pos: int, limit: int, count: int, base_offset: int) -> None:

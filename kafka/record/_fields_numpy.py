@@ -10,18 +10,21 @@ What comes out has been checked to the last byte; only headers are left to be pa
 
 from __future__ import annotations
 
+from functools import lru_cache
+from itertools import repeat
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from kafka.errors import CorruptRecordError
-from kafka.record._decode import decode_headers
 from kafka.record._errors import corrupt
+from kafka.record._headers import decode_headers
 from kafka.record._varint import decode_varint
 
 Array = Any  # numpy's generic types say less than they cost
 
 _SHORT_RUN: Final = 16
+_PIECE: Final = 4096
 
 
 class Fields(NamedTuple):
@@ -57,8 +60,8 @@ def find_starts(data: Any, pos: int, end: int, count: int, base_offset: int) -> 
             if run >= _SHORT_RUN:
                 parts.append(np.arange(pos, pos + run * step, step, dtype=np.int64))
             else:
-                # Lengths that differ mostly go on differing: take more of them before trying again.
-                run = min(left, 64 << min(len(parts), 10))
+                # Lengths that differ mostly go on differing.
+                run = min(left, _PIECE)
                 positions, after = _walk(data, pos, run)
                 parts.append(positions)
                 step, run_end = 0, after
@@ -89,21 +92,33 @@ def _equal_lengths(data: Any, every: Array, pos: int, end: int, most: int) -> tu
 
 
 def _walk(data: Any, pos: int, count: int) -> tuple[Array, int]:
+    """Go from record to record by their lengths; return the positions of the first bytes, and the one after all."""
+    first = pos
+    try:
+        # Lengths of one byte or two; what has three comes out wrong, and is seen by that.
+        after = [
+            pos := pos + (length >> 1) + 1
+            if (length := data[pos]) < 128
+            else pos + (length >> 1 & 63) + (data[pos + 1] << 6) + 2
+            for _ in repeat(None, count)
+        ]
+    except IndexError:
+        return _walk_any(data, first, count)
+    positions = np.array([first, *after], np.int64)
+    if np.count_nonzero(positions[1:] - positions[:-1] > _LONGEST_SHORT):
+        return _walk_any(data, first, count)
+    return positions[:-1], pos
+
+
+def _walk_any(data: Any, pos: int, count: int) -> tuple[Array, int]:
     positions: list[int] = []
     append = positions.append
-    for _ in range(count):
+    for _ in repeat(None, count):
         append(pos)
-        length = data[pos]
-        pos += 1
-        if length > 127:
-            length = length & 127 | data[pos] << 7
-            pos += 1
-            if length > 16383:
-                length, pos = decode_varint(data, pos - 2)
-                if length < 0:
-                    raise IndexError
-                length <<= 1
-        pos += length >> 1
+        length, pos = decode_varint(data, pos)
+        if length < 0:
+            raise IndexError
+        pos += length
     return np.array(positions, np.int64), pos
 
 
@@ -142,6 +157,100 @@ def decode_fields(data: Any, starts: Array, ends: Array, base_offset: int) -> Fi
     >>> int(fields.value_at[0]), int(fields.value_sizes[0]), int(fields.key_sizes[0])
     (6, 1, -1)
     """
+    return _decode_short(data, starts, ends) or _decode_any(data, starts, ends, base_offset)
+
+
+# Most records have all that stands in front of the key in 8 bytes, and no number there of more than two. Then one
+# look-up fetches these bytes of a record, as a number, and few operations take the fields out of it.
+
+_8: Final = np.uint64(8)
+_LONGEST_SHORT: Final = 8192
+
+
+def _decode_short(data: Any, starts: Array, ends: Array) -> Fields | None:
+    """Decode records of which no number takes more than two bytes; None if these are not such, or damaged.
+
+    ``starts`` and ``ends`` agree with the records' lengths.
+    """
+    # Not so near the end that 8 bytes could go beyond it, and lengths of two bytes at most.
+    if not len(starts) or int(starts[-1]) + 16 > len(data) or np.count_nonzero(ends - starts > _LONGEST_SHORT):
+        return None
+    every = np.frombuffer(data, np.uint8)
+    words = np.ndarray((len(data) - 7,), "<u8", data, strides=(1,))
+    lengths = every.take(starts)
+    if np.count_nonzero(lengths & 1):
+        return None
+    body = starts + (lengths >> 7) + 1
+    try:
+        stamps, word, stamp_width = _short(words[body] >> _8)
+        offsets, word, offset_width = _short(word)
+        key_at = body + stamp_width + offset_width + 2
+        key_sizes, at, word = _short_keys(words, word, key_at)
+        value_sizes, _, value_width = _short(word)
+    except _NotShortError:
+        return None
+    if np.count_nonzero((offsets | value_sizes) & 1):
+        return None
+    value_at = at + value_width
+    value_sizes = value_sizes >> 1
+    at = value_at + value_sizes
+    if np.count_nonzero(at >= ends):
+        return None
+    header_counts = every.take(at)
+    at += 1
+    right = np.where(header_counts, header_counts & 0x81 == 0, at == ends)
+    if np.count_nonzero(right) != len(starts):
+        return None
+    return Fields(_signed(stamps), offsets >> 1, key_at, key_sizes, value_at, value_sizes, header_counts >> 1, at, ends)
+
+
+class _NotShortError(Exception):
+    """Of some record there is a number of three bytes or more, or a null where others have none."""
+
+
+def _short_keys(words: Array, word: Array, key_at: Array) -> tuple[Array, Array, Array]:
+    """Return the sizes of keys, where they end, and the bytes from there on; where keys are moves by their length."""
+    if np.count_nonzero(word & np.uint64(0xFF) == 1) == len(word):
+        return np.full(len(word), -1, np.int64), key_at, word >> _8  # of which two bytes at least are left
+    sizes, _, width = _short(word)
+    if np.count_nonzero(sizes & 1):
+        raise _NotShortError
+    key_at += width - 1
+    sizes = sizes >> 1
+    at = key_at + sizes
+    if int(at.max()) >= len(words):
+        raise _NotShortError
+    return sizes, at, words[at]
+
+
+def _short(words: Array) -> tuple[Array, Array, Array | int]:
+    """Take a varint of one or two bytes, still in zigzag, from the low end: it, the rest, and how many bytes it had."""
+    two = words & np.uint64(0x80)
+    count = np.count_nonzero(two)
+    if not count:
+        return (words & np.uint64(0x7F)).view(np.int64), words >> _8, 1
+    numbers = _short_numbers().take((words & np.uint64(0xFFFF)).view(np.int64))
+    if np.count_nonzero(numbers < 0):
+        raise _NotShortError
+    if count == len(words):
+        return numbers, words >> np.uint64(16), 2
+    bits = (two >> np.uint64(4)) + _8
+    return numbers, words >> bits, (bits >> np.uint64(3)).view(np.int64)
+
+
+@lru_cache(maxsize=1)
+def _short_numbers() -> Array:
+    """Return what two bytes in a row, or the first of them alone, stand for: in zigzag; -1 where that goes on."""
+    pairs = np.arange(1 << 16)
+    low, high = pairs & 0xFF, pairs >> 8
+    return np.where(low < 128, low, np.where(high < 128, low & 0x7F | high << 7, -1))
+
+
+def _signed(zigzag: Array) -> Array:
+    return zigzag >> 1 ^ -(zigzag & 1)
+
+
+def _decode_any(data: Any, starts: Array, ends: Array, base_offset: int) -> Fields:
     every = np.frombuffer(data, np.uint8)
     try:
         length, at = _varints(every, starts)

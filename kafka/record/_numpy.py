@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from kafka.record._columns_plain import Section
 from kafka.record._decode import Origin
-from kafka.record._runs import is_plain
 from kafka.record.columns import Columns
 
 if TYPE_CHECKING:
@@ -17,17 +16,9 @@ if TYPE_CHECKING:
 
 
 @lru_cache(maxsize=1)
-def _has_numpy() -> bool:
+def has_numpy() -> bool:
+    """Whether numpy is installed. Does not import it."""
     return importlib.util.find_spec("numpy") is not None
-
-
-def may_index(data: bytes, pos: int, end: int) -> bool:
-    """Whether numpy is there and would be faster than the loop: it is not where there are headers.
-
-    >>> may_index(b"", 0, 0)
-    False
-    """
-    return is_plain(data, pos, end) and _has_numpy()
 
 
 def index_batch(data: bytes, pos: int, end: int, count: int, origin: Origin) -> BatchIndex:

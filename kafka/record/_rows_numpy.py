@@ -7,6 +7,7 @@ against 1.4 in the loop (November 2026).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import repeat
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from kafka.errors import CorruptRecordError
 from kafka.record._decode import Origin, make_rows
 from kafka.record._fields_numpy import Array, Fields, decode_fields, find_starts, headers_of
+from kafka.record._runs import Header, equal_headers, header_rows
 from kafka.record.consumer_record import NO_HEADERS, ConsumerRecord
 
 
@@ -25,6 +27,7 @@ class BatchIndex:
         starts = find_starts(data, start, end, count, origin.base_offset)
         ends = np.append(starts[1:], end)
         self._data = data
+        self._every = np.frombuffer(data, np.uint8)
         self._origin = origin
         self._fields: Fields = decode_fields(data, starts, ends, origin.base_offset)
         self._any_header = bool(self._fields.header_counts.any())
@@ -39,15 +42,7 @@ class BatchIndex:
         origin = self._origin
         keys, key_sizes = self._slices(fields.key_at[low:high], fields.key_sizes[low:high])
         values, value_sizes = self._slices(fields.value_at[low:high], fields.value_sizes[low:high])
-        headers: list[list[tuple[str, bytes | None]]] = [NO_HEADERS] * count
-        header_sizes = [-1] * count if self._any_header else repeat(-1)
-        if self._any_header:
-            for at in np.flatnonzero(fields.header_counts[low:high]).tolist():
-                try:
-                    headers[at], header_sizes[at] = headers_of(self._data, fields, low + at)  # type: ignore[index]
-                except CorruptRecordError as err:  # noqa: PERF203 - free where nothing is raised
-                    err.offset = origin.base_offset
-                    raise
+        headers, header_sizes = self._headers(low, high)
         rows += make_rows(
             origin,
             count,
@@ -63,6 +58,29 @@ class BatchIndex:
         self._taken = high
         self.left -= count
         return int(fields.ends[high - 1])
+
+    def _headers(self, low: int, high: int) -> tuple[Iterable[list[Header]], Iterable[int]]:
+        """Return the headers of these records, and how many bytes of keys and values they have."""
+        fields = self._fields
+        if not self._any_header:
+            return repeat(NO_HEADERS), repeat(-1)
+        counts = fields.header_counts[low:high]
+        if counts.all():
+            begins, ends = (fields.headers_at[low:high] - 1).tolist(), fields.ends[low:high].tolist()
+            tails = [self._data[begin:end] for begin, end in zip(begins, ends, strict=True)]
+            # Numbers in several bytes are cut off here: then this is not right, or is not all of the record.
+            found = equal_headers(tails) if (self._every[begins] == counts << 1).all() else None
+            if found is not None:
+                return header_rows(found[0], high - low), repeat(found[1])
+        headers: list[list[Header]] = [NO_HEADERS] * (high - low)
+        sizes = [-1] * (high - low)
+        for at in np.flatnonzero(counts).tolist():
+            try:
+                headers[at], sizes[at] = headers_of(self._data, fields, low + at)
+            except CorruptRecordError as err:  # noqa: PERF203 - free where nothing is raised
+                err.offset = self._origin.base_offset
+                raise
+        return headers, sizes
 
     def _slices(self, at: Array, sizes: Array) -> tuple[list[bytes | None], list[int]]:
         """Cut fields out of the data."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import deque
 
-from kafka.record._decode import Origin, run_rows
-from kafka.record._runs import SHORTEST, Run, find_run
+from kafka.record._decode import Origin, find_run, run_rows
+from kafka.record._runs import Run, find_even
 from kafka.record.consumer_record import ConsumerRecord
 
 
@@ -28,19 +28,19 @@ class RunIndex:
     end: int
     """The position after the last run."""
 
-    def __init__(self, data: bytes, start: int, end: int, count: int, origin: Origin) -> None:
+    def __init__(
+        self, data: bytes, start: int, end: int, count: int, origin: Origin, *, even_only: bool = False
+    ) -> None:
+        find = find_even if even_only else find_run
         self._origin = origin
         self._runs: deque[Run] = deque()
         self._begin = 0  # within the first of the runs
         self.left = 0
         self.end = start
-        while count - self.left >= SHORTEST:
-            run = find_run(data, self.end, end, count - self.left)
-            if run is None:
-                break
+        while (run := find(data, self.end, end, count - self.left)) is not None:
             self._runs.append(run)
             self.left += run.count
-            self.end = run.end
+            self.end = run.ends[-1]
 
     def take(self, count: int, rows: list[ConsumerRecord]) -> int:
         """Append the next records, ``left`` at most, to ``rows``; return the position after them."""
@@ -56,4 +56,4 @@ class RunIndex:
                 self._runs.popleft()
                 self._begin = 0
             if not count:
-                return part.end
+                return part.ends[-1]

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise, repeat
-from typing import Any
+from functools import lru_cache
+from itertools import accumulate, chain, pairwise, repeat
+from typing import Any, Final
 
 from kafka.record.header import Buffer
 
@@ -45,24 +46,37 @@ class BinaryColumn(Sequence["bytes | None"]):
         self._all_null = False
 
     @classmethod
-    def from_values(cls, values: Sequence[bytes | None], size: int | None = None) -> BinaryColumn:
-        """Gather values; ``size`` says that none is null and all are so long.
+    def from_values(cls, values: Sequence[bytes | None]) -> BinaryColumn:
+        """Gather values.
 
         >>> len(BinaryColumn.from_values([b"a"] * 3))
         3
         """
-        valid = None
-        ends: Iterable[int]
-        present: Sequence[bytes] = values  # type: ignore[assignment] # or else the next lines see to it
+        sizes = [-1 if value is None else len(value) for value in values]
+        return cls.from_sizes(b"".join(filter(None, values)), [sizes])
+
+    @classmethod
+    def from_sizes(cls, data: bytes, sizes: Sequence[list[int] | tuple[int, int]]) -> BinaryColumn:
+        """Divide data into values: lists of their sizes (-1 for null), or a size with how many have it.
+
+        >>> list(BinaryColumn.from_sizes(b"aabb", [(2, 1), [-1, 2]]))
+        [b'aa', None, b'bb']
+        """
+        parts = [repeat(*part) if isinstance(part, tuple) else part for part in sizes]
+        counts = [part[1] if isinstance(part, tuple) else len(part) for part in sizes]
+        alike = {part[0] if isinstance(part, tuple) else None for part in sizes}
+        size = alike.pop() if len(alike) == 1 else None
+        if size == -1:
+            return cls.nulls(sum(counts))
+        code = "i" if len(data) < 2**31 else "q"
         if size is not None:
-            ends = range(size, size * len(values) + 1, size) if size else repeat(0, len(values))
-        else:
-            if None in values:
-                valid = [value is not None for value in values]
-                present = [value or b"" for value in values]
-            ends = accumulate(map(len, present))
-        data = b"".join(present)
-        return cls(data, packed("i" if len(data) < 2**31 else "q", (0, *ends)), valid)
+            return cls(data, _multiples(code, size, sum(counts)))
+        valid = None
+        flat = list(chain.from_iterable(parts))
+        if -1 in flat:
+            valid = [one >= 0 for one in flat]
+            flat = [max(one, 0) for one in flat]
+        return cls(data, packed(code, (0, *accumulate(flat))), valid)
 
     @classmethod
     def nulls(cls, count: int) -> BinaryColumn:
@@ -144,6 +158,21 @@ def packed(code: str, numbers: Sequence[int]) -> array[int]:
     made: array[int] = array(code)
     made.frombytes(struct.pack(f"={len(numbers)}{code}", *numbers))
     return made
+
+
+def _multiples(code: str, size: int, count: int) -> array[int]:
+    """Return the first multiples of a size, from 0 to ``count`` times."""
+    if code == "i" and count < _KEPT and size * _KEPT < 2**31:
+        return _kept_multiples(size)[: count + 1]
+    return packed(code, range(0, size * count + 1, size) if size else (0,) * (count + 1))
+
+
+_KEPT: Final = 1 << 17
+
+
+@lru_cache(maxsize=2)  # 0.5 MB each
+def _kept_multiples(size: int) -> array[int]:
+    return packed("i", range(0, size * _KEPT, size) if size else (0,) * _KEPT)
 
 
 @dataclass(frozen=True)

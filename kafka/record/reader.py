@@ -24,7 +24,7 @@ from kafka.record._columns_plain import Section, from_rows
 from kafka.record._decode import Origin, check_framing, skip_rows, take_rows, take_runs
 from kafka.record._errors import corrupt
 from kafka.record._legacy import read_messages, to_rows
-from kafka.record._numpy import column_decoder, index_batch, may_index
+from kafka.record._numpy import column_decoder, has_numpy, index_batch
 from kafka.record._open import Body, check_batch, control_type, open_batch
 from kafka.record._rows_runs import RunIndex
 from kafka.record._runs import SHORTEST
@@ -44,7 +44,7 @@ _ABORT: Final = 0
 _COLUMN_BYTES: Final = 8 << 20
 #: From so many records on numpy gains more than its calls cost; with more the index would take more memory (5 MB)
 #: than one should spend behind the user's back.
-_WORTH_INDEXING: Final = range(256, 65_537)
+_WORTH_INDEXING: Final = range(128, 65_537)
 _new = tuple.__new__
 
 
@@ -231,7 +231,8 @@ class RecordReader:
         """Before a batch is taken in pieces: index what is in runs, and see whether it is whole."""
         if self._index is not None:
             return
-        runs = RunIndex(body.data, self._at, body.end, self._left, origin)
+        even_only = self._left in _WORTH_INDEXING and has_numpy()
+        runs = RunIndex(body.data, self._at, body.end, self._left, origin, even_only=even_only)
         if runs.left:
             check_framing(body.data, runs.end, body.end, self._left - runs.left, origin.base_offset)
             self._framed = True
@@ -241,7 +242,7 @@ class RecordReader:
         """Decode records where there is no index, or from here on make one; return the position after them."""
         pos, taken = take_runs(body.data, self._at, body.end, wanted, origin, rows)
         left = self._left - taken
-        if left in _WORTH_INDEXING and wanted - taken >= SHORTEST and may_index(body.data, pos, body.end):
+        if left in _WORTH_INDEXING and wanted - taken >= SHORTEST and has_numpy():
             self._index = index = index_batch(body.data, pos, body.end, left, origin)
             return index.take(wanted - taken, rows)
         pos = take_rows(body.data, pos, body.end, wanted - taken, origin, rows)
