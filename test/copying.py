@@ -7,11 +7,13 @@ for each commit and ends when the source does. `copy_with_kills` runs it, kills 
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.errors import AbortableTransactionError
@@ -20,6 +22,7 @@ from kafka.structs import TopicPartition
 BATCH = 750
 PARTITIONS = 2
 PATIENCE = 120.0
+_DIES_WITH_US = [sys.executable, "-I", str(Path(__file__).parent / "real" / "_launcher.py")]
 
 
 def fill(servers: str, topic: str, count: int) -> None:
@@ -83,7 +86,7 @@ def copy_with_kills(servers: str, source: str, target: str, group: str, kills: i
     deadline = time.monotonic() + PATIENCE * (1 + kills)
     while True:
         program = subprocess.Popen(
-            [sys.executable, "-m", "test.copying", servers, source, target, group],
+            [*_DIES_WITH_US, str(os.getpid()), sys.executable, "-m", "test.copying", servers, source, target, group],
             stdout=subprocess.PIPE,
             text=True,
         )

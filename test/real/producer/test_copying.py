@@ -12,7 +12,7 @@ from test.copying import PARTITIONS, check_copy, copy_with_kills, fill
 
 @pytest.mark.timeout(1500)
 @pytest.mark.parametrize(
-    ("records", "kills", "after"), [(4_500, 2, (1, 2)), pytest.param(100_000, 12, (2, 8), marks=pytest.mark.soak)]
+    ("records", "kills", "after"), [(9_000, 2, (1, 2)), pytest.param(100_000, 12, (2, 8), marks=pytest.mark.soak)]
 )
 def test_a_copy_has_each_record_once_and_in_order(kafka, records, kills, after):
     name = uuid.uuid4().hex[:8]
