@@ -29,6 +29,7 @@ EXTRAS = {
         "mypy>=1.13",
         "numpy>=1.24",
         "pyarrow>=15",
+        "pyspark>=4.0",
         "pytest>=8",
         "pytest-randomly>=3.15",
         "pytest-timeout>=2.3",

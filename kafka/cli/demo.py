@@ -1,16 +1,21 @@
-"""``purekafka demo``: a broker, a producer and a group of two consumers, all in this process.
+"""``purekafka demo``: a broker, a producer and a group of two consumers in this process, and a pipeline on Spark.
 
-Events are produced to an embedded broker and consumed by the members of a group. The exit code is 0
-only if every event arrived, once, and the group committed all of them.
+Events are produced to an embedded broker, consumed by the members of a group, and counted by window on Spark, which
+writes them as Parquet. The exit code is 0 only if every event arrived, once, the group committed all of them, and the
+windows have as many. Where pyspark or Java is missing the rest runs, and it is said how to get them.
 """
 
 from __future__ import annotations
 
+import json
 import sys
+import tempfile
 import threading
 import time
 from contextlib import closing
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka.broker import Broker
@@ -25,6 +30,9 @@ if TYPE_CHECKING:
 TOPIC = "demo-events"
 GROUP = "demo-group"
 PARTITIONS = 6
+#: Events are spread over this many minutes, which are the windows of the pipeline.
+MINUTES = 10
+BEGIN = datetime(2026, 1, 1, tzinfo=timezone.utc)
 #: How long the members may take together; reaching it means that something is wrong.
 PATIENCE_S = 60.0
 
@@ -33,6 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the words of this command."""
     parser.add_argument("--events", type=int, default=200_000, help="how many events to send (default %(default)s)")
     parser.add_argument("--members", type=int, default=2, help="consumers in the group (default %(default)s)")
+    parser.add_argument("--no-spark", action="store_true", help="leave the pipeline on Spark out")
+    parser.add_argument("--directory", type=Path, help="where Parquet and checkpoint go (default: a new one)")
 
 
 @dataclass
@@ -54,7 +64,9 @@ def run(arguments: argparse.Namespace) -> int:
         _produce(broker.bootstrap_servers, arguments.events)
         tallies = _consume(broker.bootstrap_servers, arguments.events, arguments.members)
         committed = _committed(broker.bootstrap_servers)
-    return _verdict(arguments.events, tallies, committed)
+        counted = None if arguments.no_spark else _count(broker.bootstrap_servers, arguments.directory)
+    _say("altogether", "", time.perf_counter() - started)
+    return _verdict(arguments.events, tallies, committed, counted)
 
 
 def _say(step: str, what: str, seconds: float) -> None:
@@ -65,13 +77,24 @@ def _produce(servers: str, events: int) -> None:
     started = time.perf_counter()
     with closing(KafkaProducer(bootstrap_servers=servers)) as producer:
         for number in range(events):
-            producer.send(TOPIC, key=b"user-%d" % (number % 1000), value=b"%d" % number)
+            producer.send(TOPIC, key=b"user-%d" % (number % 1000), value=_event(number, events))
             if number % 10_000 == 0:
                 _progress(number, events)
         producer.flush()
     _progress(events, events)
     seconds = time.perf_counter() - started
     _say("produced", f"{events:,} events, {events / seconds:,.0f} a second", seconds)
+
+
+def _event(number: int, events: int) -> bytes:
+    at = BEGIN + timedelta(minutes=MINUTES) * (number / events)
+    user, amount = number % 1000, number % 700 / 100
+    return b'{"number": %d, "user": "user-%d", "amount": %.2f, "at": "%s"}' % (
+        number,
+        user,
+        amount,
+        at.isoformat().encode(),
+    )
 
 
 def _progress(done: int, total: int) -> None:
@@ -115,7 +138,7 @@ def _member(servers: str, tally: Tally, complete: Callable[[], bool], done: thre
             for records in consumer.poll(timeout_ms=100, max_records=5000).values():
                 if tally.first_after_s is None:
                     tally.first_after_s = time.perf_counter() - started
-                tally.numbers += [int(record.value) for record in records]
+                tally.numbers += [json.loads(record.value)["number"] for record in records]
             if complete():
                 done.set()
     finally:
@@ -128,11 +151,31 @@ def _committed(servers: str) -> int:
         return sum(consumer.committed(partition) or 0 for partition in partitions)
 
 
-def _verdict(events: int, tallies: list[Tally], committed: int) -> int:
+def _count(servers: str, directory: Path | None) -> int | None:
+    """Run the pipeline; return how many events its windows have, None if it could not be run here."""
+    from kafka.spark.demo import count_by_window, reason_not_to, table
+
+    missing = reason_not_to()
+    if missing is not None:
+        print(f"the pipeline on Spark is left out: {missing}")
+        return None
+    print("starting Spark, which takes a while")
+    started = time.perf_counter()
+    result = count_by_window(servers, TOPIC, directory or Path(tempfile.mkdtemp(prefix="purekafka-demo-")))
+    print(table(result.rows))
+    print(f"Parquet: {result.parquet}")
+    _say("counted", f"on Spark, {result.events:,} events in {len(result.rows)} windows", time.perf_counter() - started)
+    return result.events
+
+
+def _verdict(events: int, tallies: list[Tally], committed: int, counted: int | None) -> int:
     for tally in tallies:
         if tally.error is not None:
             print(f"{tally.name} failed: {tally.error!r}")
     numbers = sorted(number for tally in tallies for number in tally.numbers)
+    if counted not in {None, events}:
+        print(f"sent {events:,}, but the windows have {counted:,}")
+        return 1
     if numbers == list(range(events)) and committed == events:
         print(f"all {events:,} events arrived, each once, and the group committed them")
         return 0

@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from kafka.cli import main
 
 
 def test_the_demo_counts_every_event_once(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["demo", "--events", "5000", "--members", "3"]) == 0
+    assert main(["demo", "--events", "5000", "--members", "3", "--no-spark"]) == 0
     shown = capsys.readouterr().out
     assert "all 5,000 events arrived, each once, and the group committed them" in shown
     assert shown.count("member") == 3
+
+
+def test_the_demo_runs_without_spark_and_says_how_to_get_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    assert main(["demo", "--events", "100"]) == 0
+    assert "pip install 'purekafka[spark]'" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_the_demo_counts_every_event_on_spark(tmp_path: Path) -> None:
+    pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'purekafka[spark]'")
+    # In a process of its own, as a session of this one's would be taken.
+    words = [sys.executable, "-m", "kafka", "demo", "--events", "5000", "--directory", str(tmp_path)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "5,000 events in 10 windows" in done.stdout
+    assert "all 5,000 events arrived, each once, and the group committed them" in done.stdout
+    assert list((tmp_path / "by-window").glob("*.parquet"))

@@ -110,9 +110,8 @@ def test_a_query_from_the_latest_offsets_loses_nothing_when_its_first_batch_fail
         raise RuntimeError("the first batch fails")
 
     frame = stream(startingOffsets="latest")
-    query = frame.writeStream.foreachBatch(fail).option("checkpointLocation", str(tmp_path)).start()
     with pytest.raises(Exception, match="the first batch fails"):
-        query.awaitTermination()
+        finish(frame.writeStream.foreachBatch(fail).option("checkpointLocation", str(tmp_path)))
     fill(broker, 7, 10)
     assert list(chain(*run(stream(startingOffsets="latest"), tmp_path))) == values(range(10, 17))
     fill(broker, 3, 17)
