@@ -73,6 +73,7 @@ class Link:
         self._reader = FrameReader(context.settings.receive_max)
         self._events = 0
         self._flush_due = False
+        self._held = False
         self._timer: Timer | None = None
         self._opening: Task[None] | None = None
         self._opened: Future[None] | None = None
@@ -112,6 +113,11 @@ class Link:
     def sock(self) -> Any:
         """The stream, or None; what is told to whoever wants to know of changes of state."""
         return self._stream
+
+    @property
+    def was_answering(self) -> bool:
+        """Whether the last stream has ended, or is, in the middle of a reply."""
+        return self._reader.is_mid_frame
 
     @property
     def idle_since(self) -> float | None:
@@ -291,9 +297,19 @@ class Link:
         self.pipeline.open = True
         self._go_on()
 
+    def hold(self) -> None:
+        """Let requests that are submitted from now on wait for `let_go`, which sends them in one system call."""
+        self._held = True
+
+    def let_go(self) -> None:
+        """Send what was held back, at once: a pass of the loop less."""
+        self._held = False
+        if self.pipeline.outgoing and not self._flush_due:
+            self._flush()
+
     def _schedule_flush(self) -> None:
         # Once per pass: requests of one pass leave in one system call.
-        if not self._flush_due:
+        if not self._flush_due and not self._held:
             self._flush_due = True
             self._loop.call_soon(self._flush)
 

@@ -98,7 +98,8 @@ class Sender:
 
     def _look_and_pump(self, partitions: list[Partition]) -> None:
         """Let partitions stand in line, then send to their leaders at once: a pass of the loop less."""
-        self.gathering = sinks = {}
+        sinks: dict[Sink, None] = {}
+        self.gathering = sinks
         try:
             for partition in partitions:
                 self.look(partition)

@@ -68,11 +68,15 @@ class Sink:
         if link is None:
             return
         link.hold()
-        while self.line and self.in_flight < self._sender.max_in_flight:
-            batches = self._fill()
-            if batches:
-                self._send(link, batches)
-        link.let_go()
+        self._pump_due = True  # what comes into the line meanwhile is seen here
+        try:
+            while self.line and self.in_flight < self._sender.max_in_flight:
+                batches = self._fill()
+                if batches:
+                    self._send(link, batches)
+        finally:
+            self._pump_due = False
+            link.let_go()
 
     def _ready_link(self) -> BrokerConnection | None:
         """Return the connection if it takes requests now; else see to it that this is called again."""
