@@ -87,6 +87,8 @@ class Loop:
 
             rng = SystemSeeded()  # noqa: S311 - jitter and choice among equals, no secrets
         self.clock = clock
+        self.time: Callable[[], float] = clock.monotonic
+        """The monotonic time that deadlines are given in: the clock's own function, as it is asked all the time."""
         self.rng = rng
         self.turns = 0
         self.current_task: Task[Any] | None = None
@@ -163,10 +165,6 @@ class Loop:
         return self._unusable is not None
 
     # …and on the loop only.
-
-    def time(self) -> float:
-        """Return the monotonic time that deadlines are given in."""
-        return self.clock.monotonic()
 
     def call_at(self, when: float, callback: Callable[..., object], *args: Any) -> Timer:
         """Run `callback(*args)` at `when` (as `time()` counts). Returns what cancels it."""
