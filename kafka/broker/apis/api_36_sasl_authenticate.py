@@ -21,8 +21,9 @@ def handle(call: Call, request: SaslAuthenticateRequest) -> Any:
     """Take a token, give one."""
     here = security(call)
     session = here.session_of(call.connection)
-    if session.state is State.NEW and call.connection.listener.needs_sasl:
-        call.connection.close()  # nobody has named a mechanism; Kafka does not even answer
+    if (session.state is State.NEW and call.connection.listener.needs_sasl) or session.changes_mechanism:
+        # Nobody has named a mechanism, or it is not the one of this session; Kafka does not even answer.
+        call.connection.close()
         return None
     try:
         step = session.token(bytes(request.auth_bytes))

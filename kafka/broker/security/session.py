@@ -75,6 +75,9 @@ class SaslSession:
         self.user: User | None = None
         #: Whether the session ends some time, so that the client may authenticate again.
         self.may_repeat = False
+        #: Whether it goes on with another mechanism than before. Kafka lets that handshake pass, and hangs up on what
+        #: follows it.
+        self.changes_mechanism = False
         self._begin = begin
         self._exchange: Exchange | None = None
 
@@ -87,10 +90,11 @@ class SaslSession:
         ):
             raise IllegalSaslStateError("SaslHandshake is not expected now")
         exchange = self._begin(mechanism)
-        if exchange is None or self.mechanism not in (None, mechanism):
+        if exchange is None:
             self.state = next_state(self.state, Event.REFUSED)
             raise UnsupportedSaslMechanismError(f"Unsupported SASL mechanism: {mechanism}")
         next(exchange)
+        self.changes_mechanism = self.mechanism not in (None, mechanism)
         self.mechanism, self._exchange = mechanism, exchange
         self.state = next_state(self.state, Event.HANDSHAKE)
 

@@ -284,6 +284,8 @@ class TransactionCoordinator:
         if record.epoch <= LAST_EPOCH:
             record.epoch += 1
         record.last_epoch = NO_EPOCH
+        # Who then wants to end it by KIP-890 is answered as if that had been its own end, with the new epoch.
+        record.bumps_epoch = True
         self._prepare(record, committed=False)
 
     def _clean(self) -> None:

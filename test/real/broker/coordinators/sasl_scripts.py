@@ -9,9 +9,17 @@ import json
 import time
 from base64 import urlsafe_b64encode
 from collections.abc import Callable
+from typing import Any
 
 from kafka.protocol.metadata import MetadataRequest
-from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
+from kafka.protocol.sasl import (
+    CreateDelegationTokenRequest,
+    DescribeDelegationTokenRequest,
+    ExpireDelegationTokenRequest,
+    RenewDelegationTokenRequest,
+    SaslAuthenticateRequest,
+    SaslHandshakeRequest,
+)
 
 from .script import Connection, Script
 
@@ -88,3 +96,112 @@ def oauthbearer(script: Script) -> None:
 
 
 SASL_SCRIPTS: list[Callable[[Script], None]] = [plain, out_of_turn, scram, oauthbearer]
+
+
+# Sessions that last 2.5 seconds (KIP-368). Whoever authenticates anew within a second of the last time is cut off.
+
+
+def entered(script: Script, user: str = "alice") -> Connection:
+    """A connection that has authenticated."""
+    here = shake(script, "PLAIN")
+    say(script, here, f"\0{user}\0secret".encode())
+    return here
+
+
+def session_is_over(script: Script) -> None:
+    here = entered(script)
+    is_served(script, here)
+    time.sleep(2.8)
+    is_served(script, here)
+
+
+def session_is_renewed(script: Script) -> None:
+    here = entered(script)
+    for _ in range(2):
+        time.sleep(1.3)
+        script.ask(here, SaslHandshakeRequest[1]("PLAIN"))
+        say(script, here, ALICE)
+        is_served(script, here)
+
+
+def session_is_renewed_wrongly(script: Script) -> None:
+    here = entered(script)
+    time.sleep(1.3)
+    script.ask(here, SaslHandshakeRequest[1]("SCRAM-SHA-256"))
+    reply = script.ask(here, SaslAuthenticateRequest[2](b"n,,n=alice,r=abc"), note=False)
+    if reply is not None:
+        facts = reply.error_code, bool(reply.error_message), bool(reply.auth_bytes)
+        script.notes.append(f"another mechanism {facts}")
+    is_served(script, here)
+    for words in (b"\0alice\0wrong", b"\0eve\0secret"):
+        here = entered(script)
+        time.sleep(1.3)
+        script.ask(here, SaslHandshakeRequest[1]("PLAIN"))
+        say(script, here, words)
+        is_served(script, here)
+
+
+# Delegation tokens (KIP-48)
+
+
+def _note_token(script: Script, reply: object) -> None:
+    """Note what is not random about a token."""
+    names = ("error_code", "principal_type", "principal_name", "token_requester_principal_name")
+    facts = [getattr(reply, name, None) for name in names]
+    hmac = bytes(getattr(reply, "hmac", b""))
+    issued = getattr(reply, "issue_timestamp_ms", 0)
+    lives = [getattr(reply, name, 0) - issued for name in ("expiry_timestamp_ms", "max_timestamp_ms")]
+    script.notes.append(f"token {facts} {len(hmac)} {lives}")
+
+
+def _both(script: Script) -> tuple[Connection, Connection]:
+    """Two connections whose sessions have just begun."""
+    return entered(script), entered(script, "eve")
+
+
+def _describe(script: Script, renewable: int) -> None:
+    """Note what is shown: two tokens, so many with renewers, once the broker has heard of it."""
+    alice, eve = _both(script)
+
+    def heard(reply: Any) -> bool:
+        return len(reply.tokens) == 2 and sum(bool(token.renewers) for token in reply.tokens) == renewable
+
+    script.wait(alice, lambda: DescribeDelegationTokenRequest[3](owners=None), heard, 2)
+    for version in (1, 3):
+        for here in (alice, eve):
+            reply = here.ask(DescribeDelegationTokenRequest[version](owners=None))
+            found = [
+                (token.principal_name, [tuple(renewer) for renewer in token.renewers], len(bytes(token.hmac)))
+                for token in reply.tokens
+            ]
+            script.notes.append(f"described {reply.error_code} {sorted(found)}")
+
+
+def tokens(script: Script) -> None:
+    alice, eve = _both(script)
+    hmac = b""
+    for version, lifetime, renewers in ((1, -1, []), (3, 5000, [("User", "eve")]), (2, -1, [("Group", "all")])):
+        request = CreateDelegationTokenRequest[version](renewers=renewers, max_lifetime_ms=lifetime)
+        reply = alice.ask(request)
+        _note_token(script, reply)
+        if lifetime > 0:
+            hmac = bytes(reply.hmac)
+    _describe(script, 1)
+    for here in _both(script):
+        for proof in (hmac, b"nonsense", b""):
+            renewed = here.ask(RenewDelegationTokenRequest[2](hmac=proof, renew_period_ms=1000))
+            script.notes.append(f"renewed {renewed.error_code}")
+    _alice, eve = _both(script)
+    _note_token(script, eve.ask(CreateDelegationTokenRequest[3]("User", "alice", [], -1)))
+    for proof in (b"nonsense", hmac):
+        expired = eve.ask(ExpireDelegationTokenRequest[2](hmac=proof, expiry_time_period_ms=-1))
+        script.notes.append(f"expired {expired.error_code}")
+    _describe(script, 0)
+
+
+SESSION_SCRIPTS: list[Callable[[Script], None]] = [
+    session_is_over,
+    session_is_renewed,
+    session_is_renewed_wrongly,
+    tokens,
+]

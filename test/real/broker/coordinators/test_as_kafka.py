@@ -15,13 +15,17 @@ from test.real import sasl
 from test.real.kafka_process import KafkaCluster
 
 from .group_scripts import CONSUMER_SCRIPTS, GROUP_SCRIPTS
-from .sasl_scripts import SASL_SCRIPTS
+from .sasl_scripts import SASL_SCRIPTS, SESSION_SCRIPTS
 from .script import Script
 from .security_scripts import SECURITY_SCRIPTS
 from .transaction_scripts import TRANSACTION_SCRIPTS
 
-# The two delays that the embedded broker does without by default.
-QUICK = {"group.initial.rebalance.delay.ms": "0", "group.consumer.assignment.interval.ms": "0"}
+# Two delays that the embedded broker does without by default, and one that it does not have.
+QUICK = {
+    "group.initial.rebalance.delay.ms": "0",
+    "group.consumer.assignment.interval.ms": "0",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
+}
 
 
 @pytest.fixture(scope="module")
@@ -86,3 +90,24 @@ def test_the_embedded_broker_lets_in_whom_kafka_does(
     mechanisms = ("PLAIN", "SCRAM-SHA-256", "OAUTHBEARER")
     with Broker(sasl=[(mechanism, "alice", "secret") for mechanism in mechanisms]) as broker:
         assert notes_of(run, ("127.0.0.1", broker.port())) == notes_of(run, real_with_sasl)
+
+
+SESSIONS = {"connections.max.reauth.ms": "2500", "delegation.token.secret.key": "between us"}
+
+
+@pytest.fixture(scope="module")
+def real_with_sessions(kafka_version: str) -> Iterator[tuple[str, int]]:
+    security = [sasl.plain({"alice": "secret", "eve": "secret"}), sasl.scram("SCRAM-SHA-256")]
+    listeners = ["SASL_PLAINTEXT"]
+    with KafkaCluster(kafka_version, listeners=listeners, security=security, properties=SESSIONS) as cluster:
+        cluster.add_scram_user("alice", "secret", "SCRAM-SHA-256")
+        yield cluster.address(1, "SASL_PLAINTEXT")
+
+
+@pytest.mark.parametrize("run", SESSION_SCRIPTS, ids=lambda run: run.__name__)
+def test_sessions_end_and_tokens_are_handed_on_as_with_kafka(
+    run: Callable[[Script], None], real_with_sessions: tuple[str, int]
+) -> None:
+    users = [("PLAIN", "alice", "secret"), ("PLAIN", "eve", "secret"), ("SCRAM-SHA-256", "alice", "secret")]
+    with Broker(sasl=users, configs=SESSIONS) as broker:
+        assert notes_of(run, ("127.0.0.1", broker.port())) == notes_of(run, real_with_sessions)

@@ -327,7 +327,32 @@ def offsets_in_transactions(script: Script) -> None:
     end(script, here, "x4", who, True)
 
 
+def timed_out(script: Script) -> None:
+    """A transaction that its producer leaves open is aborted by the coordinator, and the producer is fenced."""
+    prepare(script, ("late", 1))
+    here = script.connect()
+    for name in ("t1", "t2"):
+        granted = init(script, here, name, timeout=1000)
+        who = granted.producer_id, granted.producer_epoch
+        add(script, here, name, who, [("late", [0])])
+        produce(script, here, name, who, 0, "late")
+    look(script, here, "late", until=4)  # a record and a marker of each
+    describe(script, here, "t1", "t2")
+    end(script, here, "t2", who, True)
+    end(script, here, "t2", who, False)
+    add(script, here, "t2", who, [("late", [0])], version=3)
+    produce(script, here, "t2", who, 1, "late")
+    again = init(script, here, "t2", timeout=60000)
+    who = again.producer_id, again.producer_epoch
+    add(script, here, "t2", who, [("late", [0])])
+    produce(script, here, "t2", who, 0, "late")
+    end(script, here, "t2", who, True)
+    look(script, here, "late", until=6)
+    describe(script, here, "t2")
+
+
 TRANSACTION_SCRIPTS: list[Callable[[Script], None]] = [
+    timed_out,
     pids,
     version_one,
     version_two,

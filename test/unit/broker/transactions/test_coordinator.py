@@ -173,7 +173,19 @@ def test_a_transaction_that_takes_too_long_is_aborted_and_its_producer_fenced() 
     assert bench.state() is State.COMPLETE_ABORT
     assert {marker[0] for marker in bench.log.markers} == {A, B}
     with pytest.raises(ProducerFencedError):
+        bench.end(who, bumps=False)
+    with pytest.raises(ProducerFencedError):
+        bench.coordinator.add("x", who, [A])
+
+
+def test_who_ends_by_kip_890_what_took_too_long_hears_that_it_was_aborted() -> None:
+    bench = Bench()
+    who = bench.start(timeout=30.0)
+    bench.coordinator.add("x", who, [A])
+    bench.world.advance(31)
+    with pytest.raises(InvalidTxnStateError):
         bench.end(who)
+    assert bench.end(who, committed=False) == Granted(who.producer_id, who.epoch + 1)
 
 
 def test_a_producer_goes_on_after_an_error_with_the_next_epoch() -> None:
