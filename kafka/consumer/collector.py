@@ -116,8 +116,6 @@ class Collector:
         row, partitions = self._row, self._subscription.partitions
         for _ in range(len(row)):
             state = row.popleft()
-            if not state.in_rotation:  # it was moved, and comes in again when there is something
-                continue
             state.in_rotation = False
             if partitions.get(state.topic_partition) is state and not state.paused and not state.leaving:
                 yield state

@@ -231,7 +231,6 @@ class SubscriptionState:
         if self.in_hand is not None and self.in_hand.state is state:
             self.put_down()
         state.cursor = cursor
-        state.in_rotation = False
         state.retry_at = 0.0
         state.problem = None
         self.on_change()

@@ -307,3 +307,21 @@ def test_metrics_tell_what_was_read(broker: Broker, make_consumer: MakeConsumer)
     assert measured["assigned-partitions"] == 4
     assert measured["records-lag-max"] == 0
     assert make_consumer(metrics_enabled=False).metrics() is None
+
+
+def test_a_partition_that_was_moved_has_one_turn_at_a_time(broker: Broker, make_consumer: MakeConsumer) -> None:
+    """It stood in the row twice, and what its second turn gave took the place of the first in the result."""
+    fill(broker, 100, batch=20)
+    consumer = make_consumer(max_partition_fetch_bytes=700)
+    consumer.assign([tp()])
+    read(consumer, 1, max_records=1)
+    consumer.seek(tp(), 0)
+    deadline = time.monotonic() + TIMEOUT
+    while consumer.health()["partitions"]["events-0"]["buffered_bytes"] < 700:  # two replies
+        assert time.monotonic() < deadline
+    seen: list[int] = []
+    while len(seen) < 100:
+        for columns in consumer.poll_batches(timeout_ms=1000).values():
+            seen += columns.offsets
+        assert time.monotonic() < deadline, seen
+    assert seen == list(range(100))

@@ -17,16 +17,18 @@ def cut_log(broker: Broker, partition: TopicPartition, offset: int, leader: int)
         assert found is not None
         log = found.log
         data = bytes(log.read(log.start_offset, 1 << 30))
+        headers = list(scan(data))
         kept = [
             (data[header.position : header.end], header.leader_epoch)
-            for header in scan(data)
+            for header in headers
             if header.last_offset < offset
         ]
         for segment in log.segments:
             segment.delete()
         log.segments.clear()
         log.epochs.clear()
-        log.end_offset = log.start_offset
+        # The first batch may begin before the start of the log: where records were deleted within it.
+        log.end_offset = headers[0].base_offset if kept else log.start_offset
         for batch, epoch in kept:
             log.append(batch, epoch)
         leaders.move(found, leader)
