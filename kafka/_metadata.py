@@ -70,8 +70,7 @@ class MetadataKeeper:
             while self._cluster.update_age() is None:
                 node_id = self._next_server(set(attempts.values()))
                 if node_id is not None:
-                    client.link(node_id).open()
-                    attempts[loop.spawn(self._update_from(node_id, deadline), "bootstrap")] = node_id
+                    attempts[loop.spawn(self._ask_server(node_id, deadline), "bootstrap")] = node_id
                 wake = loop.time() + _STAGGER if attempts else self._soonest()
                 if wake > give_up > loop.time():
                     wake = give_up
@@ -84,6 +83,11 @@ class MetadataKeeper:
             for task in attempts:
                 task.cancel()
         self.start()
+
+    async def _ask_server(self, node_id: int | str, deadline: float) -> None:
+        with self._loop.timeout_at(deadline, "looking for a broker"):
+            await self._client.link(node_id).open()
+        await self._update_from(node_id, deadline)
 
     def _collect(self, attempts: dict[Task[None], int | str]) -> None:
         """Take out the attempts that have ended, and raise what ends the search."""
@@ -200,7 +204,8 @@ class MetadataKeeper:
             link = client.link(node_id)
             await client.open(link, deadline)
             request, whole = self._request(link)
-            response = await link.submit(request, max(0.0, deadline - self._loop.time()))
+            left = max(0.0, deadline - self._loop.time())
+            response = await link.submit(request, min(left, client.settings.request_timeout))
             code = getattr(response, "error_code", 0)
             if code == _REBOOTSTRAP_REQUIRED:
                 self._start_over("a broker demands it")

@@ -211,6 +211,8 @@ async def _versions(link: Link) -> BrokerVersions:
             ) from error
         if context.settings.sasl_mechanism is not None:
             raise  # before 0.10 there is GSSAPI on 0.9 alone, and who has that says api_version=(0, 9)
+        if link.was_answering:
+            raise  # who does not know the question says not a word
         versions = await _probe(link, error)
         if address not in context.modern:
             context.ancient[address] = versions.release
@@ -269,7 +271,7 @@ async def _ask_again(link: Link) -> BrokerVersions | None:
         with loop.timeout_at(loop.time() + _PROBE_TIMEOUT, "asking for API versions again"):
             return await ask_versions(link, link.context.settings.software, partial(_answered, link))
     except (*_NO_ANSWER, KafkaTimeoutError) as error:
-        if (link.host, link.port) in link.context.modern:
+        if (link.host, link.port) in link.context.modern or link.was_answering:
             raise
         _restart(link, error)
         await _reach(link)

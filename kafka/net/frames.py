@@ -39,6 +39,11 @@ class FrameReader:
         self._body: bytearray | None = None
         self._filled = 0
 
+    @property
+    def is_mid_frame(self) -> bool:
+        """Whether a frame has begun and is not complete."""
+        return self._body is not None or bool(self._head)
+
     def target(self) -> memoryview | None:
         """Return where the rest of the present frame belongs, if it is known how large that is."""
         return None if self._body is None else memoryview(self._body)[self._filled :]

@@ -196,6 +196,15 @@ def test_where_nobody_is_that_is_said_soon_unless_one_is_to_wait(make, cluster, 
     assert cluster.network.clock.monotonic() - before == pytest.approx(seconds, abs=1)
 
 
+def test_a_server_that_falls_silent_is_asked_again_after_the_time_for_a_request(make, cluster):
+    silent = [True]
+    tell = cluster.metadata
+    cluster.brokers[0].on("Metadata", lambda *words: SILENCE if silent and silent.pop() else tell(*words))
+    before = cluster.network.clock.monotonic()
+    make(bootstrap_servers="b0", request_timeout_ms=3000)
+    assert cluster.network.clock.monotonic() - before < 5
+
+
 def test_a_server_that_is_slow_is_waited_for_though_the_others_refuse(make, cluster):
     for broker in cluster.brokers:
         broker.stop()

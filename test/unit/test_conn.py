@@ -240,6 +240,24 @@ def test_a_broker_that_cannot_be_asked_is_found_out(make, broker, release, ignor
     assert len(broker.sessions) == before + 1  # it is remembered
 
 
+def test_a_broker_that_is_cut_off_in_the_middle_of_its_answer_is_not_ancient(make, broker):
+    """It knows the question; one that does not hangs up without a word."""
+    broker.on("ListGroups", {})
+    honest = broker.handlers["ApiVersions"]
+
+    def cut_off(request, session):
+        honest(request, session)
+        session.sock.send(b"\0\0\2\0\0\0\0\1\0\0")
+        return HANG_UP
+
+    broker.on("ApiVersions", cut_off)
+    conn = make()
+    assert not conn.connect_blocking(0.05)
+    assert not broker.asked("ListGroups")
+    broker.on("ApiVersions", honest)
+    assert connect(conn).check_version() > (4, 0)
+
+
 def test_a_stated_release_is_not_asked_for(make, broker):
     conn = connect(make(api_version=(2, 8)))
     assert not broker.asked("ApiVersions")
