@@ -24,7 +24,6 @@ from kafka.coordinator.generation import Generation
 from kafka.coordinator.states import MemberEvent, MemberState
 from kafka.errors import (
     FencedMemberEpochError,
-    KafkaConnectionError,
     KafkaError,
     UnknownMemberIdError,
     UnreleasedInstanceIdError,
@@ -68,40 +67,15 @@ class ConsumerGroupMember:
 
     async def run(self) -> None:
         """Join and stay; returns where the brokers do not have this protocol, raises nothing else."""
-        owner = self._owner
         while True:
             try:
                 await self._beat_for_ever()
             except UnsupportedVersionError as error:  # noqa: PERF203 - each pass waits for the network
-                if not self._is_a_slip(error):
-                    self._unsupported(error)
-                    return
-                await owner.back_off(error, self._failures)
-                self._failures += 1
+                self._unsupported(error)
+                return
             except KafkaError as error:
                 if not await self._recover(error):
                     return
-
-    def _is_a_slip(self, error: KafkaError) -> bool:
-        """Whether one connection says that the broker is too old, and the first one said that it is not.
-
-        A connection that is cut in its very first exchange looks like one to a broker before 0.10.
-        """
-        owner = self._owner
-        versions = owner.client.versions
-        if (
-            versions is None
-            or not versions.supports(ConsumerGroupHeartbeatRequest.API_KEY)
-            or owner.coordinator_id is None
-        ):
-            return False
-        link = owner.client.link(owner.coordinator_id, "coordinator")
-        if link.versions is None or link.versions.supports(ConsumerGroupHeartbeatRequest.API_KEY):
-            return False
-        link.close(KafkaConnectionError(f"taken for too old a broker by mistake: {error}"))
-        if owner.state in {MemberState.PREPARING, MemberState.JOINING}:
-            owner.move(MemberEvent.RETRY)
-        return True
 
     def _unsupported(self, error: KafkaError) -> None:
         owner = self._owner

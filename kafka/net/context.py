@@ -35,8 +35,8 @@ class LinkContext:
         self.scratch = memoryview(bytearray(settings.chunk_size))
         self.ancient: dict[tuple[str, int], tuple[int, ...]] = {}
         """Releases of brokers that cannot be asked, found by probing."""
-        self.modern: set[tuple[str, int]] = set()
-        """Brokers that were asked and have answered: one that hangs up now is not ancient, it is in trouble."""
+        self.modern = False
+        """Whether a broker was asked and has answered: one that hangs up now is not ancient, it is in trouble."""
         self.on_reply: Callable[[Link, str, float, int], object] | None = None
         self.on_state: Callable[[Link], object] | None = None
         self.on_bytes: Callable[[Link, int, int], object] | None = None

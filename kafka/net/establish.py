@@ -203,8 +203,8 @@ async def _versions(link: Link) -> BrokerVersions:
     try:
         return await _ask_or_nudge(link)
     except _NO_ANSWER as error:
-        if address in context.modern:
-            raise
+        if context.modern:
+            raise  # a cluster is of one age, but for an hour in a decade; connections break more often than that
         if not context.settings.use_tls and await _speaks_tls(link):
             raise SslAuthenticationError(
                 f"{link.host} speaks TLS on this port: security_protocol has to be SSL or SASL_SSL for it"
@@ -214,13 +214,14 @@ async def _versions(link: Link) -> BrokerVersions:
         if link.was_answering:
             raise  # who does not know the question says not a word
         versions = await _probe(link, error)
-        if address not in context.modern:
+        if not context.modern:
             context.ancient[address] = versions.release
         return versions
 
 
 def _answered(link: Link) -> None:
-    link.context.modern.add((link.host, link.port))
+    link.context.modern = True
+    link.context.ancient.clear()
 
 
 async def _ask_or_nudge(link: Link) -> BrokerVersions:
@@ -271,7 +272,7 @@ async def _ask_again(link: Link) -> BrokerVersions | None:
         with loop.timeout_at(loop.time() + _PROBE_TIMEOUT, "asking for API versions again"):
             return await ask_versions(link, link.context.settings.software, partial(_answered, link))
     except (*_NO_ANSWER, KafkaTimeoutError) as error:
-        if (link.host, link.port) in link.context.modern or link.was_answering:
+        if link.context.modern or link.was_answering:
             raise
         _restart(link, error)
         await _reach(link)

@@ -152,6 +152,20 @@ def test_it_learns_the_cluster_from_one_server(make, cluster):
     assert client.least_loaded_node() in {0, 1, 2}
 
 
+def test_a_broker_that_breaks_off_is_not_ancient_where_another_has_answered(make, cluster):
+    client = make(bootstrap_servers="b0", reconnect_backoff_max_ms=100)
+    honest = cluster.brokers[1].handlers["ApiVersions"]
+    cluster.brokers[1].on("ApiVersions", lambda *_: HANG_UP)
+    future = client.submit(1, ListGroupsRequest(), timeout=100)
+    with pytest.raises(KafkaConnectionError):
+        run(client, client.open(client.link(1), client.loop.time() + 10))
+    assert future.is_done
+    assert not cluster.brokers[1].asked("ListGroups")
+    cluster.brokers[1].on("ApiVersions", honest)
+    assert run(client, client.request(ListGroupsRequest(), node_id=1)).groups == []
+    assert client.link(1).versions.release > (4, 0)
+
+
 def test_servers_that_are_down_are_passed_over(make, cluster):
     cluster.brokers[0].stop()
     cluster.brokers[2].stop()
