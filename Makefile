@@ -77,7 +77,7 @@ bench-produce: $(INSTALLED)
 	$(BENCH) produce
 
 bench-consume: $(INSTALLED)
-	$(BENCH) consume
+	$(BENCH) consume groups
 
 bench-latency: $(INSTALLED)
 	$(BENCH) latency

@@ -237,6 +237,5 @@ CONSUMERS = {
     "purekafka": ClassicConsumer,
     "kafka-python": ClassicConsumer,
     "aiokafka": AiokafkaConsumer,
-    "aiokafka-pure": AiokafkaConsumer,
     "confluent-kafka": ConfluentConsumer,
 }

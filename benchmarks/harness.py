@@ -23,7 +23,7 @@ from benchmarks.venvs import LIBRARIES, Library, Venv, VenvError, ensure
 from benchmarks.workload import OURS
 
 HERE = Path(__file__).resolve().parent
-SUB_TARGETS = ("protocol", "records", "produce", "consume", "latency", "spark")
+SUB_TARGETS = ("protocol", "records", "produce", "consume", "groups", "latency", "spark")
 LEAST_ROUNDS = 5  # fewer say too little about the spread to be kept
 
 
