@@ -139,7 +139,7 @@ TLS_OPTIONS: Final = (
         LINKS,
         None,
         Text(),
-        "The ciphers to offer, in OpenSSL's list format.",
+        "The ciphers to offer for TLS 1.2, in OpenSSL's list format. Those of TLS 1.3 are always offered.",
         aliases=("ssl_cipher_suites",),
     ),
 )

@@ -151,7 +151,7 @@ async def _secure(link: Link, sock: Any) -> Stream:
     except HostnameMismatchError as error:
         names = await _names_found(link)
         found = f"; it is for {', '.join(names)}" if names else ""
-        raise HostnameMismatchError(f"{error.args[0]}{found}") from error
+        raise HostnameMismatchError(f"{str(error.args[0]).rstrip('.')}{found}") from error
     except HandshakeClosedError as error:
         if await _speaks_kafka(link):
             raise SslAuthenticationError(

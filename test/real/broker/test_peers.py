@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from kafka.broker import Broker
+from test.real.kafka_process import KafkaCluster
 
 from .peer_venvs import run_peer
 
@@ -27,6 +28,13 @@ def cluster() -> Iterator[Broker]:
 def test_a_client_can_do_all_that_it_does(cluster: Broker, peer: str) -> None:
     """Administer, produce, consume in a group that rebalances, commit, run transactions."""
     print(run_peer(peer, JUDGES[peer], cluster.bootstrap_servers, f"by-{peer}"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("peer", JUDGES)
+def test_the_judges_find_kafka_to_do_the_same(kafka_cluster: KafkaCluster, peer: str) -> None:
+    """What they expect of the embedded broker is what Kafka does."""
+    run_peer(peer, JUDGES[peer], kafka_cluster.bootstrap_servers, f"by-{peer}")
 
 
 @pytest.mark.parametrize("release", ["0.11.0", "1.1", "2.8", "3.9"])
