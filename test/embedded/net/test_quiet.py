@@ -1,0 +1,85 @@
+"""Clients that have nothing to do do nothing: no requests, and no turns of the loop but for deadlines."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from kafka import KafkaConsumer
+from kafka._client import Client
+from kafka._drivers import ThreadDriver
+from kafka.broker import Broker
+from kafka.config import resolve
+from kafka.protocol.metadata import MetadataRequest
+from kafka.structs import TopicPartition
+
+SPAN = 1.0
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with Broker(topics={"t": 50}) as broker:
+        yield broker
+
+
+def names(broker: Broker) -> list[str]:
+    return [request.name for request in broker.requests]
+
+
+@pytest.mark.slow
+def test_a_consumer_whose_partitions_are_paused_asks_for_nothing(broker: Broker) -> None:
+    with KafkaConsumer(bootstrap_servers=broker.bootstrap_servers, fetch_max_wait_ms=100) as consumer:
+        partitions = [TopicPartition("t", number) for number in range(50)]
+        consumer.assign(partitions)
+        consumer.seek_to_beginning()
+        consumer.poll(timeout_ms=500)
+        consumer.pause(*partitions)
+        consumer.poll(timeout_ms=500)  # the fetch that was under way comes back
+        broker.forget_requests()
+        turns = consumer._engine.loop.turns
+        assert not consumer.poll(timeout_ms=SPAN * 1000)
+        assert names(broker) == []
+        assert consumer._engine.loop.turns - turns <= 4
+        consumer.resume(*partitions)
+        broker.append("t", b"x", partition=7)
+        deadline = time.monotonic() + 10
+        while not (found := consumer.poll(timeout_ms=500)):
+            assert time.monotonic() < deadline
+        assert [record.value for records in found.values() for record in records] == [b"x"]
+
+
+@pytest.mark.slow
+def test_a_client_that_nobody_uses_sleeps(broker: Broker) -> None:
+    client = Client(resolve("consumer", {"bootstrap_servers": broker.bootstrap_servers}))
+    driver = ThreadDriver(client.loop)
+    try:
+        driver.run(client.bootstrap())
+        driver.run(client.request(MetadataRequest(topics=[])))
+        turns = client.loop.turns
+        time.sleep(SPAN)  # nothing is waited for: it is the absence of events that is looked at
+        assert client.loop.turns - turns <= 2
+    finally:
+        driver.close()
+
+
+@pytest.mark.slow
+def test_a_client_whose_brokers_are_gone_makes_few_attempts(broker: Broker) -> None:
+    client = Client(
+        resolve(
+            "consumer",
+            {"bootstrap_servers": broker.bootstrap_servers, "reconnect_backoff_ms": 200, "retry_backoff_ms": 200},
+        )
+    )
+    driver = ThreadDriver(client.loop)
+    try:
+        driver.run(client.bootstrap())
+        broker.close()
+        time.sleep(0.2)
+        turns = client.loop.turns
+        client.loop.call_soon(client.cluster.request_update)
+        time.sleep(SPAN)
+        assert client.loop.turns - turns <= 40
+    finally:
+        driver.close()
