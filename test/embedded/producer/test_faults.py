@@ -119,6 +119,50 @@ def test_replies_later_than_the_request_timeout(make, broker, topic):
     check_log(broker, topic, futures)
 
 
+@pytest.mark.parametrize("idempotent", [True, False])
+def test_requests_that_are_served_after_the_request_timeout(make, broker, topic, idempotent):
+    """The first attempt arrives when the second has been written already."""
+    producer = make(batch_size=200, request_timeout_ms=200, enable_idempotence=idempotent)
+    producer.send(topic, b"0", partition=0).get(WAIT)
+    with broker.delay("Produce", 0.5, times=3):
+        futures = [producer.send(topic, b"%d" % number, partition=0) for number in range(1, 200)]
+        producer.flush(WAIT)
+    assert all(future.succeeded() for future in futures)
+    found = numbers(broker, topic)
+    assert set(found) == set(range(200))
+    if idempotent:
+        assert found == list(range(200))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("idempotent", [True, False])
+def test_leaders_move_each_second_for_half_a_minute(make, broker, topic, idempotent):
+    producer = make(batch_size=1000, enable_idempotence=idempotent)
+    stop = threading.Event()
+    moves = [0]
+
+    def move():
+        while not stop.wait(1):
+            broker.shuffle_leaders()
+            moves[0] += 1
+
+    mover = threading.Thread(target=move)
+    mover.start()
+    futures = []
+    try:
+        while moves[0] < 30:
+            futures += [producer.send(topic, b"%d" % (len(futures) + at), partition=0) for at in range(50)]
+            stop.wait(0.005)
+    finally:
+        stop.set()
+        mover.join()
+    producer.flush(WAIT)
+    assert all(future.succeeded() for future in futures)
+    found = numbers(broker, topic)
+    assert list(dict.fromkeys(found)) == list(range(len(futures)))
+    assert not idempotent or len(found) == len(futures)
+
+
 def test_leaders_move_all_the_time(make, broker, topic):
     producer = make(batch_size=100, linger_ms=0)
     stop = threading.Event()
@@ -142,7 +186,7 @@ def test_leaders_move_all_the_time(make, broker, topic):
 
 
 def test_leaders_move_and_connections_break_and_replies_are_lost(make, broker, topic):
-    producer = make(batch_size=100, linger_ms=0, request_timeout_ms=2000)
+    producer = make(batch_size=100, linger_ms=0)
     stop = threading.Event()
     seen = [0]
 
@@ -173,7 +217,7 @@ def test_leaders_move_and_connections_break_and_replies_are_lost(make, broker, t
 def test_a_node_goes_and_comes_back(make, broker, topic, replicas):
     broker.delete_topic(topic)
     broker.create_topic(topic, replication_factor=replicas)
-    producer = make(batch_size=100, request_timeout_ms=3000)
+    producer = make(batch_size=100)
     futures = produce(producer, topic, 100)
     leader = broker.leader(topic)
     broker.stop_node(leader, crash=True)

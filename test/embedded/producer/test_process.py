@@ -53,6 +53,60 @@ def test_an_exit_with_nobody_there_ends_and_every_future_has_failed(broker, topi
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_fork_in_the_midst_of_sending_harms_neither_parent_nor_child(broker, topic):
+    done = run(broker, topic, """
+        import warnings
+        warnings.simplefilter("ignore")
+        producer = KafkaProducer(bootstrap_servers=servers, linger_ms=0, batch_size=200)
+        futures, stop = [], threading.Event()
+        def send():
+            while not stop.is_set():
+                futures.append(producer.send(topic, b"%d" % len(futures), partition=0))
+                stop.wait(0.0001)
+        sender = threading.Thread(target=send)
+        sender.start()
+        for number in range(10):
+            futures[-1].get(10) if futures else None
+            child = os.fork()
+            if not child:
+                # Its copy says so at once, whatever lock was held; one of its own works.
+                try:
+                    producer.send(topic, b"x")
+                    os._exit(1)
+                except ForkedClientError:
+                    pass
+                with KafkaProducer(bootstrap_servers=servers) as own:
+                    own.send(topic, b"child").get(10)
+                os._exit(0)
+            _, status = os.waitpid(child, 0)
+            assert status == 0, status
+        stop.set()
+        sender.join()
+        producer.close()
+        assert all(future.succeeded() for future in futures)
+        print(len(futures))
+    """)  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    found = [record.value for record in broker.records(topic)]
+    assert found.count(b"child") == 10
+    assert [value for value in found if value != b"child"] == [b"%d" % number for number in range(int(done.stdout))]
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="no /proc here")
+def test_close_leaves_no_thread_and_no_descriptor(broker, topic):
+    done = run(broker, topic, """
+        KafkaProducer(bootstrap_servers=servers).close()  # whatever Python itself opens once
+        before = len(os.listdir("/proc/self/fd")), threading.active_count()
+        for number in range(5):
+            producer = KafkaProducer(bootstrap_servers=servers)
+            producer.send(topic, b"x").get(10)
+            producer.close()
+            assert (len(os.listdir("/proc/self/fd")), threading.active_count()) == before
+    """)  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_the_child_of_a_fork_gets_an_error_and_the_parent_goes_on(broker, topic):
     done = run(broker, topic, """
         import warnings
@@ -80,7 +134,10 @@ def test_the_child_of_a_fork_gets_an_error_and_the_parent_goes_on(broker, topic)
     assert [record.value for record in broker.records(topic)] == [b"before", b"pending", b"after"]
 
 
-@pytest.mark.parametrize("call", ["future.get()", "producer.flush()", "fill()", "producer.send('nowhere', b'x')"])
+@pytest.mark.parametrize(
+    "call",
+    ["future.get()", "producer.flush()", "fill()", "producer.send('nowhere', b'x')", "many.get()", "producer.close()"],
+)
 def test_ctrl_c_ends_every_wait_at_once(broker, topic, call):
     with broker.intercept("Produce", lambda _exchange: NO_REPLY):
         done = run(broker, topic, f"""
@@ -88,6 +145,7 @@ def test_ctrl_c_ends_every_wait_at_once(broker, topic, call):
                 bootstrap_servers=servers, buffer_memory=3000, batch_size=1000, allow_auto_create_topics=False
             )
             future = producer.send(topic, b"x")
+            many = producer.send_many(topic, [b"y"] * 3)
             def fill():
                 while True:
                     producer.send(topic, b"x" * 100)
