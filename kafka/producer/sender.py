@@ -33,9 +33,9 @@ from kafka.errors import (
 from kafka.future import Future
 from kafka.net.backoff import Backoff
 from kafka.producer.batch import Delivered, Divided, ProducerBatch
+from kafka.producer.numbering import SEQUENCES, Numbering
 from kafka.producer.sink import Sink
 from kafka.producer.verdict import Verdict
-from kafka.record.sealed import SealedBatch
 from kafka.record.split import split_batch
 
 if TYPE_CHECKING:
@@ -46,8 +46,6 @@ __all__ = ["Sender"]
 
 log = logging.getLogger(__name__)
 
-_LAST_EPOCH: Final = 2**15 - 1
-_SEQUENCES: Final = 2**31
 # Brokers remember this many batches of a producer, to recognise one that comes twice.
 _REMEMBERED: Final = 5
 # The markers of the last transaction are written within milliseconds.
@@ -64,6 +62,7 @@ class Sender:
         self.loop = core.loop
         self.accumulator = core.accumulator
         self.transactions = core.transactions
+        self._numbering = Numbering(self)
         self.acks: int = config["acks"]
         self.request_timeout = config.seconds("request_timeout_ms")
         self.max_in_flight: int = config["max_in_flight_requests_per_connection"]
@@ -213,84 +212,16 @@ class Sender:
             self.look(partition)
             return None
         batch = partition.queue[0]
-        if self.core.identity.wanted and not self._numbered(partition, batch):
+        if self.core.identity.wanted and not self._numbering.numbered(partition, batch):
             return None
         if batch.sealed is None:
             try:
-                self._seal(batch)
+                self._numbering.seal(batch)
             except KafkaError as error:
                 self._drop(batch, error)
                 self.look(partition)
                 return None
         return batch
-
-    def _numbered(self, partition: Partition, head: ProducerBatch) -> bool:
-        """See to it that the next sequence number is one that the broker will take; False if that has to wait."""
-        if self.transactions is not None:
-            return self._numbered_in_transaction(partition)
-        if partition.producer_id < 0 or (partition.broken and not head.unsure):
-            return not partition.in_flight and self._begin_epoch(partition)
-        return True
-
-    def _begin_epoch(self, partition: Partition) -> bool:
-        """Number the partition's batches from 0 under an epoch that its leader has not seen yet."""
-        identity = self.core.identity
-        if partition.producer_id != identity.producer_id:
-            partition.producer_id, partition.epoch = identity.producer_id, identity.epoch
-        elif partition.epoch < _LAST_EPOCH:
-            partition.epoch += 1
-        else:
-            identity.renew()
-            self.rest(partition, self.backoff(1))
-            return False
-        partition.broken = partition.known = False
-        partition.next_sequence = 0
-        self._renumber(partition)
-        return True
-
-    def _numbered_in_transaction(self, partition: Partition) -> bool:
-        """Number from 0 when the transaction has another epoch; after a gap nothing goes out until it is aborted."""
-        identity = self.core.identity
-        if (partition.producer_id, partition.epoch) != (identity.producer_id, identity.epoch):
-            # A leader that had the epoch before this one takes nothing but 0 from this one.
-            partition.known = (
-                partition.known
-                and partition.producer_id == identity.producer_id
-                and partition.epoch == identity.epoch - 1
-            )
-            partition.producer_id, partition.epoch = identity.producer_id, identity.epoch
-            partition.broken = False
-            partition.next_sequence = partition.acknowledged = 0
-        return not partition.broken
-
-    def _renumber(self, partition: Partition) -> None:
-        """Give new numbers to what was sealed under the old ones, and to what stands before it."""
-        waiting = [batch for batch in tuple(partition.queue) if batch.answer is None]
-        while waiting and waiting[-1].sealed is None:
-            waiting.pop()
-        for batch in waiting:
-            if isinstance(batch.sealed, SealedBatch):
-                batch.sealed = batch.sealed.with_producer(
-                    partition.producer_id, partition.epoch, partition.next_sequence
-                )
-                partition.next_sequence = (partition.next_sequence + batch.count) % _SEQUENCES
-            else:
-                self._seal(batch)
-
-    def _seal(self, batch: ProducerBatch) -> None:
-        partition = batch.partition
-        self.accumulator.close_for_sending(batch)
-        if self.core.identity.wanted and isinstance(batch.builder.magic, int) and batch.builder.magic > 1:
-            count = batch.count
-            batch.sealed = batch.builder.seal(  # type: ignore[call-arg]
-                producer_id=partition.producer_id,
-                producer_epoch=partition.epoch,
-                base_sequence=partition.next_sequence,
-                transactional=self.transactions is not None,
-            )
-            partition.next_sequence = (partition.next_sequence + count) % _SEQUENCES
-        else:
-            batch.sealed = batch.builder.seal()
 
     def taken(self, batch: ProducerBatch) -> None:
         """A batch goes out."""
@@ -402,7 +333,7 @@ class Sender:
         if isinstance(answer, BaseException):
             self._left_gap(batch)
         else:
-            batch.partition.acknowledged = (batch.partition.acknowledged + batch.count) % _SEQUENCES
+            batch.partition.acknowledged = (batch.partition.acknowledged + batch.count) % SEQUENCES
         self._settle(batch, answer)
 
     def _left_gap(self, batch: ProducerBatch) -> None:
@@ -429,21 +360,12 @@ class Sender:
             part.timer = self.loop.call_at(part.created + self._delivery_timeout, self._expired, part)
             parts.append(part)
         if self.transactions is not None:
-            self._seal_parts(whole, parts)
+            self._numbering.seal_parts(whole, parts)
         # The memory is the last part's to give back, as it is settled last.
         parts[-1].reserved, whole.reserved = whole.reserved, 0
         self.accumulator.divided(parts)
         self._settle(whole, Divided(tuple(parts)))
         return [*parts, *batches[1:]]
-
-    def _seal_parts(self, whole: ProducerBatch, parts: list[ProducerBatch]) -> None:
-        """Give the parts the numbers of the whole, which is not in the log: so what follows keeps its own."""
-        partition = whole.partition
-        assert isinstance(whole.sealed, SealedBatch)
-        following, partition.next_sequence = partition.next_sequence, whole.sealed.base_sequence
-        for part in parts:
-            self._seal(part)
-        partition.next_sequence = following
 
     @staticmethod
     def _is_too_large(batch: ProducerBatch) -> bool:

@@ -24,21 +24,21 @@ from kafka.errors import (
     AbortableTransactionError,
     FatalTransactionError,
     IllegalStateError,
-    InvalidTxnStateError,
     KafkaError,
     ProducerFencedError,
     TransactionAbortedError,
-    TransactionOutcomeUnknownError,
     UnknownProducerIdError,
     UnsupportedVersionError,
 )
 from kafka.producer import transaction_requests as requests
 from kafka.producer.asking import Asker, Question
+from kafka.producer.ending import Ending
 from kafka.producer.enlisting import Enlisting
+from kafka.producer.transaction import Transaction
 from kafka.producer.transaction_errors import Meaning, Step, meaning_of, meaning_of_lost_record
 from kafka.producer.transaction_identity import TransactionalIdentity
 from kafka.producer.transaction_states import Event, State, is_allowed, next_state
-from kafka.protocol.transaction import AddOffsetsToTxnRequest, EndTxnRequest, TxnOffsetCommitRequest
+from kafka.protocol.transaction import AddOffsetsToTxnRequest, TxnOffsetCommitRequest
 
 if TYPE_CHECKING:
     from kafka._tasks import Task
@@ -59,43 +59,6 @@ _FEATURE: Final = "transaction.version"
 _SENDING: Final = frozenset({State.IN_TRANSACTION, State.COMMITTING})
 
 
-class Transaction:
-    """One transaction: what may be known of it outside."""
-
-    __slots__ = (
-        "asked",
-        "broken",
-        "confirmed",
-        "groups",
-        "is_v2",
-        "late",
-        "lost_id",
-        "ran_out",
-        "started",
-        "unsure",
-    )
-
-    def __init__(self, started: float, *, is_v2: bool) -> None:
-        self.started = started
-        self.is_v2 = is_v2
-        self.groups: set[str] = set()
-        """Added at the coordinator."""
-        self.asked = False
-        """Something was sent that makes it known to the coordinator."""
-        self.confirmed = False
-        """The coordinator has it for sure."""
-        self.late = False
-        """A request of it was not answered, and may still arrive somewhere."""
-        self.broken = False
-        """A sequence number was spent on a batch that is not in the log."""
-        self.unsure = False
-        """One was spent on a batch of which nobody knows."""
-        self.lost_id = False
-        """The coordinator does not go on with this producer id and epoch: others are needed."""
-        self.ran_out = False
-        """The coordinator has aborted it because it took too long."""
-
-
 class Transactions:
     """See the head of this file."""
 
@@ -109,6 +72,7 @@ class Transactions:
         self._core = core
         self._loop = core.loop
         self._enlisting = Enlisting(self)
+        self._ending = Ending(self, core)
         self._work: Task[None] | None = None
         """What the state is busy with."""
         self._offsets: Task[None] | None = None
@@ -248,34 +212,14 @@ class Transactions:
         """Do what an error at a step before the end means; returns what to raise."""
         self.current.late = self.current.late or question.unanswered
         meaning = meaning_of(error, question.step)
-        if meaning is Meaning.FENCED and self._ran_out_of_time():
-            self.trouble(self._out_of_time(error))
+        if meaning is Meaning.FENCED and self._ending.ran_out_of_time():
+            self.trouble(self._ending.out_of_time(error))
         elif meaning in {Meaning.FENCED, Meaning.FATAL}:
             self.fail(error)
         else:
             self.current.lost_id = self.current.lost_id or meaning is Meaning.LOST_ID
             self.trouble(error)
         return self.error or error
-
-    def _ran_out_of_time(self) -> bool:
-        """Whether a fence is the coordinator's own, for a transaction that took longer than transaction_timeout_ms.
-
-        It ends such a transaction under the next epoch, which it gives to nobody: a newer producer gets the one after
-        that. So asking for another epoch with that one in hand succeeds if, and only if, nobody has taken over. That
-        holds only if the coordinator had the transaction for sure, and was not asked to end it before.
-        """
-        current = self.current
-        is_late = self._loop.time() - current.started >= self.identity.timeout
-        current.ran_out = is_late and current.confirmed and self.identity.can_renew
-        return current.ran_out
-
-    def _out_of_time(self, cause: KafkaError) -> AbortableTransactionError:
-        error = AbortableTransactionError(
-            f"The transaction took longer than transaction_timeout_ms ({self.identity.timeout * 1000:.0f}), so the "
-            f"coordinator has aborted it; abort_transaction() lets the producer go on, if no other has taken over"
-        )
-        error.__cause__ = cause
-        return error
 
     # What the sender asks and tells…
 
@@ -392,10 +336,10 @@ class Transactions:
         if not current.asked:
             return
         await self.ready()
-        await self._end(committed=True)
+        await self._ending.end(committed=True)
         if not current.is_v2 and current.late and self.identity.can_renew:
             # The commit stands, whatever becomes of this. The next transaction waits for it.
-            self._renewing = self._loop.spawn(self._renew(), "get another epoch")
+            self._renewing = self._loop.spawn(self._ending.renew(), "get another epoch")
 
     async def _abort(self) -> None:
         self._clear_soon()
@@ -408,98 +352,14 @@ class Transactions:
         self._check_not_failed()
         current = self.current
         if current.asked and not (current.lost_id or current.ran_out):
-            await self._end(committed=False)
+            await self._ending.end(committed=False)
         if current.lost_id or current.ran_out or (not current.is_v2 and (current.late or current.broken)):
-            await self._renew()
+            await self._ending.renew()
 
     def _check_not_failed(self) -> None:
         if self.state is State.FAILED:
             assert self.error is not None
             raise self.error.with_traceback(None)
-
-    async def _end(self, *, committed: bool) -> None:
-        who, current = self.identity.who, self.current
-        question = Question(
-            Step.END,
-            TRANSACTION,
-            who.transactional_id,
-            EndTxnRequest,
-            lambda version: requests.end_request(version, who, committed=committed),
-            requests.plain_error,
-            newest=2**15 if current.is_v2 else requests.NEWEST_CLASSIC_END,
-        )
-        try:
-            response = await self.asker.ask(question)
-        except KafkaError as error:
-            current.late = current.late or question.unanswered
-            if committed:
-                raise self._not_committed(error, question) from error
-            self._not_aborted(error, question)
-            return
-        current.late = current.late or question.unanswered
-        if current.is_v2 and response.producer_id >= 0:
-            self.identity.take(response.producer_id, response.producer_epoch)
-
-    def _not_committed(self, error: KafkaError, question: Question) -> KafkaError:
-        """The coordinator refuses to commit; returns what to raise."""
-        if question.doubtful:
-            # It may have committed at an earlier attempt, and refuses the repetition now.
-            return self.fail(
-                TransactionOutcomeUnknownError(
-                    f"Whether the transaction was committed is not known: {error}; close this producer, and find out "
-                    f"from what is in the log how far it came"
-                )
-            )
-        meaning = meaning_of(error, Step.END)
-        # Version two says INVALID_TXN_STATE to who commits what the coordinator has aborted by itself.
-        if (meaning is Meaning.FENCED or isinstance(error, InvalidTxnStateError)) and self._ran_out_of_time():
-            self.trouble(self._out_of_time(error))
-        elif meaning in {Meaning.FENCED, Meaning.FATAL}:
-            self.fail(error)
-        else:
-            self.current.lost_id = meaning is Meaning.LOST_ID
-            self.trouble(error)
-        return self.error or error
-
-    def _not_aborted(self, error: KafkaError, question: Question) -> None:
-        """The coordinator refuses to abort: there is nothing to abort any more, or we are out."""
-        meaning = meaning_of(error, Step.END)
-        if meaning is Meaning.LOST_ID:
-            self.current.lost_id = True
-        elif meaning is Meaning.FENCED and not question.doubtful and self._ran_out_of_time():
-            log.info("The transaction of %s took too long: it is aborted already", question.key)
-        elif isinstance(error, InvalidTxnStateError) and not self.current.confirmed:
-            # What was sent has not made it known to the coordinator, and may do so later.
-            self.current.lost_id = True
-        else:
-            raise self.fail(error) from error
-
-    # Another epoch…
-
-    async def _renew(self) -> None:
-        """Get an epoch that nothing of the past has (KIP-360)."""
-        if not self.identity.can_renew:
-            self._go_on_as_before()
-            return
-        try:
-            await self.identity.renew_epoch(ahead=int(self.current.ran_out), wanted=lambda: not self._core.closed)
-        except KafkaError as error:
-            raise self.fail(error) from error
-
-    def _go_on_as_before(self) -> None:
-        """Before 2.5 the numbers go on from what each leader has; where that is not known, nothing goes on."""
-        if self.current.unsure or self.current.lost_id:
-            why = "records were sent and never answered for" if self.current.unsure else "the coordinator has lost it"
-            raise self.fail(
-                FatalTransactionError(
-                    f"The transaction is aborted, but {why}, and brokers before 2.5 let no producer go on after that: "
-                    "close this one and make another"
-                )
-            )
-        for topic in self._core.accumulator.all_topics():
-            for partition in topic.line:
-                partition.next_sequence = partition.acknowledged
-                partition.broken = False
 
     # Clearing away what will not be sent…
 
