@@ -25,6 +25,8 @@ from kafka.errors import (
 )
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
+pytestmark = pytest.mark.slow
+
 PROTOCOLS = ["classic", "consumer"]
 CONFIGS = {
     "group.initial.rebalance.delay.ms": 0,

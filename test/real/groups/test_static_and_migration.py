@@ -60,7 +60,7 @@ BOUNCES = [("range", True), ("cooperative-sticky", True), ("consumer", False)]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "hard"), BOUNCES)
+@pytest.mark.parametrize(("kind", "hard"), [BOUNCES[0], BOUNCES[-1]])
 def test_a_static_member_is_bounced_and_nobody_notices(
     kafka: KafkaCluster, make_group: MakeGroup, kind: str, hard: bool
 ) -> None:
@@ -77,6 +77,7 @@ def test_static_members_are_bounced_five_times(
     static_members(kafka, make_group, kind, members=3, times=5, hard=hard)
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_a_killed_static_member_of_the_new_protocol_comes_back_when_its_session_ends(
     kafka_at: StartKafka, make_group: MakeGroup

@@ -32,6 +32,8 @@ from .judge import check
 from .waiting import wait_read
 from .writer import Writer
 
+pytestmark = pytest.mark.slow
+
 PROTOCOLS = ["classic", "consumer"]
 PATIENCE = 60.0
 
