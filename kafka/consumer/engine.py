@@ -470,6 +470,7 @@ def _reader_settings(config: Config) -> ReaderSettings:
         key_deserializer=key_deserializer,
         value_deserializer=value_deserializer,
         with_headers=with_headers,
+        skip_double_compressed=config["skip_double_compressed_messages"],
     )
 
 

@@ -72,6 +72,7 @@ class ReaderSettings:
     value_deserializer: Callable[[str], Any]
     with_headers: bool = False
     """Whether the deserializers take the record's headers first."""
+    skip_double_compressed: bool = False
 
 
 def classify(error_code: int) -> Action:
@@ -117,6 +118,7 @@ def open_reply(asked: Asked, data: Any, settings: ReaderSettings, version: int) 
         key_deserializer=settings.key_deserializer(partition.topic),
         value_deserializer=settings.value_deserializer(partition.topic),
         deserialize_with_headers=settings.with_headers,
+        skip_double_compressed=settings.skip_double_compressed,
     )
     if end >= 0:
         cursor.fetch_offset, cursor.fetch_epoch = end, epoch

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from enum import Enum, auto
 from typing import Final
 
 from kafka.codec import decompressor
@@ -52,7 +53,22 @@ def read_key_value(buffer: Buffer, header: BatchHeader) -> tuple[bytes | None, b
     return fields[0], fields[1]
 
 
-def read_messages(buffer: Buffer, header: BatchHeader, *, check_crcs: bool, limit: int) -> list[Message]:
+class Nested(Enum):
+    """What to do with a message that was compressed, and then compressed again in a set with others.
+
+    kafka-python up to 1.2.4 wrote such, when it tried again to send what it had compressed. Brokers refuse them since
+    they look into message sets, but older logs have them.
+    """
+
+    REFUSE = auto()
+    KEEP = auto()
+    """It is a message whose value is the inner set, still compressed."""
+    SKIP = auto()
+
+
+def read_messages(
+    buffer: Buffer, header: BatchHeader, *, check_crcs: bool, limit: int, nested: Nested = Nested.REFUSE
+) -> list[Message]:
     """Return the message with this header, or those that it wraps."""
     if check_crcs:
         check_message(buffer, header)
@@ -64,21 +80,21 @@ def read_messages(buffer: Buffer, header: BatchHeader, *, check_crcs: bool, limi
         raise corrupt("a compressed message without a value", header.base_offset)
     try:
         inner = decompressor(header.codec, broken_lz4_checksum=header.magic == 0)(value, limit)
-        return _unwrap(inner, header, check_crcs)
+        return _unwrap(inner, header, check_crcs, nested)
     except CorruptRecordError as err:
         if err.offset is None:
             err.offset = header.base_offset
         raise
 
 
-def _unwrap(inner: bytes, wrapper: BatchHeader, check_crcs: bool) -> list[Message]:
+def _unwrap(inner: bytes, wrapper: BatchHeader, check_crcs: bool, nested: Nested) -> list[Message]:
     headers: list[BatchHeader] = []
     pos = 0
     while pos < len(inner):
         header = read_header(inner, pos)
         if header is None:
             raise corrupt("the last message of a compressed set is cut off", wrapper.base_offset)
-        if header.magic != wrapper.magic or header.attributes & CODEC_MASK:
+        if header.magic != wrapper.magic or (nested is Nested.REFUSE and header.attributes & CODEC_MASK):
             raise corrupt("a compressed set with a message of another format or compressed again", wrapper.base_offset)
         headers.append(header)
         pos = header.end
@@ -90,6 +106,8 @@ def _unwrap(inner: bytes, wrapper: BatchHeader, check_crcs: bool) -> list[Messag
     append_time = wrapper.base_timestamp if wrapper.timestamp_type == 1 else None
     messages: list[Message] = []
     for header in headers:
+        if nested is Nested.SKIP and header.attributes & CODEC_MASK:
+            continue
         if check_crcs:
             check_message(inner, header)
         key, value = read_key_value(inner, header)

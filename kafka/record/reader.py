@@ -23,7 +23,7 @@ from kafka.errors import CorruptRecordError, KafkaError, RecordDeserializationEr
 from kafka.record._columns_plain import Section, from_rows
 from kafka.record._decode import Origin, check_framing, skip_rows, take_rows, take_runs
 from kafka.record._errors import corrupt
-from kafka.record._legacy import read_messages, to_rows
+from kafka.record._legacy import Nested, read_messages, to_rows
 from kafka.record._numpy import column_decoder, has_numpy, index_batch
 from kafka.record._open import Body, check_batch, control_type, open_batch
 from kafka.record._rows_runs import RunIndex
@@ -76,6 +76,7 @@ class RecordReader:
         "_key_deserializer",
         "_value_deserializer",
         "_with_headers",
+        "_nested",
         "_header",
         "_body",
         "_origin",
@@ -113,9 +114,12 @@ class RecordReader:
         key_deserializer: Deserialize | None = None,
         value_deserializer: Deserialize | None = None,
         deserialize_with_headers: bool = False,
+        skip_double_compressed: bool = False,
     ) -> None:
         """Read ``buffer`` from ``fetch_offset`` on.
 
+        Deserializers take the bytes, or the record's headers and the bytes if ``deserialize_with_headers``. Messages
+        that were compressed twice are passed over with ``skip_double_compressed``, else they come still compressed.
         ``aborted`` has the producer id and first offset of each aborted transaction, as the fetch response lists them,
         in any order; it counts only with ``read_committed``. ``max_batch_bytes`` bounds what one batch may unpack to.
         """
@@ -133,6 +137,7 @@ class RecordReader:
         self._key_deserializer = key_deserializer
         self._value_deserializer = value_deserializer
         self._with_headers = deserialize_with_headers
+        self._nested = Nested.SKIP if skip_double_compressed else Nested.KEEP
         self._header: BatchHeader | None = None
         self._body: Body | None = None
         self._origin: Origin | None = None
@@ -258,7 +263,8 @@ class RecordReader:
         del self._messages[:wanted]
         self.next_offset = rows[-1].offset + 1
         if not self._messages:
-            self._header = None
+            assert self._header is not None
+            self._close_batch(self._header)
 
     def columns(self, *, at_least: int = 65_536, numpy: bool | None = None) -> Iterator[Columns]:
         """Yield all that is left as columns, ``at_least`` records at a time or 8 MiB, whichever is reached first.
@@ -410,7 +416,9 @@ class RecordReader:
         return open_batch(self._buffer, header, check_crc=check_crc, limit=self._limit)
 
     def _open_messages(self, header: BatchHeader) -> None:
-        messages = read_messages(self._buffer, header, check_crcs=self._check_crcs, limit=self._limit)
+        messages = read_messages(
+            self._buffer, header, check_crcs=self._check_crcs, limit=self._limit, nested=self._nested
+        )
         wanted = [message for message in messages if message[0] >= self.next_offset]
         self._messages = to_rows(wanted, self.topic, self.partition)
         if not wanted:

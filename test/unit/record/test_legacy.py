@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import struct
 import zlib
 
@@ -121,7 +122,6 @@ def test_lz4_in_v0_has_the_old_header_checksum(magic: int) -> None:
         (wrapper(1, 1, b""), "empty"),
         (wrapper(1, 1, message(1, 0, b"a")[:-1]), "cut off"),
         (wrapper(1, 1, message(0, 0, b"a")), "another format"),
-        (wrapper(1, 1, wrapper(1, 1, message(1, 0, b"a"))), "compressed again"),
         (message(1, 1, None, attributes=1), "without a value"),
         (message(1, 1, b"not gzip", attributes=1), "gzip"),
         (message(1, 1, b"a")[:-1] + b"b", "checksum"),
@@ -132,6 +132,21 @@ def test_damage_is_named(data: bytes, reason: str) -> None:
     with pytest.raises(CorruptRecordError, match=reason) as caught:
         read(data)
     assert caught.value.offset == (0 if reason == "checksum" and read_header(data).codec else 1)
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_what_was_compressed_twice_comes_as_it_is_or_not_at_all(magic: int) -> None:
+    again = wrapper(magic, 6, message(magic, 6, b"b"))
+    data = wrapper(magic, 6, message(magic, 5, b"a") + again) + message(magic, 7, b"c")
+    first, second, third = read(data)
+    assert (first.value, third.value) == (b"a", b"c")
+    assert gzip.decompress(second.value) == message(magic, 6, b"b")
+    one = RecordReader(data, "topic", 3, 0, skip_double_compressed=True)
+    assert [row.value for row in one.take(1)] == [b"a"]
+    assert one.next_offset == 7
+    assert [row.value for row in one.take(9)] == [b"c"]
+    with pytest.raises(CorruptRecordError, match="compressed again"):
+        decode_batch(data, next(scan(data)))
 
 
 @pytest.mark.parametrize("where", ["key", "value"])
