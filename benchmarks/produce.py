@@ -25,12 +25,12 @@ def _plans() -> dict[str, Plan]:
     for size, label in ((100, "100"), (1000, "1k")):
         for partitions in (1, 6):
             add(f"send-{label}-p{partitions}", size, partitions)
+            add(f"callback-{label}-p{partitions}", size, partitions, mode="callback")
+            add(f"many-{label}-p{partitions}", size, partitions, mode="many")
         for codec in ("lz4", "zstd"):
             add(f"send-{label}-p6-{codec}", size, 6, codec=codec)
         add(f"send-{label}-p6-plain", size, 6, idempotent=False)
         add(f"send-{label}-p6-acks1", size, 6, idempotent=False, acks="1")
-        add(f"callback-{label}-p6", size, 6, mode="callback")
-        add(f"many-{label}-p6", size, 6, mode="many")
     return plans
 
 
