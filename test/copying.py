@@ -1,8 +1,8 @@
 """A program that copies a topic in transactions, is killed again and again, and what its copy must be.
 
-``python -m test.copying SERVERS SOURCE TARGET GROUP`` reads as a member of a group (static, so that its successor gets
-its partitions at once), writes what it read, and commits both in one transaction of up to 750 records. It prints a line
-for each commit and ends when the source does. `copy_with_kills` runs it, kills it with SIGKILL, and runs it again.
+``python -m test.copying SERVERS SOURCE TARGET GROUP NAME`` reads as a member of a group (static, so that its successor
+gets its partitions at once), writes what it read, and commits both in one transaction of up to 750 records. It prints a
+line for each commit and ends when the source does. `copy_with_kills` runs it, kills it with SIGKILL, and runs it again.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from kafka import KafkaConsumer, KafkaProducer
@@ -22,6 +23,7 @@ from kafka.structs import TopicPartition
 BATCH = 750
 PARTITIONS = 2
 PATIENCE = 120.0
+_THIS_PROGRAM = [sys.executable, "-m", "test.copying"]
 _DIES_WITH_US = [sys.executable, "-I", str(Path(__file__).parent / "real" / "_launcher.py")]
 
 
@@ -33,24 +35,26 @@ def fill(servers: str, topic: str, count: int) -> None:
                 producer.send(topic, b"%d" % number, partition=partition)
 
 
-def copy(servers: str, source: str, target: str, group: str) -> None:
+def copy(servers: str, source: str, target: str, group: str, name: str) -> None:
     """Copy what is there, and what other copiers of the group have left."""
     consumer = KafkaConsumer(
         source,
         bootstrap_servers=servers,
         group_id=group,
-        group_instance_id="copier",
+        group_instance_id=name,
         isolation_level="read_committed",
         enable_auto_commit=False,
         auto_offset_reset="earliest",
         session_timeout_ms=10_000,
         max_poll_records=BATCH,
     )
-    producer = KafkaProducer(bootstrap_servers=servers, transactional_id=group, transaction_timeout_ms=20_000)
+    producer = KafkaProducer(
+        bootstrap_servers=servers, transactional_id=f"{group}-{name}", transaction_timeout_ms=20_000
+    )
     producer.init_transactions()
     while True:
         found = consumer.poll(200)
-        if not found and _is_done(consumer):
+        if not found and _is_done(consumer, source):
             break
         try:
             with producer.transaction():
@@ -68,25 +72,25 @@ def copy(servers: str, source: str, target: str, group: str) -> None:
     consumer.close()
 
 
-def _is_done(consumer: KafkaConsumer) -> bool:
-    assigned = consumer.assignment()
-    if len(assigned) < PARTITIONS:
-        return False
-    ends = consumer.end_offsets(assigned)
-    return all(consumer.position(where) >= ends[where] for where in assigned)
+def _is_done(consumer: KafkaConsumer, source: str) -> bool:
+    """Whether everything is copied, by whomever."""
+    ends = consumer.end_offsets([TopicPartition(source, partition) for partition in range(PARTITIONS)])
+    return all((consumer.committed(where) or 0) >= end for where, end in ends.items())
 
 
-def copy_with_kills(servers: str, source: str, target: str, group: str, kills: int, after: tuple[int, int]) -> int:
+def copy_with_kills(
+    servers: str, source: str, target: str, group: str, kills: int, after: tuple[int, int], name: str = "copier"
+) -> int:
     """Run the program, kill it `kills` times, each after some commits and some milliseconds, and let it end.
 
     Returns how many times it was killed before it was done.
     """
-    rng = random.Random(source)
+    rng = random.Random(source + name)
     killed = 0
     deadline = time.monotonic() + PATIENCE * (1 + kills)
     while True:
         program = subprocess.Popen(
-            [*_DIES_WITH_US, str(os.getpid()), sys.executable, "-m", "test.copying", servers, source, target, group],
+            [*_DIES_WITH_US, str(os.getpid()), *_THIS_PROGRAM, servers, source, target, group, name],
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -111,6 +115,19 @@ def copy_with_kills(servers: str, source: str, target: str, group: str, kills: i
         assert was_killed, f"the program ended by itself after {commits} commits: {program.returncode}"
         killed += 1
         assert time.monotonic() < deadline
+
+
+def copy_with_two(servers: str, source: str, target: str, group: str, kills: int, after: tuple[int, int]) -> None:
+    """Two programs in one group, each with a transactional id of its own, both killed again and again.
+
+    Partitions move between them while transactions are open: what keeps them apart is the group's membership (KIP-447).
+    """
+    with ThreadPoolExecutor(2) as pool:
+        runs = [
+            pool.submit(copy_with_kills, servers, source, target, group, kills, after, name) for name in ("one", "two")
+        ]
+        for run in runs:
+            run.result()
 
 
 def read_copy(servers: str, topic: str) -> dict[int, list[int]]:

@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 # Markers are written within milliseconds, so the first wait for them is short: in seconds.
 _SOON: Final = 0.005
+_WORTH_TELLING: Final = 4
+"""Failures in a row after which somebody should hear of it: about a second, with the default backoff."""
 
 
 @dataclass
@@ -105,8 +107,8 @@ class Asker:
             await self._loop.sleep(self._short.delay(failures))
             return
         self.waiting_for = f"{question.step.value}: {error}"
-        # Each minute or so, once backoff has grown; the first time at once.
-        if failures == 1 or failures % 60 == 0:
+        # Not what passes in an instant, as every coordinator has it when it starts; then each minute or so.
+        if failures == _WORTH_TELLING or failures % 60 == 0:
             log.warning("Transaction of %s waits for %s", question.key, self.waiting_for)
         if meaning is Meaning.LOOK_UP:
             self._client.cluster.forget_coordinator(question.kind, question.key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka.broker import Broker
-from test.copying import PARTITIONS, check_copy, copy_with_kills, fill
+from test.copying import PARTITIONS, check_copy, copy_with_kills, copy_with_two, fill
 
 
 @pytest.mark.timeout(1500)
@@ -23,4 +23,18 @@ def test_a_copy_has_each_record_once_and_in_order(kind, records, kills, after):
         servers = broker.bootstrap_servers
         fill(servers, "source", records)
         assert copy_with_kills(servers, "source", "target", "copiers", kills, after) == kills
+        check_copy(servers, "target", records)
+
+
+@pytest.mark.timeout(1500)
+@pytest.mark.parametrize(
+    ("records", "kills", "after"), [(9_000, 1, (1, 2)), pytest.param(100_000, 8, (2, 6), marks=pytest.mark.soak)]
+)
+def test_two_programs_of_one_group_copy_each_record_once_and_in_order(records, kills, after):
+    with Broker(nodes=3) as broker:
+        broker.create_topic("source", PARTITIONS)
+        broker.create_topic("target", PARTITIONS)
+        servers = broker.bootstrap_servers
+        fill(servers, "source", records)
+        copy_with_two(servers, "source", "target", "copiers", kills, after)
         check_copy(servers, "target", records)

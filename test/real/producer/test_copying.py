@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafka import KafkaProducer
-from test.copying import PARTITIONS, check_copy, copy_with_kills, fill
+from test.copying import PARTITIONS, check_copy, copy_with_kills, copy_with_two, fill
 from test.real.kafka_process import KafkaCluster
 
 if TYPE_CHECKING:
@@ -28,9 +28,24 @@ def test_a_copy_has_each_record_once_and_in_order(kafka, records, kills, after):
     fill(servers, source, records)
     assert copy_with_kills(servers, source, target, f"copiers-{name}", kills, after) == kills
     # Whatever the last of those that were killed left open is aborted by who comes next.
-    with KafkaProducer(bootstrap_servers=servers, transactional_id=f"copiers-{name}") as last:
+    with KafkaProducer(bootstrap_servers=servers, transactional_id=f"copiers-{name}-copier") as last:
         last.init_transactions()
     check_copy(servers, target, records)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1500)
+def test_two_programs_of_one_group_copy_each_record_once_and_in_order(kafka):
+    name = uuid.uuid4().hex[:8]
+    source = kafka.create_topic(f"source-{name}", PARTITIONS)
+    target = kafka.create_topic(f"target-{name}", PARTITIONS)
+    servers = kafka.bootstrap_servers
+    fill(servers, source, 100_000)
+    copy_with_two(servers, source, target, f"copiers-{name}", 8, (2, 6))
+    for each in ("one", "two"):
+        with KafkaProducer(bootstrap_servers=servers, transactional_id=f"copiers-{name}-{each}") as last:
+            last.init_transactions()
+    check_copy(servers, target, 100_000)
 
 
 class Bounces:
@@ -80,6 +95,6 @@ def test_a_copy_while_brokers_die_too(kafka_cluster):
     with Bounces(kafka_cluster) as bounces:
         assert copy_with_kills(servers, source, target, f"copiers-{name}", 12, (2, 8)) == 12
     print(f"{bounces.count} brokers were killed and started again")
-    with KafkaProducer(bootstrap_servers=servers, transactional_id=f"copiers-{name}") as last:
+    with KafkaProducer(bootstrap_servers=servers, transactional_id=f"copiers-{name}-copier") as last:
         last.init_transactions()
     check_copy(servers, target, 100_000)
