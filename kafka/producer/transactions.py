@@ -52,7 +52,6 @@ __all__ = ["Transactions"]
 log = logging.getLogger(__name__)
 
 _END: Final = 26
-_PRODUCE: Final = 0
 _TXN_OFFSET_COMMIT: Final = 28
 _FEATURE: Final = "transaction.version"
 
