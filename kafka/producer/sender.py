@@ -147,6 +147,8 @@ class Sender:
             self._resting.discard(partition)
             return
         if len(partition.in_flight) >= self._window(partition):
+            if partition.in_flight and partition.sink is not None:
+                partition.sink.stalled()
             return
         head = queue[0]
         due = partition.not_before

@@ -54,14 +54,18 @@ class Sink:
             self._pump_due = True
             self._loop.call_soon(self.pump)
 
+    def stalled(self) -> None:
+        """Take note that there is something to send, which may have to wait for an answer."""
+        if self.stalled_since is None:
+            self.stalled_since = self._loop.time()
+
     def pump(self) -> None:
         """Send what can be sent."""
         self._pump_due = False
         if not self.line:
             self.stalled_since = None
             return
-        if self.stalled_since is None:
-            self.stalled_since = self._loop.time()
+        self.stalled()
         if self.in_flight >= self._sender.max_in_flight or not self._sender.ready():
             return
         link = self._ready_link()

@@ -82,33 +82,53 @@ def equal_keys_do_not_stay_together(subject: Subject) -> None:
         assert (sum(bool(broker.records(TOPIC, number)) for number in range(3)) > 1) is ignore
 
 
-def _shares(subject: Subject, **options: Any) -> tuple[int, int]:
-    """Send to two brokers of which one is slow; how many records the slow one and the quick one got."""
-    broker = subject.broker(nodes=2, topics={TOPIC: 2})
-    slow = broker.leader(TOPIC, 0)
-    broker.delay("Produce", 0.05, node=slow)
-    used = subject.make(broker, batch_size=500, linger_ms=0, max_in_flight_requests_per_connection=1, **options)
-    for _ in range(40):
-        used.thing.send_many(TOPIC, [b"v" * 100] * 10)
-        time.sleep(0.005)  # what sends at once sends before anything can be known
-    used.thing.flush(timeout=PATIENCE)
-    assert broker.leader(TOPIC, 1) != slow
-    return len(broker.records(TOPIC, 0)), len(broker.records(TOPIC, 1))
+class _OneSilent:
+    """A producer at two brokers, of which one takes what it is sent and does not answer."""
+
+    def __init__(self, subject: Subject, **options: Any) -> None:
+        self._broker = broker = subject.broker(nodes=2, topics={TOPIC: 2})
+        self._silent, self._other = sorted((0, 1), key=lambda number: broker.leader(TOPIC, number))
+        broker.intercept("Produce", lambda _: NO_REPLY, before=True, node=broker.leader(TOPIC, self._silent))
+        self._used = subject.make(broker, batch_size=0, linger_ms=0, max_in_flight_requests_per_connection=1, **options)
+        self._sent = 0
+
+    def send(self, count: int) -> None:
+        """Send records one by one, each when the one before has arrived or is stuck."""
+        for _ in range(count):
+            self._used.thing.send(TOPIC, b"v")
+            self._sent += 1
+            self._used.until(lambda: self.stuck + len(self._broker.records(TOPIC, self._other)) == self._sent)
+
+    @property
+    def stuck(self) -> int:
+        """How many records wait for the broker that is silent."""
+        under_way = self._used.thing.health()["partitions"]
+        return int(next((entry["records"] for tp, entry in under_way.items() if str(self._silent) in str(tp)), 0))
 
 
 @proves("partitioner_adaptive_partitioning_enable")
-def a_slow_broker_gets_less(subject: Subject) -> None:
-    slow, quick = _shares(subject, partitioner_adaptive_partitioning_enable=True)
-    assert slow * 1.5 < quick
-    slow, quick = _shares(subject, partitioner_adaptive_partitioning_enable=False)
-    assert slow * 1.5 > quick
+def a_broker_with_a_long_queue_gets_less(subject: Subject) -> None:
+    adaptive = _OneSilent(subject, partitioner_adaptive_partitioning_enable=True)
+    adaptive.send(100)
+    uniform = _OneSilent(subject, partitioner_adaptive_partitioning_enable=False)
+    uniform.send(100)
+    assert adaptive.stuck < 25 < uniform.stuck  # about 10 and 50
 
 
 @proves("partitioner_availability_timeout_ms")
 def a_broker_that_takes_no_data_is_avoided(subject: Subject) -> None:
-    options = {"partitioner_adaptive_partitioning_enable": True, "partitioner_availability_timeout_ms": 20}
-    slow, quick = _shares(subject, **options)
-    assert slow * 3 < quick
+    for timeout, avoided in ((20, True), (0, False)):
+        options = {
+            "partitioner_adaptive_partitioning_enable": False,
+            "partitioner_availability_timeout_ms": timeout,
+        }
+        producer = _OneSilent(subject, **options)
+        while producer.stuck < 3:
+            producer.send(1)
+        time.sleep(0.1)  # more than that time
+        before = producer.stuck
+        producer.send(30)
+        assert (producer.stuck <= before + 1) is avoided, (timeout, before, producer.stuck)
 
 
 # Batches
