@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -16,7 +18,7 @@ from kafka.client_async import KafkaClient
 from kafka.errors import KafkaError
 from kafka.protocol.metadata import MetadataRequest
 from kafka.structs import TopicPartition
-from test.embedded.chaos import HALF, MANNERS, RESET, SILENCE, ChaosProxy
+from test.embedded.chaos import END, HALF, MANNERS, RESET, SILENCE, ChaosProxy
 from test.embedded.cutting import DOWN, UP
 
 QUICK: dict[str, Any] = {"retry_backoff_ms": 5, "reconnect_backoff_ms": 5, "reconnect_backoff_max_ms": 20}
@@ -76,6 +78,39 @@ def test_a_network_that_never_lets_an_answer_through_ends_in_an_error(proxy, man
     with pytest.raises(KafkaError):
         KafkaClient(bootstrap_servers=proxy.bootstrap_servers, bootstrap_timeout_ms=1000, **PATIENT)
     assert time.monotonic() - began < 10
+
+
+CERTS = Path(__file__).parents[2] / "unit" / "net" / "certs"
+SECURE = {
+    "security_protocol": "SASL_SSL",
+    "ssl_cafile": str(CERTS / "ca.pem"),
+    "sasl_mechanism": "SCRAM-SHA-256",
+    "sasl_plain_username": "ann",
+    "sasl_plain_password": "secret",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", [487, pytest.param(17, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("direction", [UP, DOWN])
+@pytest.mark.parametrize("manner", [END, RESET])
+def test_nor_does_one_with_tls_and_sasl(manner, direction, step):
+    """A break is never taken for wrong credentials or a wrong certificate, which would be final."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTS / "server.pem", CERTS / "server.key")
+    users = [("SCRAM-SHA-256", "ann", "secret")]
+    with Broker(topics={"t": 1}, ssl_context=context, sasl=users) as broker, ChaosProxy(broker) as proxy:
+        proxy.manner = manner
+        for count in range(0, 4000 if direction == DOWN else 1600, step):
+            proxy.cut_after(count, direction)
+            with KafkaClient(bootstrap_servers=proxy.bootstrap_servers, **PATIENT, **SECURE) as client:
+                try:
+                    answer = client.ask(MetadataRequest(topics=None), timeout_ms=PATIENCE * 1000)
+                except KafkaError as error:
+                    assert error.retriable, count
+                    answer = client.ask(MetadataRequest(topics=None), timeout_ms=PATIENCE * 1000)
+                assert answer.topics[0].name == "t"
+            proxy.stop_cutting()
 
 
 # Pieces
