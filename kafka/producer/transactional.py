@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafka.errors import (
     AbortableTransactionError,
@@ -19,8 +19,10 @@ from kafka.errors import (
     OutcomeUnknownTimeoutError,
 )
 from kafka.producer.face import ProducerFace
-from kafka.producer.transactions import Transactions
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.producer.transactions import Transactions
 
 __all__ = ["TransactionalFace"]
 
