@@ -43,13 +43,19 @@ class ClusterOffsets:
     """See the head of this file. Is an :class:`~kafka.spark.planning.OffsetSource`."""
 
     def __init__(
-        self, options: SourceOptions, client: KafkaClient | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        options: SourceOptions,
+        client: KafkaClient | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        patience: float = _PATIENCE,
     ) -> None:
         self._client = _make(options.client) if client is None else client
         config = self._client.config
         self._options = options
         self._clock = clock
         self._timeout = config.seconds("default_api_timeout_ms")
+        self._patience = patience
         self._lookup = OffsetLookup(self._client, committed_only=config["isolation_level"] == "read_committed")
         self._found: set[TopicPartition] = set()
         self._found_at: float | None = None
@@ -128,7 +134,7 @@ class ClusterOffsets:
 
     def _find_once(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
         loop = self._client.loop
-        deadline = loop.time() + min(self._timeout, _PATIENCE)
+        deadline = loop.time() + min(self._timeout, self._patience)
         try:
             found = run_here(loop, loop.spawn(self._lookup.find(wanted, deadline), "list offsets"))
         except KafkaTimeoutError:

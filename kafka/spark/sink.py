@@ -1,7 +1,8 @@
 """The writers: what Spark asks of a sink, on the driver and in tasks.
 
-At least once, as Spark's own connector: a task hands its rows to an idempotent producer that stays with the worker
-process, and ends when all of them are acknowledged. A task that Spark runs again writes its rows again.
+At least once unless told otherwise, as Spark's own connector: a task hands its rows to an idempotent producer that
+stays with the worker process, and ends when all of them are acknowledged. A task that Spark runs again writes its rows
+again. With exactlyOnce a streaming query writes in transactions, see `exactly_once`.
 """
 
 from __future__ import annotations
@@ -88,6 +89,13 @@ class Sink:
 class KafkaBatchWriter(Sink, DataSourceArrowWriter):
     """Writes a frame."""
 
+    def __init__(self, options: SinkOptions, schema: StructType) -> None:
+        super().__init__(options, schema)
+        if options.exactly_once:
+            raise KafkaSparkOptionError(
+                "exactlyOnce is for streaming queries: a batch query has no checkpoint to go by"
+            )
+
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
         """Write the rows of a task."""
         from kafka.spark.writing import write_arrow
@@ -116,8 +124,12 @@ class _RowStreamWriter(Sink, StreamEnds, DataSourceStreamWriter):
 
     def write(self, iterator: Iterator[Row]) -> WriterCommitMessage:
         """Write the rows of a task."""
-        from kafka.spark.writing import write_rows
+        from kafka.spark.writing import columns_of_rows, write_rows
 
+        if self.options.exactly_once:
+            from kafka.spark.exactly_once import task_identity, write_once
+
+            return Written(write_once(self.options, task_identity(), columns_of_rows(self.columns, iterator)))
         return Written(write_rows(self.options, self.columns, iterator))
 
 

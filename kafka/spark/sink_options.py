@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka.spark.errors import KafkaSparkOptionError
 from kafka.spark.java import client_options
-from kafka.spark.options import kafka_options, lower_keys
+from kafka.spark.options import kafka_options, lower_keys, parse_flag
 
 __all__ = ["SinkOptions"]
 
@@ -29,6 +29,9 @@ class SinkOptions:
     """Where all rows go; None leaves it to their column."""
     client: dict[str, Any] = field(repr=False)
     """Keywords for a producer; secrets are among them."""
+    exactly_once: bool = False
+    """Write in transactions (streaming queries)."""
+    transactional_prefix: str = "spark"
 
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> SinkOptions:
@@ -46,7 +49,21 @@ class SinkOptions:
                 "Option 'kafka.bootstrap.servers' must be specified for configuring Kafka producer"
             )
         topic = options.get("topic")
+        if "transactional.id" in kafka:
+            raise KafkaSparkOptionError(
+                "kafka.transactional.id cannot be one for all tasks: set exactlyOnce and transactionalIdPrefix"
+            )
         client = client_options("producer", kafka)
         client.setdefault("batch_size", _BATCH_SIZE)
         client.setdefault("linger_ms", _LINGER_MS)
-        return cls(topic=None if topic is None else topic.strip(), client=client)
+        once = parse_flag(options, "exactlyOnce", default=False)
+        if once and not (topic or "").strip():
+            raise KafkaSparkOptionError(
+                "exactlyOnce needs the option topic: the marks of written batches are kept with it"
+            )
+        return cls(
+            topic=None if topic is None else topic.strip(),
+            client=client,
+            exactly_once=once,
+            transactional_prefix=options.get("transactionalidprefix", "spark"),
+        )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kafka.producer.batch import ProducerBatch
     from kafka.spark.sink_options import SinkOptions
 
-__all__ = ["Deliveries", "RowSender", "write_arrow", "write_rows"]
+__all__ = ["Columns", "Deliveries", "RowSender", "columns_of", "columns_of_rows", "write_arrow", "write_rows"]
 
 # How many rows that came as objects go to the producer at a time.
 _ROWS: Final = 10_000
@@ -35,12 +35,12 @@ _producers: Final = Kept(_make_producer)
 
 def write_arrow(options: SinkOptions, batches: Iterable[Any]) -> dict[str, int]:
     """Write the rows of Arrow batches; return how many went to each partition when all are acknowledged."""
-    return _write(options, (_columns_of(batch) for batch in batches))
+    return _write(options, columns_of(batches))
 
 
 def write_rows(options: SinkOptions, names: Sequence[str], rows: Iterator[Any]) -> dict[str, int]:
     """The same for rows that come as objects."""
-    return _write(options, _columns_of_rows(names, rows))
+    return _write(options, columns_of_rows(names, rows))
 
 
 def _write(options: SinkOptions, chunks: Iterable[Columns]) -> dict[str, int]:
@@ -62,8 +62,10 @@ def _write(options: SinkOptions, chunks: Iterable[Columns]) -> dict[str, int]:
 # What Spark gives, column by column.
 
 
-def _columns_of(batch: Any) -> Columns:
-    return {name: _values(batch, name) for name in _WANTED}
+def columns_of(batches: Iterable[Any]) -> Iterator[Columns]:
+    """Yield the columns of Arrow batches."""
+    for batch in batches:
+        yield {name: _values(batch, name) for name in _WANTED}
 
 
 def _values(batch: Any, name: str) -> list[Any] | None:
@@ -82,7 +84,8 @@ def _values(batch: Any, name: str) -> list[Any] | None:
     return values
 
 
-def _columns_of_rows(names: Sequence[str], rows: Iterator[Any]) -> Iterator[Columns]:
+def columns_of_rows(names: Sequence[str], rows: Iterator[Any]) -> Iterator[Columns]:
+    """Yield the columns of rows that come as objects, some thousand at a time."""
     places = {name: names.index(name) for name in _WANTED if name in names}
     while True:
         chunk = [row for row, _ in zip(rows, range(_ROWS), strict=False)]

@@ -212,7 +212,7 @@ def test_a_pattern_matches_whole_names_and_new_topics_are_found(broker: Broker) 
 
 
 def test_a_partition_that_is_gone_is_left_out(broker: Broker) -> None:
-    offsets = ClusterOffsets(options(broker, subscribe="events,short"))
+    offsets = ClusterOffsets(options(broker, subscribe="events,short"), patience=0.5)
     try:
         broker.create_topic("short", partitions=1)
         gone = TopicPartition("short", 0)

@@ -188,6 +188,25 @@ def test_a_stream_is_written_to_a_topic_and_nothing_is_written_twice(
     assert sorted(int(record.value or b"") for record in broker.records("out")) == list(range(50))
 
 
+def test_a_batch_that_was_written_but_not_noted_as_done_is_not_written_twice_with_exactly_once(
+    stream: Any, broker: Broker, tmp_path: Path
+) -> None:
+    def run_once() -> None:
+        writer = stream(rowsPerTask="0").select("key", "value").writeStream.format("purekafka").option("topic", "out")
+        writer = writer.option("kafka.bootstrap.servers", broker.bootstrap_servers).option("exactlyOnce", "true")
+        finish(writer.option("checkpointLocation", str(tmp_path)))
+
+    fill(broker, 30)
+    run_once()
+    # As if the driver had died after the tasks and before it wrote down that the batch is done.
+    for path in (tmp_path / "commits").iterdir():
+        path.unlink()
+    fill(broker, 20, 30)
+    run_once()
+    found = sorted(int(record.value or b"") for record in broker.records("out", committed=True))
+    assert found == list(range(50))
+
+
 def test_programs_that_say_kafka_get_this_source_with_the_shim(spark: Any, broker: Broker) -> None:
     from pyspark.sql import readwriter
     from pyspark.sql.streaming import readwriter as streaming
