@@ -15,9 +15,11 @@ async def administer():
     await admin.start()
     try:
         await admin.create_topics([NewTopic(TOPIC, 3, 1), NewTopic(TOPIC + "-tx", 1, 1)])
-        described = await admin.describe_topics([TOPIC])
-        assert len(described[0]["partitions"]) == 3, described
-        assert TOPIC in await admin.list_topics()
+        # The others of Kafka's nodes hear of a new topic a moment later.
+        while len((await admin.describe_topics([TOPIC]))[0]["partitions"]) != 3:
+            await asyncio.sleep(0.05)
+        while not {TOPIC, TOPIC + "-tx"} <= set(await admin.list_topics()):
+            await asyncio.sleep(0.05)
     finally:
         await admin.close()
 

@@ -12,7 +12,8 @@ SERVERS, TOPIC = sys.argv[1].split(","), sys.argv[2]
 def administer():
     admin = KafkaAdminClient(bootstrap_servers=SERVERS)
     admin.create_topics([NewTopic(TOPIC, 3, 1), NewTopic(TOPIC + "-tx", 1, 1)])
-    assert TOPIC in admin.list_topics()
+    while not {TOPIC, TOPIC + "-tx"} <= set(admin.list_topics()):  # Kafka's other nodes hear of them a moment later
+        time.sleep(0.05)
     admin.close()
 
 
