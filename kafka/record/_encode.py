@@ -1,27 +1,47 @@
 """Encoding of runs of records in format v2, with C calls instead of a loop.
 
-The bytes of a record are: length, attributes and timestamp delta (the *stamp*), offset delta, key, value, number of
-headers. In a run of records the pieces of one kind are put into a list at every n-th place by a slice assignment;
-one ``b"".join`` of that list (by the caller) then is the whole encoding. The pieces come out of tables by ``map``.
+Where all keys and values of a run have the same sizes, its records differ in their timestamp and offset deltas only.
+One ``join`` puts the values between equal bytes then, and the deltas are written over them, a byte of all records in
+one slice assignment with a step.
 
-The length of a value is a function of its size alone, and so is the record's length once the *fixed* part is known
-(stamp, offset delta, number of headers): hence the tables, one for each fixed size that occurs.
+Elsewhere the pieces of one kind are put into a list at every n-th place by a slice assignment; one ``join`` of that
+list (by the caller) is the whole encoding. The pieces come out of tables by ``map``: the length of a value is a
+function of its size alone, and so is the record's length once the *fixed* part is known (attributes, timestamp and
+offset deltas, headers), hence the tables, one for each fixed size that occurs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import repeat
 from operator import add
-from typing import Final
+from typing import Final, NamedTuple
 
-from kafka.record._varint import VARINT, VARINT_END, encode_varint, varint_size
+from kafka.record._varint import (
+    FIRST_OF_TWO,
+    ONE_BYTE,
+    SECOND_OF_TWO,
+    VARINT,
+    VARINT_END,
+    encode_varint,
+    varint_size,
+)
 
 Headers = Sequence[tuple[str, bytes | None]]
 
-#: Where a stretch begins (an index), its stamp, and the size of the fixed part. It reaches to the next one.
-Stretch = tuple[int, bytes, int]
+
+class Stretch(NamedTuple):
+    """Records in a row with one timestamp, and offset deltas of one width. It reaches to the next one."""
+
+    begin: int
+    """Its first index."""
+    stamp: bytes
+    """The encoded attributes and timestamp delta."""
+    width: int
+    """Bytes of each offset delta."""
+    timestamp: int
+
 
 #: Keys and values below this size come out of the tables.
 SMALL: Final = 4000
@@ -58,9 +78,9 @@ def plain_sizes(fixed: int) -> list[int]:
 
 
 @lru_cache(maxsize=64)
-def _plain_lengths(fixed: int) -> list[bytes]:
-    """Return, by size of the value, the end of the record before and the length of one without a key."""
-    return [NO_HEADERS + VARINT[size + fixed + 1] for size in FIELD_SIZES]
+def _plain_lengths(fixed: int, before: bytes) -> list[bytes]:
+    """Return, by size of the value, the length of a record without a key, behind the end of the record before."""
+    return [before + VARINT[size + fixed + 1] for size in FIELD_SIZES]
 
 
 def offset_deltas(first: int, stop: int) -> list[bytes]:
@@ -74,48 +94,167 @@ def offset_deltas(first: int, stop: int) -> list[bytes]:
     return list(map(encode_varint, range(first, stop)))
 
 
-def encode_run(first: int, values: list[bytes], keys: list[bytes], stretches: list[Stretch]) -> list[bytes]:
+def encode_run(
+    first: int, values: list[bytes], keys: list[bytes], stretches: list[Stretch], tail: bytes = NO_HEADERS
+) -> list[Piece]:
     """Return the pieces of records from index ``first`` on: all with keys, or, if there are none, all without.
 
-    >>> b"".join(encode_run(0, [b"hello"], [], [(0, b"\\0\\0", 4)]))
+    ``tail`` is the headers that all of them have, encoded.
+
+    >>> b"".join(encode_run(0, [b"hello"], [], [Stretch(0, b"\\0\\0", 1, 1700000000000)]))
     b'\\x16\\x00\\x00\\x00\\x01\\nhello\\x00'
     """
     stop = first + len(values)
     key_sizes = list(map(len, keys))
     value_sizes = list(map(len, values))
-    uniform = _all_equal(value_sizes) and _all_equal(key_sizes)
-    columns: list[list[bytes]] = [[], []]
-    heads, stamps = columns
-    ends = [begin for begin, _, _ in stretches[1:]]
-    for (begin, stamp, fixed), end in zip(stretches, (*ends, stop), strict=True):
-        low, high = max(begin, first) - first, min(end, stop) - first
-        if low >= high:
-            continue
-        if uniform:
-            (head,) = _lengths(fixed, key_sizes[:1], value_sizes[:1])
-            heads += [head + stamp] * (high - low)
-        else:
-            heads += _lengths(fixed, key_sizes[low:high], value_sizes[low:high])
-            stamps += [stamp] * (high - low)
-    heads[0] = heads[0][1:]  # no record before the first one
-    if uniform:
-        columns.pop()
-    if keys:
-        columns += (offset_deltas(first, stop), _sizes(key_sizes, uniform), keys, _sizes(value_sizes, uniform))
-    elif uniform:
-        columns.append(_deltas_before(_MIDDLE[value_sizes[0]], first, stop))
-    else:
-        columns += (offset_deltas(first, stop), list(map(_MIDDLE.__getitem__, value_sizes)))
-    columns.append(values)
-    pieces = [b""] * (len(columns) * len(values) + 1)
-    for at, column in enumerate(columns):
-        pieces[at : -1 : len(columns)] = column
-    pieces[-1] = NO_HEADERS
+    even = _all_equal(value_sizes) and _all_equal(key_sizes)
+    pieces: list[Piece] = []
+    low = 0
+    for stamps, width in _alike(first, stop, stretches):
+        high = low + sum([times for _, times in stamps])
+        part = _Part(first + low, values[low:high], keys[low:high], stamps, width, tail)
+        pieces += _even(part) if even else _uneven(part, key_sizes[low:high], value_sizes[low:high])
+        low = high
     return pieces
+
+
+Piece = bytes | memoryview
+Stamps = list[tuple[bytes, int]]
+
+
+class _Part(NamedTuple):
+    """Records with timestamp and offset deltas of one width each."""
+
+    first: int
+    values: list[bytes]
+    keys: list[bytes]
+    stamps: Stamps
+    """Which, and how often each in a row."""
+    width: int
+    tail: bytes
+
+
+def _alike(first: int, stop: int, stretches: list[Stretch]) -> Iterator[tuple[Stamps, int]]:
+    """Yield the stamps of these indexes, as long as they and the deltas are of one width; and the deltas' width."""
+    stamps: Stamps = []
+    size = width = 0
+    end = stop
+    # From the last one back, as each reaches to the next.
+    found: list[tuple[Stamps, int]] = []
+    for begin, stamp, deltas, _ in reversed(stretches):
+        times = end - max(first, begin)
+        if times <= 0:
+            continue
+        end -= times
+        if deltas != width or len(stamp) != size:
+            size, width = len(stamp), deltas
+            stamps = []
+            found.append((stamps, width))
+        stamps.append((stamp, times))
+    for stamps, width in reversed(found):
+        stamps.reverse()
+        yield stamps, width
 
 
 def _all_equal(sizes: list[int]) -> bool:
     return not sizes or sizes.count(sizes[0]) == len(sizes)
+
+
+# All of one size.
+
+
+def _even(part: _Part) -> list[Piece]:
+    first, values, keys, stamps, width, tail = part
+    count = len(values)
+    stamp = stamps[0][0]
+    value_size = VARINT[len(values[0])]
+    key_size = VARINT[len(keys[0])] if keys else NULL
+    body = len(stamp) + width + len(key_size) + (len(keys[0]) if keys else 0) + len(value_size) + len(values[0])
+    length = VARINT[body + len(tail)]
+    # The end of the record before, which the first one has not, and the front of one; deltas are still to come.
+    front = b"".join((tail, length, stamp, bytes(width), key_size))
+    if keys:
+        pieces = [front, b"", value_size, b""] * count
+        pieces[1::4] = keys
+        pieces[3::4] = values
+        run = bytearray().join(pieces)
+    else:
+        run = bytearray(front + value_size).join((b"", *values))
+    step = len(run) // count
+    at = len(tail) + len(length)
+    if len(stamps) > 1:
+        for place in range(1, len(stamp)):
+            run[at + place :: step] = b"".join([one[place : place + 1] * times for one, times in stamps])
+    at += len(stamp)
+    for place, column in enumerate(delta_columns(first, first + count, width)):
+        run[at + place :: step] = column
+    return [memoryview(run)[len(tail) :], tail]
+
+
+def delta_columns(first: int, stop: int, width: int) -> list[bytes]:
+    """Return the encoded offset deltas of these indexes, which are of that width: all first bytes, all second ones, ...
+
+    >>> delta_columns(64, 66, 2)
+    [b'\\x80\\x82', b'\\x01\\x01']
+    """
+    if width == 1:
+        return [ONE_BYTE[first:stop]]
+    if width == 2:
+        return [FIRST_OF_TWO[first - 64 : stop - 64], SECOND_OF_TWO[first - 64 : stop - 64]]
+    joined = b"".join(map(encode_varint, range(first, stop)))
+    return [joined[place::width] for place in range(width)]
+
+
+# Of different sizes.
+
+
+def _uneven(part: _Part, key_sizes: list[int], value_sizes: list[int]) -> list[Piece]:
+    first, values, keys, stamps, width, tail = part
+    count = len(values)
+    fixed = len(stamps[0][0]) + width + len(tail)
+    plain = tail == NO_HEADERS
+    # The end of a record stands in front of the next one's length, as one piece with it where it is always the same.
+    before = NO_HEADERS if plain else b""
+    columns: list[list[bytes]] = [
+        _lengths(fixed, key_sizes, value_sizes, before),
+        _repeated(stamps),
+    ]
+    if not keys:
+        columns += (offset_deltas(first, first + count), list(map(_MIDDLE.__getitem__, value_sizes)))
+    else:
+        if _all_equal(key_sizes):
+            columns.append(_deltas_before(VARINT[key_sizes[0]], first, first + count))
+        else:
+            columns += (offset_deltas(first, first + count), list(map(VARINT.__getitem__, key_sizes)))
+        columns += (keys, list(map(VARINT.__getitem__, value_sizes)))
+    columns.append(values)
+    if not plain:
+        columns.append([tail] * count)
+    pieces: list[Piece] = [b""] * (len(columns) * count)
+    for at, column in enumerate(columns):
+        pieces[at :: len(columns)] = column
+    if plain:
+        pieces[0] = pieces[0][1:]  # no record before the first one
+        pieces.append(NO_HEADERS)
+    return pieces
+
+
+def _repeated(stamps: Stamps) -> list[bytes]:
+    column: list[bytes] = []
+    for stamp, times in stamps:
+        column += [stamp] * times
+    return column
+
+
+def _lengths(fixed: int, key_sizes: list[int], value_sizes: list[int], before: bytes) -> list[bytes]:
+    """Return the length of each record, behind the end of the record before."""
+    fields = FIELD_SIZES
+    if not key_sizes:
+        return list(map(_plain_lengths(fixed, before).__getitem__, value_sizes))
+    if _all_equal(key_sizes):
+        return list(map(_plain_lengths(fixed + fields[key_sizes[0]] - 1, before).__getitem__, value_sizes))
+    bodies = [fields[key] + fields[value] + fixed for key, value in zip(key_sizes, value_sizes, strict=True)]
+    return [before + VARINT[body] for body in bodies]
 
 
 def _deltas_before(middle: bytes, first: int, stop: int) -> list[bytes]:
@@ -134,21 +273,6 @@ def _tabled_deltas(middle: bytes) -> list[bytes]:
     return [delta + middle for delta in VARINT[:_TABLED]]
 
 
-def _lengths(fixed: int, key_sizes: list[int], value_sizes: list[int]) -> list[bytes]:
-    """Return the end of the record before and the length of each record."""
-    if not key_sizes:
-        return list(map(_plain_lengths(fixed).__getitem__, value_sizes))
-    fields = FIELD_SIZES
-    bodies = [fields[key] + fields[value] + fixed for key, value in zip(key_sizes, value_sizes, strict=True)]
-    return [NO_HEADERS + VARINT[body] for body in bodies]
-
-
-def _sizes(sizes: list[int], uniform: bool) -> list[bytes]:
-    if uniform:
-        return [VARINT[sizes[0]]] * len(sizes)
-    return list(map(VARINT.__getitem__, sizes))
-
-
 # Names of headers repeat: their encodings, length first.
 _names: dict[str, bytes] = {}
 _MOST_NAMES: Final = 1024
@@ -160,20 +284,53 @@ def encode_headers(headers: Headers) -> bytes:
     >>> encode_headers([("a", b"1"), ("b", None)])
     b'\x04\x02a\x021\x02b\x01'
     """
-    # Hot, if there are headers: 0.4 µs each.
-    varint, names = VARINT, _names
     count = len(headers)
-    parts = [varint[count] if count < VARINT_END else encode_varint(count)]
-    for name, value in headers:
-        head = names.get(name)
-        if head is None:
-            head = _name(name)
-        if value is None:
-            parts += (head, NULL)
-        else:
-            size = len(value)
-            parts += (head, varint[size] if size < VARINT_END else encode_varint(size), value)
-    return b"".join(parts)
+    number = VARINT[count] if count < VARINT_END else encode_varint(count)
+    return b"".join([number, *map(encode_header, headers)])
+
+
+def encode_header(header: tuple[str, bytes | None]) -> bytes:
+    r"""Encode one header.
+
+    >>> encode_header(("a", None))
+    b'\x02a\x01'
+    """
+    name, value = header
+    head = _names.get(name)
+    if head is None:
+        head = _name(name)
+    if value is None:
+        return head + NULL
+    size = len(value)
+    return b"%b%b%b" % (head, VARINT[size] if size < VARINT_END else encode_varint(size), value)
+
+
+class KnownHeaders(dict[tuple[str, "bytes | None"], bytes]):
+    r"""Encodings of headers that the records of a batch have in common.
+
+    >>> KnownHeaders().encode([("a", b"1"), ("b", None)])
+    b'\x04\x02a\x021\x02b\x01'
+    """
+
+    __slots__ = ()
+
+    def encode(self, headers: Headers) -> bytes:
+        """The same as :func:`encode_headers`, at 0.1 µs for each header that was there before."""
+        count = len(headers)
+        try:
+            parts = [self.get(header) or self._learn(header) for header in headers]
+        except TypeError:  # one is not hashable: a list, or with a bytearray
+            return encode_headers(headers)
+        return (VARINT[count] if count < VARINT_END else encode_varint(count)) + b"".join(parts)
+
+    def _learn(self, header: tuple[str, bytes | None]) -> bytes:
+        encoded = encode_header(header)
+        if len(self) < _MOST_KNOWN:
+            self[header] = encoded
+        return encoded
+
+
+_MOST_KNOWN: Final = 64
 
 
 def _name(name: str) -> bytes:

@@ -20,7 +20,7 @@ from struct import Struct
 from typing import Any, Final, NamedTuple
 
 from kafka.errors import CorruptRecordError
-from kafka.record._varint import VARINT, VARINT_END, decode_varint
+from kafka.record._varint import FIRST_OF_TWO, ONE_BYTE, SECOND_OF_TWO, decode_varint
 from kafka.record.consumer_record import NO_HEADERS
 
 #: Shorter runs are not worth the set-up.
@@ -28,11 +28,6 @@ SHORTEST: Final = 12
 
 _LOW_BYTES: Final = bytes(range(128))
 _HIGH: Final = bytes(range(128, 256))
-# First and second bytes of the offset deltas 0, 1, 2, ...
-_DELTAS_FROM_64: Final = b"".join(VARINT[64:VARINT_END])
-_ONE_BYTE: Final = bytes(range(0, 128, 2))
-_FIRST_OF_TWO: Final = _DELTAS_FROM_64[0::2]
-_SECOND_OF_TWO: Final = _DELTAS_FROM_64[1::2]
 
 
 Header = tuple[str, "bytes | None"]
@@ -422,7 +417,7 @@ _MOST_STEPS: Final = 24
 
 def _one_byte(column: bytes, first: int) -> Sequence[int]:
     count = len(column)
-    if column == _ONE_BYTE[first : first + count]:
+    if column == ONE_BYTE[first : first + count]:
         return range(first, first + count)
     if column.count(column[:1]) == count:
         return [_NUMBERS[column[0]]] * count
@@ -432,7 +427,7 @@ def _one_byte(column: bytes, first: int) -> Sequence[int]:
 def _two_bytes(low: bytes, high: bytes, first: int) -> Sequence[int]:
     count = len(low)
     begin = first - 64
-    if begin >= 0 and low == _FIRST_OF_TWO[begin : begin + count] and high == _SECOND_OF_TWO[begin : begin + count]:
+    if begin >= 0 and low == FIRST_OF_TWO[begin : begin + count] and high == SECOND_OF_TWO[begin : begin + count]:
         return range(first, first + count)
     if low.count(low[:1]) == count and high.count(high[:1]) == count:
         number = low[0] & 0x7F | high[0] << 7

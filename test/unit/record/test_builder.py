@@ -1,9 +1,15 @@
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
 import pytest
 from hypothesis import strategies as st
 
 from kafka.errors import IllegalArgumentError, IllegalStateError, UnsupportedCodecError
+from kafka.record import builder as builder_module
 from kafka.record.builder import FULL, BatchBuilder, record_size
 from kafka.record.header import read_header, scan
 from kafka.record.rows import decode_batch
@@ -213,3 +219,139 @@ def test_split_keeps_all_records_in_order(records: list[tuple], limit: int, code
         assert header.base_offset == 0
         found += [(row.timestamp, row.key, row.value, row.headers) for row in decode_batch(data, header)]
     assert found == [tuple(record) for record in records]
+
+
+# Ctrl-C
+
+
+class Interrupted(Exception):
+    pass
+
+
+def interrupt_at(step: int, call: Callable[[], object]) -> bool:
+    """Run a call and raise before the step-th instruction of the builder's module; whether it got that far."""
+    left = step
+
+    def trace(frame: FrameType, event: str, _arg: object) -> Any:
+        nonlocal left
+        if frame.f_code.co_filename not in FILES:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            left -= 1
+            if left < 0:
+                sys.settrace(None)
+                raise Interrupted
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    except Interrupted:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+FILES = {builder_module.__file__}
+MIXED: list[tuple[int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]] = [
+    (NOW, None, b"a", []),
+    (NOW, None, b"b", []),
+    (NOW + 1, None, b"c", []),
+    (NOW + 9, b"k", b"d", []),
+    (NOW + 9, b"l", b"e", []),
+    (NOW + 9, b"m", b"f", []),
+    (NOW + 9, b"m", b"g", [("h", b"1")]),
+    (NOW + 9, b"m", b"h", [("h", b"1")]),
+    (NOW + 9, b"m", b"i", [("h", b"1")]),
+    (NOW + 5, None, None, []),
+    (NOW + 6, None, b"k", [("h", None)]),
+    (NOW + 6, None, b"l", []),
+    (NOW + 6, None, b"m", []),
+]
+
+
+def interrupted(at: int, step: int) -> tuple[BatchBuilder, list[tuple], bool]:
+    """A batch of MIXED of which the at-th was interrupted at that step, what is in it, and whether it came to that."""
+    builder = BatchBuilder(limit=1 << 20)
+    kept: list[tuple] = []
+    for record in MIXED[:at]:
+        assert builder.append(*record) == len(kept)
+        kept.append(record)
+    was = interrupt_at(step, lambda: builder.append(*MIXED[at]))
+    assert builder.count - len(kept) in ((0, 1) if was else (1,))
+    kept += [MIXED[at]] * (builder.count - len(kept))
+    return builder, kept, was
+
+
+@pytest.mark.parametrize("at", range(len(MIXED)))
+def test_what_is_in_the_batch_is_what_it_counts_wherever_an_exception_comes(at: int) -> None:
+    # Behind the interrupted record: the same again, those that would have come anyway, or some of other kinds.
+    others = [MIXED[at]] * 3, MIXED[at + 1 :], [(NOW + 6, None, b"y", []), (NOW + 6, b"z", b"y", [])]
+    step = 0
+    was = True
+    while was:
+        builder, kept, was = interrupted(at, step)
+        for record in others[(step + at) % 3]:
+            assert builder.append(*record) == len(kept)
+            kept.append(record)
+        size = builder.size
+        if kept:
+            sealed = builder.seal()
+            assert sealed.data == expected(kept)
+            assert sealed.count == len(kept)
+            assert size >= sealed.size
+        step += 1
+
+
+def test_many_values_at_once_are_counted_wherever_an_exception_comes() -> None:
+    step = 0
+    was = True
+    while was:
+        builder = BatchBuilder(limit=1 << 20)
+        builder.extend([b"a", b"b"], NOW)
+        was = interrupt_at(step, lambda: builder.extend([b"c", None, b"d"], NOW + 1))  # noqa: B023 - called at once
+        count = builder.count - 2
+        assert builder.append(NOW + 1, None, b"e") == count + 2
+        records = [
+            (NOW, b"a"),
+            (NOW, b"b"),
+            *[(NOW + 1, value) for value in (b"c", None, b"d")][:count],
+            (NOW + 1, b"e"),
+        ]
+        assert builder.seal().data == expected([(time, None, value, []) for time, value in records])
+        step += 1
+
+
+def test_sealing_can_be_begun_again_wherever_an_exception_comes() -> None:
+    step = 0
+    was = True
+    while was:
+        builder, kept, _ = interrupted(len(MIXED) - 1, 1 << 20)
+        was = interrupt_at(step, builder.seal)
+        if was and builder._segments is not None:
+            assert builder.seal().data == expected(kept)
+        step += 1
+
+
+def test_headers_that_change_after_all_are_not_taken_for_the_same() -> None:
+    builder = BatchBuilder(limit=1 << 20)
+    value = bytearray(b"1")
+    headers: list[Any] = [("h", value)]
+    pairs: list[Any] = [["h", b"1"]]
+    records = []
+    for step in range(6):
+        value[:] = b"%d" % step
+        records.append((NOW, None, b"v", [("h", bytes(value))]))
+        builder.append(NOW, None, b"v", headers)
+        pairs[0][1] = b"%d" % (step // 2)
+        records.append((NOW, None, b"v", [("h", b"%d" % (step // 2))]))
+        builder.append(NOW, None, b"v", pairs)
+    own: list[tuple[str, bytes | None]] = [("h", b"1")]
+    for step in range(6):
+        own.append(("x", b"%d" % step))
+        records.append((NOW, None, b"v", list(own)))
+        builder.append(NOW, None, b"v", own)
+    assert builder.seal().data == expected(records)
