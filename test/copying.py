@@ -117,17 +117,17 @@ def copy_with_kills(
         assert time.monotonic() < deadline
 
 
-def copy_with_two(servers: str, source: str, target: str, group: str, kills: int, after: tuple[int, int]) -> None:
+def copy_with_two(servers: str, source: str, target: str, group: str, kills: int, after: tuple[int, int]) -> int:
     """Two programs in one group, each with a transactional id of its own, both killed again and again.
 
     Partitions move between them while transactions are open: what keeps them apart is the group's membership (KIP-447).
+    Returns how many times they were killed; one may be done before it was killed as often as wanted.
     """
     with ThreadPoolExecutor(2) as pool:
         runs = [
             pool.submit(copy_with_kills, servers, source, target, group, kills, after, name) for name in ("one", "two")
         ]
-        for run in runs:
-            run.result()
+        return sum(run.result() for run in runs)
 
 
 def read_copy(servers: str, topic: str) -> dict[int, list[int]]:

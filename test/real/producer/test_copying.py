@@ -41,7 +41,8 @@ def test_two_programs_of_one_group_copy_each_record_once_and_in_order(kafka):
     target = kafka.create_topic(f"target-{name}", PARTITIONS)
     servers = kafka.bootstrap_servers
     fill(servers, source, 100_000)
-    copy_with_two(servers, source, target, f"copiers-{name}", 8, (2, 6))
+    killed = copy_with_two(servers, source, target, f"copiers-{name}", 8, (2, 6))
+    print(f"killed {killed} times")
     for each in ("one", "two"):
         with KafkaProducer(bootstrap_servers=servers, transactional_id=f"copiers-{name}-{each}") as last:
             last.init_transactions()
