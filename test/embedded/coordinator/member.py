@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kafka._client import Client
 from kafka._drivers import ThreadDriver
+from kafka.broker.groups.service import GroupService
 from kafka.config import resolve
 from kafka.consumer.subscription import SubscriptionState
 from kafka.coordinator.consumer import ConsumerCoordinator
@@ -18,7 +20,10 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from kafka.broker import Broker
+
 PATIENCE = 20.0
+LONG = 10.0
 
 
 class Member:
@@ -122,6 +127,23 @@ class Member:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def calm_down(broker: Broker, *coordinators: ConsumerCoordinator) -> None:
+    """Give members and their coordinator as much time as in life, after a test in which all goes by in no time.
+
+    On a busy machine a limit of some hundred milliseconds may be over each time before anything was done.
+    """
+
+    def raise_session(cluster: Any) -> None:
+        coordinator = cluster.service(GroupService).coordinator
+        for keeper in (coordinator, *coordinator.groups.values()):
+            keeper.settings = replace(keeper.settings, consumer_session_timeout=LONG)
+
+    broker.run(raise_session)
+    for coordinator in coordinators:
+        coordinator.heartbeat.timeout = coordinator.heartbeat.poll_interval = LONG
+        coordinator.request_rejoin("there is time from now on")
 
 
 def poll_until(condition: Callable[[], bool], *members: Member, patience: float = PATIENCE) -> None:

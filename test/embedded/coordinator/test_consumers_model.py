@@ -19,9 +19,12 @@ import pytest
 
 from kafka.broker import Broker
 from kafka.consumer import KafkaConsumer
+from kafka.coordinator.consumer import ConsumerCoordinator
+from kafka.coordinator.membership import GroupMembership
 from kafka.errors import CommitFailedError, KafkaTimeoutError
 from kafka.structs import TopicPartition
 
+from .member import calm_down
 from .test_model import CONFIGS, KINDS, seeds
 
 PARTITIONS = 4
@@ -62,6 +65,13 @@ class Application:
     on_partitions_lost = on_partitions_revoked
 
     # What it does
+
+    @property
+    def coordinator(self) -> ConsumerCoordinator:
+        engine = self.consumer._engine
+        assert engine is not None
+        assert isinstance(engine.membership, GroupMembership)
+        return engine.membership.coordinator
 
     def poll(self) -> None:
         for partition, records in self.consumer.poll(timeout_ms=0).items():
@@ -126,8 +136,7 @@ class World:
         self.committed[partition] = offset
 
     def counts(self, who: Application) -> bool:
-        membership: Any = who.consumer._engine.membership  # type: ignore[union-attr]
-        generation = membership.coordinator.generation
+        generation = who.coordinator.generation
         return generation.is_member and generation.member_id in self.broker.group_members("g")
 
     def check_owners(self, who: Application, assigned: set[TopicPartition]) -> None:
@@ -236,6 +245,7 @@ class World:
                 self.broker.clear_faults()
                 self.resume()
                 self.write()
+                calm_down(self.broker, *(application.coordinator for application in self.applications))
                 self.settle()
             finally:
                 for application in self.applications:

@@ -27,7 +27,7 @@ from kafka.broker import Broker
 from kafka.errors import CommitFailedError, KafkaError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-from .member import PATIENCE, Member, poll_until, stable
+from .member import PATIENCE, Member, calm_down, poll_until, stable
 
 PARTITIONS = 6
 STEPS = 30
@@ -211,16 +211,14 @@ class World:
                     self.step()
                 self.broker.clear_faults()
                 self.resume()
+                calm_down(self.broker, *(actor.coordinator for actor in self.actors))
                 self.settle()
             finally:
                 for actor in self.actors:
                     actor.crash()
 
     def settle(self) -> None:
-        """All get their partitions, and what owners commit is what everybody reads.
-
-        Sessions are short here, and a busy machine may end one at any moment: then they get there again.
-        """
+        """All get their partitions; what owners commit is what everybody reads, perhaps after one more rebalance."""
         deadline = time.monotonic() + PATIENCE
         for attempt in count(1):
             poll_until(stable(*self.actors, partitions=PARTITIONS), *self.actors)
