@@ -6,8 +6,9 @@ waits turns the client's loop in the application's thread where it can (`kafka._
 
 from __future__ import annotations
 
+import logging
 from collections import deque
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Engine"]
 
+log = logging.getLogger(__name__)
+
 T = TypeVar("T")
 
 
@@ -64,12 +67,15 @@ class Engine:
         self.positions = Positions(
             self.client, self.subscription, self.lookup, config["auto_offset_reset"], self._placed, self._unplaceable
         )
+        self._deserializers = [
+            bind_deserializer(config[option], option) for option in ("key_deserializer", "value_deserializer")
+        ]
         self.fetcher = Fetcher(
             self.client,
             self.subscription,
             self.positions,
             _fetch_settings(config),
-            _reader_settings(config),
+            _reader_settings(config, self._deserializers),
             self.bell,
         )
         self.collector = Collector(self.subscription, self.fetcher, self.positions)
@@ -413,9 +419,18 @@ class Engine:
         finally:
             self.closed = True
             self._shut_down(deadline)
-            if self.interceptors is not None:
-                self.tell_interceptors()
-                self.interceptors.close()
+            self._close_what_was_given()
+
+    def _close_what_was_given(self) -> None:
+        if self.interceptors is not None:
+            self.tell_interceptors()
+            self.interceptors.close()
+        for bound in self._deserializers:
+            if bound is not None and bound.close is not None:
+                try:
+                    bound.close()
+                except Exception:
+                    log.exception("A deserializer could not be closed")
 
     def _shut_down(self, deadline: float) -> None:
         async def end() -> None:
@@ -459,8 +474,7 @@ def _fetch_settings(config: Config) -> FetchSettings:
     )
 
 
-def _reader_settings(config: Config) -> ReaderSettings:
-    bound = [bind_deserializer(config[option], option) for option in ("key_deserializer", "value_deserializer")]
+def _reader_settings(config: Config, bound: Sequence[Bound | None]) -> ReaderSettings:
     with_headers = any(one is not None and not one.plain for one in bound)
     key_deserializer, value_deserializer = (_per_topic(one, with_headers=with_headers) for one in bound)
     return ReaderSettings(

@@ -251,9 +251,14 @@ def test_stepping_over_a_record_keeps_what_was_fetched_ahead(broker: Broker, mak
 
 
 def test_deserializers_see_the_topic_and_the_headers(broker: Broker, make_consumer: MakeConsumer) -> None:
+    closed: list[object] = []
+
     class Versioned:
         def deserialize(self, topic: str, headers: Any, data: bytes) -> Any:
             return topic, dict(headers).get("version"), data
+
+        def close(self) -> None:
+            closed.append(self)
 
     broker.append("events", b"a", key=b"k", headers=[("version", b"2")])
     broker.append("events", b"b")
@@ -261,6 +266,8 @@ def test_deserializers_see_the_topic_and_the_headers(broker: Broker, make_consum
     first, second = read(consumer, 2)
     assert (first.key, first.value) == (107, ("events", b"2", b"a"))
     assert (second.key, second.value) == (None, ("events", None, b"b"))
+    consumer.close()
+    assert len(closed) == 1
 
 
 def test_a_damaged_batch_is_refused_after_what_came_before(broker: Broker, make_consumer: MakeConsumer) -> None:
