@@ -355,8 +355,8 @@ def the_socket_s_buffer_has_that_size(subject: Subject) -> None:
 @proves("socket_options")
 def the_socket_has_these_options(subject: Subject) -> None:
     options = _SetOptions(subject)
-    subject.use(subject.broker(), socket_options=[(socket.SOL_SOCKET, socket.SO_PRIORITY, 3)])
-    assert (socket.SOL_SOCKET, socket.SO_PRIORITY, 3) in options.calls
+    subject.use(subject.broker(), socket_options=[(socket.SOL_SOCKET, socket.SO_OOBINLINE, 1)])
+    assert (socket.SOL_SOCKET, socket.SO_OOBINLINE, 1) in options.calls
     assert (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1) not in options.calls
 
 
