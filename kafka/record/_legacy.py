@@ -7,50 +7,17 @@ count from the first one and the wrapper has the last one's offset, so that the 
 
 from __future__ import annotations
 
-import struct
-import zlib
 from enum import Enum, auto
-from typing import Final
 
 from kafka.codec import decompressor
 from kafka.errors import CorruptRecordError
 from kafka.record._errors import corrupt
 from kafka.record.consumer_record import NO_HEADERS, ConsumerRecord
 from kafka.record.header import CODEC_MASK, BatchHeader, Buffer, read_header
-
-_INT32: Final = struct.Struct(">i")
-_KEY_AT: Final = (18, 26)
-_CRC_FROM: Final = 16
+from kafka.record.legacy_message import check_message, read_key_value
 
 Message = tuple[int, "int | None", "int | None", int, "bytes | None", "bytes | None"]
 """Offset, timestamp, timestamp type, CRC-32, key, value."""
-
-
-def check_message(buffer: Buffer, header: BatchHeader) -> None:
-    """Raise unless the message's CRC-32 is right."""
-    crc = zlib.crc32(memoryview(buffer)[header.position + _CRC_FROM : header.end])
-    if crc != header.crc:
-        raise corrupt(f"checksum {crc:#010x} where the message says {header.crc:#010x}", header.base_offset)
-
-
-def read_key_value(buffer: Buffer, header: BatchHeader) -> tuple[bytes | None, bytes | None]:
-    """Return key and value of the message with this header."""
-    pos = header.position + _KEY_AT[header.magic]
-    end = header.end
-    fields: list[bytes | None] = []
-    for name in ("key", "value"):
-        size = _INT32.unpack_from(buffer, pos)[0] if pos + 4 <= end else -2
-        pos += 4
-        if size == -1:
-            fields.append(None)
-            continue
-        if size < 0 or pos + size > end:
-            raise corrupt(f"a {name} of length {size}", header.base_offset)
-        fields.append(bytes(buffer[pos : pos + size]))
-        pos += size
-    if pos != end:
-        raise corrupt("the message does not end where its size says", header.base_offset)
-    return fields[0], fields[1]
 
 
 class Nested(Enum):

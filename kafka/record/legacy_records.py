@@ -7,11 +7,11 @@ from typing import ClassVar, NamedTuple
 
 from kafka.errors import CorruptRecordError
 from kafka.record._encode import Headers
-from kafka.record._legacy import check_message
 from kafka.record.builder import FULL
 from kafka.record.consumer_record import ConsumerRecord
 from kafka.record.header import BatchHeader, Buffer, read_header
 from kafka.record.legacy_builder import OVERHEADS, LegacyBuilder, message_size
+from kafka.record.legacy_message import check_message
 from kafka.record.rows import decode_batch
 
 

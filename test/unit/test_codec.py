@@ -9,6 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka import codec
+from kafka.codec._common import load
+from kafka.codec._lz4 import xxh32
+from kafka.codec._zstd import ZSTD_MODULES
 from kafka.errors import CorruptRecordError, IllegalArgumentError, UnsupportedCodecError
 
 PAYLOAD = b"a payload that repeats itself, " * 3000
@@ -192,7 +195,7 @@ def test_lz4_frames_with_size_and_checksums_are_read() -> None:
     ],
 )
 def test_xxh32(data: bytes, value: int) -> None:
-    assert codec._xxh32(data) == value
+    assert xxh32(data) == value
 
 
 # zstd
@@ -209,7 +212,7 @@ def test_zstd_frames_without_size_and_several_are_read() -> None:
 
 @pytest.mark.skipif(sys.version_info < (3, 14), reason="the standard library has zstd since 3.14")
 def test_zstd_of_the_standard_library_is_preferred() -> None:
-    assert codec._load(4, *codec._ZSTD_MODULES).__name__ == "compression.zstd"
+    assert load(4, *ZSTD_MODULES).__name__ == "compression.zstd"
 
 
 @pytest.mark.skipif(importlib.util.find_spec("zstandard") is None, reason="needs zstandard")

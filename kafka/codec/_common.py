@@ -1,0 +1,86 @@
+"""What the codecs share: their numbers, the bounds of what they may unpack to, and how their packages are found."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from types import ModuleType
+from typing import Final
+
+from kafka.errors import CorruptRecordError, UnsupportedCodecError
+
+Bytes = bytes | bytearray | memoryview
+Compress = Callable[[Bytes], bytes]
+Decompress = Callable[[Bytes, int], bytes]
+
+CODEC_NONE: Final = 0
+CODEC_GZIP: Final = 1
+CODEC_SNAPPY: Final = 2
+CODEC_LZ4: Final = 3
+CODEC_ZSTD: Final = 4
+
+CODEC_NAMES: Final = {
+    CODEC_NONE: "none",
+    CODEC_GZIP: "gzip",
+    CODEC_SNAPPY: "snappy",
+    CODEC_LZ4: "lz4",
+    CODEC_ZSTD: "zstd",
+}
+
+#: Most bytes that one batch may unpack to unless the caller says otherwise (1 GiB).
+DEFAULT_LIMIT: Final = 1 << 30
+
+# How far each format can blow up its input, and what it adds to that. Deflate: 258 bytes from two bits.
+# Snappy: 64 bytes from a 3-byte copy. LZ4: 255 bytes from one length byte. Zstandard: a run-length block of
+# 128 KiB from four bytes.
+_MOST_GROWTH: Final = {
+    CODEC_GZIP: (1032, 1 << 10),
+    CODEC_SNAPPY: (22, 1 << 10),
+    CODEC_LZ4: (255, 1 << 10),
+    CODEC_ZSTD: (32768, 1 << 17),
+}
+
+_PIP_NAMES: Final = {CODEC_SNAPPY: "python-snappy", CODEC_LZ4: "lz4", CODEC_ZSTD: "zstandard"}
+
+
+# Bounds and errors.
+
+
+def bounded(codec: int, size: int, limit: int) -> int:
+    """Return how many bytes ``size`` bytes of this format may unpack to, and no more than ``limit``."""
+    growth, extra = _MOST_GROWTH[codec]
+    return min(limit, size * growth + extra)
+
+
+def too_large(codec: int, size: int, bound: int) -> CorruptRecordError:
+    return CorruptRecordError(
+        reason=f"{size} bytes of {CODEC_NAMES[codec]} unpack to more than the {bound} bytes allowed"
+    )
+
+
+def bad(codec: int, why: object) -> CorruptRecordError:
+    return CorruptRecordError(reason=f"not valid {CODEC_NAMES[codec]} data: {why}")
+
+
+# The packages.
+
+
+def installed(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):  # the parent package is absent, or a test blocks the name
+        return False
+
+
+def load(codec: int, *names: str) -> ModuleType:
+    """Import the first of these modules that exists, or say which package to install."""
+    for name in names:
+        try:
+            return importlib.import_module(name)
+        except ImportError:  # noqa: PERF203 - three names at most, once per batch
+            continue
+    raise UnsupportedCodecError(
+        f"{CODEC_NAMES[codec]} compression needs a package that is not installed: pip install {_PIP_NAMES[codec]}",
+        codec=CODEC_NAMES[codec],
+    )

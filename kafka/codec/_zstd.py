@@ -1,0 +1,96 @@
+"""zstd: the standard library's module where there is one, its backport, else the package zstandard."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kafka.codec._common import CODEC_ZSTD, Bytes, bad, bounded, load, too_large
+
+_ZSTD_DEFAULT_LEVEL: Final = 3
+ZSTD_MODULES: Final = ("compression.zstd", "backports.zstd", "zstandard")
+
+# zstandard's objects give out all that one input yields. Four bytes can yield 128 KiB, so it is fed in slices
+# of a size that cannot exceed 32 MiB at a time.
+_ZSTD_SLICE: Final = 1024
+
+# Contexts are dear to make (10 µs) and not to be shared between threads. list.pop and append are atomic.
+_idle_zstd_decompressors: list[Any] = []
+_idle_zstd_compressors: dict[int, list[Any]] = {}
+
+
+def zstd_encode(payload: Bytes, level: int | None = None) -> bytes:
+    """Compress with Zstandard.
+
+    >>> from kafka.codec import zstd_decode
+    >>> zstd_decode(zstd_encode(b"kafka"))
+    b'kafka'
+    """
+    level = _ZSTD_DEFAULT_LEVEL if level is None else level
+    module = load(CODEC_ZSTD, *ZSTD_MODULES)
+    packed: bytes
+    if module.__name__ == "zstandard":
+        idle = _idle_zstd_compressors.setdefault(level, [])
+        try:
+            context = idle.pop()
+        except IndexError:
+            context = module.ZstdCompressor(level=level)
+        packed = context.compress(payload)
+        idle.append(context)
+    else:
+        packed = module.compress(payload, level)
+    return packed
+
+
+def zstd_decompress(data: Bytes, limit: int) -> bytes:
+    module = load(CODEC_ZSTD, *ZSTD_MODULES)
+    bound = bounded(CODEC_ZSTD, len(data), limit)
+    if not len(data):
+        raise bad(CODEC_ZSTD, "empty")
+    try:
+        if module.__name__ == "zstandard":
+            return _zstandard_frames(module, data, bound)
+        return _stdlib_zstd_frames(module, data, bound)
+    except module.ZstdError as err:
+        raise bad(CODEC_ZSTD, err) from err
+
+
+def _zstandard_frames(module: Any, data: Bytes, bound: int) -> bytes:
+    # Frames of the Java client carry no content size and may follow each other, so its one-shot call, which
+    # knows neither, does not serve.
+    try:
+        context = _idle_zstd_decompressors.pop()
+    except IndexError:
+        context = module.ZstdDecompressor()
+    view = memoryview(data)
+    parts: list[bytes] = []
+    size = pos = 0
+    while pos < len(view):
+        frame = context.decompressobj()
+        while not frame.eof:
+            if pos >= len(view):
+                raise bad(CODEC_ZSTD, "the frame ends early")
+            piece = view[pos : pos + _ZSTD_SLICE]
+            part = frame.decompress(piece)
+            pos += len(piece) - len(frame.unused_data)
+            size += len(part)
+            if size > bound:
+                raise too_large(CODEC_ZSTD, len(view), bound)
+            parts.append(part)
+    _idle_zstd_decompressors.append(context)
+    return b"".join(parts)
+
+
+def _stdlib_zstd_frames(module: Any, data: Bytes, bound: int) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    rest: Bytes = data
+    while rest:
+        frame = module.ZstdDecompressor()
+        parts.append(frame.decompress(rest, bound - size + 1))
+        size += len(parts[-1])
+        if size > bound:
+            raise too_large(CODEC_ZSTD, len(data), bound)
+        if not frame.eof:
+            raise bad(CODEC_ZSTD, "the frame ends early")
+        rest = frame.unused_data
+    return b"".join(parts)
