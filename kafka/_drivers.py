@@ -17,6 +17,7 @@ after the pass (at most a pass later, which is milliseconds).
 from __future__ import annotations
 
 import atexit
+import contextlib
 import logging
 import signal
 import sys
@@ -225,7 +226,10 @@ class _Parking:
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
-        self._resume = threading.Event()
+        # Open when the thread is to go on. A bare lock: an Event makes and frees one for each wait, on top of its own,
+        # and a call that blocks ends one wait of the network thread.
+        self._gate = threading.Lock()
+        self._gate.acquire()
         self.stopping = False
         self.ended = False
         self.grace = _CLOSE_GRACE
@@ -233,11 +237,10 @@ class _Parking:
         """Whoever waits for a future; they are let go when the thread ends."""
 
     def park(self) -> None:
-        self._resume.wait()
-        self._resume.clear()  # the loop is looked at after this, so nothing that sets it now is missed
+        self._gate.acquire()  # the loop is looked at after this, so nothing that opens it now is missed
 
     def resume(self) -> None:
-        self._resume.set()
+        self._open()
         if self.stopping:
             # The thread may sleep in the selector, not here, and the wake-up that told it to stop may
             # have been taken by the one who had the claim.
@@ -253,8 +256,12 @@ class _Parking:
         if self._loop.forked:  # the thread, and whoever held the lock of the event, are in another process
             return
         self.stopping, self.grace = True, grace
-        self._resume.set()
+        self._open()
         self._loop.wakeup()
+
+    def _open(self) -> None:
+        with contextlib.suppress(RuntimeError):  # it is open already
+            self._gate.release()
 
 
 def _network_thread(loop: Loop, parked: _Parking) -> None:

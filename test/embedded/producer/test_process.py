@@ -24,7 +24,7 @@ def run(broker, topic, code, **options):
     """
     program = textwrap.dedent(source) + textwrap.dedent(code)
     return subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=WAIT, check=False, **options
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=3 * WAIT, check=False, **options
     )
 
 
@@ -153,6 +153,8 @@ def test_ctrl_c_ends_every_wait_at_once(broker, topic, call):
             def press():
                 pressed.append(time.monotonic())
                 os.kill(os.getpid(), signal.SIGINT)
+            while not any(entry["attempts"] for entry in producer.health()["partitions"].values()):
+                pass
             threading.Timer(0.5, press).start()
             try:
                 {call}
