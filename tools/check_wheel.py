@@ -17,6 +17,8 @@ assert Path(kafka.__file__).is_relative_to({prefix!r}), kafka.__file__
 request = kafka.protocol.metadata.MetadataRequest[1](['events'])
 assert kafka.protocol.metadata.MetadataRequest[1].decode(request.encode()) == request
 assert (Path(kafka.__file__).parent / 'py.typed').exists()
+import pyspark_purekafka  # Spark imports it wherever it is installed, and must not stumble where the extra is missing
+assert pyspark_purekafka.__all__ == []
 print('purekafka', kafka.__version__, 'works from its wheel')
 """
 
