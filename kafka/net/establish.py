@@ -203,6 +203,7 @@ async def _versions(link: Link) -> BrokerVersions:
     try:
         return await _ask_or_nudge(link)
     except _NO_ANSWER as error:
+        hung_up = link.was_hung_up
         if context.modern:
             raise  # a cluster is of one age, but for an hour in a decade; connections break more often than that
         if not context.settings.use_tls and await _speaks_tls(link):
@@ -213,7 +214,7 @@ async def _versions(link: Link) -> BrokerVersions:
             raise  # before 0.10 there is GSSAPI on 0.9 alone, and who has that says api_version=(0, 9)
         if link.was_answering:
             raise  # who does not know the question says not a word
-        versions = await _probe(link, error)
+        versions = await _probe(link, error, hung_up=hung_up)
         if not context.modern:
             context.ancient[address] = versions.release
         return versions
@@ -243,7 +244,7 @@ async def _ask_or_nudge(link: Link) -> BrokerVersions:
         raise
 
 
-async def _probe(link: Link, error: KafkaError) -> BrokerVersions:
+async def _probe(link: Link, error: KafkaError, *, hung_up: bool) -> BrokerVersions:
     """Try what each ancient release knows, on a connection each: brokers hang up on what they do not know."""
     loop = link.context.loop
     deadline = loop.time() + link.context.settings.discovery_timeout
@@ -255,25 +256,26 @@ async def _probe(link: Link, error: KafkaError) -> BrokerVersions:
                 await link.control(request, 0, _PROBE_TIMEOUT)
             except _NO_ANSWER:
                 continue
-            return await _ask_again(link) or BrokerVersions.of_release(release)
+            return await _ask_again(link, hung_up=hung_up) or BrokerVersions.of_release(release)
     raise KafkaConnectionError(
         f"{link} hangs up on every request: it is no Kafka broker, it is starting or stopping, or it wants SASL or TLS"
     ) from error
 
 
-async def _ask_again(link: Link) -> BrokerVersions | None:
+async def _ask_again(link: Link, *, hung_up: bool) -> BrokerVersions | None:
     """Ask for the API versions over a connection that works; None if the broker does not know the question.
 
     One that was cut off during the first exchange, as by a restart or a firewall, looks just like one before 0.10, and
-    would be spoken to in versions of 2015 from then on.
+    would be spoken to in versions of 2015 from then on. One that does not know the question does the same each time:
+    silence after it has hung up is that of a busy machine.
     """
     loop = link.context.loop
     try:
         with loop.timeout_at(loop.time() + _PROBE_TIMEOUT, "asking for API versions again"):
             return await ask_versions(link, link.context.settings.software, partial(_answered, link))
     except (*_NO_ANSWER, KafkaTimeoutError) as error:
-        if link.context.modern or link.was_answering:
-            raise
+        if link.context.modern or link.was_answering or (hung_up and not link.was_hung_up):
+            raise KafkaConnectionError(f"{link} broke off twice while it was asked for its API versions") from error
         _restart(link, error)
         await _reach(link)
         return None

@@ -83,6 +83,8 @@ class Link:
         self._renewal: Task[float] | None = None
         self._reopening: Timer | None = None
         self._retired: KafkaError | None = None
+        self.was_hung_up = False
+        """Whether it was the broker that ended the last stream."""
         self._debug = log.isEnabledFor(logging.DEBUG)
         self.delivered: Callable[[Future[Any], Any], object] | None = None
         """Called with each future that a reply resolved, and the response."""
@@ -174,6 +176,7 @@ class Link:
 
     def attach(self, stream: Stream) -> None:
         """Take over a stream that leads to the broker."""
+        self.was_hung_up = False
         self._stream = stream
         self._reader = FrameReader(self.context.settings.receive_max)
         self._watch(READ)
@@ -436,6 +439,7 @@ class Link:
 
     def lost(self, error: KafkaError, *, hung_up: bool = False) -> None:
         """The stream has ended. While connecting that is for `establish` to judge, which waits for a reply."""
+        self.was_hung_up = hung_up
         if self.is_opening and not self.ready:
             self.detach()
             self.pipeline.fail_sent(error)

@@ -258,6 +258,19 @@ def test_a_broker_that_is_cut_off_in_the_middle_of_its_answer_is_not_ancient(mak
     assert connect(conn).check_version() > (4, 0)
 
 
+def test_a_broker_that_was_cut_off_and_then_takes_its_time_is_not_ancient(make, broker):
+    broker.on("ListGroups", {})
+    honest = broker.handlers["ApiVersions"]
+    answers = [lambda *_: HANG_UP, lambda *_: SILENCE]
+
+    def answer(request, session):
+        return (answers.pop(0) if answers else honest)(request, session)
+
+    broker.on("ApiVersions", answer)
+    assert connect(make()).check_version() > (4, 0)
+    assert not answers
+
+
 def test_a_stated_release_is_not_asked_for(make, broker):
     conn = connect(make(api_version=(2, 8)))
     assert not broker.asked("ApiVersions")

@@ -45,14 +45,15 @@ def proxy(broker: Broker) -> Iterator[ChaosProxy]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("step", [67, pytest.param(1, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("direction", [UP, DOWN])
 @pytest.mark.parametrize("manner", MANNERS)
 def test_a_connection_that_breaks_at_any_byte_costs_one_attempt(proxy, manner, direction, step):
     """From the first byte of the first handshake to the last of the reply."""
     proxy.manner = manner
-    if manner == SILENCE and step > 1:
-        step *= 3  # each takes as long as a request may
+    if manner == SILENCE:
+        step = min(23 * step, 200)  # each takes as long as a request may
     with KafkaClient(bootstrap_servers=proxy.bootstrap_servers, **QUICK) as client:
         newest = client.api_version
     for count in range(0, 1000 if direction == DOWN else 200, step):
@@ -91,6 +92,7 @@ SECURE = {
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("step", [487, pytest.param(17, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("direction", [UP, DOWN])
 @pytest.mark.parametrize("manner", [END, RESET])
