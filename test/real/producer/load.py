@@ -181,11 +181,22 @@ def wait_in_sync(cluster: KafkaCluster, topic: str) -> None:
     until(all_in_sync, "full set of replicas in sync")
 
 
+def wait_for_another_leader(cluster: KafkaCluster, topic: str, node: int) -> None:
+    """Wait until somebody else leads the first partition."""
+
+    def another_leads() -> bool:
+        with suppress(OSError):  # a busy node
+            return cluster.leader(topic) not in {node, -1}
+        return False
+
+    until(another_leads, "new leader")
+
+
 def kill_the_leader(cluster: KafkaCluster, topic: str) -> None:
     """kill -9, and back when another one leads."""
     node = cluster.leader(topic)
     cluster.kill(node)
-    until(lambda: cluster.leader(topic) not in {node, -1}, "new leader")
+    wait_for_another_leader(cluster, topic, node)
     cluster.start(node)
     wait_in_sync(cluster, topic)
 

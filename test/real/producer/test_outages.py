@@ -29,6 +29,7 @@ from test.real.producer.load import (
     start_everything,
     stop_everything,
     until,
+    wait_for_another_leader,
     wait_in_sync,
 )
 
@@ -75,7 +76,7 @@ def bounce(three: KafkaCluster, topic: str, count: int, rounds: int, *, idempote
     node = three.leader(topic)
     three.kill(node)
     try:
-        until(lambda: three.leader(topic) not in {node, -1}, "new leader")
+        wait_for_another_leader(three, topic, node)
         assert judge(three, topic, load, exactly_once=idempotent).written == count
     finally:
         three.start(node)
@@ -83,6 +84,7 @@ def bounce(three: KafkaCluster, topic: str, count: int, rounds: int, *, idempote
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(240)
 def test_a_leader_that_is_killed_and_one_that_is_restarted_cost_no_record(three: KafkaCluster) -> None:
     bounce(three, "bounce", 20_000, 1, idempotent=True, rate=1000)
 
@@ -114,6 +116,7 @@ def freeze(three: KafkaCluster, topic: str, count: int, seconds: float, *, idemp
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(240)
 def test_a_frozen_leader_costs_no_record(three: KafkaCluster) -> None:
     freeze(three, "frozen", 10_000, 4.0, idempotent=True, rate=1500)
 
@@ -183,6 +186,7 @@ def impatient(cluster: KafkaCluster) -> KafkaProducer:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(240)
 def test_an_outage_of_the_cluster_blocks_and_loses_nothing(three: KafkaCluster) -> None:
     outage(three, "outage", 120_000, 3.0, idempotent=True)
 
