@@ -74,6 +74,7 @@ def in_one_group(servers: Any, make_group: MakeGroup, topic: str, kind: str, **h
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("kind", ["cooperative-sticky"])
 def test_all_kinds_of_members_come_and_go(kafka: KafkaCluster, make_group: MakeGroup, kind: str) -> None:
     topic = kafka.create_topic(f"together-{kind}", PARTITIONS)

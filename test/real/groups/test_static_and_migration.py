@@ -119,8 +119,9 @@ def migrate(cluster: KafkaCluster, make_group: MakeGroup, kinds: list[str], *, m
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_a_group_goes_over_to_the_new_protocol_and_back(kafka: KafkaCluster, make_group: MakeGroup) -> None:
-    migrate(kafka, make_group, ["cooperative-sticky", "consumer", "range"], members=2)
+    migrate(kafka, make_group, ["cooperative-sticky", "consumer", "range"], members=1)
 
 
 @pytest.mark.soak
