@@ -10,7 +10,6 @@ from kafka._client import FETCH, Client
 from kafka.cluster import GROUP
 from kafka.config import resolve
 from kafka.protocol.admin import ListGroupsRequest
-
 from test.unit.test_client_async import Cluster
 
 
