@@ -4,6 +4,8 @@ One operation is one batch to build (500 records), or one fetched buffer of four
 all libraries must make the same bytes. Read means: checksums checked, each record in the form that the library hands to
 its user (``ConsumerRecord``); "raw" stops at the record module's own objects, which only the peers have.
 
+``pack`` and ``unpack`` are the codecs alone, on the bytes of the same records: what no record layer can be faster than.
+
 ``columns`` and ``arrow`` are ways that only this library has; they are held against bounds, or its own records().
 """
 
@@ -14,7 +16,7 @@ import hashlib
 from itertools import repeat
 
 from records_content import PER_BATCH, content
-from records_impls import reader, writer
+from records_impls import codec, reader, writer
 from workload import OURS, Case, Job, Target, Workload, main
 
 _IMPLS = (OURS, "kafka-python", "aiokafka", "aiokafka-pure")
@@ -37,6 +39,11 @@ def _cases() -> list[Case]:
     ]
     cases += [Case(f"read-{kind}", "to ConsumerRecords", 5) for kind in _KINDS]
     cases += [Case(f"raw-{kind}", "to what the record module yields", 5) for kind in ("100B", "20-300B")]
+    cases += [
+        Case(f"{verb}-100B-{name}", "the codec alone", 20, impls=_IMPLS[:3])
+        for verb in ("pack", "unpack")
+        for name in _CODECS
+    ]
     ours = [f"columns-{kind}" for kind in ("100B", "100B-key", "1KB", "20-300B", "100B-lz4")]
     ours += [f"plaincolumns-{kind}" for kind in ("100B", "100B-key", "1KB", "20-300B")]
     ours += [f"arrow-{kind}" for kind in ("100B", "100B-key", "1KB", "20-300B")]
@@ -54,6 +61,9 @@ def prepare(impl: str, case: str, _args: argparse.Namespace) -> Job:
     if verb in ("columns", "plaincolumns", "arrow"):
         return _column_job(verb, kind)
     made = content(kind)
+    if verb in ("pack", "unpack"):
+        work = codec(impl, made, unpack=verb == "unpack")
+        return Job(_loop(work), records=PER_BATCH, bytes=made.size)
     build = writer(impl, made, bulk=verb == "bulk")
     batch = build()
     read = reader(impl, raw=verb == "raw")

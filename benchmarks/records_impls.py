@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from records_content import NOW_MS, SAME_TIME, Content
+from records_content import CODECS, NOW_MS, SAME_TIME, Content
 from workload import OURS, Unsupported
 
 Build = Callable[[], bytes]
@@ -14,6 +16,7 @@ Read = Callable[[bytes], Sequence[Any]]
 
 _LIMIT = 1 << 24
 _TOPIC = "bench"
+_HEADER = 61  # bytes of a batch in front of its records
 
 
 def writer(impl: str, content: Content, *, bulk: bool) -> Build:
@@ -32,6 +35,18 @@ def reader(impl: str, *, raw: bool) -> Read:
     if impl == "kafka-python":
         return _read_kafka_python(raw)
     return _read_aiokafka(raw)
+
+
+def codec(impl: str, content: Content, *, unpack: bool) -> Callable[[], object]:
+    """What packs the bytes of the records, or unpacks them, and nothing else."""
+    names = importlib.import_module("aiokafka.codec" if impl == "aiokafka" else "kafka.codec")
+    name = next(name for name, number in CODECS.items() if number == content.codec)
+    encode, decode = getattr(names, f"{name}_encode"), getattr(names, f"{name}_decode")
+    body = writer(impl, replace(content, codec=0), bulk=False)()[_HEADER:]
+    packed = encode(body)
+    if bytes(decode(packed)) != body:
+        raise AssertionError("what was unpacked is not what was packed")
+    return (lambda: decode(packed)) if unpack else (lambda: encode(body))
 
 
 # purekafka
