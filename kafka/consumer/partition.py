@@ -23,6 +23,7 @@ from kafka.consumer.reset import Reset
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
+    from kafka.consumer.fetch_session import Wanted
     from kafka.errors import KafkaError
     from kafka.interceptors import Interceptors
     from kafka.record.consumer_record import ConsumerRecord
@@ -163,6 +164,8 @@ class AssignedPartition:
         "retry_at",
         "stable_offset",
         "topic_partition",
+        "wanted",
+        "wanted_in",
     )
 
     def __init__(self, topic_partition: TopicPartition) -> None:
@@ -190,6 +193,10 @@ class AssignedPartition:
         """Why nothing is fetched at the moment, for the log and `health()`."""
         self.in_rotation = False
         """Whether the application's thread has it among those with data."""
+        self.wanted: Wanted | None = None
+        """What the last request asked for, as long as it stays the same; the loop's."""
+        self.wanted_in: object = None
+        """The topology that this was made with."""
 
     def __repr__(self) -> str:
         flags = "".join(f" {name}" for name in ("paused", "leaving") if getattr(self, name))
