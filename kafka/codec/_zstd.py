@@ -12,6 +12,8 @@ ZSTD_MODULES: Final = ("compression.zstd", "backports.zstd", "zstandard")
 # zstandard's objects give out all that one input yields. Four bytes can yield 128 KiB, so it is fed in slices
 # of a size that cannot exceed 32 MiB at a time.
 _ZSTD_SLICE: Final = 1024
+#: Blocks of 128 KiB at most that may be unpacked at once.
+_MOST_BLOCKS: Final = 256
 
 # Contexts are dear to make (10 µs) and not to be shared between threads. list.pop and append are atomic.
 _idle_zstd_decompressors: list[Any] = []
@@ -66,10 +68,11 @@ def _zstandard_frames(module: Any, data: Bytes, bound: int) -> bytes:
     size = pos = 0
     while pos < len(view):
         frame = context.decompressobj()
+        step = _frame_at_once(module, view[pos:]) or _ZSTD_SLICE
         while not frame.eof:
             if pos >= len(view):
                 raise bad(CODEC_ZSTD, "the frame ends early")
-            piece = view[pos : pos + _ZSTD_SLICE]
+            piece = view[pos : pos + step]
             part = frame.decompress(piece)
             pos += len(piece) - len(frame.unused_data)
             size += len(part)
@@ -78,6 +81,18 @@ def _zstandard_frames(module: Any, data: Bytes, bound: int) -> bytes:
             parts.append(part)
     _idle_zstd_decompressors.append(context)
     return b"".join(parts)
+
+
+def _frame_at_once(module: Any, view: memoryview) -> int:
+    """Return how long the frame is, its checksum too, if all of it cannot unpack to more than 32 MiB; else 0."""
+    at: int = module.frame_header_size(view)
+    for _ in range(_MOST_BLOCKS):
+        header = int.from_bytes(view[at : at + 3], "little")
+        is_run = header >> 1 & 3 == 1  # one byte, repeated
+        at += 3 + (1 if is_run else header >> 3)
+        if header & 1 or at >= len(view):
+            return at + 4
+    return 0
 
 
 def _stdlib_zstd_frames(module: Any, data: Bytes, bound: int) -> bytes:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import importlib.util
 import sys
+import zlib
 
 import pytest
 from hypothesis import given, settings
@@ -251,3 +252,17 @@ def test_historic_names() -> None:
     assert codec.has_gzip()
     assert all(isinstance(has(), bool) for has in (codec.has_snappy, codec.has_lz4, codec.has_zstd))
     assert codec.lz4f_decode is codec.lz4_decode
+
+
+def test_a_module_that_is_not_there_is_not_looked_for_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    load(4, "no_such_module", "zlib")
+    asked: list[str] = []
+    monkeypatch.setattr("importlib.import_module", asked.append)
+    assert load(4, "no_such_module", "zlib") is zlib
+    assert asked == []
+
+
+def test_zstd_frames_of_many_blocks_and_of_few_come_out_whole() -> None:
+    for size in (0, 1, 128 * 1024, 128 * 1024 * 255, 128 * 1024 * 257):
+        packed = codec.zstd_encode(bytes(size))
+        assert codec.zstd_decode(packed + packed[:]) == bytes(2 * size)
