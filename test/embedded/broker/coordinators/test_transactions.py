@@ -59,7 +59,8 @@ def test_a_transaction_times_out_on_the_broker_s_clock() -> None:
         assert stable_offset(wire) == 2
         state = wire.ask(DescribeTransactionsRequest[0](["x"])).transaction_states[0]
         assert state.transaction_state == "CompleteAbort"
-        assert wire.ask(EndTxnRequest[5]("x", *who, True)).error_code == PRODUCER_FENCED
+        assert wire.ask(EndTxnRequest[4]("x", *who, True)).error_code == PRODUCER_FENCED
+        assert wire.ask(EndTxnRequest[5]("x", *who, True)).error_code == 48  # INVALID_TXN_STATE, as Kafka has it
         assert produce(wire, who, 1) == INVALID_PRODUCER_EPOCH
 
 
