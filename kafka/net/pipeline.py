@@ -98,6 +98,9 @@ class Pipeline:
             entry = self._waiting.popleft()
             if entry.future.is_done:  # given up by whoever asked
                 continue
+            if entry.deadline <= now:  # sent now it would only end the connection, and what others wait for with it
+                entry.future.try_failure(KafkaTimeoutError(f"{entry.name} could not be sent in time"))
+                continue
             request = entry.request
             try:
                 version = versions.version_for(request)

@@ -524,6 +524,15 @@ def test_silence_during_the_handshake_times_out(make, broker, network, step):
     assert conn.blacked_out()
 
 
+def test_a_request_that_has_no_time_left_is_not_sent_and_harms_no_other(make, broker, network):
+    conn = connect(make())
+    late = conn.submit(MetadataRequest(topics=[]), 0.0)
+    assert isinstance(late.exception, KafkaTimeoutError)
+    assert ask(conn).controller_id == 1
+    assert len(broker.asked("Metadata")) == 1
+    assert len(broker.sessions) == 1
+
+
 def test_a_request_that_waits_for_a_connection_fails_at_its_deadline(make, network):
     network.unreachable.add(("broker", 9092))
     conn = make()
