@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka.broker.security import mechanisms
@@ -101,6 +101,7 @@ SAID = st.one_of(st.binary(max_size=40), st.sampled_from([b"n,,n=a,r=b", b"c=biw
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "OAUTHBEARER"])
+@settings(deadline=None)  # others may use the machine
 @given(said=st.lists(SAID, max_size=4))
 def test_whatever_is_said_only_errors_of_kafka_come_out(mechanism: str, said: list[bytes]) -> None:
     here = session(mechanism=mechanism)
