@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import copy
 import pickle
+import struct
+import tracemalloc
 
 import pytest
 from hypothesis import strategies as st
 
 from kafka.errors import CorruptRecordError, RecordDeserializationError
+from kafka.record.builder import BatchBuilder
 from kafka.record.control import ABORT, COMMIT, encode_marker
 from kafka.record.header import CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, TRANSACTIONAL, scan
 from kafka.record.legacy_builder import LegacyBuilder, encode_message
@@ -377,3 +380,24 @@ def test_record_is_a_tuple_in_the_order_of_the_manual() -> None:
         "leader_epoch",
         "serialized_header_size",
     )
+
+
+@pytest.mark.parametrize("codec", [None, "gzip"])
+def test_a_fetch_of_50_mb_takes_no_more_memory_than_itself_one_batch_and_the_records_taken(codec: str | None) -> None:
+    builder = BatchBuilder(1 << 30, codec)
+    builder.extend([bytes(900 + at % 200) for at in range(1000)], NOW)
+    one = builder.seal()
+    fetched = b"".join(struct.pack(">q", at * 1000) + one.data[8:] for at in range(50_000_000 // one.uncompressed_size))
+    found = reader(fetched)
+    found.take(1)
+    tracemalloc.start()
+    try:
+        count = 1
+        while taken := len(found.take(500)):
+            count += taken
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert count == 1000 * (50_000_000 // one.uncompressed_size)
+    # A batch, its keys and values while it is taken in pieces, and 500 records with the 500 before them.
+    assert peak < 4 * one.uncompressed_size
