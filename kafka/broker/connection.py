@@ -33,28 +33,8 @@ _LARGE: Final = 64 * 1024
 _SIZE: Final = struct.Struct(">i")
 ANONYMOUS: Final = "User:ANONYMOUS"
 
-#: Names of the parts of a certificate's subject, as RFC 2253 and so Kafka's principals abbreviate them.
-_NAME_PARTS: Final = {
-    "commonName": "CN",
-    "organizationalUnitName": "OU",
-    "organizationName": "O",
-    "localityName": "L",
-    "stateOrProvinceName": "ST",
-    "countryName": "C",
-}
-
 Frame = bytes | bytearray
 Parts = list[Any]
-
-
-def distinguished_name(certificate: dict[str, Any]) -> str:
-    """Return the subject of a certificate, most specific part first.
-
-    >>> distinguished_name({"subject": ((("organizationName", "Acme"),), (("commonName", "alice"),))})
-    'CN=alice,O=Acme'
-    """
-    parts = [part for group in certificate.get("subject", ()) for part in group]
-    return ",".join(f"{_NAME_PARTS.get(name, name)}={value}" for name, value in reversed(parts))
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -102,9 +82,6 @@ class Connection(asyncio.BufferedProtocol):
             from kafka.broker.security.tls import principal_of
 
             self.principal = principal_of(certificate) or self.principal
-        certificate = self.peer_certificate()
-        if certificate:
-            self.principal = f"User:{distinguished_name(certificate)}"
         # A produce request of a megabyte should not come in 64 kB pieces, nor a reply leave in such.
         transport.set_write_buffer_limits(high=_STEP)
         self._used_at = self.node.cluster.clock.monotonic()
@@ -215,7 +192,10 @@ class Connection(asyncio.BufferedProtocol):
         large = self._large
         assert large is not None
         if self._large_filled == len(large):
-            large.extend(bytes(min(self._large_size - len(large), len(large))))
+            # Another one: asyncio still holds the view that it filled, so this one cannot be made longer.
+            grown = bytearray(min(self._large_size, 2 * len(large)))
+            grown[: self._large_filled] = large
+            self._large = grown
 
     # Working
 

@@ -100,6 +100,13 @@ def test_a_large_frame_takes_memory_only_as_it_comes(broker: Broker) -> None:
         client.close()
 
 
+def test_a_frame_of_many_megabytes_is_read_whole(broker: Broker) -> None:
+    names = ["n" * 249] * 20_000  # five megabytes
+    with wire(broker) as client:
+        reply = client.ask(MetadataRequest[1](names))
+        assert {topic.name for topic in reply.topics} == set(names)
+
+
 def test_sasl_is_asked_for_before_anything_else() -> None:
     with Broker(sasl=[("PLAIN", "alice", "secret")]) as broker, wire(broker) as client:
         assert client.ask(ApiVersionsRequest[0]()).error_code == 0
