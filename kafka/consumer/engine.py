@@ -342,6 +342,15 @@ class Engine:
 
     # Topics…
 
+    async def _refresh_metadata(self, deadline: float) -> None:
+        """Have metadata refreshed, whatever passes by itself meanwhile; the backoff keeps attempts apart."""
+        while True:
+            try:
+                return await self.client.refresh(deadline)
+            except KafkaError as error:  # noqa: PERF203 - a request each time round
+                if not error.retriable or self.client.loop.time() >= deadline:
+                    raise
+
     def topics(self, deadline: float) -> set[str]:
         """Return all topics that this client may see."""
         cluster = self.client.cluster
@@ -349,7 +358,7 @@ class Engine:
         async def refresh() -> set[str]:
             before, cluster.need_all_topic_metadata = cluster.need_all_topic_metadata, True
             try:
-                await self.client.refresh(deadline)
+                await self._refresh_metadata(deadline)
             finally:
                 cluster.need_all_topic_metadata = before
             return set(cluster.topics())
@@ -364,12 +373,8 @@ class Engine:
             return known
 
         async def refresh() -> set[int] | None:
-            future = cluster.add_topic(topic)
-            if future.is_done:
-                await self.client.refresh(deadline)
-            else:
-                self.client.metadata.start()
-                await future
+            cluster.add_topic(topic)
+            await self._refresh_metadata(deadline)
             return cluster.partitions_for_topic(topic)
 
         return self.run(refresh(), deadline, "asking for a topic")

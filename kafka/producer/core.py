@@ -177,8 +177,8 @@ class ProducerCore:
         while not (indexes := self.cluster.partitions_for_topic(name)):
             # What an earlier answer said may be over: a right was given, a topic made.
             code = self.cluster.topology.errors.get(name) if asked else None
-            if code is not None and not (found := for_code(code)(f"{name!r}")).retriable:
-                raise found
+            if code is not None and not (kind := for_code(code)).retriable:
+                raise kind(f"topic {name!r}: {kind.description}")
             if self.now() >= deadline:
                 raise KafkaTimeoutError(
                     f"Topic {name!r} was not found within max_block_ms"

@@ -244,6 +244,15 @@ def test_topics_and_their_partitions_are_listed(broker: Broker, make_consumer: M
     assert consumer.bootstrap_connected()
 
 
+def test_listing_topics_bears_a_connection_that_breaks(broker: Broker, make_consumer: MakeConsumer) -> None:
+    consumer = make_consumer(allow_auto_create_topics=False)
+    consumer.topics()
+    broker.drop_connections(api="Metadata")
+    assert consumer.topics() == {"events"}
+    broker.drop_connections(api="Metadata")
+    assert consumer.partitions_for_topic("no-such-topic") is None
+
+
 def test_highwater_and_lag_are_those_of_the_last_fetch(broker: Broker, make_consumer: MakeConsumer) -> None:
     fill(broker, 10)
     consumer = make_consumer()
