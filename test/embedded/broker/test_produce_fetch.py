@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from kafka.broker import Broker
+from kafka.broker.connection import Connection
 from kafka.protocol.fetch import FetchRequest
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.produce import ProduceRequest
@@ -232,6 +233,22 @@ def test_fetch_waits_for_enough_bytes(shared: Broker, client: Wire, topic: str) 
     shared.append(topic, b"x" * 1000)
     _, reply = client.receive(FetchRequest[12].RESPONSE_TYPE)
     assert values(only(reply).records) == [b"x" * 100, b"x" * 1000]
+
+
+def test_fetch_sees_what_comes_just_before_it_begins_to_wait(
+    shared: Broker, client: Wire, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin_to_wait = Connection._wait_for
+
+    def append_first(connection: Connection, result: Any) -> None:
+        shared.append(topic, b"x")
+        begin_to_wait(connection, result)
+
+    monkeypatch.setattr(Connection, "_wait_for", append_first)
+    began = time.monotonic()
+    reply = client.ask(fetch(topic, max_wait_ms=5_000))
+    assert values(only(reply).records) == [b"x"]
+    assert time.monotonic() - began < 3
 
 
 def test_fetch_waits_no_longer_than_it_is_told(shared: Broker) -> None:
