@@ -11,6 +11,7 @@ from hypothesis import example
 from hypothesis import strategies as st
 
 from kafka import codec
+from kafka.codec._common import bounded
 from kafka.errors import CorruptRecordError, KafkaError, UnsupportedCodecError
 from kafka.record.append import check_produced
 from kafka.record.builder import BatchBuilder
@@ -239,7 +240,7 @@ def test_lies_about_the_size_are_not_believed() -> None:
 
 def test_no_more_is_unpacked_than_the_format_can_explain() -> None:
     # Gigabytes are allowed, but 100 bytes of deflate make 103,200 at most.
-    assert codec._bounded(1, 100, 1 << 30) < 110_000
+    assert bounded(1, 100, 1 << 30) < 110_000
     packed = zlib.compress(bytes(100_000))
     assert len(packed) * 1032 + 1024 >= 100_000
 
