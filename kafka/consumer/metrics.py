@@ -2,42 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kafka.metrics import AnonMeasurable, MetricConfig, Metrics
 from kafka.metrics.stats import Avg, Max, Rate, Total
+from kafka.net.registry import SensorGroup
 
 if TYPE_CHECKING:
-    from kafka._client import Client
-    from kafka.config import Config
     from kafka.consumer.subscription import SubscriptionState
+    from kafka.metrics import Metrics
 
-__all__ = ["FetchMetrics", "make_metrics"]
-
-
-def make_metrics(config: Config, client: Client) -> Metrics:
-    """Return the registry of a consumer, into which its connections record too."""
-    from kafka.net.metrics import measure
-
-    metrics = Metrics(
-        MetricConfig(
-            samples=config["metrics_num_samples"],
-            time_window_ms=config["metrics_sample_window_ms"],
-            tags={"client-id": config["client_id"]},
-        ),
-        [reporter() if isinstance(reporter, type) else reporter for reporter in config["metric_reporters"]],
-        clock=client.environment.clock,
-    )
-    measure(client.context, metrics, config["metric_group_prefix"])
-    return metrics
+__all__ = ["FetchMetrics"]
 
 
-class FetchMetrics:
+class FetchMetrics(SensorGroup):
     """The sensors of fetching."""
 
     def __init__(self, metrics: Metrics, prefix: str, subscription: SubscriptionState) -> None:
-        self._metrics = metrics
-        self._group = f"{prefix}-fetch-manager-metrics"
+        super().__init__(metrics, f"{prefix}-fetch-manager-metrics")
         self._latency = self._sensor(
             "fetch-latency",
             ("fetch-latency-avg", Avg()),
@@ -62,17 +43,6 @@ class FetchMetrics:
         )
         self._gauge("assigned-partitions", lambda: len(subscription.partitions))
         self._gauge("records-lag-max", lambda: _greatest_lag(subscription))
-
-    def _sensor(self, name: str, *stats: tuple[str, Any]) -> Any:
-        sensor = self._metrics.sensor(f"{self._group}.{name}")
-        for metric, stat in stats:
-            sensor.add(self._metrics.metric_name(metric, self._group), stat)
-        return sensor
-
-    def _gauge(self, name: str, read: Any) -> None:
-        self._metrics.add_metric(
-            self._metrics.metric_name(name, self._group), AnonMeasurable(lambda _config, _now: float(read()))
-        )
 
     def answered(self, seconds: float, throttle_ms: int) -> None:
         """Take note of a reply."""

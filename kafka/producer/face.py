@@ -71,7 +71,8 @@ class ProducerFace:
         self._max_block = config.seconds("max_block_ms")
         self._metrics: Any = None
         if config["metrics_enabled"]:
-            from kafka.producer.metrics import ProducerMetrics, make_metrics
+            from kafka.net.registry import make_metrics
+            from kafka.producer.metrics import ProducerMetrics
 
             self._metrics = make_metrics(config, core.client)
             core.metrics = ProducerMetrics(self._metrics, config["metric_group_prefix"], core.accumulator)

@@ -3,43 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kafka.metrics import AnonMeasurable, MetricConfig, Metrics
 from kafka.metrics.stats import Avg, Max, Rate, Total
+from kafka.net.registry import SensorGroup
 
 if TYPE_CHECKING:
-    from kafka._client import Client
-    from kafka.config import Config
+    from kafka.metrics import Metrics
     from kafka.producer.accumulator import Accumulator
     from kafka.producer.batch import ProducerBatch
 
-__all__ = ["ProducerMetrics", "make_metrics"]
+__all__ = ["ProducerMetrics"]
 
 
-def make_metrics(config: Config, client: Client) -> Metrics:
-    """Return the registry of a producer, into which its connections record too."""
-    from kafka.net.metrics import measure
-
-    metrics = Metrics(
-        MetricConfig(
-            samples=config["metrics_num_samples"],
-            time_window_ms=config["metrics_sample_window_ms"],
-            tags={"client-id": config["client_id"]},
-        ),
-        [reporter() if isinstance(reporter, type) else reporter for reporter in config["metric_reporters"]],
-        clock=client.environment.clock,
-    )
-    measure(client.context, metrics, config["metric_group_prefix"])
-    return metrics
-
-
-class ProducerMetrics:
+class ProducerMetrics(SensorGroup):
     """The sensors of a producer."""
 
     def __init__(self, metrics: Metrics, prefix: str, accumulator: Accumulator) -> None:
-        self._metrics = metrics
-        self._group = f"{prefix}-metrics"
+        super().__init__(metrics, f"{prefix}-metrics")
         self._sizes = self._sensor("batch-size", ("batch-size-avg", Avg()), ("batch-size-max", Max()))
         self._records = self._sensor(
             "records", ("record-send-rate", Rate()), ("record-send-total", Total()), ("records-per-request-avg", Avg())
@@ -51,17 +32,6 @@ class ProducerMetrics:
         memory = accumulator.memory
         self._gauge("buffer-total-bytes", lambda: memory.total)
         self._gauge("buffer-available-bytes", lambda: memory.free)
-
-    def _sensor(self, name: str, *stats: tuple[str, Any]) -> Any:
-        sensor = self._metrics.sensor(f"{self._group}.{name}")
-        for metric, stat in stats:
-            sensor.add(self._metrics.metric_name(metric, self._group), stat)
-        return sensor
-
-    def _gauge(self, name: str, read: Any) -> None:
-        self._metrics.add_metric(
-            self._metrics.metric_name(name, self._group), AnonMeasurable(lambda _config, _now: float(read()))
-        )
 
     def sent(self, batches: Iterable[ProducerBatch], now: float) -> None:
         """Take note of a request."""
