@@ -25,7 +25,7 @@ from kafka.errors import CommitFailedError, KafkaTimeoutError
 from kafka.structs import TopicPartition
 
 from .member import calm_down
-from .test_model import CONFIGS, KINDS, seeds
+from .test_model import CONFIGS, KINDS, live_through, seeds
 
 PARTITIONS = 4
 STEPS = 30
@@ -272,20 +272,10 @@ class World:
         return [(who.name, who.owned, who.consumer.health()) for who in self.applications]
 
 
-def live_through(seed: int, kind: str) -> None:
-    world = World(seed, kind)
-    try:
-        world.run()
-    except BaseException:
-        print(f"PUREKAFKA_SEEDS={seed} kind={kind}")
-        print("\n".join(world.history))
-        raise
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_promises_hold_in_a_few_histories(seed: int) -> None:
-    live_through(seed, list(KINDS)[seed % len(KINDS)])
+    live_through(World, seed, list(KINDS)[seed % len(KINDS)])
 
 
 @pytest.mark.soak
@@ -293,4 +283,4 @@ def test_promises_hold_in_a_few_histories(seed: int) -> None:
 @pytest.mark.parametrize("kind", list(KINDS))
 @pytest.mark.parametrize("seed", seeds())
 def test_promises_hold_whatever_happens(seed: int, kind: str) -> None:
-    live_through(seed, kind)
+    live_through(World, seed, kind)

@@ -18,6 +18,7 @@ from __future__ import annotations
 import os
 import random
 import time
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 
@@ -233,8 +234,9 @@ class World:
             assert time.monotonic() < deadline, "commits do not come through"
 
 
-def live_through(seed: int, kind: str) -> None:
-    world = World(seed, kind)
+def live_through(make_world: Callable[[int, str], Any], seed: int, kind: str) -> None:
+    """Run a world; how to replay it and what happened are printed if a promise is broken."""
+    world = make_world(seed, kind)
     try:
         world.run()
     except BaseException:
@@ -246,7 +248,7 @@ def live_through(seed: int, kind: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_promises_hold_in_a_dozen_histories(seed: int) -> None:
-    live_through(seed, list(KINDS)[seed % len(KINDS)])
+    live_through(World, seed, list(KINDS)[seed % len(KINDS)])
 
 
 @pytest.mark.soak
@@ -254,4 +256,4 @@ def test_promises_hold_in_a_dozen_histories(seed: int) -> None:
 @pytest.mark.parametrize("kind", list(KINDS))
 @pytest.mark.parametrize("seed", seeds())
 def test_promises_hold_whatever_happens(seed: int, kind: str) -> None:
-    live_through(seed, kind)
+    live_through(World, seed, kind)
