@@ -62,7 +62,7 @@ class Sink:
     def pump(self) -> None:
         """Send what can be sent."""
         self._pump_due = False
-        if not self.line:
+        if not self.line or self._client.closed:  # closed: what stood in the line has its outcome
             self.stalled_since = None
             return
         self.stalled()
