@@ -46,7 +46,7 @@ KINDS["consumer"] = {"group_protocol": "consumer"}
 
 def seeds() -> list[int]:
     text = os.environ.get("PUREKAFKA_SEEDS", "100-499")
-    found = []
+    found: list[int] = []
     for part in text.split():
         low, _, high = part.partition("-")
         found += range(int(low), int(high or low) + 1)
