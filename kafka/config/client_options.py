@@ -130,9 +130,9 @@ CLIENT_OPTIONS: Final = (
     Option(
         "reconnect_backoff_max_ms",
         LINKS,
-        30000,
+        1000,
         Number(),
-        "The most that reconnect_backoff_ms grows to.",
+        "The most that reconnect_backoff_ms grows to: how late it may be seen that a broker is back.",
         aliases=("reconnect_backoff_max",),
     ),
     Option(
