@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kafka.producer import KafkaProducer as KafkaProducer
     from kafka.structs import ConsumerGroupMetadata as ConsumerGroupMetadata
     from kafka.structs import OffsetAndMetadata as OffsetAndMetadata
+    from kafka.structs import SubscriptionPattern as SubscriptionPattern
     from kafka.structs import TopicPartition as TopicPartition
     from kafka.structs import TopicPartitionReplica as TopicPartitionReplica
 
@@ -34,6 +35,7 @@ _EXPORTS = {
     "KafkaProducer": "kafka.producer",
     "KafkaClient": "kafka.client_async",
     "OffsetAndMetadata": "kafka.structs",
+    "SubscriptionPattern": "kafka.structs",
     "TopicPartition": "kafka.structs",
     "TopicPartitionReplica": "kafka.structs",
 }
@@ -47,6 +49,7 @@ __all__ = [
     "KafkaClient",
     "KafkaProducer",
     "OffsetAndMetadata",
+    "SubscriptionPattern",
     "TopicPartition",
     "TopicPartitionReplica",
 ]

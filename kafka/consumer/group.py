@@ -12,8 +12,15 @@ from typing import TYPE_CHECKING, Any, Final, Literal, overload
 from kafka.config import defaults, resolve
 from kafka.consumer.engine import Engine
 from kafka.consumer.reset import EARLIEST, LATEST, Reset
-from kafka.errors import ClientClosedError, IllegalArgumentError
-from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, OffsetAndTimestamp, OnCommit, TopicPartition
+from kafka.errors import ClientClosedError, IllegalArgumentError, IllegalStateError
+from kafka.structs import (
+    ConsumerGroupMetadata,
+    OffsetAndMetadata,
+    OffsetAndTimestamp,
+    OnCommit,
+    SubscriptionPattern,
+    TopicPartition,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -74,10 +81,20 @@ class KafkaConsumer:
     def subscribe(self, topics: Iterable[str] = (), pattern: Any = None, listener: Any = None) -> None:
         """Read these topics, or those whose names match a pattern, in place of what was subscribed to before.
 
-        Without a group_id this consumer reads all of their partitions, also those that are added later.
+        Without a group_id this consumer reads all of their partitions, also those that are added later. A pattern is
+        a text or what `re.compile` returns, and matched here from the start of the names; or a `SubscriptionPattern`,
+        which the brokers match (``group_protocol='consumer'``).
         """
-        self._open().subscription.subscribe(topics, pattern, listener)
-        self._open().look_again()
+        engine = self._open()
+        if isinstance(pattern, SubscriptionPattern) and (
+            engine.membership is None or self.config["group_protocol"] == "classic"
+        ):
+            raise IllegalStateError(
+                "A SubscriptionPattern is matched by the group's coordinator: it needs a group_id and "
+                "group_protocol='consumer'. With subscribe(pattern='...') the consumer matches by itself."
+            )
+        engine.subscription.subscribe(topics, pattern, listener)
+        engine.look_again()
 
     def unsubscribe(self) -> None:
         """Read nothing; what was assigned by hand goes too."""
@@ -87,8 +104,14 @@ class KafkaConsumer:
         self._subscription.unsubscribe()
 
     def subscription(self) -> set[str] | None:
-        """The topics subscribed to; None if there are none."""
-        return set(self._subscription.subscribed_topics) or None
+        """The topics subscribed to; with a pattern those that it matches now. None if there are none.
+
+        Which topics a SubscriptionPattern matches only the brokers know: then those of `assignment`.
+        """
+        subscription = self._subscription
+        if isinstance(subscription.pattern, SubscriptionPattern):
+            return {partition.topic for partition in subscription.assigned()} or None
+        return set(subscription.subscribed_topics) or None
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Read these partitions. Those that were assigned before keep their positions."""

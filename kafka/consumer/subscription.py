@@ -16,7 +16,7 @@ from typing import Any, Final
 from kafka.consumer.partition import AssignedPartition, Cursor, Hand
 from kafka.consumer.reset import Reset
 from kafka.errors import IllegalArgumentError, IllegalStateError
-from kafka.structs import OffsetAndMetadata, TopicPartition
+from kafka.structs import OffsetAndMetadata, SubscriptionPattern, TopicPartition
 
 __all__ = ["Mode", "SubscriptionState"]
 
@@ -48,7 +48,7 @@ class SubscriptionState:
     def __init__(self) -> None:
         self.mode = Mode.NONE
         self.pattern: Any = None
-        """A compiled pattern, or a text for the broker to compile (RE2)."""
+        """A compiled pattern, or a SubscriptionPattern for the broker to match."""
         self.listener: Any = None
         """The application's ConsumerRebalanceListener, or None."""
         self.partitions: Mapping[TopicPartition, AssignedPartition] = {}
@@ -98,7 +98,9 @@ class SubscriptionState:
             raise TypeError(f"a listener must be a ConsumerRebalanceListener, not {listener!r}")
         self.listener = listener
         self.mode = Mode.TOPICS if pattern is None else Mode.PATTERN
-        self.pattern = re.compile(pattern) if isinstance(pattern, str) else pattern
+        before, self.pattern = self.pattern, re.compile(pattern) if isinstance(pattern, str) else pattern
+        if isinstance(pattern, SubscriptionPattern) and pattern != before:
+            self.subscription_version += 1
         self._set_topics(topics)
 
     def match(self, available: Iterable[str]) -> bool:

@@ -47,7 +47,7 @@ from kafka.errors import (
     UnsupportedVersionError,
 )
 from kafka.future import Future
-from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
+from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, SubscriptionPattern, TopicPartition
 
 if TYPE_CHECKING:
     from kafka._client import Client
@@ -239,6 +239,14 @@ class ConsumerCoordinator(BaseCoordinator):
             if self.state is MemberState.FAILED:
                 return
             self._modern = None  # the brokers have the classic protocol only
+            if isinstance(self.subscription.pattern, SubscriptionPattern):
+                self.stop_for(
+                    UnsupportedVersionError(
+                        "the brokers cannot match a SubscriptionPattern (KIP-848, since 4.0); "
+                        "with subscribe(pattern='...') the consumer does"
+                    )
+                )
+                return
         await super()._stay_member()
 
     def _stop_main(self) -> None:

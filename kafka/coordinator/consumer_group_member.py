@@ -32,7 +32,7 @@ from kafka.errors import (
 )
 from kafka.protocol.group import ConsumerGroupHeartbeatRequest
 from kafka.protocol.metadata import MetadataRequest
-from kafka.structs import TopicPartition
+from kafka.structs import SubscriptionPattern, TopicPartition
 
 if TYPE_CHECKING:
     from kafka.coordinator.consumer import ConsumerCoordinator
@@ -160,8 +160,8 @@ class ConsumerGroupMember:
             "subscribed_topic_names": sorted(subscription.subscribed_topics),
             "topic_partitions": self._by_id(owner.assignments.held()),
         }
-        if isinstance(subscription.pattern, str):
-            said["subscribed_topic_regex"] = subscription.pattern
+        if isinstance(subscription.pattern, SubscriptionPattern):
+            said["subscribed_topic_regex"] = subscription.pattern.pattern
         elif self._said.get("subscribed_topic_regex"):
             said["subscribed_topic_regex"] = ""  # no longer
         owner.joined_version = subscription.subscription_version

@@ -14,7 +14,7 @@ class Subscription(Protocol):
     """The topics that an application wants and the partitions that it has; changed in its own thread only."""
 
     pattern: Any
-    """A compiled pattern, a text for the broker to compile, or None."""
+    """A compiled pattern, a SubscriptionPattern for the broker to match, or None."""
     listener: Any
     """The ConsumerRebalanceListener, or None."""
     subscription_version: int

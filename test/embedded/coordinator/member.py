@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -15,7 +14,7 @@ from kafka.config import resolve
 from kafka.consumer.subscription import SubscriptionState
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.coordinator.membership import GroupMembership
-from kafka.structs import OffsetAndMetadata, TopicPartition
+from kafka.structs import OffsetAndMetadata, SubscriptionPattern, TopicPartition
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -69,9 +68,7 @@ class Member:
 
     def subscribe_for_broker(self, pattern: str) -> None:
         """Subscribe to what the broker finds to match an RE2 pattern."""
-        self.subscription.subscribe(pattern=re.compile(pattern))
-        self.subscription.pattern = pattern
-        self.subscription.subscription_version += 1
+        self.subscription.subscribe(pattern=SubscriptionPattern(pattern))
 
     def poll(self) -> None:
         now = self.client.loop.time()
