@@ -22,19 +22,23 @@ $(INSTALLED): setup.py pyproject.toml
 demo: $(INSTALLED)  ## run the main job once and show it
 	@$(BIN)/python -m kafka demo
 
+# Tests mostly wait, so three runs go on beside each other. Each shows what it has to say at its end, in one
+# piece, and keeps a cache of its own; all are run to their ends, and one that fails fails the whole.
 test: $(INSTALLED)  ## all tests: unit, embedded and, where Java and Maven are, against real Kafka
-	$(BIN)/pytest
-	$(BIN)/pytest --doctest-modules kafka docs README.rst
+	@echo "Running test-unit, test-embedded and test-real beside each other; each is shown when it has ended."
+	@$(MAKE) --no-print-directory --jobs=3 --keep-going --output-sync=target test-unit test-embedded test-real
+
+PYTEST = $(BIN)/pytest -o cache_dir=.pytest_cache/$@
 
 test-unit: $(INSTALLED)  ## the tests that need no socket, and every example
-	$(BIN)/pytest test/unit
-	$(BIN)/pytest --doctest-modules kafka docs README.rst
+	$(PYTEST) test/unit
+	$(PYTEST) --doctest-modules kafka docs README.rst
 
 test-embedded: $(INSTALLED)  ## the tests against the embedded broker
-	$(BIN)/pytest test/embedded
+	$(PYTEST) test/embedded
 
 test-real: $(INSTALLED)  ## the tests against the newest Apache Kafka
-	$(BIN)/pytest test/real
+	$(PYTEST) test/real
 
 test-matrix: $(INSTALLED)  ## the tests against every supported release of Apache Kafka
 	$(BIN)/pytest test/real --matrix -m matrix
