@@ -88,6 +88,8 @@ class SourceOptions:
     """The group that progress is committed to."""
     group_rows: int = 10_000
     freeze: bool = True
+    pushdown: bool = False
+    """Whether batch queries leave out what their filters do not need."""
 
     @classmethod
     def parse(cls, given: Mapping[str, str], *, streaming: bool, check_edges: bool = True) -> SourceOptions:
@@ -133,6 +135,7 @@ class SourceOptions:
             group=options.get("commitoffsetstogroup") or None,
             group_rows=_take(options, "rowsPerTask", _long, 10_000),
             freeze=parse_flag(options, "freezeWorkers", default=True),
+            pushdown=parse_flag(options, "filterPushdown", default=False),
             **numbers,
         )
 

@@ -6,6 +6,8 @@ the others.
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterable
 from typing import Any
 
 from pyspark.sql.datasource import (
@@ -19,11 +21,17 @@ from pyspark.sql.types import StructType
 
 from kafka.spark.errors import KafkaSparkOptionError
 from kafka.spark.options import SourceOptions
+from kafka.spark.pushdown import Condition, condition_of, narrowed
 from kafka.spark.reader import KafkaPartition, RangeReader
 from kafka.spark.schema import chosen_columns, source_schema
 from kafka.spark.sink_options import SinkOptions
 
-__all__ = ["KafkaBatchReader", "KafkaDataSource"]
+__all__ = ["FilteredBatchReader", "KafkaBatchReader", "KafkaDataSource"]
+
+log = logging.getLogger(__name__)
+
+_without_effect: set[str] = set()
+"""What was said already in this process."""
 
 
 class KafkaDataSource(DataSource):
@@ -42,13 +50,18 @@ class KafkaDataSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of a batch query."""
         options = SourceOptions.parse(self.options, streaming=False)
-        return KafkaBatchReader(options, chosen_columns(schema))
+        # Spark refuses a reader that takes filters unless its configuration allows it.
+        kind = FilteredBatchReader if options.pushdown and _has_pushdown() else KafkaBatchReader
+        return kind(options, chosen_columns(schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return the reader of a streaming query."""
         from kafka.spark.stream import stream_reader
 
-        return stream_reader(SourceOptions.parse(self.options, streaming=True), chosen_columns(schema))
+        options = SourceOptions.parse(self.options, streaming=True)
+        if options.pushdown:
+            _say_once("filterPushdown has no effect in streaming queries: Spark gives them no filters")
+        return stream_reader(options, chosen_columns(schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return the writer of a batch query."""
@@ -70,11 +83,38 @@ class KafkaDataSource(DataSource):
 class KafkaBatchReader(RangeReader, DataSourceReader):
     """Reads what there is between two bounds."""
 
+    conditions: tuple[Condition, ...] = ()
+    """What Spark has told of the query's filters."""
+
     def partitions(self) -> list[InputPartition]:
         """Return the tasks."""
         from kafka.spark.driver import planner
         from kafka.spark.planning import batch_ranges, tasks
 
         with planner(self.options) as offsets:
-            ranges = batch_ranges(offsets, self.options)
+            # Times are looked up after the ends, so that nothing between them can be missed.
+            ranges = narrowed(batch_ranges(offsets, self.options), self.conditions, offsets.at_times)
         return [KafkaPartition(each) for each in tasks(ranges, self.options)]
+
+
+class FilteredBatchReader(KafkaBatchReader):
+    """Reads what there is between two bounds, and not what the query's filters leave out. Needs Spark 4.1."""
+
+    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:
+        """Take what filters say of topics, partitions, offsets and times; Spark applies all of them once more."""
+        found = (condition_of(each) for each in filters)
+        self.conditions = tuple(each for each in found if each is not None)
+        return filters
+
+
+def _has_pushdown() -> bool:
+    if hasattr(DataSourceReader, "pushFilters"):
+        return True
+    _say_once("filterPushdown has no effect before Spark 4.1")
+    return False
+
+
+def _say_once(sentence: str) -> None:
+    if sentence not in _without_effect:
+        _without_effect.add(sentence)
+        log.warning("%s", sentence)
