@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from kafka.spark.errors import KafkaDataLossError, KafkaSparkOptionError
+    from kafka.spark.jre import ensure_java
     from kafka.spark.listening import LagListener, foreach_batch_writer
     from kafka.spark.progress import lag
-    from kafka.spark.session import ensure_java, register
+    from kafka.spark.session import register
     from kafka.spark.source import KafkaDataSource
 
 __all__ = [
@@ -34,7 +35,7 @@ _HOMES: Final = {
     "KafkaDataSource": "source",
     "KafkaSparkOptionError": "errors",
     "LagListener": "listening",
-    "ensure_java": "session",
+    "ensure_java": "jre",
     "foreach_batch_writer": "listening",
     "lag": "progress",
     "register": "session",

