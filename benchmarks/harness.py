@@ -19,6 +19,7 @@ from pathlib import Path
 from benchmarks import machine, ours, report, table, targets
 from benchmarks.broker import NoBroker, broker
 from benchmarks.runner import CaseResult, ChildError, Description, Pace, Runner, describe, run_script
+from benchmarks.together import measure_together
 from benchmarks.venvs import LIBRARIES, Library, Venv, VenvError, ensure
 from benchmarks.workload import OURS
 
@@ -70,17 +71,23 @@ def run_sub_target(name: str, args: argparse.Namespace, argv: Sequence[str]) -> 
     """Measure one workload, print it, keep it where it is complete, and give the exit code."""
     script = HERE / f"{name}.py"
     told = describe(script)
-    libraries = prepare(told.impls, args.peers, refresh=args.refresh)
+    asked = ((told.together_impl,), "") if told.together_impl else (told.impls, args.peers)
+    libraries = prepare(*asked, refresh=args.refresh)
     versions = {library.venv_name: venv.versions for library, venv in libraries.values()}
-    versions[OURS] = {**versions[OURS], OURS: ours.version()}
-    with ours.snapshot() as package, ready_broker(script, told, args) as (options, broker_facts):
-        library, venv = libraries[OURS]
-        libraries[OURS] = (replace(library, env={"PYTHONPATH": str(package)}), venv)
-        outcome = measure(script, told, libraries, args, options)
+    versions[OURS] = {**versions.get(OURS, {}), OURS: ours.version()}
+    with ours.snapshot() as package, ready_broker(script, told, args) as (options, facts):
+        host = told.together_impl or OURS  # in whose environment our package is looked for
+        library, venv = libraries[host]
+        libraries[host] = (replace(library, env={"PYTHONPATH": str(package)}), venv)
+        if told.together_impl:
+            outcome, more = in_one_process(script, told, libraries[host], args, options)
+            facts.update(more)
+        else:
+            outcome = measure(script, told, libraries, args, options)
     samples = {case: result.samples for case, result in outcome.items()}
     unsupported = {case: result.unsupported for case, result in outcome.items()}
     failures = [result.failure for result in outcome.values() if result.failure]
-    judged = targets.check(told.targets, samples, list(libraries))
+    judged = targets.check(told.targets, samples, told.impls if told.together_impl else list(libraries))
     section = report.Section(
         name=name,
         title=told.title,
@@ -88,7 +95,7 @@ def run_sub_target(name: str, args: argparse.Namespace, argv: Sequence[str]) -> 
         command=shlex.join(["python", "-m", "benchmarks", *argv]),
         machine=machine.facts(),
         versions=versions,
-        settings={**told.settings, **broker_facts, "rounds": f"{_rounds(args)}, in turn, each run a fresh process"},
+        settings={**told.settings, **facts, "rounds": f"{_rounds(args)}, in turn, {_where(told)}"},
         table=table.results(samples, told.unit),
         absences=table.absences(unsupported),
         verdicts=table.verdicts(judged),
@@ -154,6 +161,28 @@ def measure(
         _progress("")
         print(f"{place}: {result.failure or table.one_line(result.samples, told.unit)}", file=sys.stderr)
     return outcome
+
+
+def in_one_process(
+    script: Path,
+    told: Description,
+    place: tuple[Library, Venv],
+    args: argparse.Namespace,
+    options: Sequence[str],
+) -> tuple[dict[str, CaseResult], dict[str, str]]:
+    """The same for a workload that does all of its runs itself; also the settings that it tells."""
+    words = ["--rounds", str(_rounds(args)), "--only", args.case, *options]
+    outcome, settings = measure_together(script, *place, words, _progress)
+    _progress("")
+    for case, result in outcome.items():
+        print(f"{case}: {result.failure or table.one_line(result.samples, told.unit)}", file=sys.stderr)
+    if not outcome:
+        raise ChildError(f"no case matches {args.case!r}; there are {', '.join(case.name for case in told.cases)}")
+    return outcome, settings
+
+
+def _where(told: Description) -> str:
+    return "all runs in one process" if told.together_impl else "each run a fresh process"
 
 
 def _rounds(args: argparse.Namespace) -> int:

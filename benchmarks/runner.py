@@ -39,6 +39,7 @@ class Description:
     settings: Mapping[str, object]
     needs_broker: bool
     set_up_impl: str
+    together_impl: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ def describe(script: Path) -> Description:
         settings=told["settings"],
         needs_broker=told["needs_broker"],
         set_up_impl=told["set_up_impl"],
+        together_impl=told.get("together_impl", ""),
     )
 
 

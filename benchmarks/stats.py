@@ -20,7 +20,7 @@ class Sample:
     bytes: float
     cpu_s: float
     wall_s: float
-    rss_kb: float
+    rss_kb: float | None
     extra: dict[str, float] = field(default_factory=dict)
 
     @classmethod
@@ -36,7 +36,7 @@ class Sample:
             bytes=float(line["bytes"]),
             cpu_s=float(line["cpu_s"]),
             wall_s=float(line["wall_s"]),
-            rss_kb=float(line["rss_kb"]),
+            rss_kb=float(line["rss_kb"]) if "rss_kb" in line else None,
             extra=extra,
         )
         if sample.records <= 0 or sample.wall_s <= 0:
@@ -51,7 +51,7 @@ class Sample:
             case "wall_us":
                 return self.wall_s / self.records * 1e6
             case "rss_mb":
-                return self.rss_kb / 1024
+                return None if self.rss_kb is None else self.rss_kb / 1024
             case _:
                 return self.extra.get(name)
 

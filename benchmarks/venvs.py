@@ -51,14 +51,14 @@ _AIOKAFKA = ("aiokafka[lz4,snappy,zstd]",)
 LIBRARIES = {
     library.name: library
     for library in (
-        Library(
-            OURS, ("crc32c", "lz4", "python-snappy", "zstandard", "numpy", "pyarrow"), env={"PYTHONPATH": str(ROOT)}
-        ),
+        Library(OURS, _OURS, env={"PYTHONPATH": str(ROOT)}),
         Library("kafka-python", ("kafka-python[crc32c,lz4,snappy,zstd]>=3",)),
         Library("aiokafka", _AIOKAFKA),
         Library("aiokafka-pure", _AIOKAFKA, venv="aiokafka", env={"AIOKAFKA_NO_EXTENSIONS": "1"}),
         Library("confluent-kafka", ("confluent-kafka",)),
         Library("kio", ("kio",)),
+        # Of the release that the newest connector was made for (test/real/spark_jars.py).
+        Library("spark-sql-kafka", ("pyspark==4.2.0", *_OURS), venv="spark"),
     )
 }
 

@@ -7,7 +7,12 @@ them to :func:`main`, which gives every workload the same command line::
     python benchmarks/protocol.py --describe
     python benchmarks/protocol.py --impl kio --case NAME --count N
 
-The last prints one JSON line. It runs inside the venv of whichever library is measured, so this file needs the standard
+The last prints one JSON line. A workload whose libraries have to share one process (a Spark session, say) gives
+``together`` in place of ``prepare``, and is called once for all runs; it prints a line for each::
+
+    python benchmarks/spark.py --together --rounds 5 --only 'batch-*'
+
+Either runs inside the venv of whichever library is measured, so this file needs the standard
 library alone, and a workload imports a library in ``prepare``, never at its top. Workloads that need a broker also take
 ``--bootstrap HOST:PORT``, and ``--set-up`` to make their topics.
 
@@ -24,7 +29,7 @@ import json
 import resource
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -101,7 +106,9 @@ class Workload:
     unit: str
     impls: tuple[str, ...]
     cases: Sequence[Case]
-    prepare: Callable[[str, str, argparse.Namespace], Job]
+    prepare: Callable[[str, str, argparse.Namespace], Job] | None = None
+    together: Callable[[argparse.Namespace], Iterator[Mapping[str, Any]]] | None = None  # all runs, a line for each
+    together_impl: str = ""  # the library in whose environment that is done
     targets: Sequence[Target] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
     needs_broker: bool = False  # then there is an option --bootstrap, and the harness starts a broker if given none
@@ -119,6 +126,7 @@ class Workload:
             "settings": dict(self.settings),
             "needs_broker": self.needs_broker,
             "set_up_impl": self.set_up_impl if self.set_up else "",
+            "together_impl": self.together_impl,
         }
 
 
@@ -134,6 +142,10 @@ def main(workload: Workload, argv: Sequence[str] | None = None) -> None:
         parser.add_argument("--bootstrap", metavar="HOST:PORT", help="the broker")
     if workload.set_up:
         parser.add_argument("--set-up", action="store_true", help="make the topics that the cases need, and stop")
+    if workload.together:
+        parser.add_argument("--together", action="store_true", help="run everything in this process")
+        parser.add_argument("--rounds", type=int, default=1, help="how often (default: %(default)s)")
+        parser.add_argument("--only", default="*", metavar="GLOB", help="only the cases that match")
     args = parser.parse_args(argv)
     if args.list:
         print("\n".join(case.name for case in workload.cases))
@@ -141,6 +153,9 @@ def main(workload: Workload, argv: Sequence[str] | None = None) -> None:
         print(json.dumps(workload.describe()))
     elif workload.set_up and args.set_up:
         workload.set_up(args)
+    elif workload.together:
+        for line in workload.together(args):
+            print(json.dumps(line), flush=True)
     elif not (args.impl and args.case):
         parser.error("--impl and --case are needed for a run")
     else:
@@ -150,6 +165,7 @@ def main(workload: Workload, argv: Sequence[str] | None = None) -> None:
 def run(workload: Workload, args: argparse.Namespace) -> dict[str, Any]:
     """Prepare one case, time it, and say what it cost."""
     name = {"case": args.case, "impl": args.impl}
+    assert workload.prepare is not None
     try:
         job = workload.prepare(args.impl, args.case, args)
     except Unsupported as why:

@@ -1,0 +1,106 @@
+"""The Spark data source beside Spark's own connector: both in one session, in turn, against the same broker.
+
+A fresh process for each run would measure how a Java machine warms up, so here one process does all runs, A B A B, and
+each side has had its warm-up in each case before the clock starts. Results have to be equal: rows, checksums over the
+columns, records that arrived in the topic. See session.py for how CPU time is counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+import traffic
+from workload import Case, Target, Workload, main
+
+RECORDS = 1_000_000
+SINK_RECORDS = 500_000
+PARTITIONS = 4
+PLAIN, KEYED, SMALL, OUT = (f"bench-spark-{name}" for name in ("plain", "keyed", "small", "out"))
+PEER = "spark-sql-kafka"
+PER_BATCH = 350_000
+SMALL_ROWS = 40
+SMALL_TRIGGERS = 30
+SMALL_WARM_UP = 5
+
+
+def together(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """All runs, as the lines that the harness reads."""
+    from spark_session import runs  # needs pyspark
+
+    return runs(args)
+
+
+def set_up(args: argparse.Namespace) -> None:
+    """Make and fill the topics, the partitions in turn so that all tasks have the same to do."""
+    stay = {"retention.ms": "-1", "retention.bytes": "-1"}
+    made = traffic.make_topics(args.bootstrap, dict.fromkeys((PLAIN, KEYED, SMALL), PARTITIONS), stay)
+    traffic.make_topics(args.bootstrap, {OUT: PARTITIONS}, {})
+    if PLAIN in made:
+        _fill(args.bootstrap, PLAIN, RECORDS, keyed=False)
+    if KEYED in made:
+        _fill(args.bootstrap, KEYED, RECORDS, keyed=True)
+    if SMALL in made:
+        _fill(args.bootstrap, SMALL, SMALL_ROWS * (SMALL_TRIGGERS + SMALL_WARM_UP + 10), keyed=False)
+
+
+def _fill(bootstrap: str, topic: str, count: int, *, keyed: bool) -> None:
+    producer = traffic.confluent_producer(bootstrap, compression="none", acks="all", idempotent=True)
+    values = traffic.values(100)
+    for number in range(count):
+        key = b"key%05d" % (number % 50_000) if keyed else None
+        while True:
+            try:
+                producer.produce(topic, values[number % len(values)], key, number % PARTITIONS)
+                break
+            except BufferError:
+                producer.poll(0.05)
+        if not number % 10_000:
+            producer.poll(0)
+    left = producer.flush(traffic.TIMEOUT_S)
+    if left:
+        raise RuntimeError(f"filling {topic}: {left} records left")
+
+
+WORKLOAD = Workload(
+    title="the Spark data source beside Spark's own connector, in one session",
+    unit="record",
+    impls=("purekafka", PEER),
+    cases=[
+        Case("batch-count", f"count and sum of value lengths over {RECORDS:,} records"),
+        Case("batch-columns", "a checksum over all columns but the timestamp's type, of records with keys"),
+        Case("batch-noop", "all columns handed to a sink that drops them"),
+        Case("stream-add-batch", "available-now into a sink that drops them"),
+        Case("sink", f"{SINK_RECORDS:,} cached rows of 100 B to a topic"),
+        Case("sink-key", "the same with keys"),
+        Case("small-trigger", f"micro-batches of {SMALL_ROWS} records, one after the other"),
+    ],
+    together=together,
+    together_impl=PEER,
+    targets=[
+        Target("batch-*", peer=PEER, metric="wall_us", at_least=2.5),
+        Target("stream-*", peer=PEER, metric="add_batch_ms", at_least=2),
+        Target("sink*", peer=PEER, metric="wall_us", at_least=1.5),
+        # Within one and a half times of the other's.
+        Target("small-*", peer=PEER, metric="p50_ms", at_least=0.667),
+        Target("small-*", peer=PEER, metric="p90_ms", at_least=0.667),
+    ],
+    settings={
+        "records": f"{RECORDS:,} of 100 B in {PARTITIONS} partitions, uncompressed, batches of "
+        f"{traffic.BATCH_BYTES:,} B; with keys of 8 B in batch-columns and stream-add-batch",
+        "reading": "each side's own defaults, checksums checked by both",
+        "stream-add-batch": f"{PER_BATCH:,} offsets a trigger at most; the sum of durationMs.addBatch",
+        "sinks": f"{SINK_RECORDS:,} records, {PARTITIONS} tasks, idempotent, acks all, batches of 256 KiB, "
+        "linger 20 ms",
+        "small-trigger": f"triggerExecution of {SMALL_TRIGGERS} triggers of {SMALL_ROWS} records in {PARTITIONS} "
+        "partitions each, without pause",
+        "CPU": "of the driver, the Java machine and the Python workers together",
+    },
+    needs_broker=True,
+    set_up=set_up,
+    set_up_impl="confluent-kafka",
+)
+
+if __name__ == "__main__":
+    main(WORKLOAD)

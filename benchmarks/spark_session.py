@@ -1,0 +1,201 @@
+"""What the Spark benchmark does in its session: one way to run each case, for either format.
+
+A side is a format's name; everything else is the same for both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import spark
+from process_tree import tree_cpu_s
+
+_FORMATS = {"purekafka": "purekafka", spark.PEER: "kafka"}
+_WARM_UPS = 2
+_PATIENCE_S = 120.0
+_CHECKSUM = "xxhash64(key, value, topic, partition, offset, timestamp)"
+
+
+def connector_jars() -> tuple[Path, ...]:
+    """The connector's jars, had as the tests have them."""
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "test"))
+    try:
+        from real import spark_jars
+    finally:
+        sys.path.pop(0)
+    return spark_jars.connector_jars()
+
+
+class Session:
+    """A Spark session with both sources, and one method per case: it returns what has to be equal, and figures."""
+
+    def __init__(self, bootstrap: str) -> None:
+        from kafka.spark.session import local_session
+
+        self._jars = connector_jars()
+        configs = {
+            "spark.driver.memory": "2g",
+            "spark.log.level": "ERROR",
+            "spark.jars": ",".join(map(str, self._jars)),
+            "spark.sql.streaming.numRecentProgressUpdates": "200",
+            "spark.sql.shuffle.partitions": "2",
+        }
+        self.spark = local_session("benchmark", master="local[2]", configs=configs)
+        self._bootstrap = bootstrap
+        self._frames: dict[bool, Any] = {}
+
+    def facts(self) -> dict[str, str]:
+        """What ran, for the report."""
+        java = self.spark._jvm.java.lang.System
+        return {
+            "session": f"Spark {self.spark.version}, local[2], 2 GiB, Java {java.getProperty('java.version')}",
+            "connector": ", ".join(path.stem for path in self._jars),
+        }
+
+    def close(self) -> None:
+        self.spark.stop()
+
+    # Reading…
+
+    def batch_count(self, side: str) -> tuple[str, dict[str, float]]:
+        rows = self._read(side, spark.PLAIN).selectExpr("count(*)", "sum(length(value))").collect()
+        return str(tuple(rows[0])), {}
+
+    def batch_columns(self, side: str) -> tuple[str, dict[str, float]]:
+        rows = self._read(side, spark.KEYED).selectExpr("count(*)", f"bit_xor({_CHECKSUM})").collect()
+        return str(tuple(rows[0])), {}
+
+    def batch_noop(self, side: str) -> tuple[str, dict[str, float]]:
+        self._read(side, spark.KEYED).write.format("noop").mode("overwrite").save()
+        return "", {}
+
+    def _read(self, side: str, topic: str) -> Any:
+        reader = self.spark.read.format(_FORMATS[side]).option("kafka.bootstrap.servers", self._bootstrap)
+        return reader.option("subscribe", topic).load()
+
+    def stream_add_batch(self, side: str) -> tuple[str, dict[str, float]]:
+        with self._query(side, spark.KEYED, spark.PER_BATCH, availableNow=True) as query:
+            query.awaitTermination()
+            progress = [each for each in query.recentProgress if each["numInputRows"]]
+        rows = sum(each["numInputRows"] for each in progress)
+        spent = sum(each["durationMs"]["addBatch"] for each in progress)
+        return f"{rows} in {len(progress)}", {"add_batch_ms": float(spent)}
+
+    def small_trigger(self, side: str) -> tuple[str, dict[str, float]]:
+        wanted = spark.SMALL_WARM_UP + spark.SMALL_TRIGGERS
+        deadline = time.monotonic() + _PATIENCE_S
+        with self._query(side, spark.SMALL, spark.SMALL_ROWS, processingTime="0 seconds") as query:
+            while True:
+                progress = [each for each in query.recentProgress if each["numInputRows"]]
+                if len(progress) >= wanted:
+                    break
+                if time.monotonic() > deadline or not query.isActive:
+                    raise RuntimeError(f"{side}: {len(progress)} triggers in {_PATIENCE_S:g} s; {query.exception()}")
+                time.sleep(0.1)
+        took = sorted(each["durationMs"]["triggerExecution"] for each in progress[spark.SMALL_WARM_UP : wanted])
+        sizes = {each["numInputRows"] for each in progress[:wanted]}
+        return str(sizes), {"p50_ms": float(took[len(took) // 2]), "p90_ms": float(took[int(len(took) * 0.9)])}
+
+    def _query(self, side: str, topic: str, most: int, **trigger: Any) -> Any:
+        reader = self.spark.readStream.format(_FORMATS[side]).option("kafka.bootstrap.servers", self._bootstrap)
+        rows = reader.options(subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger=str(most)).load()
+        return _Running(rows.writeStream.format("noop").trigger(**trigger))
+
+    # Writing…
+
+    def sink(self, side: str) -> tuple[str, dict[str, float]]:
+        return self._write(side, keyed=False)
+
+    def sink_key(self, side: str) -> tuple[str, dict[str, float]]:
+        return self._write(side, keyed=True)
+
+    def _write(self, side: str, *, keyed: bool) -> tuple[str, dict[str, float]]:
+        rows = self._rows(keyed)
+        writer = rows.write.format(_FORMATS[side]).mode("append")
+        writer.options(
+            **{
+                "kafka.bootstrap.servers": self._bootstrap,
+                "topic": spark.OUT,
+                "kafka.batch.size": str(256 << 10),
+                "kafka.linger.ms": "20",
+            }
+        ).save()
+        return "", {}
+
+    def _rows(self, keyed: bool) -> Any:
+        """The rows to write, made once and kept in Spark's memory."""
+        if keyed not in self._frames:
+            key = "cast(format_string('key%05d', id % 50000) as binary) as key"
+            value = "cast(rpad(concat('{\"n\":', id, ',\"text\":\"alpha bravo'), 100, '.') as binary) as value"
+            numbers = self.spark.range(0, spark.SINK_RECORDS, 1, spark.PARTITIONS)
+            frame = numbers.selectExpr(key, value) if keyed else numbers.selectExpr(value)
+            self._frames[keyed] = frame.cache()
+            self._frames[keyed].count()
+        return self._frames[keyed]
+
+    def written(self) -> int:
+        """How many records the sinks' topic has had so far."""
+        from kafka import KafkaConsumer, TopicPartition
+
+        with KafkaConsumer(bootstrap_servers=self._bootstrap) as consumer:
+            ends = consumer.end_offsets([TopicPartition(spark.OUT, at) for at in range(spark.PARTITIONS)])
+        return sum(ends.values())
+
+
+class _Running:
+    """A streaming query with a checkpoint of its own, both gone afterwards."""
+
+    def __init__(self, writer: Any) -> None:
+        self._writer = writer
+        self._place = tempfile.TemporaryDirectory(prefix="bench-spark-", ignore_cleanup_errors=True)
+
+    def __enter__(self) -> Any:
+        self._query = self._writer.option("checkpointLocation", self._place.name).start()
+        return self._query
+
+    def __exit__(self, *_: object) -> None:
+        self._query.stop()
+        self._place.cleanup()
+
+
+def runs(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Run the cases that are asked for, each side in turn; yield a line for each run that counts."""
+    session = Session(args.bootstrap)
+    try:
+        yield {"settings": session.facts()}
+        for case in spark.WORKLOAD.cases:
+            if not fnmatchcase(case.name, args.only):
+                continue
+            run = getattr(session, case.name.replace("-", "_"))
+            for number in range(-_WARM_UPS, args.rounds):
+                for side in _FORMATS:
+                    line = _timed(session, case.name, side, run)
+                    if number >= 0:
+                        yield line
+    finally:
+        session.close()
+
+
+def _timed(
+    session: Session, case: str, side: str, run: Callable[[str], tuple[str, dict[str, float]]]
+) -> dict[str, Any]:
+    sinks = case.startswith("sink")
+    before = session.written() if sinks else 0
+    cpu, wall = tree_cpu_s(), time.perf_counter()
+    digest, figures = run(side)
+    wall, cpu = time.perf_counter() - wall, tree_cpu_s() - cpu
+    records = spark.RECORDS
+    if sinks:
+        records = spark.SINK_RECORDS
+        digest = f"{session.written() - before} written"
+    elif case == "small-trigger":
+        records = spark.SMALL_ROWS * (spark.SMALL_TRIGGERS + spark.SMALL_WARM_UP)
+    line = {"case": case, "impl": side, "count": 1, "records": records, "bytes": records * 100}
+    return {**line, "cpu_s": cpu, "wall_s": wall, "digest": digest, **figures}
