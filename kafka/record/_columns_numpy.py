@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from kafka.errors import CorruptRecordError
 from kafka.record._columns_plain import Section
-from kafka.record._fields_numpy import Fields, decode_fields, find_starts, headers_of
+from kafka.record._fields_numpy import Fields, decode_fields, headers_of
+from kafka.record._sections_numpy import find_bounds
 from kafka.record.columns import BinaryColumn, Columns, HeaderColumn
 
 Array = Any  # numpy's generic types say less than they cost
@@ -32,14 +33,9 @@ def from_sections(sections: Sequence[Section]) -> Columns:
     """
     sections = _in_one_buffer(sections)
     data = sections[0].data if sections else b""
-    starts = [np.zeros(0, np.int64)]
-    ends = [np.zeros(0, np.int64)]
-    for section in sections:
-        found = find_starts(data, section.start, section.end, section.count, section.header.base_offset)
-        starts.append(found)
-        ends += (found[1:], np.array([section.end], np.int64))
+    starts, ends = find_bounds(data, sections)
     base_offset = sections[0].header.base_offset if sections else 0
-    fields = decode_fields(data, np.concatenate(starts), np.concatenate(ends), base_offset)
+    fields = decode_fields(data, starts, ends, base_offset)
     try:
         headers = _headers(data, fields)
     except CorruptRecordError as err:

@@ -125,8 +125,12 @@ def _walk_any(data: Any, pos: int, count: int) -> tuple[Array, int]:
 # The fields.
 
 
-def _varints(every: Array, at: Array) -> tuple[Array, Array]:
-    """Return the varints at these positions, and the positions after them."""
+def varints(every: Array, at: Array) -> tuple[Array, Array]:
+    r"""Return the varints at these positions, and the positions after them.
+
+    >>> varints(np.frombuffer(b"\x02\x80\x01", np.uint8), np.array([0, 1]))
+    (array([ 1, 64]), array([1, 3]))
+    """
     byte = every[at]
     value = (byte & 0x7F).astype(np.int64)
     after = at + 1
@@ -253,16 +257,16 @@ def _signed(zigzag: Array) -> Array:
 def _decode_any(data: Any, starts: Array, ends: Array, base_offset: int) -> Fields:
     every = np.frombuffer(data, np.uint8)
     try:
-        length, at = _varints(every, starts)
+        length, at = varints(every, starts)
         right = at + length == ends
-        timestamps, at = _varints(every, at + 1)
-        offsets, at = _varints(every, at)
+        timestamps, at = varints(every, at + 1)
+        offsets, at = varints(every, at)
         right &= offsets >= 0
-        key_sizes, key_at = _varints(every, at)
+        key_sizes, key_at = varints(every, at)
         at, right = _past(key_at, key_sizes, ends, right)
-        value_sizes, value_at = _varints(every, at)
+        value_sizes, value_at = varints(every, at)
         at, right = _past(value_at, value_sizes, ends, right)
-        header_counts, at = _varints(every, at)
+        header_counts, at = varints(every, at)
         right &= (header_counts > 0) | ((at == ends) & (header_counts == 0))
     except (IndexError, CorruptRecordError) as err:
         raise corrupt(getattr(err, "reason", None) or "the records are cut off", base_offset) from None

@@ -398,7 +398,8 @@ def steps(columns: list[bytes]) -> Steps:
     found: Steps = []
     rest = columns[0]
     at = 0
-    while rest and len(found) < _MOST_STEPS:
+    most = min(_MOST_STEPS, len(rest) >> 2)  # where each stands alone, the search is over soon
+    while rest and len(found) < most:
         after = rest.lstrip(rest[:1])
         times = len(rest) - len(after)
         if any(other.count(other[at], at, at + times) != times for other in columns[1:]):

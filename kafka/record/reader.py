@@ -204,10 +204,12 @@ class RecordReader:
 
     def _take_rows(self, rows: list[ConsumerRecord], count: int) -> None:
         """Decode from the open batch."""
-        header, body, origin = self._header, self._body, self._origin
+        header, body = self._header, self._body
         assert header is not None
         assert body is not None
-        assert origin is not None
+        origin = self._origin
+        if origin is None:
+            self._origin = origin = origin_of(header, self.topic, self.partition)
         before = len(rows)
         wanted = min(count - before, self._left)
         try:
@@ -437,7 +439,7 @@ class RecordReader:
             self._close_batch(header)
             return
         self._body = body
-        self._origin = origin_of(header, self.topic, self.partition)
+        self._origin = None
 
     # Damage, and what deserializers refuse
 
