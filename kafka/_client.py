@@ -114,6 +114,10 @@ class Client:
         self._links[node_id, use] = link
         return link
 
+    def known_link(self, node_id: NodeId, use: str = DEFAULT) -> BrokerConnection | None:
+        """Return the connection to a broker for a use, if one was ever asked for; from any thread."""
+        return self._links.get((node_id, use))
+
     def links(self, node_id: NodeId | None = None) -> Iterator[BrokerConnection]:
         """Go through the connections, of one broker or of all."""
         for (known, _), link in tuple(self._links.items()):

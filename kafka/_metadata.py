@@ -46,6 +46,8 @@ class MetadataKeeper:
         self._under_way = 0
         self._failed: set[int | str] = set()  # brokers that did not answer since one last did
         self._failing_since: float | None = None
+        self.error: KafkaError | None = None
+        """Why the last request for metadata has failed; None if it has not."""
         self._answered_in_vain: dict[int | str, float] = {}
         client.cluster.on_request = self._requested
 
@@ -188,6 +190,7 @@ class MetadataKeeper:
         try:
             node_id = await self._client.some_node(deadline)
         except KafkaError as error:
+            self.error = error
             self._cluster.failed_update(error)
         else:
             try:
@@ -215,6 +218,7 @@ class MetadataKeeper:
             self._failed.add(node_id)
             if self._failing_since is None:
                 self._failing_since = self._loop.time()
+            self.error = error
             self._cluster.failed_update(error)
             self._answered_in_vain[node_id] = self._loop.time() + self._cluster.refresh_backoff() / 1000
             raise
@@ -222,7 +226,7 @@ class MetadataKeeper:
             self._under_way -= 1
         self._failed.clear()
         self._answered_in_vain.clear()
-        self._failing_since = None
+        self._failing_since = self.error = None
         self._cluster.update_metadata(response, whole=whole)
         client.drop_departed()
 

@@ -76,6 +76,13 @@ class Pipeline:
         """How many requests were not sent yet."""
         return len(self._waiting)
 
+    def oldest_sent_at(self) -> float | None:
+        """Return since when the oldest request waits for its reply; None if none does. Any thread may ask."""
+        try:
+            return self._in_flight[0].sent_at
+        except IndexError:
+            return None
+
     def can_send_more(self) -> bool:
         """Whether another request may be in flight."""
         return len(self._in_flight) < self._max_in_flight

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kafka.config import Config, resolve
@@ -13,8 +13,9 @@ from kafka.record.builder import BatchBuilder
 __all__ = ["Headers", "as_bytes", "checked_config", "checked_headers", "checked_timestamp"]
 
 _NUMBERS: Final = itertools.count(1)
+_PAIR: Final = 2
 
-Headers = Sequence[tuple[str, "bytes | None"]]
+Headers = Sequence[tuple[str, "bytes | None"]] | Mapping[str, "bytes | None"]
 
 
 def checked_config(configs: dict[str, Any]) -> Config:
@@ -49,10 +50,13 @@ def checked_timestamp(timestamp: Any) -> int:
     return int(timestamp)
 
 
-def checked_headers(headers: Headers) -> Headers:
+def checked_headers(headers: Headers) -> list[tuple[str, bytes | None]]:
     """Return headers whose names are text and whose values are bytes."""
     checked = []
-    for name, data in headers:
+    for pair in headers.items() if isinstance(headers, Mapping) else headers:
+        if not isinstance(pair, (tuple, list)) or len(pair) != _PAIR:
+            raise TypeError(f"headers must be pairs of name and bytes, as in headers=[('trace', b'7')], not {pair!r}")
+        name, data = pair
         if not isinstance(name, str):
             raise TypeError(f"a header's name must be a str, not {type(name).__name__}")
         checked.append((name, as_bytes(data, f"header {name!r}")))

@@ -62,6 +62,8 @@ class Asker:
         """What the coordinator that was asked last speaks."""
         self.waiting_for: str | None = None
         """What keeps the present question from its answer, in words; None while nothing does."""
+        self.asking: str | None = None
+        """What is being asked for, in words."""
         self._client = client
         self._loop = client.loop
         limit = config.seconds("retry_backoff_max_ms")
@@ -71,6 +73,7 @@ class Asker:
     async def ask(self, question: Question) -> Any:
         """Return the response that has no error; raises an error that does not pass by itself."""
         failures = 0
+        self.asking = question.step.value
         try:
             while True:
                 try:
@@ -83,7 +86,7 @@ class Asker:
                 failures += 1
                 await self._pause(question, error, failures)
         finally:
-            self.waiting_for = None
+            self.waiting_for = self.asking = None
 
     async def _send(self, question: Question) -> Any:
         client = self._client

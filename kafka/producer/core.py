@@ -27,6 +27,7 @@ from kafka.errors import (
 from kafka.net.environment import Environment
 from kafka.producer.accumulator import Accumulator, Partition, Topic
 from kafka.producer.batch import Delivered, ProducerBatch
+from kafka.producer.hindrance import hindrances, no_answers
 from kafka.producer.identity import Identity
 from kafka.producer.sender import Sender
 from kafka.structs import TopicPartition
@@ -62,6 +63,8 @@ class ProducerCore:
         self.driver: Callable[[], ThreadDriver | None] = lambda: None
         self.metrics: ProducerMetrics | None = None
         self.on_settled: Callable[[ProducerBatch, Delivered | BaseException], object] | None = None
+        self.given_up_because = ""
+        """What kept the records from being written that `shut_down` gave up."""
         self._adaptive: bool = config["partitioner_adaptive_partitioning_enable"]
         self._availability_timeout = config.seconds("partitioner_availability_timeout_ms")
         self._topic_idle = config.seconds("metadata_max_idle_ms")
@@ -180,9 +183,10 @@ class ProducerCore:
             if code is not None and not (kind := for_code(code)).retriable:
                 raise kind(f"topic {name!r}: {kind.description}")
             if self.now() >= deadline:
+                said = str(error) if error else no_answers(self.client) if code is None else for_code(code).__name__
                 raise KafkaTimeoutError(
-                    f"Topic {name!r} was not found within max_block_ms"
-                    + (f": {error}" if error else "" if code is None else f": {for_code(code).__name__}")
+                    f"Topic {name!r} was not found within max_block_ms ({self.config['max_block_ms']} ms)"
+                    + (f": {said}" if said else "")
                 ) from error
             try:
                 await self.client.refresh(deadline)
@@ -220,6 +224,10 @@ class ProducerCore:
             self.accumulator.retire(name)
         if gone:
             self.cluster.set_topics(self.cluster.wanted_topics - gone)
+
+    def hindrances(self) -> str:
+        """Return what keeps the records under way from being acknowledged, in words; from any thread."""
+        return hindrances(self, [batch for batch in self.accumulator.unsettled() if batch.outcome is None])
 
     async def health(self) -> dict[str, Any]:
         """Return what works and what does not."""
@@ -278,7 +286,11 @@ class ProducerCore:
         """Take no more records, give up those under way, close connections; how many records were given up."""
         if self.closed:
             return 0
-        error = error or ClientClosedError("The producer was closed before this record was written.")
+        if error is None:
+            why = self.given_up_because = self.hindrances()
+            error = ClientClosedError(
+                f"The producer was closed before this record was written{f': {why}' if why else '.'}"
+            )
         self.accumulator.refuse(ClientClosedError("This producer is closed."))
         self.closed = True
         given_up = self.sender.abandon(error)

@@ -222,7 +222,7 @@ class ProducerFace:
                 given_up = core.shut_down()
         driver.close()
         if given_up:
-            log.warning("The producer was closed with %d records not acknowledged", given_up)
+            log.warning("The producer was closed with %d records not acknowledged: %s", given_up, core.given_up_because)
         if self._interceptors is not None:
             self._interceptors.close()
         for bound in (self._serialize_key, self._serialize_value):

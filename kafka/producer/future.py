@@ -133,10 +133,7 @@ class FutureRecordMetadata(tuple[Any, ...]):
             self[0].wait(timeout)
             batch, index, outcome = self._look()
             if outcome is None:
-                raise KafkaTimeoutError(
-                    f"The record to {batch.partition.tp.topic}-{batch.partition.tp.partition} was not acknowledged "
-                    f"within {timeout} seconds; it is still being sent"
-                )
+                raise self._not_yet(batch, timeout)
         if isinstance(outcome, BaseException):
             try:
                 raise outcome
@@ -144,6 +141,17 @@ class FutureRecordMetadata(tuple[Any, ...]):
                 # The error's traceback holds this frame, which must not hold the error in turn.
                 del self, batch, outcome
         return self._metadata(batch, index, outcome)
+
+    @staticmethod
+    def _not_yet(batch: ProducerBatch, timeout: float | None) -> KafkaTimeoutError:
+        from kafka.producer.hindrance import hindrance
+
+        tp = batch.partition.tp
+        return KafkaTimeoutError(
+            f"The record to {tp.topic}-{tp.partition} was not acknowledged within {timeout} seconds; it is still being "
+            f"sent: {hindrance(batch.partition.core, batch)}",
+            topic_partition=tp,
+        )
 
     def __await__(self) -> Generator[Any, None, RecordMetadata]:
         if not self.is_done:

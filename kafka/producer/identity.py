@@ -27,6 +27,8 @@ class Identity:
         """Whether batches are numbered."""
         self.producer_id = -1
         self.epoch = -1
+        self.error: KafkaError | None = None
+        """Why the last attempt to get an id has failed."""
         self._core = core
         self._insisted = insisted
         self._asking = False
@@ -67,6 +69,7 @@ class Identity:
                     return
                 except KafkaError as error:  # noqa: PERF203 - each attempt may fail
                     failures += 1
+                    self.error = error
                     if not error.retriable:
                         self._refused(error)
                         if not isinstance(error, ClusterAuthorizationFailedError) or not self.wanted:
@@ -86,6 +89,7 @@ class Identity:
         if response.error_code:
             raise for_code(response.error_code)
         self.producer_id, self.epoch = response.producer_id, response.producer_epoch
+        self.error = None
 
     def _refused(self, error: KafkaError) -> None:
         """Trying again is in vain. Go on without numbers, unless they were asked for."""

@@ -30,6 +30,7 @@ from kafka.record.builder import BatchBuilder
 __all__ = ["KafkaProducer"]
 
 _BYTES: Final = frozenset({bytes, type(None)})
+_TOO_FAST: Final = "records are added faster than brokers take them"
 
 
 class KafkaProducer(TransactionalFace):
@@ -119,17 +120,16 @@ class KafkaProducer(TransactionalFace):
             except BrokerResponseError as error:
                 return self._failed(topic, error)
         key_bytes, value_bytes = self._bytes(topic, key, value, headers)
-        if headers:
-            if self._accumulator.magic < 2:
-                raise UnsupportedVersionError("headers need brokers of Kafka 0.11 or newer")
-            headers = checked_headers(headers)
+        pairs = checked_headers(headers) if headers else None
+        if pairs and self._accumulator.magic < 2:
+            raise UnsupportedVersionError("headers need brokers of Kafka 0.11 or newer")
         timestamp = int(self._time() * 1000) if timestamp_ms is None else checked_timestamp(timestamp_ms)
         where = self._place(state, key, key_bytes, value, value_bytes, partition)
         try:
-            place = self._accumulator.add(state, where, timestamp, key_bytes, value_bytes, headers)
+            place = self._accumulator.add(state, where, timestamp, key_bytes, value_bytes, pairs)
             if isinstance(place, Ticket):
                 deadline = deadline or self._core.now() + self._max_block
-                place = self._wait_for_memory(place, deadline, state, where, timestamp, key_bytes, value_bytes, headers)
+                place = self._wait_for_memory(place, deadline, state, where, timestamp, key_bytes, value_bytes, pairs)
         except IllegalArgumentError:
             raise
         except RecordTooLargeError as error:
@@ -140,8 +140,8 @@ class KafkaProducer(TransactionalFace):
             -1 if key_bytes is None else len(key_bytes),
             -1 if value_bytes is None else len(value_bytes),
         )
-        if headers:
-            facts = (*facts, sum(len(name.encode()) + len(data or b"") for name, data in headers))
+        if pairs:
+            facts = (*facts, sum(len(name.encode()) + len(data or b"") for name, data in pairs))
         return FutureRecordMetadata(facts)
 
     def send_many(self, topic: str, records: Iterable[Any]) -> SentRecords:
@@ -264,7 +264,7 @@ class KafkaProducer(TransactionalFace):
             self._accumulator.give_up(ticket)
             raise BufferExhaustedError(
                 f"buffer_memory ({self.config['buffer_memory']} bytes) stayed full for max_block_ms "
-                f"({self.config['max_block_ms']} ms): records are added faster than brokers take them"
+                f"({self.config['max_block_ms']} ms): {self._core.hindrances() or _TOO_FAST}"
             )
         ticket.result()
         return self._accumulator.add_granted(ticket, state, where, timestamp, key, value, headers)
@@ -291,7 +291,10 @@ class KafkaProducer(TransactionalFace):
             self._driver.run(core.flush(), deadline, "flush()")
         except KafkaTimeoutError as error:
             left = sum(batch.count for batch in core.accumulator.unsettled())
-            raise KafkaTimeoutError(f"flush() took longer than {timeout} seconds; {left} records are left") from error
+            why = core.hindrances()
+            raise KafkaTimeoutError(
+                f"flush() took longer than {timeout} seconds; {left} records are left{f': {why}' if why else ''}"
+            ) from error
 
     def partitions_for(self, topic: str) -> set[int]:
         """Return the numbers of a topic's partitions, asking the cluster for at most `max_block_ms`.

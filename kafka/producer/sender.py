@@ -33,6 +33,7 @@ from kafka.errors import (
 from kafka.future import Future
 from kafka.net.backoff import Backoff
 from kafka.producer.batch import Delivered, Divided, ProducerBatch
+from kafka.producer.hindrance import hindrance
 from kafka.producer.numbering import SEQUENCES, Numbering
 from kafka.producer.sink import Sink
 from kafka.producer.verdict import Verdict
@@ -414,16 +415,11 @@ class Sender:
         batch.unsure = batch.unsure or under_way
         kind = OutcomeUnknownTimeoutError if batch.unsure else KafkaTimeoutError
         spent = self.loop.time() - batch.created
-        if batch.error:
-            why = f"the last attempt: {batch.error}"
-        elif under_way:
-            why = "sent, and not answered"
-        else:
-            why = "no leader is known" if partition in self.leaderless else "not sent"
+        tp = partition.tp
         error = kind(
-            f"{batch.count} records were not acknowledged within {spent:.1f} seconds after {batch.attempts} attempts: "
-            f"{why}",
-            topic_partition=partition.tp,
+            f"{batch.count} records to {tp.topic}-{tp.partition} were not acknowledged within {spent:.1f} seconds "
+            f"(delivery_timeout_ms) after {batch.attempts} attempts: {hindrance(self.core, batch)}",
+            topic_partition=tp,
         )
         error.__cause__ = batch.error
         self._drop(batch, error)

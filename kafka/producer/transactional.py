@@ -19,6 +19,7 @@ from kafka.errors import (
     OutcomeUnknownTimeoutError,
 )
 from kafka.producer.face import ProducerFace
+from kafka.producer.hindrance import no_answers, transaction_hindrance
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
@@ -157,8 +158,9 @@ class TransactionalFace(ProducerFace):
             raise KafkaTimeoutError(self._why_late(what, seconds)) from error
 
     def _why_late(self, what: str, seconds: float) -> str:
-        waiting_for = self._transactions.asker.waiting_for
-        why = f" ({waiting_for})" if waiting_for else ""
+        core = self._core
+        why = transaction_hindrance(core) or core.hindrances() or no_answers(core.client)
+        why = f" ({why})" if why else ""
         outcome = "its outcome is not known yet" if what.startswith("commit") else "it goes on"
         return f"{what} took longer than {seconds:g} seconds{why}; {outcome}: call it again, which waits for the rest"
 

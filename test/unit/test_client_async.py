@@ -602,7 +602,7 @@ def test_without_the_strategy_it_goes_on_trying(make, cluster, caplog):
 
 
 def test_an_outage_is_survived_and_does_not_spin(make, cluster):
-    client = make()
+    client = make(reconnect_backoff_max_ms=30_000)
     for broker in cluster.brokers:
         broker.stop()
     client.cluster.request_update()

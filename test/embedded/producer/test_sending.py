@@ -46,6 +46,13 @@ def test_the_future_says_where_the_record_is(make, broker, topic):
     assert list(record.headers) == [("h", b"12"), ("n", None)]
 
 
+def test_headers_may_be_a_mapping(make, broker, topic):
+    metadata = make().send(topic, b"value", headers={"a": b"1", "b": None}).get(WAIT)
+    assert metadata.serialized_header_size == 3
+    (record,) = broker.records(topic)
+    assert list(record.headers) == [("a", b"1"), ("b", None)]
+
+
 def test_absent_parts_have_size_minus_one(make, topic):
     metadata = make().send(topic).get(WAIT)
     assert metadata[-3:] == (-1, -1, -1)
@@ -275,6 +282,8 @@ def test_a_serializers_own_exception_comes_out(make, topic):
     ({"value": b"", "key": 1}, "key must be bytes, not int; set key_serializer"),
     ({"value": b"", "headers": [("a", "b")]}, "header 'a' must be bytes, not str"),
     ({"value": b"", "headers": [(b"a", b"b")]}, "name must be a str, not bytes"),
+    ({"value": b"", "headers": ["ab"]}, "pairs of name and bytes, as in .*, not 'ab'"),
+    ({"value": b"", "headers": {"a": "b"}}, "header 'a' must be bytes, not str"),
     ({"value": b"", "timestamp_ms": "now"}, "timestamp_ms must be a number"),
 ])  # fmt: skip
 def test_what_is_not_bytes_is_a_type_error_that_says_what_to_do(make, topic, record, message):
