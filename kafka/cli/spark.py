@@ -19,6 +19,7 @@ from kafka.errors import KafkaConfigurationError
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
     from kafka.spark.options import SourceOptions
 
@@ -63,6 +64,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             command.add_argument("--parquet", required=name == "dump", metavar="DIR", help="where to write Parquet")
         if name in {"run", "copy"}:
             command.add_argument("--sink", required=name == "copy", metavar="TOPIC", help="the topic to write to")
+            command.add_argument(
+                "--exactly-once", action="store_true", help="write to topics by transactions, each row once"
+            )
         if name == "run":
             _add_run(command)
         if name == "plan":
@@ -77,6 +81,7 @@ def _add_run(command: argparse.ArgumentParser) -> None:
     command.add_argument("--group-by", default="", metavar="COLUMN[,COLUMN]", help="count for each of their values")
     command.add_argument("--sum", default="", dest="sums", metavar="COLUMN[,COLUMN]", help="add these up")
     command.add_argument("--dead-letter", metavar="TOPIC", help="where events go that are not as the schema says")
+    command.add_argument("--dead-letter-column", metavar="NAME", help="the column of the result that has them instead")
     command.add_argument(
         "--complete", action="store_true", help="write the whole result anew with each batch, open windows too"
     )
@@ -162,7 +167,7 @@ def _source(arguments: argparse.Namespace, topics: str, *, streaming: bool) -> S
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    spark = _session(arguments)
+    _check_installed()
     from kafka.spark.pipeline import Pipeline
 
     options = _pairs(arguments.options)
@@ -179,61 +184,89 @@ def _run(arguments: argparse.Namespace) -> int:
         sink=arguments.sink,
         parquet=arguments.parquet,
         dead_letter=arguments.dead_letter,
+        dead_letter_column=arguments.dead_letter_column,
         complete=arguments.complete,
         trigger=arguments.trigger,
         kafka={name: value for name, value in options.items() if name.startswith("kafka.")},
         source_options={name: value for name, value in options.items() if not name.startswith("kafka.")},
+        sink_options={"exactlyOnce": "true"} if arguments.exactly_once else {},
     )
-    return _watched(spark, pipeline.start(spark))
+    pipeline.check()
+    _source(arguments, arguments.source, streaming=True)  # what is wrong is said before Spark starts
+    return _watched(arguments, pipeline.start)
 
 
 def _copy(arguments: argparse.Namespace) -> int:
-    spark = _session(arguments)
+    _check_installed()
     from kafka.spark.pipeline import parse_trigger
 
+    _source(arguments, arguments.source, streaming=True)
+    if arguments.sink in _names(arguments.source):
+        raise KafkaConfigurationError(f"A copy of {arguments.sink!r} to itself would never end")
     options = {"startingOffsets": "earliest", "includeHeaders": "true", **_pairs(arguments.options)}
-    reader = spark.readStream.format("purekafka").options(**options).option("subscribe", arguments.source)
-    rows = reader.option("kafka.bootstrap.servers", arguments.bootstrap_servers).load()
-    kafka = {name: value for name, value in options.items() if name.startswith("kafka.")}
-    writer = rows.select("key", "value", "headers").writeStream.format("purekafka").options(**kafka)
-    writer = writer.option("kafka.bootstrap.servers", arguments.bootstrap_servers).option("topic", arguments.sink)
-    writer = writer.option("checkpointLocation", arguments.checkpoint).queryName("copy")
-    return _watched(spark, [writer.trigger(**parse_trigger(arguments.trigger)).start()])
+
+    def start(spark: Any) -> list[Any]:
+        reader = spark.readStream.format("purekafka").options(**options).option("subscribe", arguments.source)
+        rows = reader.option("kafka.bootstrap.servers", arguments.bootstrap_servers).load()
+        kafka = {name: value for name, value in options.items() if name.startswith("kafka.")}
+        writer = rows.select("key", "value", "headers").writeStream.format("purekafka").options(**kafka)
+        writer = writer.option("kafka.bootstrap.servers", arguments.bootstrap_servers).option("topic", arguments.sink)
+        writer = writer.option("exactlyOnce", str(arguments.exactly_once))
+        writer = writer.option("checkpointLocation", arguments.checkpoint).queryName("copy")
+        return [writer.trigger(**parse_trigger(arguments.trigger)).start()]
+
+    return _watched(arguments, start)
 
 
 def _dump(arguments: argparse.Namespace) -> int:
-    spark = _session(arguments)
+    _check_installed()
+    _source(arguments, arguments.source, streaming=False)
     options = {"includeHeaders": "true", **_pairs(arguments.options)}
-    reader = spark.read.format("purekafka").options(**options).option("subscribe", arguments.source)
-    try:
+
+    def dump(spark: Any) -> int:
+        reader = spark.read.format("purekafka").options(**options).option("subscribe", arguments.source)
         rows = reader.option("kafka.bootstrap.servers", arguments.bootstrap_servers).load()
         rows.write.mode("errorifexists").parquet(arguments.parquet)
-        print(f"{spark.read.parquet(arguments.parquet).count():,} records in {arguments.parquet}")
-    finally:
-        spark.stop()
+        return int(spark.read.parquet(arguments.parquet).count())
+
+    print(f"{_on_spark(arguments, dump):,} records in {arguments.parquet}")
     return 0
 
 
-def _session(arguments: argparse.Namespace) -> Any:
+def _check_installed() -> None:
     try:
         import pyarrow  # noqa: F401 - asked for
         import pyspark  # noqa: F401 - asked for
     except ImportError as error:
         raise KafkaConfigurationError(f"This needs {error.name}: pip install 'purekafka[spark]'") from None
+
+
+def _watched(arguments: argparse.Namespace, start: Callable[[Any], list[Any]]) -> int:
+    from kafka.spark.running import asked_to_stop, watch
+
+    def run_until_asked(spark: Any) -> Any:
+        # From the first query on: what is stopped is stopped between two batches.
+        with asked_to_stop() as asked:
+            return watch(start(spark), asked=asked)
+
+    print(_on_spark(arguments, run_until_asked), file=sys.stderr)
+    return 0
+
+
+def _on_spark(arguments: argparse.Namespace, work: Callable[[Any], Any]) -> Any:
+    """Do something with a session; what Spark has to say against it is told without Java's stack."""
+    from pyspark.errors import PySparkException
+
+    from kafka.spark.running import QueryFailedError
     from kafka.spark.session import local_session
 
-    return local_session(f"purekafka {arguments.job}", master=arguments.master, configs=_pairs(arguments.conf))
-
-
-def _watched(spark: Any, queries: list[Any]) -> int:
-    from kafka.spark.running import watch
-
+    spark = local_session(f"purekafka {arguments.job}", master=arguments.master, configs=_pairs(arguments.conf))
     try:
-        rows = watch(queries)
+        return work(spark)
+    except PySparkException as error:
+        raise QueryFailedError(str(error).partition("JVM stacktrace")[0].strip()) from error
     finally:
         spark.stop()
-    print(f"{rows:,} rows", file=sys.stderr)
-    return 0
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """A ready pipeline: events as JSON in a topic, counted and summed by window and columns, to a topic and to Parquet.
 
-What cannot be read as the schema says is never dropped in silence: it is counted in every progress report, and either
-goes to a topic of its own or is counted in the result's column ``malformed``. Needs pyspark.
+What cannot be read as the schema says is never dropped in silence: it is counted in every progress report and in the
+result's column ``malformed``, or goes to a topic of its own, or into a column of the result. Needs pyspark.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql import functions as sql
 
 from kafka.errors import KafkaConfigurationError
+from kafka.spark.options import lower_keys, parse_flag
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,6 +26,10 @@ log = logging.getLogger(__name__)
 AVAILABLE_NOW: Final = "available-now"
 _MALFORMED: Final = "_malformed"
 _CORRUPT: Final = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _MALFORMED}
+# Stands behind a value to see that the value ends there.
+_END: Final = "purekafka-end-of-value"
+# Columns of the result besides the keys.
+_RESULT: Final = ("window_start", "window_end", "events", "malformed", "date")
 
 
 def parse_trigger(text: str) -> dict[str, Any]:
@@ -54,6 +59,9 @@ class Pipeline:
     sink: str | None = None
     parquet: str | None = None
     dead_letter: str | None = None
+    """The topic for what cannot be read."""
+    dead_letter_column: str | None = None
+    """The column of the result for what cannot be read, with its origin: all of a window in one array."""
     complete: bool = False
     """Write the whole result anew with every batch, open windows too, instead of each window once, when it is over."""
     trigger: str = "10 seconds"
@@ -62,12 +70,38 @@ class Pipeline:
     source_options: Mapping[str, str] = field(default_factory=dict)
     sink_options: Mapping[str, str] = field(default_factory=dict)
 
-    def start(self, spark: SparkSession) -> list[Any]:
-        """Start the queries and return them."""
+    def check(self) -> None:
+        """Raise KafkaConfigurationError for what does not go together. Needs no session."""
         if self.sink is None and self.parquet is None:
             raise KafkaConfigurationError(
                 "A pipeline needs somewhere to write: a topic, a directory for Parquet, or both"
             )
+        if self.dead_letter is not None and self.dead_letter_column is not None:
+            raise KafkaConfigurationError(
+                "What cannot be read goes to a topic or into a column of the result, not to both: "
+                f"{self.dead_letter!r} and {self.dead_letter_column!r} are given"
+            )
+        read = {name.strip() for name in self.source.split(",")}
+        for what, topic in (("result", self.sink), ("dead letters", self.dead_letter)):
+            if topic in read:
+                raise KafkaConfigurationError(f"The pipeline would read its own {what}: it reads and writes {topic!r}")
+        if self.dead_letter is not None and self.dead_letter == self.sink:
+            raise KafkaConfigurationError(f"Results and dead letters cannot both go to {self.sink!r}")
+        if self.complete and parse_flag(lower_keys(self.sink_options), "exactlyOnce", default=False):
+            raise KafkaConfigurationError("The whole result anew with every batch cannot be written exactly once")
+        self._check_names()
+
+    def _check_names(self) -> None:
+        names = [*_RESULT, *self.group_by, *(f"sum_{name}" for name in self.sums)]
+        if self.dead_letter_column is not None:
+            names.append(self.dead_letter_column)
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise KafkaConfigurationError(f"The result would have two columns of the name {twice[0]!r}")
+
+    def start(self, spark: SparkSession) -> list[Any]:
+        """Start the queries and return them."""
+        self.check()
         events = self._events(spark)
         queries = []
         if self.complete:
@@ -88,15 +122,31 @@ class Pipeline:
         reader = reader.option("kafka.bootstrap.servers", self.servers).option("subscribe", self.source)
         if "startingoffsets" not in {name.lower() for name in self.source_options}:
             reader = reader.option("startingOffsets", "earliest")
+        return self.parsed(reader.load())
+
+    def parsed(self, rows: DataFrame) -> DataFrame:
+        """Return records with the columns ``event``, ``_malformed`` (whether it cannot be read) and ``_time``."""
         text = sql.col("value").cast("string")
-        parsed = sql.from_json(text, f"{self.schema}, {_MALFORMED} string", _CORRUPT)
-        rows = reader.load().withColumn("event", parsed)
-        broken = sql.col("event").isNull() | sql.col(f"event.{_MALFORMED}").isNotNull()
+        rows = rows.withColumn("event", sql.from_json(text, f"{self.schema}, {_MALFORMED} string", _CORRUPT))
+        self._check_columns(rows.schema["event"].dataType)
+        # Spark reads the first of several values and does not look at what comes after it.
+        followed = sql.get_json_object(sql.concat(sql.lit("["), text, sql.lit(f',"{_END}"]')), "$[1]")
+        broken = sql.col("event").isNull() | sql.col(f"event.{_MALFORMED}").isNotNull() | ~followed.eqNullSafe(_END)
         rows = rows.withColumn(_MALFORMED, broken)
         when = sql.col("timestamp")
         if self.event_time is not None:
             when = sql.coalesce(sql.when(~broken, sql.col(f"event.{self.event_time}")), when)
         return rows.withColumn("_time", when)
+
+    def _check_columns(self, event: Any) -> None:
+        types = {field.name.lower(): field.dataType.simpleString() for field in event.fields[:-1]}
+        for name in (*self.group_by, *self.sums, *filter(None, [self.event_time])):
+            if name.lower() not in types:
+                raise KafkaConfigurationError(f"{name!r} is not in the schema, which has {', '.join(types)}")
+        if self.event_time is not None and types[self.event_time.lower()] != "timestamp":
+            raise KafkaConfigurationError(
+                f"The event time {self.event_time!r} is {types[self.event_time.lower()]} in the schema, not timestamp"
+            )
 
     def _counted(self, events: DataFrame) -> DataFrame:
         rows = events.observe(
@@ -106,11 +156,17 @@ class Pipeline:
         )
         if self.dead_letter is not None:
             rows = rows.where(~sql.col(_MALFORMED))
-        keys = [sql.col(f"event.{name}").alias(name) for name in self.group_by]
-        totals = [sql.sum(f"event.{name}").alias(f"sum_{name}") for name in self.sums]
+        letter = sql.struct("topic", "partition", "offset", sql.col("value").cast("string").alias("value"))
+        # What could be read of a malformed event counts nowhere.
+        event = sql.when(~sql.col(_MALFORMED), sql.col("event"))
+        keys = [event[name].alias(name) for name in self.group_by]
+        totals = [sql.sum(event[name]).alias(f"sum_{name}") for name in self.sums]
         broken = sql.sum(sql.col(_MALFORMED).cast("long"))
         grouped = rows.withWatermark("_time", self.watermark).groupBy(sql.window("_time", self.window), *keys)
-        counted = grouped.agg((sql.count(sql.lit(1)) - broken).alias("events"), broken.alias("malformed"), *totals)
+        found = [(sql.count(sql.lit(1)) - broken).alias("events"), broken.alias("malformed"), *totals]
+        if self.dead_letter_column is not None:
+            found.append(sql.collect_list(sql.when(sql.col(_MALFORMED), letter)).alias(self.dead_letter_column))
+        counted = grouped.agg(*found)
         return counted.select(
             sql.col("window.start").alias("window_start"),
             sql.col("window.end").alias("window_end"),
@@ -118,6 +174,7 @@ class Pipeline:
             "events",
             "malformed",
             *(f"sum_{name}" for name in self.sums),
+            *filter(None, [self.dead_letter_column]),
         )
 
     # Writing…

@@ -7,13 +7,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, Final, TextIO
+from contextlib import contextmanager, nullcontext
+from typing import Any, Final, NamedTuple, TextIO
 
 from kafka.errors import KafkaError
 from kafka.spark.progress import lag
 
-__all__ = ["QueryFailedError", "describe", "watch"]
+__all__ = ["QueryFailedError", "Seen", "asked_to_stop", "describe", "watch"]
 
 _EVERY: Final = 0.25
 #: How long a stop waits for the batch in hand.
@@ -24,41 +24,71 @@ class QueryFailedError(KafkaError):
     """A query ended with an error of Spark's, which is the ``__cause__``."""
 
 
-def watch(queries: Sequence[Any], out: TextIO | None = None) -> int:
-    """Wait until all queries have ended, or SIGINT or SIGTERM asks to stop them; return how many rows were read."""
+class Seen(NamedTuple):
+    """What a query has read while it was watched."""
+
+    rows: int = 0
+    malformed: int = 0
+    """Of these rows."""
+    late: int = 0
+    """Left out, as their windows were over."""
+
+    def __str__(self) -> str:
+        """Return it for people.
+
+        >>> str(Seen(1000, 3)), str(Seen(10, late=2))
+        ('1,000 rows, 3 malformed', '10 rows, 2 late')
+        """
+        more = ((self.malformed, "malformed"), (self.late, "late"))
+        return ", ".join([f"{self.rows:,} rows", *(f"{count:,} {word}" for count, word in more if count)])
+
+
+def watch(queries: Sequence[Any], out: TextIO | None = None, asked: threading.Event | None = None) -> Seen:
+    """Wait until all queries have ended, or SIGINT or SIGTERM asks to stop them; return what they have read.
+
+    Of several queries, that of the one that has read most: they read the same. ``asked`` is from `asked_to_stop`, where
+    the signals are to be heard before there are queries.
+    """
     out = sys.stderr if out is None else out
-    seen: dict[str, int] = {}
-    rows: dict[str, int] = {}
-    with _asked_to_stop() as asked:
-        while any(query.isActive for query in queries) and not asked.is_set():
+    shown: dict[str, int] = {}
+    seen: dict[str, Seen] = {}
+    with asked_to_stop() if asked is None else nullcontext(asked) as stop:
+        while any(query.isActive for query in queries) and not stop.is_set():
             for query in queries:
-                _show(query, seen, rows, out)
-            asked.wait(_EVERY)
-        if asked.is_set():
-            print("\nstopping after the batch in hand", file=out)
+                _show(query, shown, seen, out)
+            stop.wait(_EVERY)
+        if stop.is_set():
+            print("\nstopping after the batch in hand", file=out, flush=True)
             _stop(queries)
     for query in queries:
-        _show(query, seen, rows, out)
+        _show(query, shown, seen, out)
     _end_line(out)
     for query in queries:
         error = query.exception()
         if error is not None:
             raise QueryFailedError(f"the query {query.name or query.id} failed: {error}") from error
-    return max(rows.values(), default=0)
+    return max(seen.values(), default=Seen())
 
 
-def _show(query: Any, seen: dict[str, int], rows: dict[str, int], out: TextIO) -> None:
+def _show(query: Any, shown: dict[str, int], seen: dict[str, Seen], out: TextIO) -> None:
     for progress in query.recentProgress:
         batch = progress["batchId"]
-        if batch <= seen.get(query.id, -1):
+        if batch <= shown.get(query.id, -1):
             continue
-        seen[query.id] = batch
-        rows[query.id] = rows.get(query.id, 0) + int(progress["numInputRows"])
+        shown[query.id] = batch
+        new = _counts(progress)
+        seen[query.id] = Seen(*map(sum, zip(new, seen.get(query.id, Seen()), strict=True)))
         line = describe(query.name or query.id, progress)
         if out.isatty():
             print(f"\r\x1b[K{line}", end="", file=out, flush=True)
-        elif progress["numInputRows"]:
+        elif any(new):
             print(line, file=out, flush=True)
+
+
+def _counts(progress: Any) -> Seen:
+    events = (progress.get("observedMetrics") or {}).get("events")
+    late = sum(int(each["numRowsDroppedByWatermark"]) for each in progress.get("stateOperators") or ())
+    return Seen(int(progress["numInputRows"]), 0 if events is None else int(events["malformed"]), late)
 
 
 def _end_line(out: TextIO) -> None:
@@ -74,15 +104,12 @@ def describe(name: str, progress: Any) -> str:
     """
     rate = progress["processedRowsPerSecond"] or 0.0
     behind = sum(lag(progress).values())
-    text = f"{name}: batch {progress['batchId']}, {progress['numInputRows']:,} rows, {rate:,.0f} rows/s, lag {behind:,}"
-    observed = progress.get("observedMetrics") if hasattr(progress, "get") else None
-    if observed and "events" in observed and observed["events"]["malformed"]:
-        text += f", {observed['events']['malformed']:,} malformed"
-    return text
+    rows, *more = str(_counts(progress)).split(", ", 1)
+    return ", ".join([f"{name}: batch {progress['batchId']}", rows, f"{rate:,.0f} rows/s", f"lag {behind:,}", *more])
 
 
 @contextmanager
-def _asked_to_stop() -> Iterator[threading.Event]:
+def asked_to_stop() -> Iterator[threading.Event]:
     """Give an event that SIGINT and SIGTERM set."""
     asked = threading.Event()
     before = {

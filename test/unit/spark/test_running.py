@@ -1,0 +1,109 @@
+"""Watching queries: the line of progress, the end, and the stop between two batches."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kafka.spark.running import QueryFailedError, Seen, asked_to_stop, describe, watch
+
+
+def progress(batch: int, rows: int, malformed: int = 0, late: int = 0) -> dict[str, Any]:
+    source = {"endOffset": {"events": {"0": batch * 10}}, "latestOffset": {"events": {"0": 50}}}
+    return {
+        "batchId": batch,
+        "numInputRows": rows,
+        "processedRowsPerSecond": 1234.5,
+        "sources": [source],
+        "observedMetrics": {"events": {"rows": rows, "malformed": malformed}},
+        "stateOperators": [{"numRowsDroppedByWatermark": late}],
+    }
+
+
+class Query:
+    """A query that has made some progress each time that it is asked, and then ends."""
+
+    def __init__(self, *reports: dict[str, Any], error: Exception | None = None, name: str = "topic") -> None:
+        self.id = self.name = name
+        self._reports = list(reports)
+        self._error = error
+        self.recentProgress: list[dict[str, Any]] = []
+        self.stopped_while_active: list[bool] = []
+
+    @property
+    def isActive(self) -> bool:
+        if not self.stopped_while_active and self._reports:
+            self.recentProgress.append(self._reports.pop(0))
+            return True
+        return False
+
+    def exception(self) -> Exception | None:
+        return self._error
+
+
+class Endless(Query):
+    """A query that goes on until it is stopped, and is within a batch every other time that it is asked."""
+
+    @property
+    def isActive(self) -> bool:
+        return not self.stopped_while_active
+
+    @property
+    def status(self) -> dict[str, bool]:
+        self._within = not getattr(self, "_within", False)
+        return {"isTriggerActive": self._within}
+
+    def stop(self) -> None:
+        self.stopped_while_active.append(self._within)
+
+
+def test_a_line_tells_rows_rate_lag_and_what_did_not_count() -> None:
+    assert describe("topic", progress(3, 5000)) == "topic: batch 3, 5,000 rows, 1,234 rows/s, lag 20"
+    assert describe("x", progress(4, 9, 2, 1)) == "x: batch 4, 9 rows, 1,234 rows/s, lag 10, 2 malformed, 1 late"
+
+
+def test_each_batch_is_shown_once_and_added_up() -> None:
+    out = io.StringIO()
+    assert watch([Query(progress(0, 10, 1), progress(1, 0), progress(2, 5, 2, 3))], out) == Seen(15, 3, 3)
+    assert [line.partition(",")[0] for line in out.getvalue().splitlines()] == ["topic: batch 0", "topic: batch 2"]
+
+
+def test_of_queries_over_the_same_rows_the_farthest_counts() -> None:
+    assert watch([Query(progress(0, 10)), Query(progress(0, 7), name="other")], io.StringIO()).rows == 10
+
+
+def test_a_query_that_failed_is_an_error() -> None:
+    with pytest.raises(QueryFailedError, match="the query topic failed: the disk is full"):
+        watch([Query(progress(0, 1), error=RuntimeError("the disk is full"))], io.StringIO())
+
+
+@pytest.fixture
+def heard() -> Iterator[list[int]]:
+    """Return what a program of our own would hear of signals."""
+    found: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _frame: found.append(number))
+    yield found
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_queries_between_two_batches(number: int, heard: list[int]) -> None:
+    query, out = Endless(), io.StringIO()
+    with asked_to_stop() as asked:
+        os.kill(os.getpid(), number)  # before there was any query to watch
+        watch([query], out, asked)
+    assert query.stopped_while_active == [False]
+    assert "stopping after the batch in hand" in out.getvalue()
+    assert heard == []
+
+
+def test_signals_are_given_back(heard: list[int]) -> None:
+    with asked_to_stop():
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert heard == [signal.SIGTERM]
