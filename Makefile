@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help demo test test-unit test-embedded test-real test-matrix soak check lint format types layers docs wheel generated clean \
+.PHONY: help demo test test-unit test-embedded test-real test-matrix test-spark-versions soak check lint format types layers docs wheel generated clean \
 	bench bench-protocol bench-records bench-produce bench-consume bench-latency
 
 help:  ## show this list
@@ -42,6 +42,9 @@ test-real: $(INSTALLED)  ## the tests against the newest Apache Kafka
 
 test-matrix: $(INSTALLED)  ## the tests against every supported release of Apache Kafka
 	$(BIN)/pytest test/real --matrix -m matrix
+
+test-spark-versions: $(INSTALLED)  ## Spark 4.0, 4.1 and 4.2 in environments of their own, against the newest Apache Kafka
+	$(BIN)/pytest -m soak -rP test/real/spark/test_versions.py
 
 soak: $(INSTALLED)  ## random histories against the embedded broker; seeds are printed
 	$(BIN)/pytest -m soak test/embedded
