@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from kafka.broker import Broker
@@ -12,7 +14,6 @@ from kafka.producer import KafkaProducer
 from kafka.spark.errors import KafkaSparkOptionError
 from kafka.spark.exactly_once import TaskIdentity, write_once
 from kafka.spark.sink_options import SinkOptions
-from kafka.spark.writing import Columns
 
 FIRST = TaskIdentity("query", 0, 0)
 
@@ -30,8 +31,8 @@ def options(broker: Broker) -> SinkOptions:
     )
 
 
-def rows(*values: bytes) -> Columns:
-    return {"value": list(values), "key": None, "topic": None, "partition": None, "headers": None}
+def rows(*values: bytes) -> Any:
+    return pa.RecordBatch.from_pydict({"value": list(values)})
 
 
 def seen(broker: Broker) -> list[bytes | None]:
@@ -62,7 +63,7 @@ def test_tasks_and_queries_have_marks_of_their_own(broker: Broker, options: Sink
 
 
 def test_a_task_that_failed_midway_shows_nothing_until_it_is_run_again(broker: Broker, options: SinkOptions) -> None:
-    def failing() -> Iterator[Columns]:
+    def failing() -> Iterator[Any]:
         yield rows(b"a", b"b")
         raise RuntimeError("the task fails")
 

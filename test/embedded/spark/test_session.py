@@ -12,6 +12,7 @@ import pytest
 from kafka.broker import Broker
 from kafka.producer import KafkaProducer
 from kafka.structs import TopicPartition
+from test.spark_runs.sessions import finish
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
@@ -32,19 +33,6 @@ def run(frame: Any, checkpoint: Path) -> list[list[str]]:
 
     finish(frame.writeStream.foreachBatch(take).option("checkpointLocation", str(checkpoint)))
     return batches
-
-
-def finish(writer: Any) -> None:
-    """Run a query over what is available; again where the machine was too busy to start Spark's process in 10 s."""
-    for attempt in range(5):
-        query = writer.trigger(availableNow=True).start()
-        try:
-            query.awaitTermination()
-        except Exception as error:
-            if "Python worker failed to connect back" not in str(error) or attempt == 4:
-                raise
-        else:
-            return
 
 
 def values(numbers: range) -> list[str]:

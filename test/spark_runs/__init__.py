@@ -1,0 +1,1 @@
+"""What the tests of kafka.spark share, whatever broker they run against."""
