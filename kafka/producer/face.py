@@ -8,7 +8,8 @@ from __future__ import annotations
 import atexit
 import logging
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
@@ -251,6 +252,17 @@ class ProducerFace:
 
     def _deadline(self, timeout: float | None) -> float | None:
         return None if timeout is None else self._core.now() + min(timeout, _FOREVER)
+
+    @contextmanager
+    def _measured(self, call: str) -> Iterator[None]:
+        """Let the metrics know how long the block has held up the application."""
+        core = self._core
+        began = core.now()
+        try:
+            yield
+        finally:
+            if core.metrics is not None:
+                core.metrics.waited(call, core.now() - began)
 
     def _refuse_on_loop(self, what: str) -> None:
         if self._driver.on_network_thread or self._core.loop.in_pass:

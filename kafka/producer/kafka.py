@@ -200,7 +200,8 @@ class KafkaProducer(TransactionalFace):
             raise TypeError(f"topic must be a str, not {type(topic).__name__}")
         if not topic:
             raise IllegalArgumentError("topic must not be empty")
-        return self._driver.run(self._core.find_topic(topic, deadline), deadline + 1, f"finding topic {topic!r}")
+        with self._measured("metadata-wait"):
+            return self._driver.run(self._core.find_topic(topic, deadline), deadline + 1, f"finding topic {topic!r}")
 
     def _bytes(self, topic: str, key: Any, value: Any, headers: Any) -> tuple[bytes | None, bytes | None]:
         serialize = self._serialize_key
@@ -288,7 +289,8 @@ class KafkaProducer(TransactionalFace):
         core = self._core
         deadline = self._deadline(timeout)
         try:
-            self._driver.run(core.flush(), deadline, "flush()")
+            with self._measured("flush"):
+                self._driver.run(core.flush(), deadline, "flush()")
         except KafkaTimeoutError as error:
             left = sum(batch.count for batch in core.accumulator.unsettled())
             why = core.hindrances()

@@ -1,9 +1,9 @@
-"""What the producer measures: per request and per batch, never per record. The names are Kafka's."""
+"""What the producer measures: per request, per batch, per call that waits; never per record. The names are Kafka's."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kafka.metrics.stats import Avg, Max, Rate, Total
 from kafka.net.registry import SensorGroup
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from kafka.producer.batch import ProducerBatch
 
 __all__ = ["ProducerMetrics"]
+
+
+# Calls that wait (KIP-761), as the metrics spell them.
+_CALLS: Final = ("flush", "metadata-wait", "txn-init", "txn-begin", "txn-send-offsets", "txn-commit", "txn-abort")
 
 
 class ProducerMetrics(SensorGroup):
@@ -29,6 +33,7 @@ class ProducerMetrics(SensorGroup):
         self._queued = self._sensor("queue", ("record-queue-time-avg", Avg()), ("record-queue-time-max", Max()))
         self._retries = self._sensor("retries", ("record-retry-rate", Rate()), ("record-retry-total", Total()))
         self._errors = self._sensor("errors", ("record-error-rate", Rate()), ("record-error-total", Total()))
+        self._calls = {name: self._sensor(f"{name}-time", (f"{name}-time-ns-total", Total())) for name in _CALLS}
         memory = accumulator.memory
         self._gauge("buffer-total-bytes", lambda: memory.total)
         self._gauge("buffer-available-bytes", lambda: memory.free)
@@ -54,3 +59,7 @@ class ProducerMetrics(SensorGroup):
         """Take note of a batch's end."""
         if isinstance(outcome, BaseException):
             self._errors.record(batch.count)
+
+    def waited(self, call: str, seconds: float) -> None:
+        """Take note of how long the application was held up by a call, one of `_CALLS`, however that ended."""
+        self._calls[call].record(round(seconds * 1e9))

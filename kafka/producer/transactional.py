@@ -37,11 +37,11 @@ class TransactionalFace(ProducerFace):
         What an earlier producer of this id left open is aborted, and that producer is locked out. Waits for `timeout`
         seconds, `max_block_ms` by default, then raises `KafkaTimeoutError`; the call can be repeated.
         """
-        self._wait_for(self._transactions.init(), "init_transactions()", timeout)
+        self._wait_for(self._transactions.init(), "init_transactions()", "txn-init", timeout)
 
     def begin_transaction(self) -> None:
         """Open a transaction. What is sent from now on belongs to it, until it is committed or aborted."""
-        self._wait_for(self._transactions.begin(), "begin_transaction()", None)
+        self._wait_for(self._transactions.begin(), "begin_transaction()", "txn-begin", None)
 
     def send_offsets_to_transaction(
         self,
@@ -60,7 +60,12 @@ class TransactionalFace(ProducerFace):
         """
         group = _checked_group(consumer_group_id if group_metadata is None else group_metadata)
         checked = {_checked_partition(where): _checked_offset(offset) for where, offset in offsets.items()}
-        self._wait_for(self._transactions.send_offsets(checked, group), "send_offsets_to_transaction()", timeout)
+        self._wait_for(
+            self._transactions.send_offsets(checked, group),
+            "send_offsets_to_transaction()",
+            "txn-send-offsets",
+            timeout,
+        )
 
     def commit_transaction(self, timeout: float | None = None) -> None:
         """Send what is left, wait for it, and commit the transaction.
@@ -85,7 +90,7 @@ class TransactionalFace(ProducerFace):
         [b'all or nothing']
         """
         try:
-            self._wait_for(self._transactions.commit(), "commit_transaction()", timeout)
+            self._wait_for(self._transactions.commit(), "commit_transaction()", "txn-commit", timeout)
         except KafkaTimeoutError as error:
             raise OutcomeUnknownTimeoutError(*error.args) from error
 
@@ -95,7 +100,7 @@ class TransactionalFace(ProducerFace):
         Records that are not sent yet fail with `TransactionAbortedError`. Waits for `timeout` seconds, `max_block_ms`
         by default, then raises `KafkaTimeoutError`; the call can be repeated.
         """
-        self._wait_for(self._transactions.abort(), "abort_transaction()", timeout)
+        self._wait_for(self._transactions.abort(), "abort_transaction()", "txn-abort", timeout)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -145,7 +150,7 @@ class TransactionalFace(ProducerFace):
             )
         return found
 
-    def _wait_for(self, work: Coroutine[Any, Any, None], what: str, timeout: float | None) -> None:
+    def _wait_for(self, work: Coroutine[Any, Any, None], what: str, metric: str, timeout: float | None) -> None:
         try:
             self._check_open()
         except BaseException:
@@ -153,7 +158,8 @@ class TransactionalFace(ProducerFace):
             raise
         seconds = self._max_block if timeout is None else timeout
         try:
-            self._driver.run(work, self._deadline(seconds), what)
+            with self._measured(metric):
+                self._driver.run(work, self._deadline(seconds), what)
         except KafkaTimeoutError as error:
             raise KafkaTimeoutError(self._why_late(what, seconds)) from error
 
