@@ -163,6 +163,7 @@ class Fetcher:
         lanes = self._lanes.get(node_id)
         if lanes is None:
             lanes = self._lanes[node_id] = (self._lane(node_id, main=True), self._lane(node_id, main=False))
+            lanes[0].connect()
         now = self._loop.time()
         lane = next((lane for lane in lanes if lane.idle), None)
         if lane is None or lane.retry_at > now or lanes[0].retry_at > now:

@@ -85,6 +85,14 @@ class Lane:
         """Whether it may ask."""
         return self._task is None
 
+    def connect(self) -> None:
+        """Begin to connect, if that can be: while positions are looked up there is time for it."""
+        client = self._client
+        if client.cluster.broker_metadata(self.node_id) is not None:
+            link = client.link(self.node_id, self._use)
+            if not link.backing_off():
+                link.open()
+
     def ask(self, wanted: Mapping[TopicPartition, Wanted], asked: dict[TopicPartition, Asked], max_bytes: int) -> None:
         """Send a request for these partitions; `done` or `failed` is called with what comes of it."""
         self._asked = asked

@@ -234,7 +234,7 @@ class BaseCoordinator(CoordinatorFinder):
 
     async def _join_group(self) -> None:
         """Go through one round: prepare, join, sync, take the assignment."""
-        await self.find_coordinator()
+        await self.find_coordinator(joining=True)
         self._fit_session()
         self.rejoin.clear()
         reason = self._rejoin_reason

@@ -76,13 +76,18 @@ class CoordinatorFinder:
             return False
         return True
 
-    async def find_coordinator(self) -> int:
-        """Return the coordinator's id, however long that takes; raises what waiting does not mend."""
+    async def find_coordinator(self, *, joining: bool = False) -> int:
+        """Return the coordinator's id, however long that takes; raises what waiting does not mend.
+
+        Who is going to join has that connection made at the same time.
+        """
         failures = 0
         while True:
             deadline = self.loop.time() + self.request_timeout
             try:
                 node_id = await self.client.coordinator(GROUP, self.group_id, deadline)
+                if joining and not (apart := self.client.link(node_id, JOINS)).backing_off():
+                    apart.open()
                 await self.client.open(self.client.link(node_id, COMMITS), deadline)
             except KafkaError as error:
                 if not error.retriable:
