@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import signal
+from collections.abc import Iterator
+
+import pytest
+
+# What these log as an error is a mistake of ours, whatever the test did.
+WATCHED = ("kafka._loop", "kafka._drivers", "kafka.consumer.lanes", "kafka.broker")
+
+
+class _Kept(logging.Handler):
+    """Keeps what is logged as text: a record holds on to the frames of its error, and what these refer to."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(self.format(record))
 
 
 def pytest_configure() -> None:
@@ -18,3 +36,19 @@ def pytest_runtest_teardown() -> None:
     """Give Ctrl-C back to the tests that come next: a Spark driver in the process keeps it for itself."""
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def nothing_fails_inside(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test in which a callback raised on a network loop, or a broker while it answered.
+
+    These are logged and life goes on, so nothing else might show it. A test that wants it bears ``internal_errors``.
+    """
+    kept = _Kept()
+    for name in WATCHED:
+        logging.getLogger(name).addHandler(kept)
+    yield
+    for name in WATCHED:
+        logging.getLogger(name).removeHandler(kept)
+    if kept.texts and request.node.get_closest_marker("internal_errors") is None:
+        pytest.fail("\n".join(kept.texts), pytrace=False)

@@ -102,6 +102,7 @@ def test_a_pass_runs_what_was_ready_when_it_began(loop):
     assert seen == [3, 2]
 
 
+@pytest.mark.internal_errors
 def test_a_failing_callback_is_logged_and_does_not_stop_the_others(loop, caplog):
     seen = []
     loop.call_soon(lambda: 1 / 0)
@@ -688,6 +689,7 @@ def test_a_signal_that_is_only_taken_note_of_ends_no_call(inline, how):
         driver.close()
 
 
+@pytest.mark.internal_errors
 def test_a_thread_that_breaks_down_fails_what_it_was_doing(driver, caplog):
     async def waits():
         await Future()

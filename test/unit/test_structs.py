@@ -10,7 +10,7 @@ from kafka.structs import BrokerMetadata, ConsumerGroupMetadata, OffsetAndMetada
 
 TUPLES = [c for c in vars(structs).values() if isinstance(c, type) and issubclass(c, tuple) and hasattr(c, "_fields")]
 
-# The leading fields of each tuple in releases 1.3.4 and 2.x.
+# The leading fields of each tuple, in releases 1.3.4 and 2.x where they had it.
 HISTORIC = {
     "TopicPartition": "topic partition",
     "TopicPartitionReplica": "topic partition broker_id",
@@ -41,6 +41,8 @@ HISTORIC = {
     "OffsetAndMessage": "offset message",
     "Message": "magic attributes key value",
     "KafkaMessage": "topic partition offset key value",
+    # Ours since then.
+    "SubscriptionPattern": "pattern",
 }
 
 
