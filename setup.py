@@ -48,6 +48,8 @@ setup(
     license="Apache-2.0",
     license_files=["LICENSE"],
     author="The purekafka developers",
+    # Said for editable installs: they then are a directory on the path, in which Spark finds pyspark_purekafka.
+    package_dir={"": "."},
     packages=find_packages(include=["kafka", "kafka.*", "pyspark_purekafka"]),
     package_data={"kafka": ["py.typed"]},
     python_requires=">=3.10",
