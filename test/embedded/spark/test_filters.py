@@ -15,6 +15,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'pu
 
 from pyspark.sql.datasource import DataSourceReader
 
+from kafka.spark.driver import _clients as planning_clients
 from kafka.spark.schema import source_schema
 from kafka.spark.source import KafkaBatchReader, KafkaDataSource
 
@@ -35,6 +36,7 @@ def broker() -> Any:
                 producer.send("events", b"%d" % number, partition=number % 3, timestamp_ms=time)
                 producer.send("others", b"%d" % number, partition=number % 2, timestamp_ms=time)
         yield running
+        planning_clients.close()
 
 
 def reader(broker: Broker, **options: str) -> Any:
