@@ -77,6 +77,35 @@ def plain_sizes(fixed: int) -> list[int]:
     return [body + (1 if body < 64 else 2) for body in bodies]
 
 
+def largest_record(fixed: int, longest: int, *, keyed: bool) -> int:
+    """Return what a record takes at most whose key and value have no more than so many bytes together.
+
+    >>> largest_record(4, 100, keyed=False), largest_record(4, 100, keyed=True)
+    (109, 110)
+    """
+    width = 1 if longest < 64 else 2
+    body = fixed + width + (width if keyed else 1) + longest
+    return body + (1 if body < 64 else 2)
+
+
+def run_size(fixed: int, value_sizes: list[int], keys: list[bytes]) -> int:
+    """Return what records take together, all with keys, or, if there are none, all without.
+
+    >>> run_size(4, [100, 20], [])
+    136
+    """
+    if keys:
+        key_sizes = list(map(len, keys))
+        if not _all_equal(key_sizes):
+            fields = FIELD_SIZES
+            bodies = [fields[key] + fields[value] + fixed for key, value in zip(key_sizes, value_sizes, strict=True)]
+            return sum([body + (1 if body < 64 else 2) for body in bodies])
+        fixed += FIELD_SIZES[key_sizes[0]] - 1
+    if _all_equal(value_sizes):
+        return plain_sizes(fixed)[value_sizes[0]] * len(value_sizes)
+    return sum(map(plain_sizes(fixed).__getitem__, value_sizes))
+
+
 @lru_cache(maxsize=64)
 def _plain_lengths(fixed: int, before: bytes) -> list[bytes]:
     """Return, by size of the value, the length of a record without a key, behind the end of the record before."""
@@ -95,43 +124,42 @@ def offset_deltas(first: int, stop: int) -> list[bytes]:
 
 
 def encode_run(
-    first: int, values: list[bytes], keys: list[bytes], stretches: list[Stretch], tail: bytes = NO_HEADERS
-) -> list[Piece]:
-    """Return the pieces of records from index ``first`` on: all with keys, or, if there are none, all without.
+    first: int,
+    values: list[bytes],
+    keys: list[bytes],
+    stretches: list[Stretch],
+    tail: bytes = NO_HEADERS,
+    value_sizes: list[int] | None = None,
+) -> Data:
+    """Return records from index ``first`` on: all with keys, or, if there are none, all without.
 
-    ``tail`` is the headers that all of them have, encoded.
+    ``tail`` is the headers that all of them have, encoded. The values' sizes are for who has them already.
 
-    >>> b"".join(encode_run(0, [b"hello"], [], [Stretch(0, b"\\0\\0", 1, 1700000000000)]))
+    >>> bytes(encode_run(0, [b"hello"], [], [Stretch(0, b"\\0\\0", 1, 1700000000000)]))
     b'\\x16\\x00\\x00\\x00\\x01\\nhello\\x00'
     """
     stop = first + len(values)
     key_sizes = list(map(len, keys))
-    value_sizes = list(map(len, values))
+    if value_sizes is None:
+        value_sizes = list(map(len, values))
     even = _all_equal(value_sizes) and _all_equal(key_sizes)
-    pieces: list[Piece] = []
+    pieces: list[Data] = []
     low = 0
     for stamps, width in _alike(first, stop, stretches):
         high = low + sum([times for _, times in stamps])
-        part = _Part(first + low, values[low:high], keys[low:high], stamps, width, tail)
-        pieces += _even(part) if even else _uneven(part, key_sizes[low:high], value_sizes[low:high])
+        part = first + low, values[low:high], keys[low:high], stamps, width, tail
+        if even:
+            # What is in front goes into the larger piece behind it, so that the many bytes are not copied once more.
+            front = pieces.pop() if pieces and 2 * (high - low) > high else b""
+            pieces.append(_even(*part, front))
+        else:
+            pieces += _uneven(*part, key_sizes[low:high], value_sizes[low:high])
         low = high
-    return pieces
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
-Piece = bytes | memoryview
+Data = bytes | memoryview
 Stamps = list[tuple[bytes, int]]
-
-
-class _Part(NamedTuple):
-    """Records with timestamp and offset deltas of one width each."""
-
-    first: int
-    values: list[bytes]
-    keys: list[bytes]
-    stamps: Stamps
-    """Which, and how often each in a row."""
-    width: int
-    tail: bytes
 
 
 def _alike(first: int, stop: int, stretches: list[Stretch]) -> Iterator[tuple[Stamps, int]]:
@@ -163,32 +191,41 @@ def _all_equal(sizes: list[int]) -> bool:
 # All of one size.
 
 
-def _even(part: _Part) -> list[Piece]:
-    first, values, keys, stamps, width, tail = part
+def _even(
+    first: int, values: list[bytes], keys: list[bytes], stamps: Stamps, width: int, tail: bytes, front: Data
+) -> Data:
+    """Return records with timestamp and offset deltas of one width each, with these bytes in front of them."""
     count = len(values)
     stamp = stamps[0][0]
     value_size = VARINT[len(values[0])]
     key_size = VARINT[len(keys[0])] if keys else NULL
     body = len(stamp) + width + len(key_size) + (len(keys[0]) if keys else 0) + len(value_size) + len(values[0])
     length = VARINT[body + len(tail)]
-    # The end of the record before, which the first one has not, and the front of one; deltas are still to come.
-    front = b"".join((tail, length, stamp, bytes(width), key_size))
+    # What comes between two records; deltas are still to come.
+    head = b"".join((length, stamp, bytes(width), key_size))
+    between = tail + head
     if keys:
-        pieces = [front, b"", value_size, b""] * count
+        pieces = [between, b"", value_size, b""] * count
         pieces[1::4] = keys
         pieces[3::4] = values
+        pieces[0] = b"".join((front, head))
+        pieces.append(tail)
         run = bytearray().join(pieces)
     else:
-        run = bytearray(front + value_size).join((b"", *values))
-    step = len(run) // count
-    at = len(tail) + len(length)
+        pieces = values.copy()
+        pieces[0] = b"".join((front, head, value_size, pieces[0]))
+        pieces[-1] += tail
+        run = bytearray(between + value_size).join(pieces)
+    start = len(front)
+    step = (len(run) - start) // count
+    at = start + len(length)
     if len(stamps) > 1:
         for place in range(1, len(stamp)):
             run[at + place :: step] = b"".join([one[place : place + 1] * times for one, times in stamps])
     at += len(stamp)
     for place, column in enumerate(delta_columns(first, first + count, width)):
         run[at + place :: step] = column
-    return [memoryview(run)[len(tail) :], tail]
+    return memoryview(run).toreadonly()
 
 
 def delta_columns(first: int, stop: int, width: int) -> list[bytes]:
@@ -208,8 +245,16 @@ def delta_columns(first: int, stop: int, width: int) -> list[bytes]:
 # Of different sizes.
 
 
-def _uneven(part: _Part, key_sizes: list[int], value_sizes: list[int]) -> list[Piece]:
-    first, values, keys, stamps, width, tail = part
+def _uneven(
+    first: int,
+    values: list[bytes],
+    keys: list[bytes],
+    stamps: Stamps,
+    width: int,
+    tail: bytes,
+    key_sizes: list[int],
+    value_sizes: list[int],
+) -> list[Data]:
     count = len(values)
     fixed = len(stamps[0][0]) + width + len(tail)
     plain = tail == NO_HEADERS
@@ -230,7 +275,7 @@ def _uneven(part: _Part, key_sizes: list[int], value_sizes: list[int]) -> list[P
     columns.append(values)
     if not plain:
         columns.append([tail] * count)
-    pieces: list[Piece] = [b""] * (len(columns) * count)
+    pieces: list[Data] = [b""] * (len(columns) * count)
     for at, column in enumerate(columns):
         pieces[at :: len(columns)] = column
     if plain:
@@ -271,6 +316,33 @@ _TABLED: Final = 4096
 @lru_cache(maxsize=4)
 def _tabled_deltas(middle: bytes) -> list[bytes]:
     return [delta + middle for delta in VARINT[:_TABLED]]
+
+
+def encoded_size(field: bytes | None) -> bytes:
+    """Return what stands in front of a key or value.
+
+    >>> encoded_size(b"hello"), encoded_size(None)
+    (b'\\n', b'\\x01')
+    """
+    if field is None:
+        return NULL
+    size = len(field)
+    return VARINT[size] if size < VARINT_END else encode_varint(size)
+
+
+def record_size(
+    key: bytes | None, value: bytes | None, headers: Headers | None = None, *, index: int = 0, timestamp_delta: int = 0
+) -> int:
+    """Return how many bytes a record takes within a batch.
+
+    >>> record_size(None, b"hello")
+    12
+    """
+    body = 1 + varint_size(timestamp_delta) + varint_size(index)
+    for field in (key, value):
+        body += 1 if field is None else varint_size(len(field)) + len(field)
+    body += len(encode_headers(headers)) if headers else 1
+    return varint_size(body) + body
 
 
 # Names of headers repeat: their encodings, length first.

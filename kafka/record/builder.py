@@ -9,50 +9,52 @@ all without. The run at the end is kept as lists; what was before it is encoded,
 Owned by the producer's accumulator, which holds its lock around ``append`` and gives the builder to the sender for
 ``seal``. Nothing here locks, waits or reads a clock.
 
-How it is fast: per record, one look-up of its size in a table and one ``list.append``; the encoding proper is left
-to :mod:`kafka.record._encode`, which does runs of records at the price of a few C calls. Per 100-byte value, with
-aiokafka's C extension at 0.19 µs: ``append`` and ``seal`` 0.37 µs, of which the
-call and the count take 0.24 and no Python function could take less than half of that; ``extend`` and ``seal`` 0.21 µs
-(November 2026).
+How it is fast: a record that surely fits is kept, and that is all: one call and one ``list.append``. How many of them
+there can be is found out ahead; their bytes are counted when so many have come, or when somebody asks. The encoding is
+left to :mod:`kafka.record._encode`, which does runs of records at the price of a few C calls. Per 100-byte value, with
+aiokafka's C extension at 0.19 µs: ``append`` and ``seal`` 0.34 µs, of which the call alone takes 0.05 and the whole of
+``append`` 0.15; ``extend`` and ``seal`` 0.22 µs (November 2026).
 
 An exception may come between any two instructions (Ctrl-C), so each change becomes true in one step, and until then
 what was before holds: a record of the run is there when its value is in the list of values, and a segment when it is in
 the list of segments, which says how many records there are up to its end. A run that does not begin there has become
 a segment already. Before anything else is changed, the timestamp is forgotten; that leads the next ``append`` past
-the fast way to where such leftovers are cleared. Only ``size`` may then count a record that is not there.
+the fast way to where such leftovers are cleared.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import accumulate, chain, takewhile
-from typing import Final
+from itertools import accumulate, takewhile
+from typing import Final, NamedTuple
 
 from kafka.codec import CODEC_NONE, Compress, check_level, codec_id, compressor
 from kafka.errors import IllegalArgumentError, IllegalStateError
 from kafka.record._encode import (
-    FIELD_SIZES,
     NO_HEADERS,
-    NULL,
     SMALL,
+    Data,
     Headers,
     KnownHeaders,
-    Piece,
     Stretch,
     delta_width,
-    encode_headers,
     encode_run,
+    encoded_size,
+    largest_record,
     plain_sizes,
+    record_size,
+    run_size,
 )
-from kafka.record._varint import VARINT, VARINT_END, encode_varint, varint_size
+from kafka.record._varint import VARINT, VARINT_END, encode_varint
 from kafka.record.header import CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, V2_HEADER_SIZE
 from kafka.record.sealed import SealedBatch
+
+__all__ = ["FULL", "BatchBuilder", "record_size"]
 
 #: What ``append`` returns instead of an index when the record does not fit any more.
 FULL: Final = -1
 
-_NONE_FITS: Final[list[int]] = []
 _new = tuple.__new__
 _INT64_MIN: Final = -(2**63)
 _INT64_MAX: Final = 2**63 - 1
@@ -60,6 +62,21 @@ _INT64_MAX: Final = 2**63 - 1
 _LONGEST_TAIL: Final = 128
 #: How many values ``extend`` measures in one go.
 _AT_A_TIME: Final = 1024
+#: If fewer records surely fit, they are counted.
+_FEW: Final = 8
+
+
+class Segment(NamedTuple):
+    """Encoded records."""
+
+    end: int
+    """The index after the last one."""
+    total: int
+    """Bytes up to here, those of the segments before included."""
+    data: Data
+
+
+_NO_SEGMENT: Final = Segment(0, 0, b"")
 
 
 class BatchBuilder:
@@ -80,7 +97,6 @@ class BatchBuilder:
     __slots__ = (  # noqa: RUF023 - in the order of their use
         "limit",
         "base_timestamp",
-        "_room",
         "_codec",
         "_compress",
         "_segments",
@@ -92,10 +108,19 @@ class BatchBuilder:
         "_headers",
         "_tail",
         "_keyed",
-        "_sizes",
-        "_fields",
-        # What holds for the next record if its timestamp is this one and its index below _step.
+        # What goes the fast way: with this timestamp, below this number of records in the run, and with at most so many
+        # bytes of key and value, by what else it has.
         "_timestamp",
+        "_sure",
+        "_most",
+        "_most_keyed",
+        "_most_headed",
+        # How that is found out.
+        "_longest",
+        "_largest",
+        "_counted",
+        "_value_sizes",
+        # What holds for the records of the last stretch.
         "_step",
         "_fixed",
         "_stamp",
@@ -114,11 +139,10 @@ class BatchBuilder:
     def __init__(self, limit: int, codec: int | str | None = None, level: int | None = None) -> None:
         self.limit = limit
         self.base_timestamp = -1
-        self._room = limit - V2_HEADER_SIZE
         self._codec = codec_id(codec)
         check_level(self._codec, level)
         self._compress: Compress | None = compressor(self._codec, level) if self._codec else None
-        self._segments: list[tuple[int, Sequence[Piece]]] | None = []
+        self._segments: list[Segment] | None = []
         self._base = 0
         self._values: list[bytes] = []
         # As long as the values or, after an exception, longer: what is too much is never looked at.
@@ -127,8 +151,15 @@ class BatchBuilder:
         self._headers: Headers = ()
         self._tail = NO_HEADERS
         self._keyed = False
-        self._sizes = self._fields = _NONE_FITS
         self._timestamp: int | None = None
+        self._sure = 0
+        self._most = self._most_keyed = self._most_headed = -1
+        self._longest = -1
+        self._largest = 0
+        """What a record of the run takes at most, of those that are not counted."""
+        self._counted = 0, 0
+        """The bytes of the first records of the run, and how many those are."""
+        self._value_sizes: list[int] = []
         self._step = self._fixed = self._width = 0
         self._stamp = b""
         self._greatest = -1
@@ -155,9 +186,8 @@ class BatchBuilder:
         69
         """
         builder = cls(limit, codec, level)
-        builder._segments = [(count, (records,))]
+        builder._segments = [Segment(count, len(records), records)]
         builder._base = count
-        builder._room -= len(records)
         builder.base_timestamp = base_timestamp
         builder._greatest = max_timestamp
         return builder
@@ -165,15 +195,18 @@ class BatchBuilder:
     @property
     def count(self) -> int:
         """Records so far; the next one gets this index."""
-        if not self._segments:
-            return len(self._values) if self._segments is not None else self._base
-        end = self._segments[-1][0]
+        segments = self._segments
+        if segments is None:
+            return self._base
+        end = segments[-1].end if segments else 0
         return end + len(self._values) if end == self._base else end
 
     @property
     def size(self) -> int:
         """Bytes so far, header included, uncompressed."""
-        return self.limit - self._room
+        segments = self._segments
+        end, total, _ = segments[-1] if segments else _NO_SEGMENT
+        return V2_HEADER_SIZE + total + (self._count() if end == self._base or segments is None else 0)
 
     @property
     def max_timestamp(self) -> int:
@@ -192,59 +225,43 @@ class BatchBuilder:
         >>> BatchBuilder(limit=1000).append(0, b"key", None, [("trace", b"1")])
         0
         """
-        # Hot. A record that continues a run without headers is counted here; IndexError tells that it is large, or of
-        # another kind than the run, and TypeError that there is no value. _append_any does the rest.
-        if timestamp != self._timestamp:
-            self._continue(timestamp)
-        if headers:
-            return self._append_headed(timestamp, key, value, headers)
+        # Hot. A record that continues a run without headers, and surely fits, is kept and no more. TypeError tells that
+        # there is no value. _append_late and _append_any do the rest.
         values = self._values
         at = len(values)
-        index = self._base + at
+        if timestamp != self._timestamp or at >= self._sure:
+            return self._append_late(timestamp, key, value, headers)
+        if headers:
+            return self._append_headed(at, timestamp, key, value, headers)
         try:
             if key is None:
-                room = self._room - self._sizes[len(value)]  # type: ignore[arg-type]
-                if room < 0 or index >= self._step:
-                    return self._append_late(timestamp, key, value, index)
-            else:
-                body = self._fixed + self._fields[len(key)] + self._fields[len(value)]  # type: ignore[arg-type]
-                room = self._room - body - (1 if body < 64 else 2)
-                if room < 0 or index >= self._step:
-                    return self._append_late(timestamp, key, value, index)
+                if len(value) <= self._most:  # type: ignore[arg-type]
+                    values.append(value)  # type: ignore[arg-type]
+                    return self._base + at
+            elif len(key) + len(value) <= self._most_keyed:  # type: ignore[arg-type]
                 self._keys.insert(at, key)
-        except (IndexError, TypeError):
-            return self._append_any(timestamp, key, value, headers)
-        self._room = room
-        values.append(value)  # type: ignore[arg-type]
-        return index
+                values.append(value)  # type: ignore[arg-type]
+                return self._base + at
+        except TypeError:
+            pass
+        return self._append_any(self._base + at, timestamp, key, value, headers)
 
-    def _append_late(self, timestamp: int, key: bytes | None, value: bytes | None, index: int) -> int:
-        """Add a record that does not fit the batch, or not the stretch."""
-        if index >= self._step:
-            self._continue(timestamp)
-            return self.append(timestamp, key, value)
-        return self._append_any(timestamp, key, value, None)
+    def _append_late(self, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers | None) -> int:
+        """Add a record of which it has to be found out first whether it fits the batch and the stretch."""
+        index = self._continue(timestamp)
+        if len(self._values) < self._sure:
+            return self.append(timestamp, key, value, headers)
+        return self._append_any(index, timestamp, key, value, headers)
 
-    def _append_headed(self, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers) -> int:
-        """Add a record with headers; the fast way for those that have the same as the run."""
-        if headers != self._headers:
-            return self._append_any(timestamp, key, value, headers)
-        values = self._values
-        at = len(values)
-        index = self._base + at
-        fields = FIELD_SIZES
-        try:
-            body = self._fixed + (1 if key is None else fields[len(key)]) + fields[len(value)]  # type: ignore[arg-type]
-        except (IndexError, TypeError):
-            return self._append_any(timestamp, key, value, headers)
-        room = self._room - body - (1 if body < 64 else 2)
-        if room < 0 or index >= self._step or self._keyed == (key is None):
-            return self._append_any(timestamp, key, value, headers)
-        if key is not None:
-            self._keys.insert(at, key)
-        self._room = room
-        values.append(value)  # type: ignore[arg-type]
-        return index
+    def _append_headed(self, at: int, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers) -> int:
+        """Add a record with headers to the run where it has the same ones; that is the fast way for such."""
+        alike = headers == self._headers and self._keyed != (key is None) and value is not None
+        if alike and (len(key) if key else 0) + len(value) <= self._most_headed:  # type: ignore[arg-type]
+            if key is not None:
+                self._keys.insert(at, key)
+            self._values.append(value)  # type: ignore[arg-type]
+            return self._base + at
+        return self._append_any(self._base + at, timestamp, key, value, headers)
 
     def extend(
         self,
@@ -275,43 +292,55 @@ class BatchBuilder:
 
     def _extend_plain(self, values: Sequence[bytes | None], timestamp: int, start: int) -> int:
         """Take small values until the stretch or the batch ends; return how many."""
-        if timestamp != self._timestamp or self._base + len(self._values) >= self._step:
+        if timestamp != self._timestamp or len(self._values) >= self._sure:
             self._continue(timestamp)
-        if not self._sizes:
+        if self._most < 0:
             return 0  # the first one decides what kind of run this is
-        index = self._base + len(self._values)
-        values = values[start : start + min(self._step - index, _AT_A_TIME)]
+        left = self._step - self._base - len(self._values)
+        values = values[start : start + min(left, _AT_A_TIME)]
         try:
-            records = list(map(self._sizes.__getitem__, map(len, values)))  # type: ignore[arg-type]
-        except (TypeError, IndexError):
-            # A null or a large value among them, which append will take: go up to that.
+            longest = max(map(len, values))  # type: ignore[arg-type]
+        except TypeError:
+            longest = SMALL
+        if longest >= SMALL:  # or a null: go up to that, which append will take
             values = list(takewhile(lambda value: value is not None and len(value) < SMALL, values))
-            records = [self._sizes[len(value)] for value in values]  # type: ignore[arg-type]
-        total = sum(records)
-        if total > self._room:
-            totals = list(accumulate(records))
-            fit = bisect_right(totals, self._room)
-            values = values[:fit]
-            total = totals[fit - 1] if fit else 0
-        self._room -= total
+            longest = max(map(len, values), default=0)  # type: ignore[arg-type]
+        sure = self._sure - len(self._values)
+        if longest > self._most or sure <= 0:
+            values = self._fitting(values)  # type: ignore[arg-type]
+            self._timestamp = None
+            self._expect(longest)
+        elif sure < len(values):
+            values = values[:sure]
         self._values.extend(values)  # type: ignore[arg-type]
+        self._timestamp = timestamp
         return len(values)
 
-    def _append_any(self, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers | None) -> int:
-        """Add a record that continues no run, or not before something has been seen to."""
-        index = self._continue(timestamp)
+    def _fitting(self, values: Sequence[bytes]) -> Sequence[bytes]:
+        """Return as many of these small values as fit."""
+        sizes = plain_sizes(self._fixed)
+        room = self.limit - self.size
+        values = values[: max(0, room // sizes[min(map(len, values), default=0)])]
+        totals = list(accumulate([sizes[len(value)] for value in values]))
+        return values[: bisect_right(totals, room)]
+
+    def _append_any(
+        self, index: int, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers | None
+    ) -> int:
+        """Add a record that may continue no run, or may not fit; the stretch is right for it."""
         if headers and self._known is None:
             self._known = KnownHeaders()
         tail = self._known.encode(headers) if headers and self._known is not None else NO_HEADERS
-        key_size, value_size = _encoded_size(key), _encoded_size(value)
-        body = len(self._stamp) + self._width + len(tail) + len(key_size) + len(value_size)
-        body += (len(key) if key else 0) + (len(value) if value else 0)
+        key_size, value_size = encoded_size(key), encoded_size(value)
+        payload = (len(key) if key else 0) + (len(value) if value else 0)
+        body = len(self._stamp) + self._width + len(tail) + len(key_size) + len(value_size) + payload
         length = VARINT[body] if body < VARINT_END else encode_varint(body)
-        room = self._room - len(length) - body
-        if room < 0 and index:
+        size = len(length) + body
+        if index and self.size + size > self.limit:
             return FULL
-        if value is not None and len(value) < SMALL and len(key or b"") < SMALL and self._goes_on(key, headers, tail):
-            self._room = room
+        if value is not None and payload < SMALL and self._goes_on(key, headers, tail):
+            self._timestamp = None
+            self._expect(payload)
             if key is not None:
                 self._keys.insert(len(self._values), key)
             self._values.append(value)
@@ -320,8 +349,7 @@ class BatchBuilder:
         self._close_run()
         offset = VARINT[index] if index < VARINT_END else encode_varint(index)
         record = b"".join((length, self._stamp, offset, key_size, key or b"", value_size, value or b"", tail))
-        self._room = room
-        self._segments.append((index + 1, (record,)))  # type: ignore[union-attr] # _continue has seen to it
+        self._add_segment(index + 1, record)
         self._base = index + 1
         self._timestamp = timestamp
         return index
@@ -333,7 +361,7 @@ class BatchBuilder:
             raise IllegalStateError("the batch is sealed; its bytes do not change any more")
         # Until all is as it must be, no record goes the fast way.
         known, self._timestamp = self._timestamp, None
-        end = segments[-1][0] if segments else 0
+        end = segments[-1].end if segments else 0
         if self._base != end:
             self._drop_run(end)
         index = end + len(self._values)
@@ -341,6 +369,8 @@ class BatchBuilder:
             self._drop_run(index)
         if timestamp != known or index >= self._step:
             self._begin_stretch(timestamp, index)
+        if self._values:
+            self._expect(0)
         self._timestamp = timestamp
         return index
 
@@ -366,11 +396,7 @@ class BatchBuilder:
         if not self._values:
             stretches = self._stretches = []
         stretches.append(_new(Stretch, (index, stamp, self._width, timestamp)))
-        fixed = len(stamp) + self._width + len(self._tail)
-        if fixed != self._fixed:
-            self._fixed = fixed
-            if self._sizes:
-                self._sizes = plain_sizes(fixed)
+        self._fixed = len(stamp) + self._width + len(self._tail)
 
     def _goes_on(self, key: bytes | None, headers: Headers | None, tail: bytes) -> bool:
         """Whether a small record belongs to the run, or begins one: then that is set up for it."""
@@ -391,27 +417,96 @@ class BatchBuilder:
         self._tail = tail
         self._fixed = len(self._stamp) + self._width + len(tail)
         self._keyed = key is not None
-        if not headers:  # those go another way
-            self._sizes = plain_sizes(self._fixed) if key is None else _NONE_FITS
-            self._fields = _NONE_FITS if key is None else FIELD_SIZES
         return True
+
+    # What fits. Counting each record's bytes as it comes would be a third of the price of append. So it is only known
+    # how many more records fit, if each is as large as the largest so far; the bytes are counted when these are there.
+
+    def _expect(self, payload: int) -> None:
+        """Find out how many more records surely fit, none of which has more bytes of key and value than the longest.
+
+        That is the longest so far, or a record of ``payload`` bytes that is about to be added.
+        """
+        at = len(self._values)
+        if payload > self._longest:
+            # A little more, where sizes differ: not each new longest one shall lead here.
+            self._longest = min(SMALL - 1, payload + (payload >> 3 if at else 0))
+        most = largest_record(self._fixed, self._longest, keyed=self._keyed)
+        if most > self._largest:  # noqa: PLR1730 - a third of the time of max
+            self._largest = most
+        used, counted = self._counted
+        room = self.limit - V2_HEADER_SIZE - (self._segments[-1].total if self._segments else 0)
+        sure = (room - used) // self._largest + counted
+        if sure - at < _FEW and counted < at:
+            used = self._count()
+            # What is to come is supposed to be like what came last.
+            self._longest = longest = max(payload, self._longest_since(counted))
+            self._largest = most = largest_record(self._fixed, longest, keyed=self._keyed)
+            sure = (room - used) // most + at
+        self._sure = min(sure, self._step - self._base)
+        self._most = self._most_keyed = self._most_headed = -1
+        if self._headers:
+            self._most_headed = self._longest
+        elif self._keyed:
+            self._most_keyed = self._longest
+        else:
+            self._most = self._longest
+
+    def _longest_since(self, at: int) -> int:
+        """Return what the records of the run from there on have of key and value at most; all are counted."""
+        longest = max(self._value_sizes[at:])
+        return min(SMALL - 1, longest + max(map(len, self._keys[at:]))) if self._keyed else longest
+
+    def _count(self) -> int:
+        """Return the bytes of the run."""
+        used, counted = self._counted
+        count = len(self._values)
+        if counted < count:
+            sizes = self._measure()
+            end = count
+            for begin, stamp, width, _ in reversed(self._stretches):
+                low = max(begin - self._base, counted)
+                if low < end:
+                    keys = self._keys[low:end] if self._keyed else []
+                    used += run_size(len(stamp) + width + len(self._tail), sizes[low:end], keys)
+                    end = low
+                    if low == counted:
+                        break
+            self._counted = used, count
+        return used
+
+    def _measure(self) -> list[int]:
+        """Return the sizes of the run's values."""
+        sizes = self._value_sizes
+        del sizes[self._counted[1] :]  # what an exception left, or the run before
+        sizes += map(len, self._values[len(sizes) :])
+        return sizes
+
+    # Runs and segments
 
     def _close_run(self) -> None:
         """Encode the records that are only kept so far."""
         segments = self._segments
         assert segments is not None
         self._timestamp = None
-        end = segments[-1][0] if segments else 0
+        end = segments[-1].end if segments else 0
         if self._values and self._base == end:
             keys = self._keys[: len(self._values)]
-            pieces = encode_run(end, self._values, keys, self._stretches, self._tail)
+            data = encode_run(end, self._values, keys, self._stretches, self._tail, self._measure())
             end += len(self._values)
-            segments.append((end, pieces))
+            self._add_segment(end, data)
         self._drop_run(end)
+
+    def _add_segment(self, end: int, data: Data) -> None:
+        segments = self._segments
+        assert segments is not None
+        segments.append(_new(Segment, (end, (segments[-1].total if segments else 0) + len(data), data)))
 
     def _drop_run(self, index: int) -> None:
         """Begin a run without records."""
-        self._sizes = self._fields = _NONE_FITS
+        self._most = self._most_keyed = self._most_headed = self._longest = -1
+        self._sure = self._largest = 0
+        self._counted = 0, 0
         self._headers = ()
         self._tail = NO_HEADERS
         if self._values:
@@ -448,12 +543,14 @@ class BatchBuilder:
             raise IllegalStateError("a batch without records, or a sealed one, cannot be sealed")
         greatest = self.max_timestamp
         self._close_run()
-        body = b"".join(chain.from_iterable([pieces for _, pieces in self._segments]))
+        body: Data = (
+            self._segments[0].data if len(self._segments) == 1 else b"".join([one.data for one in self._segments])
+        )
         codec = CODEC_NONE
-        uncompressed_size = V2_HEADER_SIZE + len(body)
+        total = len(body)
         if self._compress is not None:
-            packed = self._compress(body)
-            if len(packed) < len(body):
+            packed = self._compress(bytes(body))
+            if len(packed) < total:
                 body, codec = packed, self._codec
         attributes = (TRANSACTIONAL if transactional else 0) | (CONTROL if control else 0)
         if log_append_time is not None:
@@ -468,33 +565,12 @@ class BatchBuilder:
             producer_id=producer_id,
             producer_epoch=producer_epoch,
             base_sequence=base_sequence,
-            uncompressed_size=uncompressed_size,
+            uncompressed_size=V2_HEADER_SIZE + total,
         )
+        self._counted = total, 0
         self._timestamp = self._segments = None
         return sealed
 
 
-def _encoded_size(field: bytes | None) -> bytes:
-    if field is None:
-        return NULL
-    size = len(field)
-    return VARINT[size] if size < VARINT_END else encode_varint(size)
-
-
 def _is_fixed(header: tuple[str, bytes | None]) -> bool:
     return type(header[1]) is bytes or header[1] is None
-
-
-def record_size(
-    key: bytes | None, value: bytes | None, headers: Headers | None = None, *, index: int = 0, timestamp_delta: int = 0
-) -> int:
-    """Return how many bytes a record takes within a batch.
-
-    >>> record_size(None, b"hello")
-    12
-    """
-    body = 1 + varint_size(timestamp_delta) + varint_size(index)
-    for field in (key, value):
-        body += 1 if field is None else varint_size(len(field)) + len(field)
-    body += len(encode_headers(headers)) if headers else 1
-    return varint_size(body) + body

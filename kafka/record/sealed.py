@@ -41,8 +41,8 @@ class SealedBatch:
 
     header: bytes
     """The first 61 bytes."""
-    body: bytes
-    """The records, compressed or not."""
+    body: bytes | memoryview
+    """The records, compressed or not; nobody can change them."""
     size: int
     count: int
     codec: int
@@ -57,7 +57,7 @@ class SealedBatch:
 
     def __init__(
         self,
-        body: bytes,
+        body: bytes | memoryview,
         count: int,
         base_timestamp: int,
         max_timestamp: int,

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import random
 import sys
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -71,6 +73,35 @@ def test_extend_is_append_repeated(lists: list[list[bytes | None]], limit: int) 
     assert (bulk.count, bulk.size) == (single.count, single.size)
     if bulk.count:
         assert bulk.seal().data == single.seal().data
+
+
+@pytest.mark.parametrize("limit", [300, 16_384, 200_000])
+@pytest.mark.parametrize(
+    "most",
+    [pytest.param((1, 1), id="equal"), pytest.param((20, 300), id="different"), pytest.param((0, 3000), id="far")],
+)
+@pytest.mark.parametrize("kind", ["plain", "keys", "headers", "changing"])
+def test_batch_is_full_exactly_when_a_record_does_not_fit(limit: int, most: tuple[int, int], kind: str) -> None:
+    rnd = random.Random(f"{limit}{most}{kind}")
+    builder = BatchBuilder(limit)
+    size, count, timestamp = 61, 0, NOW
+    for _ in range(3000):
+        if count % 50 == 49:
+            timestamp += rnd.choice([0, 1, 200])
+        value = b"v" * (100 if most == (1, 1) else rnd.choice([most[0], rnd.randint(*most), 30]))
+        keyed = kind == "keys" or (kind == "changing" and count % 100 > 50)
+        headers = [("a", b"1")] if kind == "headers" or (kind == "changing" and count % 40 == 7) else []
+        key = b"k" * rnd.randint(0, 9) if keyed else None
+        own = record_size(key, value, headers, index=count, timestamp_delta=timestamp - NOW)
+        index = builder.append(timestamp, key, value, headers)
+        if not count or size + own <= limit:
+            assert index == count
+            size, count = size + own, count + 1
+        else:
+            assert index == FULL
+    assert (builder.count, builder.size) == (count, size)
+    assert builder.seal().size == size
+    assert (builder.count, builder.size) == (count, size)
 
 
 def test_extend_takes_keys_and_a_start() -> None:
@@ -303,6 +334,29 @@ def test_what_is_in_the_batch_is_what_it_counts_wherever_an_exception_comes(at: 
             assert sealed.data == expected(kept)
             assert sealed.count == len(kept)
             assert size >= sealed.size
+        step += 1
+
+
+@pytest.mark.parametrize("which", [3, 4, 6, 9])
+def test_batch_keeps_to_its_limit_wherever_an_exception_comes(which: int) -> None:
+    sizes = [10, 40, 5, 90, 90, 12, 12, 12]
+    step = 0
+    was = True
+    while was:
+        was = False
+        builder = BatchBuilder(limit=300)
+        for at, size in enumerate(sizes * 2):
+            append = partial(builder.append, NOW + at // 6, None, b"v" * size)
+            if at == which:
+                was = interrupt_at(step, append)
+            elif append() == FULL:
+                break
+        else:
+            raise AssertionError("more was taken than can be")
+        assert builder.size <= 300
+        sealed = builder.seal()
+        assert sealed.size <= 300
+        assert sealed.count == len(decode_batch(sealed.data, read_header(sealed.data)))
         step += 1
 
 
