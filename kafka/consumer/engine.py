@@ -352,6 +352,10 @@ class Engine:
                 if not error.retriable or self.client.loop.time() >= deadline:
                     raise
 
+    def refresh_metadata(self, deadline: float) -> None:
+        """Ask for metadata and wait until it came."""
+        self.run(self._refresh_metadata(deadline), deadline, "asking for metadata")
+
     def topics(self, deadline: float) -> set[str]:
         """Return all topics that this client may see."""
         cluster = self.client.cluster

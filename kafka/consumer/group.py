@@ -58,6 +58,9 @@ class KafkaConsumer:
     """
 
     DEFAULT_CONFIG: Final[dict[str, Any]] = defaults("consumer")
+    #: What session_timeout_ms is by default with brokers before 0.10.1, which allow no more; as 3.x and 2.x name it.
+    DEFAULT_SESSION_TIMEOUT_MS_PRE_KIP_735: Final[int] = 30_000
+    DEFAULT_SESSION_TIMEOUT_MS_0_9: Final[int] = DEFAULT_SESSION_TIMEOUT_MS_PRE_KIP_735
 
     def __init__(self, *topics: str, **configs: Any) -> None:
         self._engine: Engine | None = None
@@ -376,6 +379,17 @@ class KafkaConsumer:
         return self._open().partitions_for_topic(topic, self._deadline(timeout_ms))
 
     # How it is…
+
+    def bootstrap(self, timeout_ms: float | None = None, refresh: bool = False) -> None:
+        """Know the cluster: that is so once the consumer is made; with `refresh` ask for its metadata anew, and wait.
+
+        >>> from kafka.broker import Broker
+        >>> with Broker() as broker, KafkaConsumer(bootstrap_servers=broker.bootstrap_servers) as consumer:
+        ...     consumer.bootstrap(timeout_ms=5000, refresh=True)
+        """
+        engine = self._open()
+        if refresh:
+            engine.refresh_metadata(self._deadline(timeout_ms))
 
     def bootstrap_connected(self) -> bool:
         """Whether there is a connection to a broker."""

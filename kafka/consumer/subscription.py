@@ -81,7 +81,7 @@ class SubscriptionState:
     @property
     def is_automatic(self) -> bool:
         """Whether partitions are assigned by the group (or, without a group, all of the topics)."""
-        return self.mode in {Mode.TOPICS, Mode.PATTERN}
+        return self.mode is Mode.TOPICS or self.mode is Mode.PATTERN
 
     def subscribe(self, topics: Iterable[str] = (), pattern: Any = None, listener: Any = None) -> None:
         """Ask for topics, or for those that a pattern matches; this replaces what was asked for before."""

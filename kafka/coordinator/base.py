@@ -57,7 +57,6 @@ T = TypeVar("T")
 _JOIN_GRACE: Final = 5.0
 # The longest session that brokers before this release allow unless they are configured, in seconds.
 _LONG_SESSIONS_SINCE: Final = (0, 10, 1)
-_OLD_SESSION: Final = 30.0
 # How long the application gets to show that it is waiting in poll() rather than stuck, in seconds.
 _SIGN_OF_LIFE: Final = 1.0
 
@@ -70,6 +69,8 @@ class BaseCoordinator(CoordinatorFinder):
     """
 
     DEFAULT_CONFIG: ClassVar[dict[str, Any]] = defaults("coordinator")
+    DEFAULT_SESSION_TIMEOUT_MS_PRE_KIP_735: ClassVar[int] = 30_000
+    """The longest session that brokers before 0.10.1 allow: theirs unless session_timeout_ms was given."""
     _KIND: ClassVar[str] = "coordinator"
 
     def __init__(
@@ -169,7 +170,8 @@ class BaseCoordinator(CoordinatorFinder):
     def polled(self, now: float) -> None:  # noqa: ARG002 - the heartbeat has the same clock
         """Take note that the application called poll()."""
         self.heartbeat.poll()
-        if self.state in {MemberState.LEFT, MemberState.FAILED}:
+        # With each poll: a set would ask for the members' hash, which is Python code before 3.12.
+        if self.state is MemberState.LEFT or self.state is MemberState.FAILED:
             self.loop.call_soon(self._polled_again)
 
     def serve_calls(self) -> None:
@@ -264,7 +266,7 @@ class BaseCoordinator(CoordinatorFinder):
         versions = self.client.versions
         if versions is None or versions.release >= _LONG_SESSIONS_SINCE or "session_timeout_ms" in self.config.given:
             return
-        self.heartbeat.timeout = min(self.heartbeat.timeout, _OLD_SESSION)
+        self.heartbeat.timeout = min(self.heartbeat.timeout, self.DEFAULT_SESSION_TIMEOUT_MS_PRE_KIP_735 / 1000)
 
     async def _offer(self) -> Sequence[tuple[str, Any]]:
         return self.group_protocols()

@@ -244,6 +244,18 @@ def test_topics_and_their_partitions_are_listed(broker: Broker, make_consumer: M
     assert consumer.bootstrap_connected()
 
 
+def test_bootstrap_asks_for_metadata_anew_if_told_so(broker: Broker, make_consumer: MakeConsumer) -> None:
+    def asked() -> int:
+        return sum(seen.name == "Metadata" for seen in broker.requests)
+
+    consumer = make_consumer()
+    consumer.bootstrap(timeout_ms=1000)
+    before = asked()
+    broker.drop_connections(api="Metadata")
+    consumer.bootstrap(refresh=True)
+    assert asked() > before
+
+
 def test_listing_topics_bears_a_connection_that_breaks(broker: Broker, make_consumer: MakeConsumer) -> None:
     consumer = make_consumer(allow_auto_create_topics=False)
     consumer.topics()
