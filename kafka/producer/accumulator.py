@@ -212,6 +212,47 @@ class Accumulator:
             batch, first = self._open(topic, None, size, timestamp, None, values[start], None)
             return batch, first, 1 + batch.builder.extend(values, timestamp, start=start + 1)
 
+    def add_built(
+        self, topic: Topic, partition: Partition | None, builder: BatchBuilder, ticket: Ticket | None = None
+    ) -> ProducerBatch | Ticket:
+        """Queue a batch that has its records already, without a partition where the sticky ones go.
+
+        Returns the ticket to wait for first where there is no memory now; come again with it.
+        """
+        with self.lock:
+            if self.refusal is not None:
+                if ticket is not None:
+                    _tell_later(self._core, self.memory.leave(ticket))
+                raise self.refusal.with_traceback(None)
+            size = builder.size
+            if ticket is None and not self.memory.take(size):
+                self._core.hurry_soon()
+                return self.memory.queue(size)
+            if partition is None:
+                partition = self._sticky_partition(topic)
+            if partition.open is not None:  # its records were first
+                self.close(partition.open)
+            batch = ProducerBatch(partition, builder, self._core.now(), size)
+            batch.keeper = self._core.keeper()
+            partition.queue.append(batch)
+            if partition is topic.sticky:
+                topic.filled += size
+            self.incomplete[batch] = None
+            self._fresh.append(batch)
+            if len(self._fresh) == 1:
+                self._core.work_soon()
+            return batch
+
+    def sticky_partition(self, topic: Topic) -> Partition:
+        """Return where records without a key go now."""
+        with self.lock:
+            return self._sticky_partition(topic)
+
+    @property
+    def batch_size(self) -> int:
+        """How large batches are to be, before compression."""
+        return self._batch_size
+
     def give_up(self, ticket: Ticket) -> None:
         """Wait for memory no more."""
         with self.lock:

@@ -17,10 +17,10 @@ class ArrowStreamWriter(Sink, StreamEnds, DataSourceStreamArrowWriter):
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
         """Write the rows of a task."""
-        from kafka.spark.writing import columns_of, write_arrow
-
         if self.options.exactly_once:
             from kafka.spark.exactly_once import task_identity, write_once
 
-            return Written(write_once(self.options, task_identity(), columns_of(iterator)))
-        return Written(write_arrow(self.options, iterator))
+            return Written(write_once(self.options, task_identity(), iterator))
+        from kafka.spark.writing import write
+
+        return Written(write(self.options, iterator))

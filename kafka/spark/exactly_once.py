@@ -20,7 +20,7 @@ from kafka.consumer import KafkaConsumer
 from kafka.errors import IllegalStateError
 from kafka.producer import KafkaProducer
 from kafka.spark.sink_options import SinkOptions
-from kafka.spark.writing import Columns, RowSender
+from kafka.spark.writing import RowSender
 from kafka.structs import TopicPartition
 
 __all__ = ["TaskIdentity", "task_identity", "write_once"]
@@ -55,8 +55,8 @@ def task_identity() -> TaskIdentity:
     return TaskIdentity(query, int(batch), context.partitionId())
 
 
-def write_once(options: SinkOptions, identity: TaskIdentity, chunks: Iterable[Columns]) -> dict[str, int]:
-    """Write the rows of a task unless that is done; return how many went to each partition."""
+def write_once(options: SinkOptions, identity: TaskIdentity, batches: Iterable[Any]) -> dict[str, int]:
+    """Write the Arrow batches of a task unless that is done; return how many went to each partition."""
     assert options.topic is not None
     name = f"{options.transactional_prefix}-{identity.query}-{identity.task}"
     mark = TopicPartition(options.topic, 0)
@@ -67,15 +67,14 @@ def write_once(options: SinkOptions, identity: TaskIdentity, chunks: Iterable[Co
         done = _marked(options, name, mark)
         if done is not None and done > identity.batch:
             log.info("Batch %d of task %d is written already", identity.batch, identity.task)
-            for _ in chunks:
+            for _ in batches:
                 pass  # Spark waits until its rows are taken
             return {}
         sender = RowSender(producer, options.topic)
         with producer.transaction():
-            for columns in chunks:
-                sender.send(columns)
-            producer.flush()
-            counts = sender.deliveries.finish()
+            for batch in batches:
+                sender.send(batch)
+            counts = sender.finish()
             producer.send_offsets_to_transaction({mark: identity.batch + 1}, name)
     finally:
         producer.close(timeout=10.0)

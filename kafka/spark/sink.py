@@ -98,9 +98,9 @@ class KafkaBatchWriter(Sink, DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
         """Write the rows of a task."""
-        from kafka.spark.writing import write_arrow
+        from kafka.spark.writing import write
 
-        return Written(write_arrow(self.options, iterator))
+        return Written(write(self.options, iterator))
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Hear that all tasks are done; what they wrote is there already."""
@@ -124,13 +124,14 @@ class _RowStreamWriter(Sink, StreamEnds, DataSourceStreamWriter):
 
     def write(self, iterator: Iterator[Row]) -> WriterCommitMessage:
         """Write the rows of a task."""
-        from kafka.spark.writing import columns_of_rows, write_rows
+        from kafka.spark.writing import batches_of_rows, write
 
+        batches = batches_of_rows(self.columns, iterator)
         if self.options.exactly_once:
             from kafka.spark.exactly_once import task_identity, write_once
 
-            return Written(write_once(self.options, task_identity(), columns_of_rows(self.columns, iterator)))
-        return Written(write_rows(self.options, self.columns, iterator))
+            return Written(write_once(self.options, task_identity(), batches))
+        return Written(write(self.options, batches))
 
 
 def stream_writer(options: SinkOptions, schema: StructType) -> Any:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafka.errors import IllegalArgumentError
 from kafka.producer import KafkaProducer
+from kafka.producer.arrow import send_columns, takes_columns
 from kafka.producer.batch import Divided
 from kafka.spark.connections import Kept, freeze_once
 
@@ -17,13 +20,22 @@ if TYPE_CHECKING:
     from kafka.producer.batch import ProducerBatch
     from kafka.spark.sink_options import SinkOptions
 
-__all__ = ["Columns", "Deliveries", "RowSender", "columns_of", "columns_of_rows", "write_arrow", "write_rows"]
+__all__ = ["Deliveries", "RowSender", "batches_of_rows", "write"]
 
-# How many rows that came as objects go to the producer at a time.
+# How many rows that came as objects become a batch.
 _ROWS: Final = 10_000
-_WANTED: Final = ("value", "key", "topic", "partition", "headers")
-
-Columns = dict[str, "list[Any] | None"]
+# How much is handed over at a time. Spark sends ten thousand rows; spread over some partitions, these would make
+# batches that are smaller than they may be.
+_BYTES: Final = 4 << 20
+_WANTED: Final = ("value", "key", "headers", "partition")
+_HEADERS: Final = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
+_TYPES: Final = {
+    "value": pa.binary(),
+    "key": pa.binary(),
+    "topic": pa.string(),
+    "partition": pa.int32(),
+    "headers": _HEADERS,
+}
 
 
 def _make_producer(options: Mapping[str, Any]) -> KafkaProducer:
@@ -33,25 +45,15 @@ def _make_producer(options: Mapping[str, Any]) -> KafkaProducer:
 _producers: Final = Kept(_make_producer)
 
 
-def write_arrow(options: SinkOptions, batches: Iterable[Any]) -> dict[str, int]:
+def write(options: SinkOptions, batches: Iterable[Any]) -> dict[str, int]:
     """Write the rows of Arrow batches; return how many went to each partition when all are acknowledged."""
-    return _write(options, columns_of(batches))
-
-
-def write_rows(options: SinkOptions, names: Sequence[str], rows: Iterator[Any]) -> dict[str, int]:
-    """The same for rows that come as objects."""
-    return _write(options, columns_of_rows(names, rows))
-
-
-def _write(options: SinkOptions, chunks: Iterable[Columns]) -> dict[str, int]:
     freeze_once()
     producer = _producers.get(options.client)
     sender = RowSender(producer, options.topic)
     try:
-        for columns in chunks:
-            sender.send(columns)
-        producer.flush()
-        return sender.deliveries.finish()
+        for batch in batches:
+            sender.send(batch)
+        return sender.finish()
     except BaseException:
         # What is left of this task must not go out with the next one's rows.
         producer.purge(in_flight=True)
@@ -59,42 +61,20 @@ def _write(options: SinkOptions, chunks: Iterable[Columns]) -> dict[str, int]:
         raise
 
 
-# What Spark gives, column by column.
+# Rows that come as objects.
 
 
-def columns_of(batches: Iterable[Any]) -> Iterator[Columns]:
-    """Yield the columns of Arrow batches."""
-    for batch in batches:
-        yield {name: _values(batch, name) for name in _WANTED}
-
-
-def _values(batch: Any, name: str) -> list[Any] | None:
-    """Return a column as a list; None where there is none, or nothing in it."""
-    at = batch.schema.get_field_index(name)
-    if at < 0:
-        return None
-    column = batch.column(at)
-    if column.null_count == len(column):
-        return [None] * len(column) if name in {"value", "topic"} else None
-    if name in {"key", "value"} and not pa.types.is_binary(column.type):
-        column = column.cast(pa.binary())
-    if name == "headers":
-        return [None if not pairs else [(pair["key"], pair["value"]) for pair in pairs] for pairs in column.to_pylist()]
-    values: list[Any] = column.to_pylist()
-    return values
-
-
-def columns_of_rows(names: Sequence[str], rows: Iterator[Any]) -> Iterator[Columns]:
-    """Yield the columns of rows that come as objects, some thousand at a time."""
-    places = {name: names.index(name) for name in _WANTED if name in names}
+def batches_of_rows(names: Sequence[str], rows: Iterator[Any]) -> Iterator[Any]:
+    """Yield Arrow batches of rows that come as objects, some thousand at a time."""
+    places = {name: names.index(name) for name in _TYPES if name in names}
     while True:
         chunk = [row for row, _ in zip(rows, range(_ROWS), strict=False)]
         if not chunk:
             return
-        columns: Columns = dict.fromkeys(_WANTED)
-        for name, at in places.items():
-            columns[name] = [_plain(name, row[at]) for row in chunk]
-        yield columns
+        columns = {
+            name: pa.array([_plain(name, row[at]) for row in chunk], _TYPES[name]) for name, at in places.items()
+        }
+        yield pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
 
 
 def _plain(name: str, value: Any) -> Any:
@@ -103,7 +83,7 @@ def _plain(name: str, value: Any) -> Any:
     if name in {"key", "value"}:
         return value.encode() if isinstance(value, str) else bytes(value)
     if name == "headers":
-        return [(key, None if data is None else bytes(data)) for key, data in value] or None
+        return [{"key": key, "value": None if data is None else bytes(data)} for key, data in value]
     return value
 
 
@@ -111,55 +91,81 @@ def _plain(name: str, value: Any) -> Any:
 
 
 class RowSender:
-    """Hands columns to a producer."""
+    """Hands the rows of Arrow batches to a producer, some megabytes at a time."""
 
     def __init__(self, producer: KafkaProducer, topic: str | None) -> None:
         self._producer = producer
         self._topic = topic
-        self.deliveries = Deliveries()
+        self._deliveries = Deliveries()
+        self._held: list[Any] = []
+        self._held_bytes = 0
 
-    def send(self, columns: Columns) -> None:
-        """Send the rows of some columns; raises what has become of earlier ones."""
-        values = columns["value"] or []
-        keys, headers, partitions = columns["key"], columns["headers"], columns["partition"]
-        topics = columns["topic"] if self._topic is None else None
-        if self._topic is not None and keys is None and headers is None and partitions is None:
-            sent = self._producer.send_many(self._topic, values)
-            for _, _, batch, _ in sent._spans:  # noqa: SLF001 - of this library; a future per record is not wanted
-                self.deliveries.watch(batch)
-        else:
-            self._send_each(values, keys, headers, partitions, topics)
-        self.deliveries.check()
+    def send(self, batch: Any) -> None:
+        """Send the rows of a batch, at once or with later ones; raises what has become of earlier ones."""
+        self._held.append(batch)
+        self._held_bytes += batch.nbytes
+        if self._held_bytes >= _BYTES:
+            self._hand_over()
 
-    def _send_each(
-        self,
-        values: list[Any],
-        keys: list[Any] | None,
-        headers: list[Any] | None,
-        partitions: list[Any] | None,
-        topics: list[Any] | None,
-    ) -> None:
-        send, watch = self._producer.send, self.deliveries.watch
-        topic = self._topic
+    def finish(self) -> dict[str, int]:
+        """Return how many rows went to each partition, when all of them are acknowledged."""
+        if self._held:
+            self._hand_over()
+        self._producer.flush()
+        return self._deliveries.finish()
+
+    def _hand_over(self) -> None:
+        rows = pa.Table.from_batches(self._held)
+        self._held, self._held_bytes = [], 0
+        for topic, part in _by_topic(rows, self._topic):
+            value, key, headers, partition = (_column(part, name) for name in _WANTED)
+            if value is None:
+                value = pa.nulls(part.num_rows, pa.binary())
+            if takes_columns(self._producer):
+                for batch in send_columns(self._producer, topic, value, key, headers, partition):
+                    self._deliveries.watch(batch)
+            else:
+                self._send_each(topic, value, key, headers, partition)
+        self._deliveries.check()
+
+    def _send_each(self, topic: str, value: Any, key: Any, headers: Any, partition: Any) -> None:
+        """For brokers with formats of old: record by record."""
         last: ProducerBatch | None = None
-        for at, value in enumerate(values):
-            if topics is not None:
-                topic = topics[at]
-                if topic is None:
-                    raise IllegalArgumentError(
-                        "[KAFKA_NULL_TOPIC_IN_DATA] The Kafka message topic cannot be null. Use the topic option for "
-                        "setting a topic, or fill the column."
-                    )
-            future = send(
-                topic,  # type: ignore[arg-type] # one of the two is given
-                value,
-                None if keys is None else keys[at],
-                None if headers is None else headers[at],
-                None if partitions is None else partitions[at],
-            )
+        rows = (repeat(None) if column is None else column.to_pylist() for column in (key, headers, partition))
+        values = [data.encode() if isinstance(data, str) else data for data in value.to_pylist()]
+        for data, own_key, pairs, index in zip(values, *rows, strict=False):
+            if isinstance(own_key, str):
+                own_key = own_key.encode()  # noqa: PLW2901 - the same, as bytes
+            own_headers = [(pair["key"], pair["value"]) for pair in pairs or ()]
+            future = self._producer.send(topic, data, own_key, own_headers or None, index)
             if future[0] is not last:
                 last = future[0]
-                watch(last)
+                self._deliveries.watch(last)
+
+
+def _by_topic(rows: Any, topic: str | None) -> Iterator[tuple[str, Any]]:
+    """Yield the rows for each topic, in their order."""
+    if topic is not None:
+        yield topic, rows
+        return
+    names = rows.column("topic")
+    if names.null_count:
+        raise IllegalArgumentError(
+            "[KAFKA_NULL_TOPIC_IN_DATA] The Kafka message topic cannot be null. Use the topic option for setting a "
+            "topic, or fill the column."
+        )
+    different = pc.unique(names)
+    for name in different:
+        yield name.as_py(), rows if len(different) == 1 else rows.filter(pc.equal(names, name))
+
+
+def _column(rows: Any, name: str) -> Any:
+    """Return a column; None where there is none, or nothing in it."""
+    at = rows.schema.get_field_index(name)
+    if at < 0:
+        return None
+    column = rows.column(at)
+    return None if column.null_count == len(column) else column
 
 
 class Deliveries:

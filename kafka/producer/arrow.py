@@ -1,0 +1,184 @@
+"""Whole columns of records into a producer: encoded, hashed and placed with no Python object per record.
+
+For the Spark sink. Records get the partitions that `KafkaProducer.send()` would give them, and keep their order within
+each. Where a producer has something to see or to change in each record (serializers, interceptors, a partitioner of its
+own) or writes an old format, `takes_columns` says so, and the caller goes record by record. Needs numpy and pyarrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from kafka.errors import BufferExhaustedError, IllegalArgumentError, RecordTooLargeError
+from kafka.partitioner.hash_column import murmur2_column
+from kafka.producer.memory import Ticket
+from kafka.record.arrow import encode_arrow
+
+if TYPE_CHECKING:
+    from kafka.producer.accumulator import Partition, Topic
+    from kafka.producer.batch import ProducerBatch
+    from kafka.producer.kafka import KafkaProducer
+    from kafka.record.builder import BatchBuilder
+
+__all__ = ["send_columns", "takes_columns"]
+
+Array = Any  # neither package is typed well enough to say more
+
+# In place of a partition: any will do.
+_ANY = -1
+
+
+def takes_columns(producer: KafkaProducer) -> bool:
+    """Whether `send_columns` can be used with this producer."""
+    return producer._plain and producer._accumulator.magic > 1  # noqa: SLF001 - of one package
+
+
+def send_columns(
+    producer: KafkaProducer,
+    topic: str,
+    values: Array,
+    keys: Array | None = None,
+    headers: Array | None = None,
+    partitions: Array | None = None,
+) -> list[ProducerBatch]:
+    """Hand over the records of some Arrow arrays; return the batches that they went into.
+
+    ``values`` and ``keys`` are binary or string, ``headers`` lists of structs of key and value, ``partitions`` int32,
+    null where the producer chooses. Blocks and raises as `KafkaProducer.send_many()` does: where it raises, records
+    before the one at fault may be on their way.
+
+    >>> from kafka import KafkaProducer
+    >>> from kafka.broker import Broker
+    >>> with Broker(topics=["events"]) as broker, KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as p:
+    ...     [batch.count for batch in send_columns(p, "events", pa.array([b"a", b"b"]), pa.array([b"k", None]))]
+    [2]
+    """
+    handing = _Handing(producer, topic)
+    columns = (_array(values), _array(keys), _array(headers))
+    placed = _places(handing.topic, columns[1], partitions, hashes=producer._hashes)  # noqa: SLF001 - of one package
+    if placed is not None and (placed == _ANY).any():
+        # They keep their order among those that have a place: in a topic of one partition all of it is expected.
+        placed = np.where(placed == _ANY, handing.sticky_index(), placed)
+    timestamp = int(producer._time() * 1000)  # noqa: SLF001 - of one package
+    batches: list[ProducerBatch] = []
+    for index, (some_values, some_keys, some_headers) in _divided(columns, placed):
+        where = None if index == _ANY else handing.topic.partitions[index]
+        builders = encode_arrow(some_values, some_keys, timestamps=timestamp, headers=some_headers, **handing.encoding)
+        batches.extend(handing.add(where, builder) for builder in builders)
+    return batches
+
+
+def _array(column: Array | None) -> Array | None:
+    """Return a column in one piece; None where there is nothing in it."""
+    if isinstance(column, pa.ChunkedArray):
+        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    return column
+
+
+class _Handing:
+    """Gives batches to the accumulator, and waits for memory where it has to."""
+
+    def __init__(self, producer: KafkaProducer, topic: str) -> None:
+        self._producer = producer
+        self._accumulator = producer._accumulator  # noqa: SLF001 - of one package
+        core = producer._core  # noqa: SLF001 - of one package
+        self._now = core.now
+        self._max_block = producer._max_block  # noqa: SLF001 - of one package
+        found = producer._topics.get(topic)  # noqa: SLF001 - of one package
+        self.topic: Topic = found or producer._find(topic, self._now() + self._max_block)  # noqa: SLF001 - of one package
+        config = producer.config
+        self.encoding: dict[str, Any] = {
+            "limit": self._accumulator.batch_size,
+            "codec": config["compression_type"],
+            "level": config["compression_level"],
+        }
+
+    def sticky_index(self) -> int:
+        """Return the partition where records without a key go now."""
+        return self._accumulator.sticky_partition(self.topic).index
+
+    def add(self, where: Partition | None, builder: BatchBuilder) -> ProducerBatch:
+        """Hand a batch over, in the order of arrival where memory is short."""
+        accumulator, ticket = self._accumulator, None
+        for limit, name in (
+            (accumulator.max_request_size, "max_request_size"),
+            (accumulator.memory.total, "buffer_memory"),
+        ):
+            if builder.size > limit:  # it is one record: batches of several keep to batch_size
+                raise RecordTooLargeError(
+                    f"The record takes {builder.size} bytes, which is more than {name} ({limit}) allows"
+                )
+        while isinstance(added := accumulator.add_built(self.topic, where, builder, ticket), Ticket):
+            ticket = added
+            self._wait(ticket)
+        return added
+
+    def _wait(self, ticket: Ticket) -> None:
+        producer = self._producer
+        producer._refuse_on_loop("send_columns()")  # noqa: SLF001 - of one package
+        try:
+            producer._driver.wait(ticket, self._now() + self._max_block)  # noqa: SLF001 - of one package
+        except BaseException:
+            self._accumulator.give_up(ticket)
+            raise
+        if not ticket.is_done:
+            self._accumulator.give_up(ticket)
+            raise BufferExhaustedError(
+                f"buffer_memory ({producer.config['buffer_memory']} bytes) stayed full for max_block_ms "
+                f"({producer.config['max_block_ms']} ms): records are added faster than brokers take them"
+            )
+        ticket.result()
+
+
+# Placing.
+
+
+def _places(topic: Topic, keys: Array | None, partitions: Array | None, *, hashes: bool) -> Array | None:
+    """Return the partition of each record, _ANY where the accumulator chooses; None if it does for all."""
+    places = None
+    if keys is not None and hashes and keys.null_count < len(keys):
+        places = _by_keys(keys, len(topic.indexes))
+    if partitions is None or partitions.null_count == len(partitions):
+        return places
+    column: Any = _array(partitions)
+    given = column.fill_null(_ANY).to_numpy(zero_copy_only=False)
+    asked = column.is_valid().to_numpy(zero_copy_only=False)
+    unknown = set(np.unique(given[asked]).tolist()) - set(topic.indexes)
+    if unknown:
+        raise IllegalArgumentError(
+            f"there is no partition {min(unknown)} of topic {topic.name!r}; it has {len(topic.indexes)} partitions"
+        )
+    return np.where(asked, given, _ANY if places is None else places)
+
+
+def _by_keys(keys: Array, count: int) -> Array:
+    """Return the partitions of keys by their hashes, as the Java client does; _ANY for null."""
+    if keys.type != pa.binary():
+        keys = keys.cast(pa.binary())
+    _, bounds, data = keys.buffers()
+    ends = np.frombuffer(bounds, np.int32)[keys.offset : keys.offset + len(keys) + 1]
+    found = (murmur2_column(data or b"", ends) & np.uint32(0x7FFFFFFF)).astype(np.int64) % count
+    if keys.null_count:
+        found[keys.is_null().to_numpy(zero_copy_only=False)] = _ANY
+    return found
+
+
+def _divided(
+    columns: tuple[Array | None, ...], places: Array | None
+) -> Iterator[tuple[int, tuple[Array, Array | None, Array | None]]]:
+    """Yield each partition with its part of the columns, in their order."""
+    if places is None:
+        yield _ANY, columns  # type: ignore[misc] # three of them
+        return
+    indexes = np.unique(places)
+    if len(indexes) == 1:
+        yield int(indexes[0]), columns  # type: ignore[misc] # three of them
+        return
+    for index in indexes:
+        rows = pa.array(np.flatnonzero(places == index))
+        part = tuple(None if column is None else column.take(rows) for column in columns)
+        yield int(index), part  # type: ignore[misc] # three of them

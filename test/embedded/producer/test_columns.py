@@ -1,0 +1,157 @@
+"""Arrow columns into a producer: the same records in the same places as one by one."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kafka.errors import ClientClosedError, IllegalArgumentError, RecordTooLargeError
+from kafka.partitioner import RoundRobinPartitioner, murmur2
+from kafka.producer.arrow import send_columns, takes_columns
+
+from .conftest import WAIT
+
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+
+
+class Watching:
+    def on_send(self, record: Any) -> Any:
+        return record
+
+
+@pytest.fixture
+def wide(broker: Any, topic: str) -> str:
+    broker.create_topic(topic + "-wide", 5)
+    return topic + "-wide"
+
+
+def wait(batches: list[Any]) -> None:
+    for batch in batches:
+        batch.wait(WAIT)
+        assert batch.outcome.base_offset >= 0
+
+
+def rows(broker: Any, topic: str, partition: int | None = None) -> list[tuple[Any, ...]]:
+    return [(record.key, record.value, tuple(record.headers)) for record in broker.records(topic, partition)]
+
+
+def test_nulls_headers_and_empty_ones_arrive_as_they_are(make, broker, topic):
+    values = pa.array([b"a", None, b"", b"d"])
+    keys = pa.array([None, b"k", b"", None])
+    headers = pa.array([None, [], [{"key": "h", "value": b"1"}, {"key": "n", "value": None}], None], HEADERS)
+    wait(send_columns(make(), topic, values, keys, headers))
+    expected = [(None, b"a", ()), (b"k", None, ()), (b"", b"", (("h", b"1"), ("n", None))), (None, b"d", ())]
+    assert rows(broker, topic) == expected
+
+
+@pytest.mark.parametrize("codec", [None, "gzip", "lz4"])
+def test_keys_go_where_their_hash_says_and_keep_their_order(make, broker, wide, codec):
+    rng = random.Random(1)
+    keys = [rng.randbytes(rng.randrange(12)) for _ in range(300)] * 3
+    values = [b"%d" % number for number in range(len(keys))]
+    producer = make(batch_size=1000, compression_type=codec)
+    wait(send_columns(producer, wide, pa.array(values), pa.array(keys)))
+    for index in range(5):
+        expected = [
+            (key, value, ())
+            for key, value in zip(keys, values, strict=True)
+            if (murmur2(key) & 0x7FFFFFFF) % 5 == index
+        ]
+        assert rows(broker, wide, index) == expected
+
+
+def test_a_partition_that_is_given_goes_before_the_key(make, broker, wide):
+    values, keys = pa.array([b"0", b"1", b"2", b"3"]), pa.array([b"k", b"k", b"k", None])
+    partitions = pa.array([4, None, 2, 1], pa.int32())
+    wait(send_columns(make(), wide, values, keys, None, partitions))
+    own = (murmur2(b"k") & 0x7FFFFFFF) % 5
+    assert (b"k", b"0", ()) in rows(broker, wide, 4)
+    assert (b"k", b"1", ()) in rows(broker, wide, own)
+    assert (b"k", b"2", ()) in rows(broker, wide, 2)
+    assert (None, b"3", ()) in rows(broker, wide, 1)
+
+
+@pytest.mark.parametrize("index", [5, -2])
+def test_a_partition_that_is_not_there_is_refused_and_nothing_sent(make, broker, wide, index):
+    with pytest.raises(IllegalArgumentError, match=f"there is no partition {index} of topic"):
+        send_columns(make(), wide, pa.array([b"a", b"b"]), None, None, pa.array([0, index], pa.int32()))
+    assert rows(broker, wide) == []
+
+
+def test_records_without_a_key_keep_their_order_among_the_others(make, broker, topic):
+    keys = [b"%d" % number if number % 3 else None for number in range(500)]
+    values = [b"%d" % number for number in range(500)]
+    wait(send_columns(make(batch_size=1000), topic, pa.array(values), pa.array(keys)))
+    assert [value for _, value, _ in rows(broker, topic)] == values
+
+
+def test_keys_say_nothing_where_they_are_to_be_ignored(make, broker, wide):
+    producer = make(partitioner_ignore_keys=True, batch_size=100_000)
+    wait(send_columns(producer, wide, pa.array([b"a"] * 50), pa.array([b"%d" % number for number in range(50)])))
+    assert sorted(len(rows(broker, wide, index)) for index in range(5)) == [0, 0, 0, 0, 50]
+
+
+def test_records_sent_one_by_one_before_and_after_keep_their_place(make, broker, topic):
+    producer = make(linger_ms=1000)
+    producer.send(topic, b"0", partition=0)
+    batches = send_columns(producer, topic, pa.array([b"1", b"2"]))
+    producer.send(topic, b"3")
+    batches += send_columns(producer, topic, pa.array([b"4"]), pa.array([b"k"]))
+    producer.send(topic, b"5", b"k")
+    producer.flush(WAIT)
+    wait(batches)
+    assert [value for _, value, _ in rows(broker, topic)] == [b"0", b"1", b"2", b"3", b"4", b"5"]
+
+
+def test_columns_in_chunks_and_slices_are_taken(make, broker, topic):
+    values = pa.chunked_array([pa.array(["x", "a", "b"])[1:], pa.array(["c"])])
+    keys = pa.chunked_array([pa.array([b"", b"", b"1", b"2"])[2:], pa.array([b"3"])])
+    wait(send_columns(make(), topic, values, keys))
+    assert rows(broker, topic) == [(b"1", b"a", ()), (b"2", b"b", ()), (b"3", b"c", ())]
+
+
+def test_no_rows_are_no_batches(make, topic):
+    assert send_columns(make(), topic, pa.array([], pa.binary()), pa.array([], pa.binary())) == []
+
+
+def test_a_record_that_is_too_large_is_told(make, broker, topic):
+    with pytest.raises(RecordTooLargeError, match="max_request_size"):
+        send_columns(make(max_request_size=10_000), topic, pa.array([b"a", b"x" * 20_000]))
+
+
+def test_more_than_the_buffer_holds_waits_for_room(make, broker, topic):
+    producer = make(buffer_memory=20_000, batch_size=5000)
+    batches = send_columns(producer, topic, pa.array([b"%0100d" % number for number in range(2000)]))
+    producer.flush(WAIT)
+    wait(batches)
+    assert [value for _, value, _ in rows(broker, topic)] == [b"%0100d" % number for number in range(2000)]
+    assert producer.health()["buffer_available"] == 20_000
+
+
+def test_a_transaction_that_is_aborted_takes_its_columns_along(make, broker, topic):
+    producer = make(transactional_id=topic)
+    producer.init_transactions()
+    for commit in (False, True):
+        producer.begin_transaction()
+        send_columns(producer, topic, pa.array([b"%d" % commit]))
+        producer.flush(WAIT)
+        (producer.commit_transaction if commit else producer.abort_transaction)()
+    assert [record.value for record in broker.records(topic, committed=True)] == [b"1"]
+
+
+def test_a_closed_producer_refuses(make, topic):
+    producer = make()
+    send_columns(producer, topic, pa.array([b"a"]))
+    producer.close()
+    with pytest.raises(ClientClosedError):
+        send_columns(producer, topic, pa.array([b"b"]))
+
+
+def test_who_has_to_see_each_record_is_not_passed_by(make):
+    assert takes_columns(make())
+    assert not takes_columns(make(value_serializer=str.encode))
+    assert not takes_columns(make(partitioner=RoundRobinPartitioner()))
+    assert not takes_columns(make(interceptors=[Watching()]))
