@@ -13,6 +13,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka._tasks import wait_any
+from kafka.coordinator.finding import pause_after
 from kafka.coordinator.offset_requests import (
     Identity,
     commit_request,
@@ -179,7 +180,7 @@ class OffsetCommitter:
                 if not isinstance(error, outlast) and (not error.retriable or isinstance(error, not_for)):
                     raise
                 failures += 1
-                delay = self._backoff.delay(failures)
+                delay = pause_after(error, failures, self._backoff)
                 if self._loop.time() + delay >= deadline:
                     raise KafkaTimeoutError(f"offsets of {self._group_id} could not be committed: {error}") from error
                 log.info("Group %s: committing again: %s", self._group_id, error)
@@ -283,7 +284,7 @@ class OffsetCommitter:
                 if not (error.retriable or isinstance(error, (StaleMemberEpochError, UnknownMemberIdError))):
                     raise
                 failures += 1
-                delay = self._backoff.delay(failures)
+                delay = pause_after(error, failures, self._backoff)
                 if self._loop.time() + delay >= deadline:
                     raise KafkaTimeoutError(
                         f"committed offsets of {self._group_id} could not be read: {error}"

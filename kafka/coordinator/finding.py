@@ -11,7 +11,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka.cluster import GROUP
-from kafka.errors import KafkaError, KafkaTimeoutError
+from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, NodeNotReadyError
 from kafka.net.backoff import Backoff
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kafka._loop import Loop
     from kafka.config import Config
 
-__all__ = ["COMMITS", "JOINS", "CoordinatorFinder"]
+__all__ = ["COMMITS", "JOINS", "CoordinatorFinder", "pause_after"]
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +29,18 @@ T = TypeVar("T")
 # Joins wait at the broker for the other members, and must not hold up heartbeats and commits meanwhile.
 JOINS: Final = "group-joins"
 COMMITS: Final = "coordinator"
+
+
+def pause_after(error: KafkaError, failures: int, backoff: Backoff) -> float:
+    """Return the seconds until another attempt. A connection that fails has a backoff of its own, which is enough.
+
+    >>> from random import Random
+    >>> backoff = Backoff(0.1, 100.0, Random(1))
+    >>> pause_after(KafkaConnectionError("refused"), 9, backoff) < 1 < pause_after(KafkaTimeoutError(), 9, backoff)
+    True
+    """
+    # One after the other they took up to twice retry_backoff_max_ms from when the coordinator was back.
+    return backoff.delay(1 if isinstance(error, (KafkaConnectionError, NodeNotReadyError)) else failures)
 
 
 class CoordinatorFinder:
@@ -95,7 +107,7 @@ class CoordinatorFinder:
                 self.coordinator_dead(error)
                 failures += 1
                 self._say(f"the coordinator of group {self.group_id}: {error}", failures)
-                await self.loop.sleep(self._backoff.delay(failures))
+                await self.loop.sleep(pause_after(error, failures, self._backoff))
             else:
                 return node_id
 
@@ -116,7 +128,7 @@ class CoordinatorFinder:
     async def back_off(self, error: KafkaError, failures: int) -> None:
         """Say what it waits for, and wait a little before the next attempt."""
         self._say(f"group {self.group_id} to let this member in: {error}", failures + 1)
-        await self.loop.sleep(self._backoff.delay(failures + 1))
+        await self.loop.sleep(pause_after(error, failures + 1, self._backoff))
 
     def _run(self, coro: Coroutine[Any, Any, T], deadline: float | None = None, what: str = "the call") -> T:
         if self._driver is not None:

@@ -338,3 +338,15 @@ def test_a_commit_during_a_cooperative_rebalance_costs_nothing_but_time(broker, 
         assert one.committed(T0) == [5]
         assert [call for call in listener.calls if call[1]] == [("assigned", set(range(6)))]
         assert one.coordinator.generation.generation_id == generation + 1  # one round, not one more per commit
+
+
+def test_a_coordinator_that_is_back_is_asked_at_once(broker):
+    """The backoff of its connection is all that is waited for, however many attempts there were."""
+    configs = {"retry_backoff_ms": 20, "retry_backoff_max_ms": 60_000}
+    configs |= {"reconnect_backoff_ms": 10, "reconnect_backoff_max_ms": 10}
+    with Member(broker.bootstrap_servers, **configs) as member:
+        poll_until(stable(member, partitions=6), member)
+        broker.drop_connections(api="OffsetCommit", times=12)
+        broker.drop_connections(api="OffsetFetch", times=12)
+        member.coordinator.commit_offsets_sync({T0: OffsetAndMetadata(5)}, timeout_ms=20_000)
+        assert member.committed(T0) == [5]
