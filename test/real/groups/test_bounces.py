@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
@@ -32,8 +35,17 @@ def bounce(cluster: KafkaCluster, node: int, how: str) -> None:
     cluster.start(node)
 
 
+def go_away(cluster: KafkaCluster, seconds: float) -> None:
+    """Kill all nodes, and start them again later."""
+    for node in cluster.nodes:
+        cluster.kill(node)
+    time.sleep(seconds)
+    with ThreadPoolExecutor() as pool:  # none is ready before most are
+        list(pool.map(cluster.start, cluster.nodes))
+
+
 def run(
-    cluster: KafkaCluster, make_group: MakeGroup, kinds: list[str], members: int, bounces: list[tuple[int, str]]
+    cluster: KafkaCluster, make_group: MakeGroup, kinds: list[str], members: int, troubles: list[Callable[[], None]]
 ) -> None:
     topic = cluster.create_topic(f"bounces-{'-'.join(kinds)}", 6, 3, {"min.insync.replicas": "2"})
     groups = []
@@ -44,8 +56,9 @@ def run(
             groups.append(group)
         for group in groups:
             group.wait_shared_out()
-        for node, how in bounces:
-            bounce(cluster, node, how)
+        wait_read(groups, writer)
+        for trouble in troubles:
+            trouble()
             wait_read(groups, writer)
         writer.stop()
         wait_read(groups, writer)
@@ -62,7 +75,7 @@ def run(
 def test_groups_outlive_a_broker_that_is_killed_and_restarted(kafka_at: StartKafka, make_group: MakeGroup) -> None:
     """The short form: two members of each kind at once."""
     cluster = kafka_at(nodes=3, properties=QUICK_SESSIONS)
-    run(cluster, make_group, list(KINDS), 2, [(1, "kill")])
+    run(cluster, make_group, list(KINDS), 2, [partial(bounce, cluster, 1, "kill")])
 
 
 @pytest.mark.soak
@@ -71,5 +84,13 @@ def test_groups_outlive_a_broker_that_is_killed_and_restarted(kafka_at: StartKaf
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_six_members_outlive_clean_and_hard_bounces(kafka_at: StartKafka, make_group: MakeGroup, kind: str) -> None:
     cluster = kafka_at(nodes=3, properties=QUICK_SESSIONS)
-    bounces = [(node, how) for how in ("stop", "kill") * 2 for node in cluster.nodes]
-    run(cluster, make_group, [kind], 6, bounces)
+    bounces = [partial(bounce, cluster, node, how) for how in ("stop", "kill") * 2 for node in cluster.nodes]
+    run(cluster, make_group, [kind], 6, [*bounces])
+
+
+@pytest.mark.soak
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_groups_outlive_a_minute_without_any_broker(kafka_at: StartKafka, make_group: MakeGroup) -> None:
+    cluster = kafka_at(nodes=3, properties=QUICK_SESSIONS)
+    run(cluster, make_group, list(KINDS), 3, [partial(go_away, cluster, 60.0)])
