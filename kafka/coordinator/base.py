@@ -66,6 +66,10 @@ class BaseCoordinator(CoordinatorFinder):
 
     A subclass gives `protocol_type`, `group_protocols`, `_perform_assignment` and `_on_join_complete`; the
     underscored ones may be coroutines. Keyword arguments are the options in ``DEFAULT_CONFIG``.
+
+    They are called by whoever turns the client's loop: with a client made by hand the thread that calls
+    `ensure_active_group` or the client's ``poll``. Heartbeats rest meanwhile, so what takes long, or waits for the
+    network, is a coroutine.
     """
 
     DEFAULT_CONFIG: ClassVar[dict[str, Any]] = defaults("coordinator")

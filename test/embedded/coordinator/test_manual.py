@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -37,6 +38,7 @@ class Workers(BaseCoordinator):
         super().__init__(*args, **configs)
         self.work: list[bytes] = []
         self.prepared = 0
+        self.threads: set[int] = set()
 
     def protocol_type(self) -> str:
         return "workers"
@@ -48,10 +50,12 @@ class Workers(BaseCoordinator):
         self.prepared += 1
 
     def _perform_assignment(self, leader_id: str, protocol: str, members: Any) -> dict[str, Any]:
+        self.threads.add(threading.get_ident())
         assert protocol == "share"
         return {member.member_id: b"for " + bytes(member.metadata) for member in members}
 
     def _on_join_complete(self, generation: int, member_id: str, protocol: str, assignment: bytes) -> None:
+        self.threads.add(threading.get_ident())
         self.work.append(assignment)
 
 
@@ -63,6 +67,7 @@ def test_a_group_of_one_s_own_kind(client):
     assert not workers.coordinator_unknown()
     workers.ensure_active_group()
     assert workers.work == [b"for strong"]
+    assert workers.threads == {threading.get_ident()}
     assert not workers.need_rejoin()
     first = workers.generation.generation_id
     workers.request_rejoin("the test wants it")
