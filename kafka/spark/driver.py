@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
@@ -79,30 +79,34 @@ class ClusterOffsets:
 
     def _ask_partitions(self) -> set[TopicPartition]:
         subscription = self._options.subscription
-        if subscription.partitions:
-            return set(subscription.partitions)
-        request = self._metadata_request(subscription.topics if subscription.pattern is None else None)
-        response = self._client.ask(request, timeout_ms=self._timeout * 1000)
         pattern = None if subscription.pattern is None else re.compile(subscription.pattern)
+        names = subscription.topics or sorted({tp.topic for tp in subscription.partitions})
+        request = self._metadata_request(names if pattern is None else None)
+        response = self._client.ask(request, timeout_ms=self._timeout * 1000)
         found = set()
         for topic in response.topics:
-            if pattern is not None and pattern.fullmatch(topic.name) is None:
+            if pattern is not None and (topic.is_internal or pattern.fullmatch(topic.name) is None):
                 continue
             if topic.error_code:
-                self._topic_error(topic)
+                self._topic_error(topic, named=pattern is None)
             found |= {TopicPartition(topic.name, part.partition_index) for part in topic.partitions}
-        return found
+        if not subscription.partitions:
+            return found
+        if subscription.partitions - found:
+            log.warning("There are no partitions %s, which are to be read", shown(subscription.partitions - found))
+        return found & subscription.partitions
 
-    def _metadata_request(self, topics: tuple[str, ...] | None) -> Any:
+    def _metadata_request(self, topics: Sequence[str] | None) -> Any:
         from kafka.protocol.metadata import MetadataRequest
 
         wanted = None if topics is None else [{"name": name} for name in topics]
         return MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
 
-    def _topic_error(self, topic: Any) -> None:
+    def _topic_error(self, topic: Any, *, named: bool) -> None:
         kind = for_code(topic.error_code)
-        # A topic that does not exist (yet, or any more) has no partitions; what has to be mended is said.
-        if not issubclass(kind, UnknownTopicOrPartitionError):
+        # One that a pattern has found may be gone by now. One that a query names has to be there: a name that was
+        # misspelled would give no rows and no error.
+        if named or not issubclass(kind, UnknownTopicOrPartitionError):
             raise kind(f"topic {topic.name!r}")
 
     # Offsets…
@@ -146,7 +150,10 @@ class ClusterOffsets:
 
     def _still_there(self, wanted: Mapping[TopicPartition, int]) -> set[TopicPartition]:
         self.look_again()
-        return self.partitions() & set(wanted)
+        try:
+            return self._ask_partitions() & set(wanted)
+        except UnknownTopicOrPartitionError:
+            return set()
 
     # Progress…
 

@@ -58,21 +58,22 @@ def find_bound(source: OffsetSource, bound: Bound, options: SourceOptions, *, st
         return source.edges(dict.fromkeys(partitions, bound.everywhere))
     if bound.timestamp is not None:
         return _at_times(source, dict.fromkeys(partitions, bound.timestamp), options, starting=starting)
-    edge = "startingOffsets" if starting else "endingOffsets"
+    edge = "start" if starting else "end"
     if bound.timestamps:
         _check_assigned(
             bound.timestamps,
             partitions,
-            "[KAFKA_TIMESTAMP_OFFSET_DOES_NOT_MATCH_ASSIGNED] Partitions specified for Kafka start offsets don't match "
-            "what are assigned. Maybe topic partitions are created between the time the offsets were written and the "
-            "query was started, or the query is misconfigured.",
+            f"[KAFKA_TIMESTAMP_OFFSET_DOES_NOT_MATCH_ASSIGNED] Partitions specified for Kafka timestamp based {edge} "
+            "offsets don't match what are assigned. Maybe topic partitions are created or deleted while the query is "
+            "running, or you didn't specify all the partitions.",
         )
         return _at_times(source, bound.timestamps, options, starting=starting)
     _check_assigned(
         bound.offsets,
         partitions,
-        f"If {edge} contains specific offsets, you must specify all TopicPartitions. Use -1 for latest, -2 for "
-        "earliest.",
+        f"[KAFKA_START_OFFSET_DOES_NOT_MATCH_ASSIGNED] Partitions specified for Kafka {edge} offsets don't match what "
+        "are assigned. Maybe topic partitions are created or deleted while the query is running. Use -1 for latest, "
+        "-2 for earliest.",
     )
     found = source.edges({tp: offset for tp, offset in bound.offsets.items() if offset < 0})
     return {tp: found.get(tp, offset) for tp, offset in bound.offsets.items()}
@@ -129,18 +130,20 @@ def _check_pair(options: SourceOptions) -> None:
             continue
         if set(start) != set(end):
             raise KafkaSparkOptionError(
-                f"[MISMATCHED_TOPIC_PARTITIONS_BETWEEN_START_OFFSET_AND_END_OFFSET] The topic-partitions of starting "
-                f"{what}s and ending {what}s differ: {shown(start)} and {shown(end)}."
+                "[MISMATCHED_TOPIC_PARTITIONS_BETWEEN_START_OFFSET_AND_END_OFFSET] The specified start offset and end "
+                "offset should have the same topic-partitions. Topic-partitions for start offset: "
+                f"{shown(start)}, topic-partitions for end offset: {shown(end)}."
             )
         for tp, first in start.items():
             if end[tp] >= 0 and first > end[tp]:
-                raise _crossed("UNRESOLVED", tp, first, end[tp])
+                raise _crossed("UNRESOLVED", tp, first, end[tp], what)
 
 
-def _crossed(condition: str, tp: TopicPartition, start: int, end: int) -> KafkaSparkOptionError:
+def _crossed(condition: str, tp: TopicPartition, start: int, end: int, what: str = "offset") -> KafkaSparkOptionError:
+    given, resolved = ("specified", "") if condition == "UNRESOLVED" else ("resolved", "resolved ")
     return KafkaSparkOptionError(
-        f"[{condition}_START_OFFSET_GREATER_THAN_END_OFFSET] For topic-partition {shown([tp])} the starting offset "
-        f"{start} is greater than the ending offset {end}."
+        f"[{condition}_START_OFFSET_GREATER_THAN_END_OFFSET] The {given} start {what} {start} is greater than the "
+        f"{resolved}end {what} {end} for topic {tp.topic} partition {tp.partition}."
     )
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from kafka.broker import Broker
 from kafka.consumer import KafkaConsumer
-from kafka.errors import KafkaTimeoutError, NotLeaderOrFollowerError
+from kafka.errors import KafkaTimeoutError, NotLeaderOrFollowerError, UnknownTopicOrPartitionError
 from kafka.producer import KafkaProducer
 from kafka.protocol.fetch import FetchRequest
 from kafka.spark.arrow import COLUMNS
@@ -221,6 +221,30 @@ def test_a_partition_that_is_gone_is_left_out(broker: Broker) -> None:
         assert gone not in offsets.edges(dict.fromkeys([gone, TopicPartition("events", 0)], LATEST))
     finally:
         offsets.close()
+
+
+def test_a_topic_that_is_named_has_to_be_there(broker: Broker) -> None:
+    quick = {"fetchOffset.numRetries": "1", "fetchOffset.retryIntervalMs": "1"}
+    for names in ({"subscribe": "events,nowhere"}, {"assign": '{"nowhere":[0]}'}):
+        offsets = ClusterOffsets(options(broker, **names, **quick))
+        with pytest.raises(UnknownTopicOrPartitionError, match="nowhere"):
+            offsets.partitions()
+        offsets.close()
+
+
+def test_of_an_assignment_what_is_there_is_read(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
+    offsets = ClusterOffsets(options(broker, assign='{"events":[1,7]}'))
+    assert offsets.partitions() == {TopicPartition("events", 1)}
+    assert "There are no partitions events-7" in caplog.text
+    offsets.close()
+
+
+def test_a_pattern_leaves_the_brokers_own_topics_out(broker: Broker) -> None:
+    with KafkaConsumer(bootstrap_servers=broker.bootstrap_servers, group_id="group") as consumer:
+        consumer.committed(TopicPartition("events", 0))  # there is a topic of offsets from now on
+    offsets = ClusterOffsets(options(broker, subscribePattern=".*"))
+    assert {tp.topic for tp in offsets.partitions()} == {"events"}
+    offsets.close()
 
 
 def test_progress_is_committed_to_a_group(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
