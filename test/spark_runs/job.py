@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 from kafka.spark.session import local_session
-from test.spark_runs.sessions import QUICK_JAVA
+from test.spark_runs.sessions import QUICK_JAVA, quick_home
 from test.spark_runs.stalling import StallingSource
 
 _CONFIGS = {
@@ -30,7 +30,8 @@ _CONFIGS = {
 def main(plan: dict[str, Any]) -> None:
     paths = os.pathsep.join(path for path in sys.path if path)
     configs = {**_CONFIGS, "spark.executorEnv.PYTHONPATH": paths}
-    spark = local_session("job", master=plan["master"], configs=configs)
+    with quick_home():
+        spark = local_session("job", master=plan["master"], configs=configs)
     spark.dataSource.register(StallingSource)
     shared = {
         "kafka.bootstrap.servers": plan["servers"],
