@@ -7,7 +7,6 @@ far apart its records have to be; all their lengths are read then and compared. 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import repeat
 from typing import Final
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from kafka.errors import CorruptRecordError
 from kafka.record._columns_plain import Section
 from kafka.record._fields_numpy import Array, find_starts, varints
+from kafka.record._walk import walk
 
 
 def find_bounds(data: bytes, sections: Sequence[Section]) -> tuple[Array, Array]:
@@ -25,6 +25,8 @@ def find_bounds(data: bytes, sections: Sequence[Section]) -> tuple[Array, Array]
     >>> find_bounds(b"\x0c\0\0\0\1\1\0" * 2, [Section(b"", 0, 14, 2, header)])
     (array([0, 7]), array([ 7, 14]))
     """
+    if sum([section.count for section in sections]) > _MANY * len(sections):
+        return _one_by_one(data, sections)
     bounds = np.array([section[1:4] for section in sections], np.int64).reshape(-1, 3)
     begins, stops, counts = bounds[:, 0], bounds[:, 1], bounds[:, 2]
     firsts = np.cumsum(counts) - counts
@@ -42,16 +44,29 @@ def find_bounds(data: bytes, sections: Sequence[Section]) -> tuple[Array, Array]
         belongs = np.repeat(np.arange(len(sections)), counts)
         even[belongs[which][wrong]] = False
     if not even.all():
-        walked: list[int] = []
-        behind: list[int] = []
-        for index in np.flatnonzero(~even).tolist():
-            found = _walk(data, sections[index])
-            walked += found
-            behind += found[1:]
-            behind.append(sections[index].end)
+        others = [sections[index] for index in np.flatnonzero(~even).tolist()]
         which = np.repeat(~even, counts)
-        starts[which] = walked
-        ends[which] = behind
+        starts[which], ends[which] = _one_by_one(data, others)
+    return starts, ends
+
+
+def _one_by_one(data: bytes, sections: Sequence[Section]) -> tuple[Array, Array]:
+    """Return the same, found for each section by itself."""
+    parts: list[Array] = []
+    few: list[int] = []
+    for section in sections:
+        if section.count <= _FEW:
+            few += _walk(data, section)
+            continue
+        if few:
+            parts.append(np.array(few, np.int64))
+            few = []
+        parts.append(find_starts(data, section.start, section.end, section.count, section.header.base_offset))
+    parts.append(np.array(few, np.int64))
+    starts = np.concatenate(parts)
+    ends = np.empty_like(starts)
+    ends[:-1] = starts[1:]
+    ends[np.cumsum([section.count for section in sections]) - 1] = [section.end for section in sections]
     return starts, ends
 
 
@@ -78,25 +93,18 @@ def _wrong_lengths(every: Array, starts: Array, ends: Array) -> Array:
 
 #: More records than that are worth calls of numpy for each batch.
 _FEW: Final = 64
+#: If batches have more than that, it is not worth while to look at all of them together.
+_MANY: Final = 256
 
 
 def _walk(data: bytes, section: Section) -> list[int]:
     """Return where the records of one section begin."""
     _, begin, stop, count, header = section
-    if count <= _FEW:
-        pos = begin
-        try:
-            # Lengths of one byte or two. With one of three this misses the end, or the record's end is found to be
-            # elsewhere when its fields are read.
-            after = [
-                pos := pos + (length >> 1) + 1
-                if (length := data[pos]) < 128
-                else pos + (length >> 1 & 63) + (data[pos + 1] << 6) + 2
-                for _ in repeat(None, count)
-            ]
-        except IndexError:
-            after = []
-        if pos == stop and after:
-            return [begin, *after[:-1]]
+    try:
+        after = walk(data, begin, count)
+    except IndexError:
+        after = []
+    if after and after[-1] == stop:
+        return [begin, *after[:-1]]
     found: list[int] = find_starts(data, begin, stop, count, header.base_offset).tolist()
     return found
