@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .PHONY: help demo test test-unit test-embedded test-real test-matrix test-spark-versions soak check lint format types layers docs wheel generated clean \
-	bench bench-protocol bench-records bench-produce bench-consume bench-latency
+	bench bench-protocol bench-records bench-produce bench-consume bench-latency bench-spark
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1: /p' $(MAKEFILE_LIST) | column -t -s :
@@ -88,6 +88,9 @@ bench-consume: $(INSTALLED)
 
 bench-latency: $(INSTALLED)
 	$(BENCH) latency
+
+bench-spark: $(INSTALLED)  ## the Spark source beside Spark's own connector
+	$(BENCH) spark
 
 clean:  ## forget what was built; keeps .venv
 	rm -rf build dist *.egg-info docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis

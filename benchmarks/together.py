@@ -55,6 +55,8 @@ def measure_together(
             if child.poll() is None:
                 child.terminate()
             child.wait()
+            if child.stdout is not None:
+                child.stdout.close()
         if child.returncode:
             errors.seek(0)
             last = "\n".join(errors.read().strip().splitlines()[-12:])

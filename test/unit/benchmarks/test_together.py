@@ -1,0 +1,79 @@
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks import process_tree
+from benchmarks.runner import ChildError
+from benchmarks.together import collect, measure_together
+from benchmarks.venvs import Library, Venv
+
+
+def line(case, impl, digest="same", **more):
+    figures = {"records": 10, "bytes": 0, "cpu_s": 1.0, "wall_s": 2.0}
+    return json.dumps({"case": case, "impl": impl, "digest": digest, **figures, **more}) + "\n"
+
+
+def test_lines_are_sorted_into_cases_and_libraries_and_other_words_passed_over():
+    lines = [
+        '{"settings": {"java": "17"}}\n',
+        "a warning\n",
+        line("one", "a"),
+        line("one", "b"),
+        line("one", "a", ms=3),
+    ]
+    outcome, settings = collect([*lines, "[1]\n", line("two", "a")])
+    assert settings == {"java": "17"}
+    assert {case: {impl: len(runs) for impl, runs in found.samples.items()} for case, found in outcome.items()} == {
+        "one": {"a": 2, "b": 1},
+        "two": {"a": 1},
+    }
+    assert outcome["one"].samples["a"][1].metric("ms") == 3
+    assert outcome["one"].samples["a"][0].metric("rss_mb") is None
+
+
+def test_results_that_differ_do_not_count():
+    outcome, _ = collect([line("one", "a"), line("one", "b", digest="other"), line("two", "a")])
+    assert "differ" in outcome["one"].failure
+    assert not outcome["one"].samples
+    assert not outcome["two"].failure
+
+
+def place(tmp_path, text):
+    script = tmp_path / "child.py"
+    script.write_text(text)
+    return script, Library("any", ()), Venv(Path(sys.executable), {})
+
+
+def test_the_child_gets_its_words_and_its_lines_are_read(tmp_path):
+    text = f"import sys\nassert sys.argv[1:] == ['--together', '--rounds', '2']\nprint({line('one', 'a')!r})\n"
+    outcome, _ = measure_together(*place(tmp_path, text), ["--rounds", "2"])
+    assert len(outcome["one"].samples["a"]) == 1
+
+
+def test_a_child_that_fails_is_an_error_whatever_it_printed_before(tmp_path):
+    with pytest.raises(ChildError, match=r"(?s)exited with 3:.*the reason"):
+        measure_together(
+            *place(
+                tmp_path, f"import sys\nprint({line('one', 'a')!r})\nprint('the reason', file=sys.stderr)\nsys.exit(3)"
+            ),
+            [],
+        )
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_the_time_of_children_counts(tmp_path):
+    import subprocess
+
+    before = process_tree.tree_cpu_s()
+    spin = "import time\nwhile time.process_time() < 0.2: pass\nprint(flush=True)\ninput()"
+    with subprocess.Popen([sys.executable, "-c", spin], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        alive = process_tree.tree_cpu_s() - before
+        child.communicate(b"\n")
+    assert alive >= 0.15
+    assert process_tree.tree_cpu_s() - before >= alive - 0.05
+    assert process_tree._stat(Path(f"/proc/{os.getpid()}/stat"))[1][0] == os.getppid()
