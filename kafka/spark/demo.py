@@ -14,6 +14,8 @@ __all__ = ["Result", "count_by_window", "reason_not_to", "table"]
 _SCHEMA: Final = "number bigint, user string, amount double, at timestamp"
 _CONFIGS: Final = {
     "spark.driver.memory": "1g",
+    # A job of seconds is over before Java's better compiler pays, and starting takes half the processor time without.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.session.timeZone": "UTC",
     "spark.log.level": "ERROR",
 }

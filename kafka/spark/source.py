@@ -30,7 +30,7 @@ __all__ = ["FilteredBatchReader", "KafkaBatchReader", "KafkaDataSource"]
 
 log = logging.getLogger(__name__)
 
-_without_effect: set[str] = set()
+_said: set[str] = set()
 """What was said already in this process."""
 
 
@@ -108,13 +108,20 @@ class FilteredBatchReader(KafkaBatchReader):
 
 
 def _has_pushdown() -> bool:
-    if hasattr(DataSourceReader, "pushFilters"):
-        return True
-    _say_once("filterPushdown has no effect before Spark 4.1")
-    return False
+    if not hasattr(DataSourceReader, "pushFilters"):
+        _say_once("filterPushdown has no effect before Spark 4.1")
+        return False
+    # Up to 4.3 what a filter left to be read is kept with the frame's relation, where its other uses find it. The
+    # releases that keep it with the scan push limits too.
+    if not hasattr(DataSourceReader, "pushLimit"):
+        _say_once(
+            "filterPushdown: this release of Spark reads for all uses of a frame what its last filter needed. load() a "
+            "frame for each filter, or rows are missing"
+        )
+    return True
 
 
 def _say_once(sentence: str) -> None:
-    if sentence not in _without_effect:
-        _without_effect.add(sentence)
+    if sentence not in _said:
+        _said.add(sentence)
         log.warning("%s", sentence)

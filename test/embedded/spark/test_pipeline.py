@@ -56,12 +56,12 @@ def run(spark: Any, broker: Broker, directory: Path, **more: Any) -> tuple[Seen,
         trigger=AVAILABLE_NOW,
         **given,
     )
-    for attempt in range(5):
+    for attempt in range(8):
         out = io.StringIO()
         try:
             return watch(pipeline.start(spark), out), out.getvalue()
         except QueryFailedError as error:  # Spark's process did not start in its 10 seconds
-            if "Python worker failed to connect back" not in str(error) or attempt == 4:
+            if "Python worker failed to connect back" not in str(error) or attempt == 7:
                 raise
     raise AssertionError("the last attempt returns or raises")
 
