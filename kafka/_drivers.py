@@ -45,6 +45,9 @@ T = TypeVar("T")
 _CANCEL_GRACE: Final = 0.25
 # How long tasks may take to end when a client is closed without saying how long.
 _CLOSE_GRACE: Final = 1.0
+# How long the network thread lets a thread that claims its loop again and again have it, in seconds, before it looks
+# whether that is still so. What is asked of the loop in the meantime, and not waited for, may be that late.
+_DOZE: Final = 0.002
 # Handlers of these often raise (KeyboardInterrupt, SystemExit, a task queue's time limit).
 _DEFERRED: Final = tuple(
     int(getattr(signal, name))
@@ -142,10 +145,11 @@ class ThreadDriver:
         """Wait for a future in the calling thread; whether it is done by the deadline."""
         if not future.is_done:
             self.start()
-            self._attend(lambda: future, deadline)
+            # Who waits for a record sends the next one when it is written, and waits again.
+            self._attend(lambda: future, deadline, back_soon=True)
         return future.is_done
 
-    def _attend(self, begin: Callable[[], Future[Any]], deadline: float | None) -> None:
+    def _attend(self, begin: Callable[[], Future[Any]], deadline: float | None, *, back_soon: bool = False) -> None:
         """Turn the loop, or wait for who does, until what `begin` gives is done or the time is up."""
         while True:
             with SignalsDeferred(self.loop) as pending:
@@ -157,7 +161,7 @@ class ThreadDriver:
                         self._turn_until(future, deadline, pending)
                 finally:
                     if claimed:
-                        self.loop.release()
+                        self.loop.release(back_soon=back_soon)
             # A handler that raises has done so by now. One that only takes note of a signal ends no call.
             if not pending:
                 break
@@ -180,7 +184,7 @@ class ThreadDriver:
             remaining = None if deadline is None else deadline - loop.time()
             if remaining is not None and remaining <= 0:
                 return
-            loop.turn(remaining)
+            loop.turn(remaining, look=False)
 
     def _wait_for_others(self, future: Future[Any], deadline: float | None) -> None:
         """The network thread turns the loop: sleep until it has resolved the future, or has ended."""
@@ -230,6 +234,8 @@ class _Parking:
         # and a call that blocks ends one wait of the network thread.
         self._gate = threading.Lock()
         self._gate.acquire()
+        self._dozing = False
+        self._went_on = float("-inf")  # when the thread was last let go
         self.stopping = False
         self.ended = False
         self.grace = _CLOSE_GRACE
@@ -237,9 +243,27 @@ class _Parking:
         """Whoever waits for a future; they are let go when the thread ends."""
 
     def park(self) -> None:
+        """Wait until there is something to do, or to look at."""
+        loop, claims = self._loop, -1
+        # Woken, and the loop is claimed again: a thread waits for one record after another. To wake this one each time
+        # costs as much as the record does: two threads that want the GIL.
+        is_busy = self._loop.time() - self._went_on < _DOZE
+        while is_busy and claims != loop.claims:
+            claims = loop.claims
+            self._dozing = True
+            opened = self._gate.acquire(timeout=_DOZE)
+            # First this, then a look at the loop: who releases it does that the other way round.
+            self._dozing = False
+            if opened or not loop.claimed:
+                self._went_on = self._loop.time()
+                return
         self._gate.acquire()  # the loop is looked at after this, so nothing that opens it now is missed
+        self._went_on = self._loop.time()
 
-    def resume(self) -> None:
+    def resume(self, may_doze: bool = False) -> None:
+        """Go on, as the loop is free; a doze may last if the thread that had the loop is likely to be back soon."""
+        if may_doze and self._dozing and not self.stopping:
+            return
         self._open()
         if self.stopping:
             # The thread may sleep in the selector, not here, and the wake-up that told it to stop may

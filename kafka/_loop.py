@@ -101,8 +101,10 @@ class Loop:
         self._sleep_until: float | None = None  # what the last sleeper's timeout came from
         self._passing: int | None = None  # the thread that makes a pass right now
         self._woken = False
+        self._looked = False  # whether the last pass came with a look at the sockets
         self._claimed_by: int | None = None
-        self._on_release: Callable[[], object] | None = None
+        self.claims = 0
+        self._on_release: Callable[[bool], object] | None = None
         self._retiring = False
         self._closers: list[Callable[[], object]] = []
         self._fork_callbacks: list[Callable[[], object]] = []
@@ -225,9 +227,10 @@ class Loop:
         """When the first timer is due; None while there is none."""
         return self._timers.next_deadline()
 
-    def turn(self, timeout: float | None = None) -> bool:
+    def turn(self, timeout: float | None = None, *, look: bool = True) -> bool:
         """Sleep until something is to be done, `timeout` seconds at most; then make one pass.
 
+        Without `look` what is queued already is run before the sockets are looked at, unless that was so the last time.
         Returns False where another thread has claimed the loop: then there was no pass.
         """
         self.check_usable()
@@ -237,6 +240,12 @@ class Loop:
             if self._claimed_by not in (None, get_ident()):
                 return False
             self.turns += 1
+            if not look and self._looked and self._ready:
+                # The system call would only let other threads have the GIL, while somebody waits for this one.
+                self._looked = False
+                self._pass([])
+                return True
+            self._looked = True
             # Count first, look at the queue second: `call_soon` does it the other way round, so
             # either it sees a sleeper and wakes it, or the sleeper sees what was queued.
             self._sleepers += 1
@@ -326,10 +335,16 @@ class Loop:
             if self._claimed_by is not None or self._retiring:
                 return False
             self._claimed_by = get_ident()
+            self.claims += 1
             return True
 
-    def release(self) -> None:
-        """Give the loop back to its driver."""
+    @property
+    def claimed(self) -> bool:
+        """Whether a thread has claimed it."""
+        return self._claimed_by is not None
+
+    def release(self, *, back_soon: bool = False) -> None:
+        """Give the loop back to its driver; it may take its time if the caller is likely to claim it again soon."""
         with self._lock:
             self._claimed_by = None
             on_release = self._on_release
@@ -337,7 +352,7 @@ class Loop:
             late = deadline is not None and (self._sleep_until is None or deadline < self._sleep_until)
             stale = bool(self._sleepers) and (late or bool(self._ready))
         if on_release is not None:
-            on_release()
+            on_release(back_soon and not self._ready)
         if stale:  # the driver sleeps towards a deadline that is no longer the first
             self.wakeup()
 

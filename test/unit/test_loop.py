@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 import weakref
+from collections import Counter
 
 import pytest
 
@@ -529,6 +530,84 @@ def test_an_idle_network_thread_does_not_turn(driver):
     turns = driver.loop.turns
     threading.Event().wait(0.1)
     assert driver.loop.turns - turns <= 1
+
+
+class CountedLoop(Loop):
+    """Counts who wants to turn it."""
+
+    def __init__(self):
+        super().__init__()
+        self.asked = Counter()
+
+    def turn(self, timeout=None, *, look=True):
+        self.asked[threading.current_thread().name] += 1
+        return super().turn(timeout, look=look)
+
+
+def wait_for_one_after_another(driver, times):
+    for _ in range(times):
+        future = Future()
+        driver.loop.call_soon(future.success, None)
+        assert driver.wait(future, driver.loop.time() + 10)
+
+
+def test_a_thread_that_waits_for_one_thing_after_another_does_not_wake_the_network_thread_each_time():
+    driver = ThreadDriver(CountedLoop())
+    try:
+        wait_for_one_after_another(driver, 2000)
+        assert driver.loop.asked["kafka-network"] < 200  # without the doze 663, with it 4
+    finally:
+        driver.close()
+    assert not driver._thread.is_alive()
+
+
+def test_what_is_not_waited_for_is_done_though_the_network_thread_was_let_doze(driver):
+    near, far = socket.socketpair()
+    arrived = threading.Event()
+
+    def receive(_events):
+        near.recv(1)
+        arrived.set()
+
+    with near, far:
+        driver.start()
+        driver.loop.call_soon(driver.loop.watch, near, READ, receive)
+        for _ in range(20):
+            wait_for_one_after_another(driver, 50)
+            queued, timed = threading.Event(), threading.Event()
+            driver.loop.call_soon(queued.set)
+            driver.loop.call_soon(driver.loop.call_later, 0.001, timed.set)
+            far.send(b"x")
+            assert all(event.wait(10) for event in (queued, timed, arrived))
+            arrived.clear()
+        driver.run(_unwatch(driver.loop, near))
+
+
+async def _unwatch(loop, file):
+    loop.unwatch(file)
+
+
+def test_sockets_are_looked_at_though_there_is_always_something_queued():
+    driver = ThreadDriver(Loop())
+    near, far = socket.socketpair()
+    seen = []
+
+    def receive(_events):
+        seen.append(near.recv(1))
+
+    with near, far:
+        try:
+            assert driver.loop.claim()  # it is this thread that has to see it
+            driver.loop.watch(near, READ, receive)
+            far.send(b"x")
+            for _ in range(2):
+                driver.loop.call_soon(int)
+                assert driver.loop.turn(0, look=False)
+            assert seen == [b"x"]
+            driver.loop.unwatch(near)
+            driver.loop.release()
+        finally:
+            driver.close()
 
 
 def test_a_selector_that_cannot_be_shared_is_turned_by_the_thread_alone():
