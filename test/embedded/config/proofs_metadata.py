@@ -124,7 +124,7 @@ def it_starts_again_when_metadata_stays_away_for_so_long(subject: Subject) -> No
     used = subject.use(
         broker,
         metadata_max_age_ms=50,
-        request_timeout_ms=100,
+        request_timeout_ms=500,
         metadata_recovery_rebootstrap_trigger_ms=0,
     )
     broker.intercept("Metadata", lambda _: NO_REPLY)

@@ -7,6 +7,7 @@ import selectors
 import socket
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from kafka import KafkaClient
@@ -79,8 +80,11 @@ def canonical_names_take_the_place_of_addresses(subject: Subject) -> None:
 def a_proxy_is_asked(subject: Subject) -> None:
     door = subject.enter(Door())
     options: dict[str, Any] = {subject.option: f"socks5://{door.address}", "socket_connection_setup_timeout_ms": 100}
-    _give_up_soon(subject, f"127.0.0.1:{free_port()}", **options)
-    assert door.visits[0].data == b"\x05\x01\x00"
+
+    def greeted(_: str) -> bool:
+        return any(visit.data == b"\x05\x01\x00" for visit in door.visits)
+
+    assert greeted(_give_up(subject, f"127.0.0.1:{free_port()}", greeted, **options))
 
 
 # How long
@@ -107,8 +111,20 @@ def the_version_is_sought_for_so_long(subject: Subject) -> None:
         raise AssertionError("somebody answered")
 
 
-def _give_up_soon(subject: Subject, servers: str, seconds: float = 0.5, **options: Any) -> str:
-    """Try to reach what cannot be reached for a while; what is said about it."""
+def _give_up(subject: Subject, servers: str, seen: Callable[[str], bool], **options: Any) -> str:
+    """Try to reach what cannot be reached, for longer each time until enough was seen; what is said about it.
+
+    The first of these times does on a machine that has little else to do. The last is below every default.
+    """
+    said = ""
+    for seconds in (0.6, 2.4, 8.0):
+        said = _give_up_after(seconds, subject, servers, **options)
+        if seen(said):
+            break
+    return said
+
+
+def _give_up_after(seconds: float, subject: Subject, servers: str, **options: Any) -> str:
     if subject.kind == "connection":
         connection = subject.make(servers, **options).thing
         connection.connect_blocking(seconds)
@@ -127,7 +143,7 @@ _TLS = {"security_protocol": "SSL", "reconnect_backoff_ms": 1, "reconnect_backof
 def an_attempt_takes_so_long(subject: Subject) -> None:
     door = subject.enter(Door())
     times = {"socket_connection_setup_timeout_ms": 300, "socket_connection_setup_timeout_max_ms": 300}
-    said = _give_up_soon(subject, door.address, 0.6, **times, **_TLS)
+    said = _give_up(subject, door.address, lambda said: "took longer" in said, **times, **_TLS)
     assert re.search(r"took longer than 0\.[234] seconds", said), said  # 10 by default
 
 
@@ -135,7 +151,12 @@ def an_attempt_takes_so_long(subject: Subject) -> None:
 def attempts_do_not_get_longer_than_that(subject: Subject) -> None:
     door = subject.enter(Door())
     times = {"socket_connection_setup_timeout_ms": 100, "socket_connection_setup_timeout_max_ms": 100}
-    said = _give_up_soon(subject, door.address, 1.0, **times, **_TLS)
+
+    def attempted_often(_: str) -> bool:
+        visits, door.visits[:] = len(door.visits), ()
+        return visits > 3
+
+    said = _give_up(subject, door.address, attempted_often, **times, **_TLS)
     assert "took longer than 0.1 seconds" in said, said  # doubled each time it would be 0.4 by now
 
 
@@ -153,12 +174,22 @@ class _Dials:
 
         subject.monkeypatch.setattr(socket.socket, "connect_ex", connect_ex)
 
+    def more_than(self, count: int) -> Callable[[str], bool]:
+        """Whether there were more attempts than that; if not, they are forgotten."""
+
+        def enough(_: str) -> bool:
+            if len(self.times) <= count:
+                self.times.clear()
+            return bool(self.times)
+
+        return enough
+
 
 @proves("reconnect_backoff_ms")
 def a_broker_is_left_alone_after_a_failure(subject: Subject) -> None:
     port = free_port()
     dials = _Dials(subject, port)
-    _give_up_soon(subject, f"127.0.0.1:{port}", 0.6, reconnect_backoff_ms=300)
+    _give_up(subject, f"127.0.0.1:{port}", dials.more_than(1), reconnect_backoff_ms=300)
     assert dials.times[1] - dials.times[0] > 0.2  # within 20%; 50 ms by default
 
 
@@ -166,8 +197,10 @@ def a_broker_is_left_alone_after_a_failure(subject: Subject) -> None:
 def the_pause_does_not_get_longer_than_that(subject: Subject) -> None:
     port = free_port()
     dials = _Dials(subject, port)
-    _give_up_soon(subject, f"127.0.0.1:{port}", 1.2, reconnect_backoff_ms=20, reconnect_backoff_max_ms=20)
-    assert len(dials.times) > 7  # doubled each time there would be 6
+    options = {"reconnect_backoff_ms": 20, "reconnect_backoff_max_ms": 20}
+    _give_up(subject, f"127.0.0.1:{port}", dials.more_than(9), **options)
+    pauses = [later - earlier for earlier, later in pairwise(dials.times)]
+    assert min(pauses[6:9]) < 0.5, pauses  # doubled each time they would be of a second
 
 
 @proves("connections_max_idle_ms")
@@ -208,14 +241,14 @@ def a_stated_release_is_not_asked_for(subject: Subject) -> None:
 @proves("request_timeout_ms", kinds="connection client producer consumer")
 def a_reply_is_waited_for_so_long(subject: Subject) -> None:
     broker = subject.broker()
-    used = subject.use(broker, request_timeout_ms=200)
+    used = subject.use(broker, request_timeout_ms=1000)
     broker.intercept("Produce" if subject.kind == "producer" else "Metadata", lambda _: NO_REPLY, times=1)
     began = time.monotonic()
     try:
         used.ask()
     except KafkaError:
         assert subject.kind != "producer"  # which tries again
-    assert 0.1 < time.monotonic() - began < 5  # 30 by default
+    assert 0.5 < time.monotonic() - began < 10  # 30 by default
 
 
 @proves("request_timeout_ms", kinds="coordinator consumer_coordinator")
@@ -230,7 +263,7 @@ def a_coordinator_that_does_not_answer_is_looked_up_again(subject: Subject) -> N
 @proves("default_api_timeout_ms", kinds="consumer")
 def a_call_takes_so_long(subject: Subject) -> None:
     broker = subject.broker()
-    used = subject.use(broker, request_timeout_ms=100, default_api_timeout_ms=200)
+    used = subject.make(broker, request_timeout_ms=100, default_api_timeout_ms=200)
     broker.intercept("ListOffsets", lambda _: NO_REPLY)
     used.thing.assign([TopicPartition(TOPIC, 0)])
     began = time.monotonic()

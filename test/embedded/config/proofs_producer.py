@@ -109,10 +109,10 @@ class _OneSilent:
 @proves("partitioner_adaptive_partitioning_enable")
 def a_broker_with_a_long_queue_gets_less(subject: Subject) -> None:
     adaptive = _OneSilent(subject, partitioner_adaptive_partitioning_enable=True)
-    adaptive.send(60)
+    adaptive.send(200)
     uniform = _OneSilent(subject, partitioner_adaptive_partitioning_enable=False)
-    uniform.send(60)
-    assert adaptive.stuck < 17 < uniform.stuck  # about 8 and 30
+    uniform.send(200)
+    assert adaptive.stuck < 50 < uniform.stuck  # chance makes them 18 and 100, give or take 5 and 7
 
 
 @proves("partitioner_availability_timeout_ms")
@@ -123,7 +123,7 @@ def a_broker_that_takes_no_data_is_avoided(subject: Subject) -> None:
             "partitioner_availability_timeout_ms": timeout,
         }
         producer = _OneSilent(subject, **options)
-        while producer.stuck < 3:
+        while producer.stuck < 2:  # one that is sent, and one that cannot be; there need not be a third
             producer.send(1)
         time.sleep(0.1)  # more than that time
         before = producer.stuck
@@ -187,14 +187,14 @@ def a_larger_record_is_refused(subject: Subject) -> None:
 @proves("buffer_memory", "max_block_ms")
 def send_blocks_so_long_while_so_much_waits(subject: Subject) -> None:
     broker = subject.broker()
-    used = subject.use(broker, buffer_memory=5000, max_block_ms=200, batch_size=1000)
+    used = subject.use(broker, buffer_memory=5000, max_block_ms=1000, batch_size=1000)
     broker.intercept("Produce", lambda _: NO_REPLY)
     began = time.monotonic()
     try:
         for _ in range(100):
             used.thing.send(TOPIC, b"v" * 200)
     except BufferExhaustedError:
-        assert 0.15 < time.monotonic() - began < 5  # 60 by default
+        assert 0.8 < time.monotonic() - began < 10  # 60 by default
     else:
         raise AssertionError("20,000 bytes went into 5,000")
 
@@ -238,11 +238,11 @@ def a_batch_is_sent_again_so_often(subject: Subject) -> None:
 @proves("delivery_timeout_ms")
 def a_record_is_given_up_after_so_long(subject: Subject) -> None:
     broker = subject.broker()
-    used = subject.use(broker, delivery_timeout_ms=300, request_timeout_ms=100)
+    used = subject.use(broker, delivery_timeout_ms=1000, request_timeout_ms=500)
     broker.fail("Produce", [NotEnoughReplicasError], times=1000)
     began = time.monotonic()
     assert isinstance(_failure(used.thing.send(TOPIC, b"v")), KafkaTimeoutError)
-    assert 0.2 < time.monotonic() - began < 5  # 120 by default
+    assert 0.8 < time.monotonic() - began < 10  # 120 by default
 
 
 class _JumpingClock:
