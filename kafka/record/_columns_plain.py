@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from kafka.record._decode import decode_rows, find_run
 from kafka.record._errors import corrupt
-from kafka.record._runs import Run
+from kafka.record._runs import Pieces, Run
 from kafka.record.columns import BinaryColumn, Columns, HeaderColumn, packed
 from kafka.record.consumer_record import ConsumerRecord
 from kafka.record.header import BatchHeader
@@ -66,7 +66,7 @@ class _Gathered:
         origin = origin_of(header, "", 0)
         piece = 32
         while left:
-            run = find_run(data, pos, end, left, joined=True)
+            run = find_run(data, pos, end, left, views=True)
             if run is not None:
                 self._add_run(run, header)
                 pos = run.ends[-1]
@@ -85,6 +85,9 @@ class _Gathered:
         self._offsets += _shifted(run.offset_deltas, header.base_offset)
         if header.timestamp_type:
             self._timestamps += array("q", [header.max_timestamp]) * count
+        elif len(run.timestamp_deltas) * 8 < count:
+            for delta, times in run.timestamp_deltas:
+                self._timestamps += array("q", [header.base_timestamp + delta]) * times
         else:
             self._timestamps += packed("q", list(run.timestamps(header.base_timestamp)))
         self._types += array("b", [header.timestamp_type or 0]) * count
@@ -127,7 +130,7 @@ class _Fields:
     """A column of keys or values while it grows."""
 
     def __init__(self) -> None:
-        self._pieces: list[bytes] = []
+        self._pieces: Pieces = []
         # Sizes of consecutive records, -1 for null: a list, or the one that so many have.
         self._sizes: list[list[int] | tuple[int, int]] = []
 
@@ -135,11 +138,9 @@ class _Fields:
         self._sizes.append([-1 if field is None else len(field) for field in fields])
         self._pieces += filter(None, fields)
 
-    def add_run(self, fields: list[bytes] | bytes | None, size: int | list[int], count: int) -> None:
+    def add_run(self, fields: Pieces | None, size: int | list[int], count: int) -> None:
         self._sizes.append((size, count) if isinstance(size, int) else size)
-        if isinstance(fields, bytes):
-            self._pieces.append(fields)
-        elif fields is not None:
+        if fields is not None:
             self._pieces += fields
 
     def column(self) -> BinaryColumn:

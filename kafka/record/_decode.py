@@ -75,17 +75,17 @@ def take_runs(
     return pos, taken
 
 
-def find_run(buf: bytes, pos: int, limit: int, most: int, *, joined: bool = False) -> Run | None:
+def find_run(buf: bytes, pos: int, limit: int, most: int, *, views: bool = False) -> Run | None:
     r"""Return the run of records of one kind that begins at ``pos``, or None where there is none worth it.
 
-    With ``joined`` keys and values may come in one piece, all of them.
+    With ``views`` keys and values may be views of ``buf``.
 
     >>> find_run(b"\x0e\0\0\0\1\2x\0\x0e\0\0\2\1\2x\0", 0, 16, 2) is None
     True
     """
     if most < SHORTEST:
         return None
-    return find_even(buf, pos, limit, most, joined=joined) or find_uneven(buf, pos, limit, most)
+    return find_even(buf, pos, limit, most, views=views) or find_uneven(buf, pos, limit, most)
 
 
 def run_rows(run: Run, origin: Origin) -> Iterator[ConsumerRecord]:

@@ -37,6 +37,10 @@ HeaderColumns = tuple[tuple[str, "list[bytes] | None"], ...]
 Steps = list[tuple[int, int]]
 
 
+#: Bytes objects, or, for who only joins them, views.
+Pieces = list[Any]
+
+
 class Run(NamedTuple):
     """Consecutive records of one kind: all with a key or all without, all with headers or all without."""
 
@@ -45,9 +49,9 @@ class Run(NamedTuple):
     """The position after each of them."""
     timestamp_deltas: Steps
     offset_deltas: Sequence[int]
-    keys: list[bytes] | bytes | None
-    """In a list or in one piece; None where all keys are null."""
-    values: list[bytes] | bytes | None
+    keys: Pieces | None
+    """None where all keys are null."""
+    values: Pieces | None
     key_size: int | list[int]
     """The size of each, or the one that all have; -1 for null."""
     value_size: int | list[int]
@@ -133,10 +137,10 @@ class _Shape(NamedTuple):
     header_size: int
 
 
-def find_even(buf: bytes, pos: int, limit: int, most: int, *, joined: bool = False) -> Run | None:
+def find_even(buf: bytes, pos: int, limit: int, most: int, *, views: bool = False) -> Run | None:
     r"""Return the run of equally long records that begins at ``pos``, or None where there is none worth it.
 
-    With ``joined`` the keys, and the values, are in one piece.
+    With ``views`` large keys and values are views of ``buf``.
 
     >>> find_even(b"\x0e\0\0\0\1\2x\0\x0e\0\0\2\1\2x\0", 0, 16, 2) is None
     True
@@ -162,7 +166,7 @@ def find_even(buf: bytes, pos: int, limit: int, most: int, *, joined: bool = Fal
     part = memoryview(buf)[pos:end]
     own = (shape.key_size >= 0) + (shape.value_size >= 0)
     columns: Iterator[Any] = chain(
-        (_gather if joined else cut_fields)(part, step, shape.fields[:own]), cut_fields(part, step, shape.fields[own:])
+        (_view if views else cut_fields)(part, step, shape.fields[:own]), cut_fields(part, step, shape.fields[own:])
     )
     return Run(
         count,
@@ -197,14 +201,14 @@ def cut_fields(part: bytes | memoryview, step: int, fields: tuple[tuple[int, int
 _AT_ONCE: Final = 32
 
 
-def _gather(part: memoryview, step: int, fields: tuple[tuple[int, int], ...]) -> Iterator[bytes]:
-    """Yield, for each of these fields, those of all records in one piece."""
+def _view(part: memoryview, step: int, fields: tuple[tuple[int, int], ...]) -> Iterator[Pieces]:
+    """Yield, for each of these fields, those of all records."""
     for field in fields:
         at, size = field
         if size < _LARGE:
-            yield b"".join(cut_fields(part, step, (field,))[0])
+            yield from cut_fields(part, step, (field,))
         else:
-            yield b"".join([part[begin : begin + size] for begin in range(at, len(part), step)])
+            yield [part[begin : begin + size] for begin in range(at, len(part), step)]
 
 
 #: From here on a view costs less than a copy.
