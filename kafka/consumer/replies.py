@@ -21,7 +21,6 @@ from kafka.errors import (
     TopicAuthorizationFailedError,
     for_code,
 )
-from kafka.record.header import scan
 from kafka.record.reader import RecordReader
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
@@ -97,15 +96,6 @@ def open_reply(asked: Asked, data: Any, settings: ReaderSettings, version: int) 
         return None
     cursor, partition = asked.cursor, asked.state.topic_partition
     buffer = bytes(records)
-    try:
-        end, epoch = _walk(buffer, cursor.fetch_offset, cursor.fetch_epoch)
-    except CorruptRecordError:
-        # Where its batches end cannot be seen; the reader delivers what is good, and then raises.
-        end, epoch = -1, -1
-    if end == cursor.fetch_offset:
-        if version < _WHOLE_FIRST_RECORD:
-            return Fetched(None, 0, _too_large(partition, cursor.fetch_offset, len(buffer)))
-        return None
     reader = RecordReader(
         buffer,
         partition.topic,
@@ -120,19 +110,17 @@ def open_reply(asked: Asked, data: Any, settings: ReaderSettings, version: int) 
         deserialize_with_headers=settings.with_headers,
         skip_double_compressed=settings.skip_double_compressed,
     )
-    if end >= 0:
-        cursor.fetch_offset, cursor.fetch_epoch = end, epoch
-    reader.verify()
-    return Fetched(reader, len(buffer), damaged=end < 0)
-
-
-def _walk(buffer: bytes, offset: int, epoch: int) -> tuple[int, int]:
-    """Return the offset after the last whole batch, and that batch's leader epoch."""
-    for header in scan(buffer):
-        last = header.last_offset
-        if last >= offset:
-            offset, epoch = last + 1, header.leader_epoch
-    return offset, epoch
+    try:
+        end, epoch = reader.verify()
+    except CorruptRecordError:
+        # Where its batches end cannot be seen; the reader delivers what is good, and then raises.
+        return Fetched(reader, len(buffer), damaged=True)
+    if end == cursor.fetch_offset:
+        if version < _WHOLE_FIRST_RECORD:
+            return Fetched(None, 0, _too_large(partition, cursor.fetch_offset, len(buffer)))
+        return None
+    cursor.fetch_offset, cursor.fetch_epoch = end, epoch
+    return Fetched(reader, len(buffer))
 
 
 def _too_large(partition: TopicPartition, offset: int, size: int) -> KafkaError:

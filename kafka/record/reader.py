@@ -355,19 +355,27 @@ class RecordReader:
             except KafkaError as err:
                 self._fail(err)
 
-    def verify(self) -> None:
-        """Check the checksums of all batches now, so that ``take`` need not. A wrong one is left for ``take`` to raise.
+    def verify(self) -> tuple[int, int]:
+        """Check the checksums of all batches now, so that ``take`` need not; a wrong one is left for ``take`` to raise.
 
-        >>> RecordReader(b"", "events", 0, 0).verify()
+        Returns the offset behind the last batch, and its leader epoch: -1 if nothing there is wanted. Raises
+        :class:`~kafka.errors.CorruptRecordError` where it cannot be seen how far a batch goes.
+
+        >>> RecordReader(b"", "events", 0, 7).verify()
+        (7, -1)
         """
-        position = self._position
-        try:
-            while self._check_crcs and (header := read_header(self._buffer, position)) is not None:
-                if header.magic > 1:
-                    check_batch(self._buffer, header)
-                self._verified_to = position = header.end
-        except CorruptRecordError:
-            return
+        buffer, position, checking = self._buffer, self._position, self._check_crcs
+        offset, epoch = self.next_offset, -1
+        while (header := read_header(buffer, position)) is not None:
+            position = header.end
+            if checking:
+                checking = header.magic < 2 or _is_sound(buffer, header)
+                if checking:
+                    self._verified_to = position
+            last = header.last_offset
+            if last >= offset:
+                offset, epoch = last + 1, header.leader_epoch
+        return offset, epoch
 
     def _find_next(self) -> BatchHeader | None:
         """Move to the next batch that has records to deliver and return its header; None at the end."""
@@ -523,6 +531,14 @@ class RecordReader:
         if self._refused is not None and not rows:
             raise self._refused
         return rows
+
+
+def _is_sound(buffer: Buffer, header: BatchHeader) -> bool:
+    try:
+        check_batch(buffer, header)
+    except CorruptRecordError:
+        return False
+    return True
 
 
 def _as_it_is(*given: Any) -> Any:
