@@ -28,7 +28,7 @@ class Section(NamedTuple):
 
 
 def from_rows(rows: Sequence[ConsumerRecord]) -> Columns:
-    """Turn records into columns, all of v0 or none.
+    """Turn records into columns.
 
     >>> len(from_rows([]))
     0
@@ -102,8 +102,9 @@ class _Gathered:
         if not rows:
             return
         _, _, offsets, timestamps, types, keys, values, _, _, _, headers, _, _ = zip(*rows, strict=True)
-        if types[0] is None:  # format v0; all of them then, as batches of one format come together
-            timestamps = types = (-1,) * len(rows)
+        if None in types:  # format v0
+            timestamps = tuple([-1 if timestamp is None else timestamp for timestamp in timestamps])
+            types = tuple([-1 if kind is None else kind for kind in types])
         if self._headers is None and any(headers):
             self._headers = [()] * len(self._offsets)
         if self._headers is not None:

@@ -4,6 +4,7 @@ import copy
 import pickle
 import struct
 import tracemalloc
+from itertools import permutations
 
 import pytest
 from hypothesis import strategies as st
@@ -220,6 +221,60 @@ def test_emptied_control_batch_ends_nothing() -> None:
 
 
 # Old formats and mixtures
+
+
+def sealed(magic: int, records: list[tuple], start: int, codec: str | None) -> bytes:
+    """Records from that offset on, as a broker stores them."""
+    if magic == 2:
+        builder = BatchBuilder(1 << 20, codec)
+        for record in records:
+            builder.append(*record)
+        return start.to_bytes(8, "big") + builder.seal().data[8:]
+    old = LegacyBuilder(magic, 1 << 20, codec)
+    for record in records:
+        old.append(*record)
+    if codec:
+        return old.seal(wrapper_offset=start + len(records) - 1).data
+    return b"".join(
+        encode_message(magic, start + at, timestamp, key, value) for at, (timestamp, key, value) in enumerate(records)
+    )
+
+
+@pytest.mark.parametrize("codec", [None, "gzip"])
+@pytest.mark.parametrize("magic", [0, 1, 2])
+@pytest.mark.parametrize("count", [1, 40], ids=["alone", "run"])
+def test_tombstones_keep_their_key_and_have_none_for_a_value(magic: int, codec: str | None, count: int) -> None:
+    records = [(NOW, b"k%d" % at, None) for at in range(count)] + [(NOW, b"k0", b""), (NOW, None, None)]
+    data = sealed(magic, records, 0, codec)
+    found = reader(data).take(99)
+    assert [(row.key, row.value) for row in found] == [record[1:] for record in records]
+    assert [row.serialized_value_size for row in found] == [-1] * count + [0, -1]
+    (columns,) = reader(data).columns()
+    assert list(zip(columns.keys, columns.values, strict=True)) == [record[1:] for record in records]
+
+
+@pytest.mark.parametrize("codecs", [(None, None, None), ("gzip", None, "gzip"), (None, "gzip", None)])
+@pytest.mark.parametrize("order", list(permutations([0, 1, 2])))
+def test_batches_of_several_magics_in_one_buffer_come_in_their_order(
+    order: tuple[int, ...], codecs: tuple[str | None, ...]
+) -> None:
+    data = b""
+    expected = []
+    for magic, codec in zip(order, codecs, strict=True):
+        start = len(expected)
+        records = [(NOW + at, b"k%d" % (start + at), b"v" * at) for at in range(15)]
+        # The builder numbers what is within a wrapper from 0 on; in v0 these are the offsets, which a broker then sets.
+        data += sealed(magic, records, start, None if magic == 0 else codec)
+        expected += [
+            (start + at, None if magic == 0 else timestamp, key, value)
+            for at, (timestamp, key, value) in enumerate(records)
+        ]
+    for step in (1, 7, 100):
+        found = take_all(reader(data), step)
+        assert [(row.offset, row.timestamp, row.key, row.value) for row in found] == expected
+    parts = list(reader(data).columns())
+    assert [offset for part in parts for offset in part.offsets] == [row[0] for row in expected]
+    assert [value for part in parts for value in part.values] == [row[3] for row in expected]
 
 
 def test_formats_may_follow_each_other_in_one_buffer() -> None:
