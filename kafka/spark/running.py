@@ -46,6 +46,8 @@ class Seen(NamedTuple):
 def watch(queries: Sequence[Any], out: TextIO | None = None, asked: threading.Event | None = None) -> Seen:
     """Wait until all queries have ended, or SIGINT or SIGTERM asks to stop them; return what they have read.
 
+    Where one fails the others are stopped as well: they belong together, and it is told at once.
+
     Of several queries, that of the one that has read most: they read the same. ``asked`` is from `asked_to_stop`, where
     the signals are to be heard before there are queries.
     """
@@ -53,11 +55,11 @@ def watch(queries: Sequence[Any], out: TextIO | None = None, asked: threading.Ev
     shown: dict[str, int] = {}
     seen: dict[str, Seen] = {}
     with asked_to_stop() if asked is None else nullcontext(asked) as stop:
-        while any(query.isActive for query in queries) and not stop.is_set():
+        while any(query.isActive for query in queries) and not stop.is_set() and not _has_failed(queries):
             for query in queries:
                 _show(query, shown, seen, out)
             stop.wait(_EVERY)
-        if stop.is_set():
+        if any(query.isActive for query in queries):
             print("\nstopping after the batch in hand", file=out, flush=True)
             _stop(queries)
     for query in queries:
@@ -68,6 +70,10 @@ def watch(queries: Sequence[Any], out: TextIO | None = None, asked: threading.Ev
         if error is not None:
             raise QueryFailedError(f"the query {query.name or query.id} failed: {error}") from error
     return max(seen.values(), default=Seen())
+
+
+def _has_failed(queries: Sequence[Any]) -> bool:
+    return any(not query.isActive and query.exception() is not None for query in queries)
 
 
 def _show(query: Any, shown: dict[str, int], seen: dict[str, Seen], out: TextIO) -> None:

@@ -82,6 +82,13 @@ def test_a_query_that_failed_is_an_error() -> None:
         watch([Query(progress(0, 1), error=RuntimeError("the disk is full"))], io.StringIO())
 
 
+def test_where_one_fails_the_others_are_stopped_between_two_batches() -> None:
+    other = Endless(name="other")
+    with pytest.raises(QueryFailedError, match="the query topic failed: the disk is full"):
+        watch([Query(error=RuntimeError("the disk is full")), other], io.StringIO())
+    assert other.stopped_while_active == [False]
+
+
 @pytest.fixture
 def heard() -> Iterator[list[int]]:
     """Return what a program of our own would hear of signals."""
