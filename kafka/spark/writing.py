@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import repeat
+from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -68,7 +68,7 @@ def batches_of_rows(names: Sequence[str], rows: Iterator[Any]) -> Iterator[Any]:
     """Yield Arrow batches of rows that come as objects, some thousand at a time."""
     places = {name: names.index(name) for name in _TYPES if name in names}
     while True:
-        chunk = [row for row, _ in zip(rows, range(_ROWS), strict=False)]
+        chunk = list(islice(rows, _ROWS))
         if not chunk:
             return
         columns = {
@@ -172,18 +172,20 @@ class Deliveries:
     """Follows the batches that a task's records went into, and keeps no more of them than are under way."""
 
     def __init__(self) -> None:
-        self._waiting: deque[ProducerBatch] = deque()
+        self._waiting: dict[ProducerBatch, None] = {}
         self._counts: Counter[str] = Counter()
 
     def watch(self, batch: ProducerBatch) -> None:
-        """Follow a batch."""
-        if not self._waiting or self._waiting[-1] is not batch:
-            self._waiting.append(batch)
+        """Follow a batch; one that is followed already is counted once."""
+        self._waiting[batch] = None
 
     def check(self) -> None:
         """Count what is acknowledged; raise the first error."""
-        while self._waiting and self._waiting[0].is_done:
-            self._settle(self._waiting.popleft())
+        for batch in tuple(self._waiting):
+            if not batch.is_done:
+                return
+            del self._waiting[batch]
+            self._settle(batch)
 
     def finish(self) -> dict[str, int]:
         """Return the counts when the producer was flushed."""

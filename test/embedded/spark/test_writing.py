@@ -1,0 +1,103 @@
+"""What a task writes: the columns of its rows become records, wherever the rows and the brokers come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kafka.broker import Broker
+from kafka.errors import IllegalArgumentError
+from kafka.partitioner import murmur2
+from kafka.spark import writing
+from kafka.spark.sink_options import SinkOptions
+
+HEADERS = pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())])))
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with Broker(topics={"out": 4, "other": 1}) as running:
+        yield running
+        writing._producers.close()
+
+
+@pytest.fixture(params=["columns", "record by record"])
+def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways into the producer."""
+    if request.param != "columns":
+        monkeypatch.setattr(writing, "takes_columns", lambda producer: False)
+
+
+def options(broker: Broker, **more: str) -> SinkOptions:
+    return SinkOptions.parse({"kafka.bootstrap.servers": broker.bootstrap_servers, **more})
+
+
+def rows(broker: Broker, topic: str, partition: int | None = None) -> list[tuple[Any, ...]]:
+    return [(record.key, record.value, tuple(record.headers)) for record in broker.records(topic, partition)]
+
+
+def test_all_columns_arrive_in_order_where_they_belong(broker: Broker, either: None) -> None:
+    keys = [None if number % 5 == 4 else f"k{number % 7}" for number in range(200)]
+    headers = [[{"key": "h", "value": b"%d" % number}] if number % 2 else None for number in range(200)]
+    batch = pa.RecordBatch.from_arrays(
+        [
+            pa.array([f"v{number}" for number in range(200)]),
+            pa.array(keys),
+            pa.array(headers, HEADERS),
+            pa.array([3 if number % 10 == 0 else None for number in range(200)], pa.int32()),
+            pa.array(range(200)),
+        ],
+        names=["value", "key", "headers", "partition", "something"],
+    )
+    counts = writing.write(options(broker, topic="out"), [batch.slice(0, 90), batch.slice(90)])
+    assert sum(counts.values()) == 200
+    assert counts == {f"out-{at}": len(rows(broker, "out", at)) for at in range(4) if rows(broker, "out", at)}
+    seen: dict[int, list[int]] = {}
+    for partition in range(4):
+        for key, value, pairs in rows(broker, "out", partition):
+            number = int(value[1:])
+            assert key == (None if keys[number] is None else keys[number].encode())
+            assert pairs == ((("h", b"%d" % number),) if number % 2 else ())
+            if number % 10 == 0:
+                assert partition == 3
+            elif key is not None:
+                assert partition == (murmur2(key) & 0x7FFFFFFF) % 4
+                seen.setdefault(partition, []).append(number)
+    assert all(numbers == sorted(numbers) for numbers in seen.values())
+
+
+def test_each_row_may_have_a_topic_of_its_own(broker: Broker, either: None) -> None:
+    batch = pa.RecordBatch.from_pydict({"topic": ["out", "other", "other"], "value": [b"a", b"b", b"c"]})
+    assert writing.write(options(broker), [batch])["other-0"] == 2
+    assert rows(broker, "other") == [(None, b"b", ()), (None, b"c", ())]
+    assert rows(broker, "out") == [(None, b"a", ())]
+
+
+def test_a_row_without_a_topic_is_an_error_in_spark_s_words(broker: Broker, either: None) -> None:
+    batch = pa.RecordBatch.from_pydict({"topic": ["out", None], "value": [b"a", b"b"]})
+    with pytest.raises(IllegalArgumentError, match="KAFKA_NULL_TOPIC_IN_DATA"):
+        writing.write(options(broker), [batch])
+
+
+def test_values_may_all_be_null(broker: Broker, either: None) -> None:
+    batch = pa.RecordBatch.from_arrays([pa.nulls(2, pa.string()), pa.array([b"k", b"k"])], names=["value", "key"])
+    assert sum(writing.write(options(broker, topic="other"), [batch]).values()) == 2
+    assert rows(broker, "other") == [(b"k", None, ()), (b"k", None, ())]
+
+
+def test_no_rows_are_none_written(broker: Broker, either: None) -> None:
+    assert writing.write(options(broker, topic="out"), []) == {}
+    assert writing.write(options(broker, topic="out"), [pa.RecordBatch.from_pydict({"value": [b"a"]}).slice(1)]) == {}
+
+
+def test_rows_that_come_as_objects_are_written_alike(broker: Broker) -> None:
+    given = [("a", bytearray(b"k"), [("h", bytearray(b"x")), ("n", None)], None), (None, None, None, 2)] * 6000
+    batches = writing.batches_of_rows(["value", "key", "headers", "partition"], iter(given))
+    counts = writing.write(options(broker, topic="out"), batches)
+    own = (murmur2(b"k") & 0x7FFFFFFF) % 4
+    assert counts[f"out-{own}"] + (counts["out-2"] if own != 2 else 0) == 12_000
+    assert (b"k", b"a", (("h", b"x"), ("n", None))) in rows(broker, "out", own)
+    assert (None, None, ()) in rows(broker, "out", 2)
