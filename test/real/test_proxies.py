@@ -82,10 +82,10 @@ def works(kafka: KafkaCluster, topic: str, url: str, **options: Any) -> None:
 def refused(kafka: KafkaCluster, url: str, error: type[KafkaError], match: str) -> None:
     began = time.monotonic()
     with pytest.raises(error, match=match) as caught:
-        KafkaClient(bootstrap_servers=kafka.bootstrap_servers, proxy_url=url, bootstrap_timeout_ms=5000).close()
+        KafkaClient(bootstrap_servers=kafka.bootstrap_servers, proxy_url=url, bootstrap_timeout_ms=30_000).close()
     assert "s3cret" not in str(caught.value)
     assert "wrong" not in str(caught.value)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 10  # at once, and not when its time is up
 
 
 @pytest.mark.parametrize("scheme", ["socks5", "socks5h"])

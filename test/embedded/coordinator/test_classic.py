@@ -306,7 +306,7 @@ def test_closing_without_a_broker_is_quick(broker):
 
     began = time.monotonic()
     one.close(timeout_ms=300)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 4  # a busy machine adds to it; unbounded, it would take 5
 
 
 def test_commits_under_way_are_waited_for_on_close(broker):
