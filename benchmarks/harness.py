@@ -99,6 +99,7 @@ def run_sub_target(name: str, args: argparse.Namespace, argv: Sequence[str]) -> 
         table=table.results(samples, told.unit),
         absences=table.absences(unsupported),
         verdicts=table.verdicts(judged),
+        notes=told.notes,
     )
     print(section.text())
     for failure in failures:
@@ -152,7 +153,7 @@ def measure(
     cases = [case for case in told.cases if fnmatchcase(case.name, args.case)]
     if not cases:
         raise ChildError(f"no case matches {args.case!r}; there are {', '.join(case.name for case in told.cases)}")
-    pace = Pace(_rounds(args), 0.05, 0.25) if args.quick else Pace(_rounds(args), 0.35, 1.0)
+    pace = Pace(_rounds(args), 0.05, 0.25) if args.quick else Pace(_rounds(args), told.run_s, 3 * told.run_s)
     outcome = {}
     for number, case in enumerate(cases, 1):
         place = f"[{number}/{len(cases)}] {case.name}"

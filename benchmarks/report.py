@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +31,7 @@ class Section:
     table: str
     absences: str
     verdicts: str
+    notes: Sequence[str] = ()
 
     def text(self) -> str:
         """The section as Markdown."""
@@ -42,6 +43,7 @@ class Section:
             self.table,
             self.absences,
             f"Targets:\n\n{self.verdicts}" if self.verdicts else "",
+            "\n".join(f"- {note}" for note in self.notes),
             "Versions:\n\n" + "\n".join(_versions(library, found) for library, found in self.versions.items()),
         ]
         return "\n\n".join(part for part in parts if part)

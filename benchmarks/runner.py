@@ -37,6 +37,8 @@ class Description:
     cases: tuple[Case, ...]
     targets: tuple[Target, ...]
     settings: Mapping[str, object]
+    run_s: float
+    notes: tuple[str, ...]
     needs_broker: bool
     set_up_impl: str
     together_impl: str = ""
@@ -75,6 +77,8 @@ def describe(script: Path) -> Description:
         cases=tuple(Case(**{**case, "impls": tuple(case["impls"])}) for case in told["cases"]),
         targets=tuple(Target(**target) for target in told["targets"]),
         settings=told["settings"],
+        run_s=told.get("run_s", 0.35),
+        notes=tuple(told.get("notes", ())),
         needs_broker=told["needs_broker"],
         set_up_impl=told["set_up_impl"],
         together_impl=told.get("together_impl", ""),

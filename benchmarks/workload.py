@@ -111,6 +111,8 @@ class Workload:
     together_impl: str = ""  # the library in whose environment that is done
     targets: Sequence[Target] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
+    run_s: float = 0.35  # how long a run of the fastest library takes; others take three times that at most
+    notes: Sequence[str] = ()  # what there is to say where a target is missed; printed below the targets
     needs_broker: bool = False  # then there is an option --bootstrap, and the harness starts a broker if given none
     set_up: Callable[[argparse.Namespace], object] | None = None  # makes topics and the like, once per invocation
     set_up_impl: str = ""  # the library in whose environment that is done
@@ -124,6 +126,8 @@ class Workload:
             "cases": [asdict(case) for case in self.cases],
             "targets": [asdict(target) for target in self.targets],
             "settings": dict(self.settings),
+            "run_s": self.run_s,
+            "notes": list(self.notes),
             "needs_broker": self.needs_broker,
             "set_up_impl": self.set_up_impl if self.set_up else "",
             "together_impl": self.together_impl,
