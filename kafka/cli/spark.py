@@ -199,6 +199,7 @@ def _run(arguments: argparse.Namespace) -> int:
 def _copy(arguments: argparse.Namespace) -> int:
     _check_installed()
     from kafka.spark.pipeline import parse_trigger
+    from kafka.spark.running import start_patiently
 
     _source(arguments, arguments.source, streaming=True)
     if arguments.sink in _names(arguments.source):
@@ -213,7 +214,7 @@ def _copy(arguments: argparse.Namespace) -> int:
         writer = writer.option("kafka.bootstrap.servers", arguments.bootstrap_servers).option("topic", arguments.sink)
         writer = writer.option("exactlyOnce", str(arguments.exactly_once))
         writer = writer.option("checkpointLocation", arguments.checkpoint).queryName("copy")
-        return [writer.trigger(**parse_trigger(arguments.trigger)).start()]
+        return [start_patiently(writer.trigger(**parse_trigger(arguments.trigger)).start)]
 
     return _watched(arguments, start)
 

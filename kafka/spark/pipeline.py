@@ -15,6 +15,7 @@ from pyspark.sql import functions as sql
 
 from kafka.errors import KafkaConfigurationError
 from kafka.spark.options import lower_keys, parse_flag
+from kafka.spark.running import start_patiently
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -223,4 +224,4 @@ class Pipeline:
 
     def _start(self, writer: Any, name: str) -> Any:
         writer = writer.option("checkpointLocation", f"{self.checkpoint.rstrip('/')}/{name}").queryName(name)
-        return writer.trigger(**parse_trigger(self.trigger)).start()
+        return start_patiently(writer.trigger(**parse_trigger(self.trigger)).start)

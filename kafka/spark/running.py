@@ -2,26 +2,50 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, Final, NamedTuple, TextIO
 
 from kafka.errors import KafkaError
 from kafka.spark.progress import lag
 
-__all__ = ["QueryFailedError", "Seen", "asked_to_stop", "describe", "watch"]
+__all__ = ["QueryFailedError", "Seen", "asked_to_stop", "describe", "start_patiently", "watch"]
+
+log = logging.getLogger(__name__)
 
 _EVERY: Final = 0.25
 #: How long a stop waits for the batch in hand.
 _GRACE: Final = 60.0
+_POLL: Final = 0.05
+#: How often a query is started that a busy machine keeps from starting, and how Spark says that.
+_STARTS: Final = 8
+_TOO_BUSY: Final = "Python worker failed to connect back"
 
 
 class QueryFailedError(KafkaError):
     """A query ended with an error of Spark's, which is the ``__cause__``."""
+
+
+def start_patiently(start: Callable[[], Any]) -> Any:
+    """Start a query and return it when it has its process, for which Spark waits ten seconds.
+
+    On a busy machine, and with several queries at once, that may be too short. Nothing has been read or written then,
+    so the query is started again.
+    """
+    for _ in range(_STARTS):
+        query = start()
+        while query.isActive and query.status["message"].startswith("Initializing"):
+            time.sleep(_POLL)
+        error = None if query.isActive else query.exception()
+        if error is None or _TOO_BUSY not in str(error):
+            break
+        log.warning("The query %s did not get its process within ten seconds; starting it again", query.name)
+    return query
 
 
 class Seen(NamedTuple):

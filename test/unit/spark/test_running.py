@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kafka.spark.running import QueryFailedError, Seen, asked_to_stop, describe, watch
+from kafka.spark.running import QueryFailedError, Seen, asked_to_stop, describe, start_patiently, watch
 
 
 def progress(batch: int, rows: int, malformed: int = 0, late: int = 0) -> dict[str, Any]:
@@ -54,12 +54,21 @@ class Endless(Query):
         return not self.stopped_while_active
 
     @property
-    def status(self) -> dict[str, bool]:
+    def status(self) -> dict[str, Any]:
         self._within = not getattr(self, "_within", False)
-        return {"isTriggerActive": self._within}
+        return {"isTriggerActive": self._within, "message": "Initializing sources" if self._within else "Waiting"}
 
     def stop(self) -> None:
         self.stopped_while_active.append(self._within)
+
+
+def test_a_query_that_got_no_process_is_started_again() -> None:
+    late = RuntimeError("[STREAM_FAILED] Python worker failed to connect back.")
+    other = Query(error=RuntimeError("the topic is not there"))
+    queries = [Query(error=late), Query(error=late), Endless(), other]
+    left = iter(queries)
+    assert start_patiently(lambda: next(left)) is queries[2]
+    assert start_patiently(lambda: next(left)) is other  # what is wrong for good is for who watches it
 
 
 def test_a_line_tells_rows_rate_lag_and_what_did_not_count() -> None:
