@@ -165,17 +165,6 @@ def test_frames_that_cannot_be_written_are_refused(spark: Any, broker: Broker) -
     assert broker.records("out") == []
 
 
-def test_a_stream_is_written_to_a_topic_and_nothing_is_written_twice(
-    stream: Any, broker: Broker, tmp_path: Path
-) -> None:
-    for count, first in ((30, 0), (20, 30)):
-        fill(broker, count, first)
-        writer = stream().select("key", "value").writeStream.format("purekafka").option("topic", "out")
-        writer = writer.option("kafka.bootstrap.servers", broker.bootstrap_servers)
-        finish(writer.option("checkpointLocation", str(tmp_path)))
-    assert sorted(int(record.value or b"") for record in broker.records("out")) == list(range(50))
-
-
 def test_a_batch_that_was_written_but_not_noted_as_done_is_not_written_twice_with_exactly_once(
     stream: Any, broker: Broker, tmp_path: Path
 ) -> None:
