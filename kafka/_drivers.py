@@ -236,6 +236,7 @@ class _Parking:
         self._gate.acquire()
         self._dozing = False
         self._went_on = float("-inf")  # when the thread was last let go
+        self._parked_for = 0.0  # how long the last claim was waited for
         self.stopping = False
         self.ended = False
         self.grace = _CLOSE_GRACE
@@ -245,20 +246,22 @@ class _Parking:
     def park(self) -> None:
         """Wait until there is something to do, or to look at."""
         loop, claims = self._loop, -1
-        # Woken, and the loop is claimed again: a thread waits for one record after another. To wake this one each time
-        # costs as much as the record does: two threads that want the GIL.
-        is_busy = self._loop.time() - self._went_on < _DOZE
+        # Woken, and the loop is claimed again, as it was a moment ago for a moment: a thread waits for one record after
+        # another. To wake this one each time costs as much as the record does: two threads that want the GIL.
+        began = loop.time()
+        is_busy = began - self._went_on < _DOZE and self._parked_for < _DOZE
         while is_busy and claims != loop.claims:
-            claims = loop.claims
+            began, claims = loop.time(), loop.claims
             self._dozing = True
             opened = self._gate.acquire(timeout=_DOZE)
             # First this, then a look at the loop: who releases it does that the other way round.
             self._dozing = False
             if opened or not loop.claimed:
-                self._went_on = self._loop.time()
+                self._went_on = loop.time()
                 return
         self._gate.acquire()  # the loop is looked at after this, so nothing that opens it now is missed
-        self._went_on = self._loop.time()
+        self._went_on = loop.time()
+        self._parked_for = self._went_on - began
 
     def resume(self, may_doze: bool = False) -> None:
         """Go on, as the loop is free; a doze may last if the thread that had the loop is likely to be back soon."""
