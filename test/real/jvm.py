@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import hashlib
 import os
 import subprocess
@@ -9,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from . import kafka_jars
+from .scratch import Scratch
 
 CONFIG = Path(__file__).parent / "java"
 FLAGS = (
@@ -25,7 +28,16 @@ QUICK_START = ("-XX:TieredStopAtLevel=1",)  # compile simply: a start of 2.6 s i
 
 def command(version: str, *args: str) -> list[str]:
     """A command line with the jars of a release."""
-    return [kafka_jars.java(), *FLAGS, "-cp", kafka_jars.classpath(version), *args]
+    temporary = f"-Djava.io.tmpdir={_temporary()}"
+    return [kafka_jars.java(), *FLAGS, temporary, "-cp", kafka_jars.classpath(version), *args]
+
+
+@functools.cache
+def _temporary() -> Path:
+    """Where Java programs put their native libraries, which those that are killed leave there."""
+    scratch, owner = Scratch(), os.getpid()
+    atexit.register(lambda: scratch.close() if os.getpid() == owner else None)  # and not in a fork
+    return scratch.path
 
 
 def run(
