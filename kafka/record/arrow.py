@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka.errors import IllegalArgumentError
+from kafka.record._encode import Data
 from kafka.record._varint import encode_varint, varint_size
 from kafka.record.builder import BatchBuilder
 from kafka.record.header import V2_HEADER_SIZE
@@ -193,7 +194,7 @@ def _join(pieces: list[tuple[Array, Array]]) -> Array:
     return pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(bounds), pa.py_buffer(data)])
 
 
-def _records(values: Array, keys: Array | None, tails: Array | None, deltas: Array) -> bytes:
+def _records(values: Array, keys: Array | None, tails: Array | None, deltas: Array) -> Data:
     count = len(values)
     stamps = _varints(deltas)
     offsets = _offset_deltas(count)
@@ -232,12 +233,12 @@ def _no_nulls(column: Array) -> Array:
     return pc.fill_null(column, b"") if column.null_count else column
 
 
-def _content(column: Array) -> bytes:
-    """Return the bytes of all values of a binary array in a row."""
+def _content(column: Array) -> Data:
+    """Return the bytes of all values of a binary array in a row, which are not copied."""
     _, bounds, data = column.buffers()
     ends = np.frombuffer(bounds, np.int32)
     first, last = int(ends[column.offset]), int(ends[column.offset + len(column)])
-    return bytes(memoryview(data)[first:last]) if data is not None else b""
+    return memoryview(data).cast("B")[first:last].toreadonly() if data is not None else b""
 
 
 def _tails(headers: Array) -> Array:

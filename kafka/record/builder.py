@@ -171,7 +171,7 @@ class BatchBuilder:
     @classmethod
     def of_records(
         cls,
-        records: bytes,
+        records: Data,
         count: int,
         base_timestamp: int,
         max_timestamp: int,
