@@ -56,6 +56,12 @@ def test_a_section_tells_command_machine_settings_and_versions():
     assert "- kio: crc32c 2.9, kio 0.6" in text
 
 
+def test_notes_stand_below_the_targets():
+    assert (
+        "Targets:\n\n- holds: x\n\n- a is slow\n- so is b\n\nVersions" in section(notes=["a is slow", "so is b"]).text()
+    )
+
+
 def test_empty_parts_leave_no_gap():
     text = section(verdicts="").text()
     assert "Targets" not in text
