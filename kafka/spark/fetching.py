@@ -40,6 +40,9 @@ _REPLY_BYTES: Final = 16 << 20
 # So many records at least go to Spark at once, if a reply has them.
 _BATCH_ROWS: Final = 65_536
 _BACKOFF: Final = 0.1
+# The size of a record, as long as none of its range is known. A short range in front of a long backlog shall not bring
+# megabytes of it along; where the guess is too low, the rest takes another request.
+_GUESS: Final = 4 << 10
 # What is asked for beyond the estimate of what is left of a range.
 _SPARE: Final = 64 << 10
 # From 13 on topics go by ids, which a range does not have.
@@ -185,9 +188,8 @@ class _Reading:
 
     def _wanted_bytes(self, each: _Range) -> int:
         """Return how much to ask for: no more than is left of the range, as far as one can tell."""
-        if not each.bytes_each:
-            return self._partition_bytes
-        return min(self._partition_bytes, int((each.end - each.position) * each.bytes_each * 1.1) + _SPARE)
+        bytes_each = each.bytes_each or _GUESS
+        return min(self._partition_bytes, int((each.end - each.position) * bytes_each * 1.1) + _SPARE)
 
     # Receiving…
 

@@ -64,6 +64,23 @@ def test_ranges_have_exactly_their_offsets(broker: Broker, codec: str | None) ->
     assert table["value"].to_pylist() == [b"%d" % number for number in range(123, 777)]
 
 
+def test_a_short_range_does_not_bring_the_backlog_behind_it_along(broker: Broker) -> None:
+    fill(broker, 3000, batch_size=1000)
+    assert read(broker, [OffsetRange("events", 0, 100, 110)], ["offset"])["offset"].to_pylist() == [*range(100, 110)]
+    asked = [seen.request for seen in broker.requests if seen.name == "Fetch"]
+    assert [part.partition_max_bytes for each in asked for topic in each.topics for part in topic.partitions] == [
+        10 * 4096 * 11 // 10 + (64 << 10)
+    ]
+
+
+def test_records_larger_than_guessed_take_another_request(broker: Broker) -> None:
+    with KafkaProducer(bootstrap_servers=broker.bootstrap_servers, batch_size=1) as producer:
+        for number in range(10):
+            producer.send("events", b"%060000d" % number, partition=0)
+    table = read(broker, [OffsetRange("events", 0, 0, 10)], ["offset", "value"])
+    assert [int(value[-2:]) for value in table["value"].to_pylist()] == list(range(10))
+
+
 def test_several_ranges_of_two_leaders_are_read_in_one_task(broker: Broker) -> None:
     fill(broker, 500, 0, batch_size=1000)
     fill(broker, 500, 1, batch_size=1000)
