@@ -98,7 +98,7 @@ class Session:
                     break
                 if time.monotonic() > deadline or not query.isActive:
                     raise RuntimeError(f"{side}: {len(progress)} triggers in {_PATIENCE_S:g} s; {query.exception()}")
-                time.sleep(0.1)
+                time.sleep(0.5)
         took = sorted(each["durationMs"]["triggerExecution"] for each in progress[spark.SMALL_WARM_UP : wanted])
         sizes = {each["numInputRows"] for each in progress[:wanted]}
         return str(sizes), {"p50_ms": float(took[len(took) // 2]), "p90_ms": float(took[int(len(took) * 0.9)])}
