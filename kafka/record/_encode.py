@@ -194,7 +194,10 @@ def _all_equal(sizes: list[int]) -> bool:
 def _even(
     first: int, values: list[bytes], keys: list[bytes], stamps: Stamps, width: int, tail: bytes, front: Data
 ) -> Data:
-    """Return records with timestamp and offset deltas of one width each, with these bytes in front of them."""
+    """Return records with timestamp and offset deltas of one width each, with these bytes in front of them.
+
+    The list of values is used up.
+    """
     count = len(values)
     stamp = stamps[0][0]
     value_size = VARINT[len(values[0])]
@@ -212,10 +215,9 @@ def _even(
         pieces.append(tail)
         run = bytearray().join(pieces)
     else:
-        pieces = values.copy()
-        pieces[0] = b"".join((front, head, value_size, pieces[0]))
-        pieces[-1] += tail
-        run = bytearray(between + value_size).join(pieces)
+        values[0] = b"".join((front, head, value_size, values[0]))
+        values[-1] = b"".join((values[-1], tail))
+        run = bytearray(between + value_size).join(values)
     start = len(front)
     step = (len(run) - start) // count
     at = start + len(length)

@@ -104,6 +104,17 @@ def test_batch_is_full_exactly_when_a_record_does_not_fit(limit: int, most: tupl
     assert (builder.count, builder.size) == (count, size)
 
 
+@pytest.mark.parametrize("kind", [bytearray, memoryview])
+@pytest.mark.parametrize("count", [1, 3, 80])
+def test_values_of_other_kinds_are_left_as_they_are(kind: Callable[[bytes], Any], count: int) -> None:
+    values = [kind(b"value %3d" % at) for at in range(count)]
+    builder = BatchBuilder(limit=1 << 20)
+    for value in values:
+        builder.append(NOW, None, value)
+    assert builder.seal().data == expected([(NOW, None, b"value %3d" % at, []) for at in range(count)])
+    assert [bytes(value) for value in values] == [b"value %3d" % at for at in range(count)]
+
+
 def test_extend_takes_keys_and_a_start() -> None:
     builder = BatchBuilder(limit=10_000)
     assert builder.extend([b"a", b"b", b"c"], NOW, keys=[b"1", None, b"3"], start=1) == 2
