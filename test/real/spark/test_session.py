@@ -42,10 +42,8 @@ def test_rows_are_written_and_read_as_a_batch_and_copied_once_as_a_stream(
     finish(writer)
 
     back = spark.read.format("purekafka").options(**servers, subscribe=source, includeHeaders="true").load()
-    found = back.selectExpr("cast(value as int) value", "cast(key as int) key", "headers[0].value header").collect()
-    assert sorted((row.value, row.key, int(row.header)) for row in found) == [
-        (number, number % 7, number) for number in range(COUNT)
-    ]
+    found = sorted((int(row.value), int(row.key), int(row.headers[0].value)) for row in back.collect())
+    assert found == [(number, number % 7, number) for number in range(COUNT)]
     committed = {**servers, "kafka.isolation.level": "read_committed"}
     copied = spark.read.format("purekafka").options(**committed, subscribe=target).load()
     assert sorted(int(row.value) for row in copied.select("value").collect()) == list(range(COUNT))
