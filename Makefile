@@ -26,7 +26,11 @@ demo: $(INSTALLED)  ## run the main job once and show it
 # piece, and keeps a cache of its own; all are run to their ends, and one that fails fails the whole.
 test: $(INSTALLED)  ## all tests: unit, embedded and, where Java and Maven are, against real Kafka
 	@echo "Running test-unit, test-embedded and test-real beside each other; each is shown when it has ended."
-	@$(MAKE) --no-print-directory --jobs=3 --keep-going --output-sync=target test-unit test-embedded test-real
+	@$(MAKE) --no-print-directory --jobs=3 --keep-going $(IN_ONE_PIECE) test-unit test-embedded test-real || \
+		{ echo "Failed, see above:"; grep -hs ': true' .pytest_cache/test-*/v/cache/lastfailed; exit 1; }
+
+# Since make 4.0; macOS has 3.81.
+IN_ONE_PIECE := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 PYTEST = $(BIN)/pytest -o cache_dir=.pytest_cache/$@
 
