@@ -85,16 +85,14 @@ def test_a_broker_that_hangs(make, broker, topic):
     with broker.intercept(None, lambda _exchange: NO_REPLY, before=True):
         future = producer.send(topic, b"x", partition=0)
         early = why(lambda: future.get(0.2))
-        told = why(future.get, OutcomeUnknownTimeoutError)
+        late = why(future.get, OutcomeUnknownTimeoutError)
         broker.drop_connections()
-    assert re.search(r"broker \d \(127.0.0.1:\d+\) has not answered for 0\.\d seconds: see whether it hangs", early), (
-        early
-    )
     # The request's time and the record's are over at once.
     silence = (
-        r"broker \d \(127.0.0.1:\d+\) .*(has not answered for \d.\d seconds: see whether it hangs|no reply to Produce)"
+        r"broker \d \(127.0.0.1:\d+\) .*(has not answered for \d+.\d seconds: see whether it hangs|no reply to Pro)"
     )
-    assert re.search(silence, told), told
+    for told in (early, late):
+        assert re.search(silence, told), told
 
 
 def test_a_broker_that_throttles(make, broker, topic):
@@ -136,7 +134,9 @@ def test_an_error_that_came_back_again_and_again(make, broker, topic):
 
 
 def test_what_stands_behind_an_unanswered_batch_names_the_broker(make, broker, topic):
-    producer = warm(make, topic, max_in_flight_requests_per_connection=1)
+    producer = warm(
+        make, topic, delivery_timeout_ms=60_000, request_timeout_ms=50_000, max_in_flight_requests_per_connection=1
+    )
     with broker.intercept("Produce", lambda _exchange: NO_REPLY, before=True):
         first = producer.send(topic, b"1", partition=0)
         why(lambda: first.get(0.1))
