@@ -14,7 +14,7 @@ from kafka.errors import KafkaConfigurationError
 from kafka.producer import KafkaProducer
 from kafka.spark.running import QueryFailedError, Seen, watch
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore::ResourceWarning")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
 SCHEMA = "user string, amount double, at timestamp"
 GOOD = [f'{{"user":"u{n % 2}","amount":{n},"at":"2026-01-01T00:0{n % 3}:00Z"}}'.encode() for n in range(9)]
