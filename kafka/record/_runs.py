@@ -396,8 +396,8 @@ def numbers(columns: list[bytes]) -> Sequence[int]:
 def steps(columns: list[bytes]) -> Steps:
     """Return the varints in these columns, and how often each comes in a row.
 
-    >>> steps([bytes([2, 2, 4])])
-    [(1, 2), (2, 1)]
+    >>> steps([bytes([2, 2, 2, 2, 2, 2, 2, 4])])
+    [(1, 7), (2, 1)]
     """
     found: Steps = []
     rest = columns[0]
