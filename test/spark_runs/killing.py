@@ -78,7 +78,9 @@ def job(plan: Plan, *stalls: str) -> Iterator[subprocess.Popen[bytes]]:
         Path(plan.home, point).unlink(missing_ok=True)
     with Path(plan.home, "job.log").open("wb") as log:
         command = [*_DIES_WITH_US, str(os.getpid()), *plan.command(stalls)]
-        process = subprocess.Popen(command, stdout=log, stderr=log)
+        # Whoever is killed leaves its temporary files.
+        temporary = {"TMPDIR": plan.home, "JAVA_TOOL_OPTIONS": f"-Djava.io.tmpdir={plan.home}"}
+        process = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, **temporary})
     try:
         yield process
     finally:
