@@ -7,6 +7,7 @@ programs that speak the protocol themselves. One thread at a time; whoever polls
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -360,7 +361,5 @@ class KafkaClient(Client):
     def __del__(self) -> None:
         loop = getattr(self, "loop", None)
         if loop is not None and not self.closed and not loop.closed:
-            import warnings
-
             warnings.warn(f"{self!r} was not closed: use it in a with statement", ResourceWarning, stacklevel=2)
             self.close()
