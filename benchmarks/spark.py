@@ -88,13 +88,13 @@ WORKLOAD = Workload(
     ],
     settings={
         "records": f"{RECORDS:,} of 100 B in {PARTITIONS} partitions, uncompressed, batches of "
-        f"{traffic.BATCH_BYTES:,} B; with keys of 8 B in batch-columns and stream-add-batch",
+        f"{traffic.BATCH_BYTES:,} B; with keys of 8 B in all but batch-count",
         "reading": "each side's own defaults, checksums checked by both",
         "stream-add-batch": f"{PER_BATCH:,} offsets a trigger at most; the sum of durationMs.addBatch",
         "sinks": f"{SINK_RECORDS:,} records, {PARTITIONS} tasks, idempotent, acks all, batches of 256 KiB, "
         "linger 20 ms",
-        "small-trigger": f"triggerExecution of {SMALL_TRIGGERS} triggers of {SMALL_ROWS} records in {PARTITIONS} "
-        "partitions each, without pause",
+        "small-trigger": f"triggerExecution of {SMALL_TRIGGERS} triggers of {SMALL_ROWS} records "
+        f"from {PARTITIONS} partitions, without pause",
         "CPU": "of the driver, the Java machine and the Python workers together",
     },
     needs_broker=True,
