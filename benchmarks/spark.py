@@ -88,7 +88,7 @@ WORKLOAD = Workload(
     ],
     settings={
         "records": f"{RECORDS:,} of 100 B in {PARTITIONS} partitions, uncompressed, batches of "
-        f"{traffic.BATCH_BYTES:,} B; with keys of 8 B in all but batch-count",
+        f"{traffic.BATCH_BYTES:,} B; with keys of 8 B in batch-columns, batch-noop and stream-add-batch",
         "reading": "each side's own defaults, checksums checked by both",
         "stream-add-batch": f"{PER_BATCH:,} offsets a trigger at most; the sum of durationMs.addBatch",
         "sinks": f"{SINK_RECORDS:,} records, {PARTITIONS} tasks, idempotent, acks all, batches of 256 KiB, "
