@@ -10,7 +10,7 @@ when they are short, but then the record does not end where its length says.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from operator import add
 from typing import Any, Final, NamedTuple
@@ -88,18 +88,27 @@ def find_run(buf: bytes, pos: int, limit: int, most: int, *, views: bool = False
     return find_even(buf, pos, limit, most, views=views) or find_uneven(buf, pos, limit, most)
 
 
-def run_rows(run: Run, origin: Origin) -> Iterator[ConsumerRecord]:
-    """Make records of a run."""
+def run_rows(
+    run: Run, origin: Origin, bases: Sequence[int] | None = None, stamps: Sequence[int] | None = None
+) -> Iterator[ConsumerRecord]:
+    """Make records of a run; ``bases`` and ``stamps`` are what each one's offset and timestamp count from.
+
+    Without them that is what the origin says.
+    """
     count = run.count
     base = origin.base_offset
     offsets = run.offset_deltas
+    if bases is not None:
+        counted: Iterable[int] = map(add, offsets, bases)
+    elif isinstance(offsets, range):
+        counted = range(base + offsets.start, base + offsets.stop)
+    else:
+        counted = map(add, offsets, repeat(base))
     return make_rows(
         origin,
         count,
-        range(base + offsets.start, base + offsets.stop)
-        if isinstance(offsets, range)
-        else map(add, offsets, repeat(base)),
-        run.timestamps(origin.base_timestamp),
+        counted,
+        run.timestamps(origin.base_timestamp) if stamps is None else map(add, run.timestamps(0), stamps),
         _each(run.keys),
         _each(run.values),
         _each(run.key_size),

@@ -15,6 +15,7 @@ comes when the batch's turn has come: records in front of it are delivered first
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from heapq import heapify, heappop
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +24,7 @@ from kafka.errors import CorruptRecordError, KafkaError, RecordDeserializationEr
 from kafka.record._columns_plain import Section, from_rows
 from kafka.record._decode import Origin, check_framing, skip_rows, take_rows, take_runs
 from kafka.record._errors import corrupt
+from kafka.record._joined import MOST_BYTES, MOST_RECORDS, Part, decode_joined, goes_with
 from kafka.record._legacy import Nested, read_messages, to_rows
 from kafka.record._numpy import column_decoder, has_numpy, index_batch
 from kafka.record._open import Body, check_batch, control_type, open_batch
@@ -86,6 +88,7 @@ class RecordReader:
         "_index",
         "_framed",
         "_at_end",
+        "_alone_to",
         "_verified_to",
         "_failure",
         "_refused",
@@ -145,6 +148,7 @@ class RecordReader:
         self._messages: list[ConsumerRecord] = []
         self._index: BatchIndex | RunIndex | None = None
         self._framed = self._at_end = False
+        self._alone_to = 0
         self._verified_to = 0
         self._failure: KafkaError | None = None
         self._refused: RecordDeserializationError | None = None
@@ -190,7 +194,7 @@ class RecordReader:
         rows: list[ConsumerRecord] = []
         try:
             while len(rows) < count and self._open_next():
-                if self._messages:
+                if self._messages or self._join(count - len(rows)):
                     self._take_messages(rows, count)
                 else:
                     self._take_rows(rows, count)
@@ -233,6 +237,49 @@ class RecordReader:
             self.next_offset = rows[-1].offset + 1
         else:
             self._close_batch(header)
+
+    def _join(self, wanted: int) -> bool:
+        """Decode the open batch with those behind it, if they are small; False where it is to be decoded alone.
+
+        What was decoded is handed out as messages of the old formats are.
+        """
+        header, body = self._header, self._body
+        assert header is not None
+        assert body is not None
+        if self._position <= self._alone_to or self._left != header.count or not goes_with(header):
+            return False
+        parts = [Part(*body, header.count, header.base_offset, header.base_timestamp)]
+        count, size, last = header.count, body.end - body.start, header
+        wanted = min(max(wanted, MOST_RECORDS >> 2), MOST_RECORDS)
+        while count < wanted and size < MOST_BYTES and (following := self._next_to_join(last)) is not None:
+            last, body = following
+            parts.append(Part(*body, last.count, last.base_offset, last.base_timestamp))
+            count += last.count
+            size += body.end - body.start
+        rows = None
+        if len(parts) > 1:
+            with suppress(CorruptRecordError):  # which one it is in, and what may be taken before, is seen one by one
+                rows = decode_joined(parts, origin_of(header, self.topic, self.partition))
+        if rows is None:
+            # What could not be joined once is not worth to be tried, and unpacked twice, again and again.
+            self._alone_to = last.end if len(parts) == 1 else len(self._buffer)
+            return False
+        self._messages = rows
+        self._header, self._body = last, None
+        self._position = last.end
+        return True
+
+    def _next_to_join(self, last: BatchHeader) -> tuple[BatchHeader, Body] | None:
+        """Return the batch behind one, if it may be joined with that; the reader does not move."""
+        if self._committed_only and (self._aborted or self._aborting):
+            return None
+        try:
+            header = read_header(self._buffer, last.end)
+            if header is None or not goes_with(header, last):
+                return None
+            return header, self._unpack(header)
+        except KafkaError:  # damage, or a codec that is not there: to be told when its turn has come
+            return None
 
     def _index_runs(self, body: Body, origin: Origin) -> None:
         """Before a batch is taken in pieces: index what is in runs, and see whether it is whole."""
