@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from kafka.errors import BufferExhaustedError, IllegalArgumentError, RecordTooLargeError
+from kafka.errors import IllegalArgumentError, RecordTooLargeError
 from kafka.partitioner.hash_column import murmur2_column
 from kafka.producer.memory import Ticket
 from kafka.record.arrow import encode_arrow
@@ -114,24 +114,8 @@ class _Handing:
                 )
         while isinstance(added := accumulator.add_built(self.topic, where, builder, ticket), Ticket):
             ticket = added
-            self._wait(ticket)
+            self._producer._wait_for_room(ticket, self._now() + self._max_block, "send_columns()")  # noqa: SLF001 - of one package
         return added
-
-    def _wait(self, ticket: Ticket) -> None:
-        producer = self._producer
-        producer._refuse_on_loop("send_columns()")  # noqa: SLF001 - of one package
-        try:
-            producer._driver.wait(ticket, self._now() + self._max_block)  # noqa: SLF001 - of one package
-        except BaseException:
-            self._accumulator.give_up(ticket)
-            raise
-        if not ticket.is_done:
-            self._accumulator.give_up(ticket)
-            raise BufferExhaustedError(
-                f"buffer_memory ({producer.config['buffer_memory']} bytes) stayed full for max_block_ms "
-                f"({producer.config['max_block_ms']} ms): records are added faster than brokers take them"
-            )
-        ticket.result()
 
 
 # Placing.

@@ -254,8 +254,12 @@ class KafkaProducer(TransactionalFace):
         value: bytes | None,
         headers: Headers | None,
     ) -> tuple[ProducerBatch, int]:
-        """The buffer is full: wait for room, in the order of arrival."""
-        self._refuse_on_loop("send()")
+        """The buffer is full: wait for room, in the order of arrival, and add the record."""
+        self._wait_for_room(ticket, deadline, "send()")
+        return self._accumulator.add_granted(ticket, state, where, timestamp, key, value, headers)
+
+    def _wait_for_room(self, ticket: Ticket, deadline: float, what: str) -> None:
+        self._refuse_on_loop(what)
         try:
             self._driver.wait(ticket, deadline)
         except BaseException:
@@ -268,7 +272,6 @@ class KafkaProducer(TransactionalFace):
                 f"({self.config['max_block_ms']} ms): {self._core.hindrances() or _TOO_FAST}"
             )
         ticket.result()
-        return self._accumulator.add_granted(ticket, state, where, timestamp, key, value, headers)
 
     def _failed(self, topic: str, error: BaseException) -> FutureRecordMetadata:
         """Return a future that has failed already."""
