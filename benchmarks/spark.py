@@ -15,7 +15,7 @@ import traffic
 from workload import Case, Target, Workload, main
 
 RECORDS = 1_000_000
-SINK_RECORDS = 500_000
+SINK_RECORDS = 1_000_000
 PARTITIONS = 4
 PLAIN, KEYED, SMALL, OUT = (f"bench-spark-{name}" for name in ("plain", "keyed", "small", "out"))
 PEER = "spark-sql-kafka"
