@@ -78,6 +78,8 @@ class Sink:
                 batches = self._fill()
                 if batches:
                     self._send(link, batches)
+            if self.line:
+                self.stalled()  # the rest waits for an answer
         finally:
             self._pump_due = False
             link.let_go()
@@ -155,12 +157,13 @@ class Sink:
             room -= batch.sealed.size
             sender.taken(batch)
             batches.append(batch)
+        if batches:
+            self.stalled_since = None
         for batch in batches:
-            sender.look(batch.partition)
+            sender.look(batch.partition)  # which may find that the next one has to wait: that begins now
         return batches
 
     def _send(self, link: BrokerConnection, batches: list[ProducerBatch]) -> None:
-        self.stalled_since = None
         request, names = self._request(link, batches)
         self.in_flight += 1
         self._sender.sent(batches)

@@ -14,11 +14,12 @@ import sys
 import threading
 import time
 import weakref
-from collections import Counter
+from itertools import count, repeat
 
 import pytest
 
-from kafka._drivers import AsyncioDriver, ThreadDriver, asyncio_driver, run_here
+from kafka import _drivers
+from kafka._drivers import AsyncioDriver, ThreadDriver, _Parking, asyncio_driver, run_here
 from kafka._loop import READ, Loop
 from kafka._tasks import Event, Mutex, TaskCancelled, TaskGroup, checkpoint, wait_any
 from kafka._timers import TimerHeap
@@ -532,18 +533,6 @@ def test_an_idle_network_thread_does_not_turn(driver):
     assert driver.loop.turns - turns <= 1
 
 
-class CountedLoop(Loop):
-    """Counts who wants to turn it."""
-
-    def __init__(self):
-        super().__init__()
-        self.asked = Counter()
-
-    def turn(self, timeout=None, *, look=True):
-        self.asked[threading.current_thread().name] += 1
-        return super().turn(timeout, look=look)
-
-
 def wait_for_one_after_another(driver, times):
     for _ in range(times):
         future = Future()
@@ -551,14 +540,93 @@ def wait_for_one_after_another(driver, times):
         assert driver.wait(future, driver.loop.time() + 10)
 
 
-def test_a_thread_that_waits_for_one_thing_after_another_does_not_wake_the_network_thread_each_time():
-    driver = ThreadDriver(CountedLoop())
+class ClaimedLoop:
+    """A loop that is claimed, and perhaps claimed anew each time that somebody looks."""
+
+    forked = False
+    claimed = True
+
+    def __init__(self, *, anew):
+        self._claims = count() if anew else repeat(0)
+
+    @property
+    def claims(self):
+        return next(self._claims)
+
+    def time(self):
+        return 0.0  # so the last claim ended a moment ago, and was short
+
+
+@contextlib.contextmanager
+def parked_thread(loop):
+    """A thread that parks as the network thread does when it was let go a moment ago."""
+    parking = _Parking(loop)
+    parking._went_on = 0.0
+    thread = threading.Thread(target=parking.park)
+    thread.start()
     try:
-        wait_for_one_after_another(driver, 2000)
-        assert driver.loop.asked["kafka-network"] < 200  # without the doze 663, with it 4
+        yield parking, thread
+    finally:
+        parking.resume()
+        thread.join(10)
+
+
+def dozes(parking):
+    deadline = time.monotonic() + 10
+    while not parking._dozing:
+        assert time.monotonic() < deadline
+    return True
+
+
+def test_a_network_thread_that_dozes_is_not_woken_by_who_is_back_soon(monkeypatch):
+    monkeypatch.setattr(_drivers, "_DOZE", 60.0)
+    with parked_thread(ClaimedLoop(anew=True)) as (parking, thread):
+        assert dozes(parking)
+        parking.resume(may_doze=True)
+        assert parking._gate.locked()
+        parking.resume()
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+def test_a_network_thread_wakes_by_itself_when_nobody_came_back(monkeypatch):
+    monkeypatch.setattr(_drivers, "_DOZE", 0.01)
+    loop = ClaimedLoop(anew=True)
+    with parked_thread(loop) as (parking, thread):
+        assert dozes(parking)
+        loop.claimed = False
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+def test_a_network_thread_does_not_doze_while_one_claim_lasts(monkeypatch):
+    monkeypatch.setattr(_drivers, "_DOZE", 0.01)
+    with parked_thread(ClaimedLoop(anew=False)) as (parking, thread):
+        thread.join(0.2)  # it has dozed once and waits to be woken now
+        assert thread.is_alive()
+        assert not parking._dozing
+
+
+async def _nothing():
+    await checkpoint()
+
+
+def test_only_who_waits_for_a_future_is_back_soon():
+    class Told(Loop):
+        def release(self, *, back_soon=False):
+            told.append(back_soon)
+            super().release(back_soon=back_soon)
+
+    told: list[bool] = []
+    driver = ThreadDriver(Told())
+    try:
+        wait_for_one_after_another(driver, 1)
+        assert told in ([], [True])  # nothing to be told where the network thread was faster
+        told.clear()
+        driver.run(_nothing())
+        assert True not in told
     finally:
         driver.close()
-    assert not driver._thread.is_alive()
 
 
 def test_what_is_not_waited_for_is_done_though_the_network_thread_was_let_doze(driver):

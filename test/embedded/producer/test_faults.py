@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from kafka.broker import Broker
 from kafka.broker.faults import CLOSE, NO_REPLY
 from kafka.errors import (
     Cancelled,
@@ -26,6 +27,7 @@ from kafka.errors import (
 
 from .conftest import WAIT
 
+PRODUCE = 0
 RETRIABLE = [2, 3, 5, 6, 7, 9, 19, 20, 56, 74, 75, 100]
 DEFINITE = [17, 29, 32, 35, 42, 43, 44, 76, 87, -1]
 
@@ -507,3 +509,28 @@ def test_health_says_what_hinders(make, broker, topic):
     producer.send(topic, b"2").add_callback(lambda _: inside.append(producer.health()["ok"])).get(WAIT)
     producer.close()
     assert (inside, producer.health()["ok"]) == ([True], False)
+
+
+def test_a_broker_is_avoided_for_what_waited_since_before_the_first_request(make):
+    with Broker(nodes=2, topics={"t": 2}) as broker:
+        silent = broker.leader("t", 0)
+        broker.intercept("Produce", lambda _exchange: NO_REPLY, before=True, node=silent)
+        producer = make(
+            bootstrap_servers=broker.bootstrap_servers,
+            batch_size=0,
+            linger_ms=0,
+            max_in_flight_requests_per_connection=1,
+            partitioner_adaptive_partitioning_enable=False,
+            partitioner_availability_timeout_ms=50,
+        )
+        producer.send("t", b"x", partition=1).get(WAIT)
+        broker.delay("ApiVersions", 0.3, node=silent)  # until that is answered both records wait in the same queue
+        stuck = [producer.send("t", b"x", partition=0) for _ in range(2)]
+        deadline = time.monotonic() + WAIT
+        while not any(seen.api_key == PRODUCE and seen.node_id == silent for seen in broker.requests):
+            assert time.monotonic() < deadline
+        time.sleep(0.2)  # more than that time, for the second one alone
+        for _ in range(20):
+            assert producer.send("t", b"x").get(WAIT).partition == 1
+        assert not any(future.is_done for future in stuck)
+        producer.close(timeout=0)
