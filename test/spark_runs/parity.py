@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kafka.producer import KafkaProducer
-from test.spark_runs.sessions import finish
+from test.real.kafka_jars import KafkaUnavailable
+from test.real.spark_jars import connector_jars
+from test.spark_runs.sessions import finish, spark_session
 
 __all__ = [
     "CODECS",
@@ -19,6 +24,7 @@ __all__ = [
     "frame",
     "hand_over",
     "outcome",
+    "session_with_both",
     "stream",
     "streamed",
 ]
@@ -26,6 +32,17 @@ __all__ = [
 SOURCES = ("kafka", "purekafka")
 CODECS = (None, "gzip", "snappy", "lz4", "zstd")
 _COLUMNS = "xxhash64(key, value, topic, partition, offset, timestamp, timestampType, headers)"
+
+
+@contextmanager
+def session_with_both() -> Iterator[Any]:
+    """Give a session that has both; skips where the connector's jars are not to be had."""
+    try:
+        jars = connector_jars()
+    except KafkaUnavailable as error:
+        pytest.skip(str(error))
+    with spark_session("parity", jars=jars) as session:
+        yield session
 
 
 def fill_everything(servers: str, topic: str, each: int = 400) -> None:

@@ -13,10 +13,7 @@ import pytest
 
 from kafka.broker import Broker
 from kafka.producer import KafkaProducer
-from test.real.kafka_jars import KafkaUnavailable
-from test.real.spark_jars import connector_jars
 from test.spark_runs import parity
-from test.spark_runs.sessions import spark_session
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
@@ -24,11 +21,7 @@ pytestmark = [pytest.mark.soak, pytest.mark.timeout(900), pytest.mark.filterwarn
 @pytest.fixture(scope="module")
 def official() -> Iterator[Any]:
     """Return a session that has both."""
-    try:
-        jars = connector_jars()
-    except KafkaUnavailable as error:
-        pytest.skip(str(error))
-    with spark_session("parity", jars=jars) as session:
+    with parity.session_with_both() as session:
         yield session
 
 

@@ -17,11 +17,9 @@ import pytest
 
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.structs import TopicPartition
-from test.real.kafka_jars import KafkaUnavailable
 from test.real.kafka_process import KafkaCluster
-from test.real.spark_jars import connector_jars
 from test.spark_runs import parity
-from test.spark_runs.sessions import finish, spark_session
+from test.spark_runs.sessions import finish
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800), pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
@@ -41,11 +39,7 @@ HALF_AN_HOUR = 1_800_000
 @pytest.fixture(scope="module")
 def spark() -> Iterator[Any]:
     """Return a session that has both."""
-    try:
-        jars = connector_jars()
-    except KafkaUnavailable as error:
-        pytest.skip(str(error))
-    with spark_session("parity", jars=jars) as session:
+    with parity.session_with_both() as session:
         yield session
 
 
