@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from random import Random
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from kafka.errors import CorruptRecordError, IllegalArgumentError
 from kafka.record._numpy import column_decoder
-from kafka.record.arrow import encode_arrow
+from kafka.record.arrow import encode_arrow, encode_divided
 from kafka.record.builder import BatchBuilder
 from kafka.record.columns import BinaryColumn
 from kafka.record.header import LOG_APPEND_TIME, TRANSACTIONAL
@@ -195,6 +196,54 @@ def test_encoded_columns_are_the_records(records: list[tuple], limit: int) -> No
     )
     assert all(batch.count == 1 or batch.size <= limit for batch in batches)
     assert decoded(batches) == [(stamp, key, value, row) for stamp, key, value, row in records]
+
+
+@given(st.one_of(RECORDS, PLAIN_RECORDS), st.integers(100, 20_000), st.randoms())
+def test_rows_in_groups_are_encoded_group_by_group(records: list[tuple], limit: int, chance: Random) -> None:
+    group_of = [chance.randrange(4) for _ in records]
+    order = sorted(range(len(records)), key=group_of.__getitem__)
+    stamps, keys, values, headers = zip(*records, strict=True)
+    kind = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    cut = chance.randrange(len(records) + 1)
+    found: list[list[tuple]] = [[] for _ in range(4)]
+    for group, batch in encode_divided(
+        pa.chunked_array([values[:cut], values[cut:]], pa.binary()),
+        pa.chunked_array([keys[:cut], keys[cut:]], pa.binary()),
+        timestamps=pa.array(stamps, pa.int64()),
+        headers=pa.array([[{"key": key, "value": value} for key, value in row] for row in headers], kind),
+        order=np.array(order),
+        ends=[sum(each <= group for each in group_of) for group in range(4)],
+        limit=limit,
+    ):
+        assert batch.count == 1 or batch.size <= limit
+        found[group] += decoded([batch])
+    wanted: list[list[tuple]] = [[] for _ in range(4)]
+    for group, record in zip(group_of, records, strict=True):
+        wanted[group].append(record)
+    assert found == wanted
+
+
+def test_batches_are_filled_to_the_limit() -> None:
+    values = [b"%d" % at for at in range(200_000)]
+    batches = list(encode_arrow(pa.array(values), pa.array(values), timestamps=NOW, limit=1 << 16))
+    assert min(batch.size for batch in batches[:-1]) > 0.9 * (1 << 16)
+    assert [row[2] for row in decoded(batches)] == values
+
+
+@pytest.mark.parametrize("sizes", [(10, 9_000), (70, 20_000), (1, 3 << 20), (0, 1)])
+def test_values_of_very_different_sizes(sizes: tuple[int, int]) -> None:
+    values = [bytes(size) for size in sizes * 3]
+    assert [row[2] for row in decoded(encode_arrow(pa.array(values), timestamps=NOW, limit=1 << 23))] == values
+
+
+def test_bytes_under_a_null_are_not_written() -> None:
+    hidden = pa.Array.from_buffers(
+        pa.binary(), 3, [pa.py_buffer(b"\x05"), pa.py_buffer(np.array([0, 1, 5, 6], np.int32)), pa.py_buffer(b"abcdef")]
+    )
+    assert hidden.to_pylist() == [b"a", None, b"f"]
+    assert decoded(encode_arrow(hidden, hidden, timestamps=NOW)) == [
+        (NOW, value, value, []) for value in (b"a", None, b"f")
+    ]
 
 
 def test_encoded_batch_is_the_one_that_append_makes() -> None:
