@@ -20,7 +20,7 @@ from kafka._tasks import Task, wait_any
 from kafka.client_async import KafkaClient
 from kafka.config import Config, resolve
 from kafka.consumer.offsets import OffsetLookup
-from kafka.errors import KafkaError, KafkaTimeoutError, OffsetOutOfRangeError, for_code
+from kafka.errors import KafkaError, KafkaTimeoutError, NoBrokersAvailable, OffsetOutOfRangeError, for_code
 from kafka.record.header import scan
 from kafka.record.reader import RecordReader
 from kafka.spark.arrow import batch_of
@@ -82,17 +82,30 @@ _clients: Final = Kept(_make_client)
 
 def read_ranges(ranges: Sequence[OffsetRange], settings: ReadSettings) -> Iterator[Any]:
     """Yield the records of the ranges as Arrow batches."""
-    client = _clients.get(settings.client)
+    if not ranges:
+        return
+    # A task may begin while the brokers are away: it waits for them as one does that has begun.
+    options = {"bootstrap_timeout_ms": round(settings.poll_timeout * 1000), **settings.client}
+    try:
+        client = _clients.get(options)
+    except NoBrokersAvailable as error:
+        raise _timed_out(ranges[0].start, settings.poll_timeout, error, ranges[0].tp) from error
     reading = _Reading(client, ranges, settings)
     try:
         yield from reading.batches()
     except GeneratorExit:
         raise
     except BaseException:
-        _clients.drop(settings.client)
+        _clients.drop(options)
         raise
     finally:
         reading.stop()
+
+
+def _timed_out(offset: int, timeout: float, cause: object, tp: TopicPartition) -> KafkaTimeoutError:
+    return KafkaTimeoutError(
+        f"Cannot fetch record for offset {offset} in {timeout * 1000:.0f} milliseconds: {cause}", topic_partition=tp
+    )
 
 
 class _Reading:
@@ -271,11 +284,7 @@ class _Reading:
         each.failing_since = began if each.failing_since is None else each.failing_since
         timeout = self._settings.poll_timeout
         if now - each.failing_since >= timeout:
-            raise KafkaTimeoutError(
-                f"Cannot fetch record for offset {each.position} in {timeout * 1000:.0f} milliseconds: "
-                f"{error or 'the broker sends nothing'}",
-                topic_partition=each.tp,
-            ) from error
+            raise _timed_out(each.position, timeout, error or "the broker sends nothing", each.tp) from error
         log.warning("Reading %s-%d from offset %d failed: %s", *each.tp, each.position, error or "nothing is there")
         each.not_before = now + _BACKOFF
 

@@ -15,6 +15,7 @@ __all__ = ["SinkOptions"]
 # Larger than what the producer takes for single records by default: here they come ten thousand at a time.
 _BATCH_SIZE = 256 << 10
 _LINGER_MS = 20
+_MAX_BLOCK_MS = 60_000
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ class SinkOptions:
         client = client_options("producer", kafka)
         client.setdefault("batch_size", _BATCH_SIZE)
         client.setdefault("linger_ms", _LINGER_MS)
+        # A task may begin while the brokers are away. It waits for them as long as a record would wait for metadata.
+        client.setdefault("bootstrap_timeout_ms", client.get("max_block_ms", _MAX_BLOCK_MS))
         once = parse_flag(options, "exactlyOnce", default=False)
         if once and not (topic or "").strip():
             raise KafkaSparkOptionError(

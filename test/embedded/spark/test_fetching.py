@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -183,6 +184,22 @@ def test_a_broker_that_stays_away_is_reported_with_partition_and_offset(broker: 
     with pytest.raises(KafkaTimeoutError, match="Cannot fetch record for offset 3 in 300 milliseconds") as caught:
         read(broker, [OffsetRange("events", 0, 3, 8)], kafkaConsumer__pollTimeoutMs="300")
     assert caught.value.topic_partition == TopicPartition("events", 0)
+
+
+def test_a_task_that_begins_while_the_brokers_are_away_waits_for_them(broker: Broker) -> None:
+    fill(broker, 10)
+    for node in broker.node_ids:
+        broker.stop_node(node, crash=True)
+    some = [OffsetRange("events", 0, 3, 8)]
+    with pytest.raises(KafkaTimeoutError, match="offset 3 in 300 milliseconds: No bootstrap server") as caught:
+        read(broker, some, kafkaConsumer__pollTimeoutMs="300")
+    assert caught.value.topic_partition == TopicPartition("events", 0)
+    back = threading.Timer(2.5, lambda: [broker.start_node(node) for node in broker.node_ids])
+    back.start()
+    try:
+        assert read(broker, some, ["offset"])["offset"].to_pylist() == [3, 4, 5, 6, 7]
+    finally:
+        back.join()
 
 
 def test_a_task_that_is_left_early_leaves_the_connection_usable(broker: Broker) -> None:

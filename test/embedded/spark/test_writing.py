@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from kafka.broker import Broker
-from kafka.errors import IllegalArgumentError
+from kafka.errors import IllegalArgumentError, NoBrokersAvailable
 from kafka.partitioner import murmur2
 from kafka.spark import writing
 from kafka.spark.sink_options import SinkOptions
@@ -101,3 +102,16 @@ def test_rows_that_come_as_objects_are_written_alike(broker: Broker) -> None:
     assert counts[f"out-{own}"] + (counts["out-2"] if own != 2 else 0) == 12_000
     assert (b"k", b"a", (("h", b"x"), ("n", None))) in rows(broker, "out", own)
     assert (None, None, ()) in rows(broker, "out", 2)
+
+
+def test_a_task_that_begins_while_the_broker_is_away_waits_for_it(broker: Broker) -> None:
+    batch = pa.RecordBatch.from_arrays([pa.array([b"a", b"b"])], names=["value"])
+    broker.stop_node(1, crash=True)
+    with pytest.raises(NoBrokersAvailable, match="refused"):
+        writing.write(options(broker, topic="out", **{"kafka.max.block.ms": "300"}), [batch])
+    back = threading.Timer(2.5, broker.start_node, [1])
+    back.start()
+    try:
+        assert sum(writing.write(options(broker, topic="out"), [batch]).values()) == 2
+    finally:
+        back.join()

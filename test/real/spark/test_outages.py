@@ -16,7 +16,7 @@ from test.spark_runs.sessions import finish, spark_session
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
-ROWS = 40_000
+ROWS = 40_000  # 20 MB
 SMALL = {
     "kafka.max.partition.fetch.bytes": "200000",
     "kafka.fetch.max.bytes": "400000",
@@ -44,20 +44,23 @@ def broker(kafka_version: str) -> Iterator[KafkaCluster]:
 
 
 def slowed(rows: Any, gate: Path) -> Any:
-    """Return the rows as they are; they begin to come, and go on when a file is there."""
+    """Return the rows as they are; some of each task's come, and the others when a file is there."""
+    from pyspark.sql.functions import udf
 
-    def wait_at_gate(batches: Any) -> Any:
+    passed = [0]  # each task has a copy of it
+
+    def wait_at_gate(value: bytes) -> bytes:
         import time
         from pathlib import Path
 
-        for number, batch in enumerate(batches):
-            yield batch
-            if number == 0:
-                Path(f"{gate}.reached").touch()
-            while number == 0 and not Path(gate).exists():
+        passed[0] += 1
+        if passed[0] == ROWS // 100:
+            Path(f"{gate}.reached").touch()
+            while not Path(gate).exists():
                 time.sleep(0.05)
+        return value
 
-    return rows.select("value").mapInArrow(wait_at_gate, "value binary")
+    return rows.select(udf(wait_at_gate, "binary", useArrow=False).asNondeterministic()("value").alias("value"))
 
 
 def break_when_reached(broker: KafkaCluster, gate: Path, back_after: float | None) -> threading.Thread:
