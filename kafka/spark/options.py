@@ -90,6 +90,8 @@ class SourceOptions:
     freeze: bool = True
     pushdown: bool = False
     """Whether batch queries leave out what their filters do not need."""
+    hold_file: str | None = None
+    """Streaming queries: while a file of this name exists no new batch begins. What the ready jobs stop by."""
 
     @classmethod
     def parse(cls, given: Mapping[str, str], *, streaming: bool, check_edges: bool = True) -> SourceOptions:
@@ -136,6 +138,7 @@ class SourceOptions:
             group_rows=_take(options, "rowsPerTask", _long, 10_000),
             freeze=parse_flag(options, "freezeWorkers", default=True),
             pushdown=parse_flag(options, "filterPushdown", default=False),
+            hold_file=(options.get("holdfile") or None) if streaming else None,
             **numbers,
         )
 

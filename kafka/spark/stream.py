@@ -11,6 +11,7 @@ that down, so a query that dies before its first batch is done goes on from ther
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,8 @@ class KafkaStreamReader(RangeReader, DataSourceStreamReader):
         self._anchored = options.start.is_fixed
         """Whether where the query starts is written down, or will be the same when it is asked for again."""
         self._planned = False
+        self._seen: Offsets | None = None
+        """Where the last batch ends that this process knows of."""
         self._target: Offsets | None = None
         """With the trigger available-now: where the query ends."""
         self._latest: Offsets | None = None
@@ -80,14 +83,22 @@ class KafkaStreamReader(RangeReader, DataSourceStreamReader):
 
     def latestOffset(self, start: Mapping[str, Mapping[str, int]] | None = None, limit: Any = None) -> Nested:
         """Return where the next micro-batch ends: its start if there is to be none."""
+        self._seen = self._end(None if start is None else from_nested(start), limit)
+        return to_nested(self._seen)
+
+    def _end(self, start: Offsets | None, limit: Any) -> Offsets:
         # Releases before 4.2 give no arguments, and may ask before they know where the query starts.
-        begin = self._initial_offsets() if start is None else from_nested(start)
-        if start is not None and self._is_first(begin):
-            return to_nested(begin)
+        begin = start
+        if begin is None:
+            begin = self._initial_offsets() if self._seen is None else self._seen
+        if (start is not None and self._is_first(begin)) or self._is_held():
+            return begin
         latest = self._available(begin)
-        if start is not None and not _takes_all(limit):
-            latest = self._admitted(begin, latest)
-        return to_nested(latest)
+        return latest if start is None or _takes_all(limit) else self._admitted(begin, latest)
+
+    def _is_held(self) -> bool:
+        """Whether no new batch is to begin, as the query is about to be stopped."""
+        return self.options.hold_file is not None and os.path.exists(self.options.hold_file)
 
     def _is_first(self, begin: Offsets) -> bool:
         """Whether this is to be the batch that writes down where the query starts."""
@@ -123,6 +134,7 @@ class KafkaStreamReader(RangeReader, DataSourceStreamReader):
     def partitions(self, start: Mapping[str, Mapping[str, int]], end: Mapping[str, Mapping[str, int]]) -> Any:
         """Return the tasks of a micro-batch."""
         begin, until = from_nested(start), from_nested(end)
+        self._seen = until
         first, self._planned = not self._planned, True
         if first and not self.options.start.is_fixed and begin == self._initial and begin != until:
             # The first batch, planned anew after a crash: its end is where the query began, and now is later.

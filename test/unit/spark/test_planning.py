@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
@@ -11,30 +10,14 @@ from hypothesis import strategies as st
 
 from kafka.spark.admission import MinOffsetsGate, limited
 from kafka.spark.errors import KafkaDataLossError, KafkaSparkOptionError
-from kafka.spark.offsets import EARLIEST, LATEST, Offsets, from_nested, to_json, to_nested
+from kafka.spark.offsets import LATEST, Offsets, from_nested, to_json, to_nested
 from kafka.spark.options import SourceOptions
 from kafka.spark.planning import DataLoss, batch_ranges, find_bound, stream_ranges, tasks
 from kafka.spark.ranges import OffsetRange, group, split
 from kafka.structs import TopicPartition
+from test.unit.spark.fakes import FakeCluster
 
 A0, A1 = TopicPartition("a", 0), TopicPartition("a", 1)
-
-
-class FakeCluster:
-    """A cluster with two edges and times for each partition."""
-
-    def __init__(self, edges: dict[TopicPartition, tuple[int, int]], times: dict[TopicPartition, int] | None = None):
-        self.all = edges
-        self.times = times or {}
-
-    def partitions(self) -> set[TopicPartition]:
-        return set(self.all)
-
-    def edges(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
-        return {tp: self.all[tp][0 if edge == EARLIEST else 1] for tp, edge in wanted.items() if tp in self.all}
-
-    def at_times(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
-        return {tp: self.times.get(tp) for tp in wanted}
 
 
 def options(streaming: bool = False, **more: str) -> SourceOptions:
