@@ -2,7 +2,10 @@
 
 Calls block and are made from one thread. Nothing runs between them, so a query that triggers once an hour costs
 nothing meanwhile. What is asked again and again while a query idles (every 13 ms) is one ListOffsets per leader; the
-partitions are looked up on the clock of metadata_max_age_ms, or every 5 seconds where topics come by a pattern.
+partitions are looked up every 5 seconds.
+
+What a query names has to be there: an answer that silently lacked a topic would go into a checkpoint as where the query
+stands, and the topic's partitions would be new, and read from their beginning, when it is back.
 """
 
 from __future__ import annotations
@@ -77,7 +80,7 @@ class ClusterOffsets:
         """Ask for partitions the next time, however old the answer is."""
         self._found_at = None
 
-    def _ask_partitions(self) -> set[TopicPartition]:
+    def _ask_partitions(self, *, strict: bool = True) -> set[TopicPartition]:
         subscription = self._options.subscription
         pattern = None if subscription.pattern is None else re.compile(subscription.pattern)
         names = subscription.topics or sorted({tp.topic for tp in subscription.partitions})
@@ -88,7 +91,7 @@ class ClusterOffsets:
             if pattern is not None and (topic.is_internal or pattern.fullmatch(topic.name) is None):
                 continue
             if topic.error_code:
-                self._topic_error(topic, named=pattern is None)
+                self._topic_error(topic, needed=strict and pattern is None)
             found |= {TopicPartition(topic.name, part.partition_index) for part in topic.partitions}
         if not subscription.partitions:
             return found
@@ -102,11 +105,11 @@ class ClusterOffsets:
         wanted = None if topics is None else [{"name": name} for name in topics]
         return MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
 
-    def _topic_error(self, topic: Any, *, named: bool) -> None:
+    def _topic_error(self, topic: Any, *, needed: bool) -> None:
         kind = for_code(topic.error_code)
         # One that a pattern has found may be gone by now. One that a query names has to be there: a name that was
         # misspelled would give no rows and no error.
-        if named or not issubclass(kind, UnknownTopicOrPartitionError):
+        if needed or not issubclass(kind, UnknownTopicOrPartitionError):
             raise kind(f"topic {topic.name!r}")
 
     # Offsets…
@@ -116,10 +119,22 @@ class ClusterOffsets:
         found = self._find(wanted)
         return {tp: place for tp, place in found.items() if place is not None}
 
+    def everywhere(self, edge: int) -> Offsets:
+        """Return the earliest or latest offsets of all partitions that the subscription has."""
+        for _ in range(self._options.retries + 1):
+            wanted = self.partitions()
+            found = self.edges(dict.fromkeys(wanted, edge))
+            gone = wanted - set(found)
+            if not gone:
+                return found
+            # What was known is old. To ask for it again raises, unless a pattern has found what is gone.
+            self.look_again()
+        raise UnknownTopicOrPartitionError(f"the offsets of {shown(gone)} cannot be found")
+
     def latest(self, known: Mapping[TopicPartition, int]) -> Offsets:
         """Return the latest offsets of all partitions. One that went back is asked for again: a leader may lag."""
         for _ in range(self._options.retries + 1):
-            found = self.edges(dict.fromkeys(self.partitions(), LATEST))
+            found = self.everywhere(LATEST)
             behind = [tp for tp, offset in found.items() if offset < known.get(tp, 0)]
             if not behind:
                 return found
@@ -150,10 +165,7 @@ class ClusterOffsets:
 
     def _still_there(self, wanted: Mapping[TopicPartition, int]) -> set[TopicPartition]:
         self.look_again()
-        try:
-            return self._ask_partitions() & set(wanted)
-        except UnknownTopicOrPartitionError:
-            return set()
+        return self._ask_partitions(strict=False) & set(wanted)
 
     # Progress…
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Mapping
-from typing import Protocol
+from typing import Protocol, TypeVar
 
+from kafka.errors import UnknownTopicOrPartitionError
 from kafka.spark.errors import KafkaDataLossError, KafkaSparkOptionError
 from kafka.spark.offsets import EARLIEST, LATEST, Offsets, shown
 from kafka.spark.options import SourceOptions
@@ -20,12 +21,17 @@ __all__ = ["DataLoss", "OffsetSource", "batch_ranges", "find_bound", "stream_ran
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 
 class OffsetSource(Protocol):
     """Who knows the cluster's offsets."""
 
     def partitions(self) -> set[TopicPartition]:
         """Return the partitions that the subscription has now."""
+
+    def everywhere(self, edge: int) -> Offsets:
+        """Return offsets for EARLIEST or LATEST of all partitions that the subscription has now."""
 
     def edges(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
         """Return offsets for EARLIEST and LATEST; a partition that is gone is left out."""
@@ -53,9 +59,9 @@ class DataLoss:
 
 def find_bound(source: OffsetSource, bound: Bound, options: SourceOptions, *, starting: bool) -> Offsets:
     """Return the offset of each partition at a bound."""
-    partitions = source.partitions()
     if bound.everywhere is not None:
-        return source.edges(dict.fromkeys(partitions, bound.everywhere))
+        return source.everywhere(bound.everywhere)
+    partitions = source.partitions()
     if bound.timestamp is not None:
         return _at_times(source, dict.fromkeys(partitions, bound.timestamp), options, starting=starting)
     edge = "start" if starting else "end"
@@ -75,8 +81,8 @@ def find_bound(source: OffsetSource, bound: Bound, options: SourceOptions, *, st
         "are assigned. Maybe topic partitions are created or deleted while the query is running. Use -1 for latest, "
         "-2 for earliest.",
     )
-    found = source.edges({tp: offset for tp, offset in bound.offsets.items() if offset < 0})
-    return {tp: found.get(tp, offset) for tp, offset in bound.offsets.items()}
+    edges = {tp: offset for tp, offset in bound.offsets.items() if offset < 0}
+    return {**bound.offsets, **_whole(source.edges(edges), edges)}
 
 
 def _check_assigned(given: Collection[TopicPartition], assigned: Collection[TopicPartition], sentence: str) -> None:
@@ -89,15 +95,23 @@ def _check_assigned(given: Collection[TopicPartition], assigned: Collection[Topi
 def _at_times(
     source: OffsetSource, wanted: Mapping[TopicPartition, int], options: SourceOptions, *, starting: bool
 ) -> Offsets:
-    found = source.at_times(wanted)
-    late = {tp: LATEST for tp in wanted if found.get(tp) is None}
+    found = _whole(source.at_times(wanted), wanted)
+    late = {tp: LATEST for tp in wanted if found[tp] is None}
     if late and starting and options.strict_timestamps:
         raise KafkaSparkOptionError(
             "No offset matched from request of topic-partition "
             + ", ".join(f"{shown([tp])} and timestamp {wanted[tp]}" for tp in sorted(late))
             + "."
         )
-    return {**{tp: offset for tp, offset in found.items() if offset is not None}, **source.edges(late)}
+    return {**{tp: offset for tp, offset in found.items() if offset is not None}, **_whole(source.edges(late), late)}
+
+
+def _whole(found: dict[TopicPartition, T], wanted: Collection[TopicPartition]) -> dict[TopicPartition, T]:
+    """Return what was found; raise if it is not all that was wanted."""
+    gone = set(wanted) - set(found)
+    if gone:
+        raise UnknownTopicOrPartitionError(f"the offsets of {shown(gone)} cannot be found")
+    return found
 
 
 # Ranges.

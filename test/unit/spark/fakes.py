@@ -28,6 +28,9 @@ class FakeCluster:
     def partitions(self) -> set[TopicPartition]:
         return set(self.all)
 
+    def everywhere(self, edge: int) -> Offsets:
+        return self.edges(dict.fromkeys(self.all, edge))
+
     def edges(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
         return {tp: self.all[tp][0 if edge == EARLIEST else 1] for tp, edge in wanted.items() if tp in self.all}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kafka.spark.errors import KafkaSparkOptionError
@@ -72,7 +74,7 @@ def test_what_is_wrong_for_every_query_is_said_in_the_official_words(options: di
 
 
 def test_edges_that_a_kind_of_query_cannot_have() -> None:
-    batch = {"streaming": False, "kafka__bootstrap__servers": "b", "subscribe": "a"}
+    batch: dict[str, Any] = {"streaming": False, "kafka__bootstrap__servers": "b", "subscribe": "a"}
     assert refused(**batch, startingOffsets="latest") == "starting offset can't be latest for batch queries on Kafka"
     assert refused(**batch, endingOffsets="earliest") == "ending offset can't be earliest for batch queries on Kafka"
     assert "can't be latest for batch" in refused(**batch, startingOffsets='{"a":{"0":-1}}')
