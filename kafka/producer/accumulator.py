@@ -187,8 +187,8 @@ class Accumulator:
                 raise self.refusal.with_traceback(None)
             found = self._append(topic, partition, timestamp, key, value, headers)
             if found is None:
-                return self._open(topic, partition, ticket.size, timestamp, key, value, headers)
-            served = self.memory.give(ticket.size)
+                return self._open(topic, partition, self.memory.spend(ticket), timestamp, key, value, headers)
+            served = self.memory.leave(ticket)
         _tell(served)
         return found
 
@@ -221,11 +221,11 @@ class Accumulator:
         """
         with self.lock:
             if self.refusal is not None:
-                if ticket is not None:
-                    _tell_later(self._core, self.memory.leave(ticket))
                 raise self.refusal.with_traceback(None)
             size = builder.size
-            if ticket is None and not self.memory.take(size):
+            if ticket is not None:
+                self.memory.spend(ticket)
+            elif not self.memory.take(size):
                 self._core.hurry_soon()
                 return self.memory.queue(size)
             if partition is None:
@@ -233,14 +233,9 @@ class Accumulator:
             if partition.open is not None:  # its records were first
                 self.close(partition.open)
             batch = ProducerBatch(partition, builder, self._core.now(), size)
-            batch.keeper = self._core.keeper()
-            partition.queue.append(batch)
             if partition is topic.sticky:
                 topic.filled += size
-            self.incomplete[batch] = None
-            self._fresh.append(batch)
-            if len(self._fresh) == 1:
-                self._core.work_soon()
+            self._queue(batch)
             return batch
 
     def sticky_partition(self, topic: Topic) -> Partition:
@@ -316,16 +311,24 @@ class Accumulator:
             builder = LegacyBuilder(self.magic, self._batch_size, self._codec, self._level)
         batch = ProducerBatch(partition, builder, self._core.now(), reserved)
         index = batch.append(timestamp, key, value, headers)
-        batch.keeper = self._core.keeper()
+        self._queue(batch)
         partition.open = batch
-        partition.queue.append(batch)
         if sticky:
             self.sticky[topic.name] = batch
-        self.incomplete[batch] = None
-        self._fresh.append(batch)
-        if len(self._fresh) == 1:
-            self._core.work_soon()
         return batch, index
+
+    def _queue(self, batch: ProducerBatch) -> None:
+        """Have a batch sent when its time has come.
+
+        Ctrl-C may come between any two steps. Nobody appends to a batch that is in no queue, and the loop is woken
+        before there is something that whoever comes next takes for a sign that it was; it waits for the lock.
+        """
+        batch.keeper = self._core.keeper()
+        batch.partition.queue.append(batch)
+        self.incomplete[batch] = None
+        if not self._fresh:
+            self._core.work_soon()
+        self._fresh.append(batch)
 
     def _sticky_partition(self, topic: Topic) -> Partition:
         partition = topic.sticky

@@ -101,7 +101,8 @@ class _Handing:
 
     def add(self, where: Partition | None, builder: BatchBuilder) -> ProducerBatch:
         """Hand a batch over, in the order of arrival where memory is short."""
-        accumulator, ticket = self._accumulator, None
+        accumulator = self._accumulator
+        ticket: Ticket | None = None
         for limit, name in (
             (accumulator.max_request_size, "max_request_size"),
             (accumulator.memory.total, "buffer_memory"),
@@ -110,9 +111,14 @@ class _Handing:
                 raise RecordTooLargeError(
                     f"The record takes {builder.size} bytes, which is more than {name} ({limit}) allows"
                 )
-        while isinstance(added := accumulator.add_built(self.topic, where, builder, ticket), Ticket):
-            ticket = added
-            self._producer._wait_for_room(ticket, self._now() + self._max_block, "send_columns()")  # noqa: SLF001 - of one package
+        try:
+            while isinstance(added := accumulator.add_built(self.topic, where, builder, ticket), Ticket):
+                ticket = added
+                self._producer._wait_for_room(ticket, self._now() + self._max_block, "send_columns()")  # noqa: SLF001 - of one package
+        except BaseException:
+            if ticket is not None:
+                accumulator.give_up(ticket)
+            raise
         return added
 
 

@@ -255,18 +255,18 @@ class KafkaProducer(TransactionalFace):
         headers: Headers | None,
     ) -> tuple[ProducerBatch, int]:
         """The buffer is full: wait for room, in the order of arrival, and add the record."""
-        self._wait_for_room(ticket, deadline, "send()")
-        return self._accumulator.add_granted(ticket, state, where, timestamp, key, value, headers)
-
-    def _wait_for_room(self, ticket: Ticket, deadline: float, what: str) -> None:
-        self._refuse_on_loop(what)
         try:
-            self._driver.wait(ticket, deadline)
+            self._wait_for_room(ticket, deadline, "send()")
+            return self._accumulator.add_granted(ticket, state, where, timestamp, key, value, headers)
         except BaseException:
             self._accumulator.give_up(ticket)
             raise
+
+    def _wait_for_room(self, ticket: Ticket, deadline: float, what: str) -> None:
+        """Wait until memory is granted; where it is not, the caller gives the ticket back."""
+        self._refuse_on_loop(what)
+        self._driver.wait(ticket, deadline)
         if not ticket.is_done:
-            self._accumulator.give_up(ticket)
             raise BufferExhaustedError(
                 f"buffer_memory ({self.config['buffer_memory']} bytes) stayed full for max_block_ms "
                 f"({self.config['max_block_ms']} ms): {self._core.hindrances() or _TOO_FAST}"

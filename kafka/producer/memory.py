@@ -13,13 +13,19 @@ __all__ = ["Memory", "Ticket"]
 
 
 class Ticket(Future[None]):
-    """A place in the queue; done when the memory is the holder's."""
+    """A place in the queue; done when the memory is the holder's.
 
-    __slots__ = ("size",)
+    Whoever leaves the queue, for whatever reason and at whatever point, gives the ticket back (`Memory.leave`): it knows
+    what it holds, so that doing so twice, or after the memory was spent or refused, changes nothing.
+    """
+
+    __slots__ = ("held", "size")
 
     def __init__(self, size: int) -> None:
         super().__init__()
         self.size = size
+        self.held = 0
+        """What was granted and neither spent nor given back."""
 
 
 class Memory:
@@ -67,16 +73,20 @@ class Memory:
         while self._waiting and self._waiting[0].size <= self.free:
             ticket = self._waiting.popleft()
             self.free -= ticket.size
+            ticket.held = ticket.size
             served.append(ticket)
         return served
 
+    def spend(self, ticket: Ticket) -> int:
+        """Return what a ticket holds: it is the caller's now, to give back by itself."""
+        held, ticket.held = ticket.held, 0
+        return held
+
     def leave(self, ticket: Ticket) -> list[Ticket]:
         """Wait no more; memory that was granted meanwhile goes back. Returns who has theirs now."""
-        try:
+        if ticket in self._waiting:
             self._waiting.remove(ticket)
-        except ValueError:
-            return self.give(ticket.size)
-        return self.give(0)
+        return self.give(self.spend(ticket))
 
     def refuse_all(self) -> list[Ticket]:
         """Send everybody away; return whom to tell."""

@@ -350,6 +350,27 @@ def test_a_full_buffer_blocks_and_then_says_so(make, broker, topic):
         fill()
 
 
+def test_a_send_from_a_callback_that_would_have_to_wait_keeps_no_memory(make, topic):
+    producer = make(buffer_memory=5000, batch_size=1000, linger_ms=60_000)
+    refused = []
+
+    def send_more(_metadata):
+        try:
+            for _ in range(100):
+                producer.send(topic, b"x" * 300)
+        except IllegalStateError as error:
+            refused.append(error)
+
+    for _ in range(3):
+        refused.clear()
+        future = producer.send(topic, b"first")
+        future.add_callback(send_more)
+        future.get(WAIT)
+        assert refused
+        producer.flush(WAIT)
+        assert producer.metrics()["producer-metrics"]["buffer-available-bytes"] == 5000
+
+
 def test_a_full_buffer_empties_without_waiting_for_the_linger(make, broker, topic):
     producer = make(buffer_memory=3000, batch_size=1000, linger_ms=60_000)
     for number in range(200):

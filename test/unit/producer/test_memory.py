@@ -44,6 +44,23 @@ def test_everybody_can_be_sent_away():
     assert memory.give(10) == []
 
 
+def test_a_ticket_is_given_back_once_however_often_that_is_said():
+    memory = Memory(100)
+    memory.take(80)
+    refused = memory.queue(30)
+    memory.refuse_all()
+    assert memory.leave(refused) == []
+    granted = memory.queue(15)
+    assert memory.give(0) == [granted]
+    spent = memory.queue(5)
+    assert memory.give(0) == [spent]
+    assert memory.spend(spent) == 5
+    for _ in range(2):
+        memory.leave(granted)
+        memory.leave(spent)
+        assert memory.free == 15
+
+
 @given(st.lists(st.tuples(st.sampled_from(["take", "queue", "give", "leave"]), st.integers(1, 60))))
 def test_no_byte_is_lost_or_made(steps):
     memory, held, waiting = Memory(100), [], []
