@@ -2,7 +2,8 @@
 
 ``python -m test.copying SERVERS SOURCE TARGET GROUP NAME`` reads as a member of a group (static, so that its successor
 gets its partitions at once), writes what it read, and commits both in one transaction of up to 750 records. It prints a
-line for each commit and ends when the source does. `copy_with_kills` runs it, kills it with SIGKILL, and runs it again.
+line for each commit, goes on when it is sent one, and ends when the source does. `copy_with_kills` runs it, kills it
+with SIGKILL, and runs it again.
 """
 
 from __future__ import annotations
@@ -68,6 +69,7 @@ def copy(servers: str, source: str, target: str, group: str, name: str) -> None:
             consumer.seek_to_committed()
         else:
             print("committed", flush=True)
+            sys.stdin.readline()
     producer.close()
     consumer.close()
 
@@ -91,17 +93,21 @@ def copy_with_kills(
     while True:
         program = subprocess.Popen(
             [*_DIES_WITH_US, str(os.getpid()), *_THIS_PROGRAM, servers, source, target, group, name],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
         watchdog = threading.Timer(PATIENCE, program.kill)
         watchdog.start()
         try:
+            assert program.stdin is not None
             assert program.stdout is not None
             commits = 0
             wanted = rng.randint(*after) if killed < kills else None
             for _line in program.stdout:
                 commits += 1
+                if wanted is None or commits <= wanted:
+                    print(file=program.stdin, flush=True)
                 if commits == wanted:
                     threading.Event().wait(rng.uniform(0, 0.05))  # to hit it anywhere in its next transaction
                     program.kill()
