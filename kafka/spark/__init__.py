@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from kafka.spark.errors import KafkaDataLossError, KafkaSparkOptionError
+    from kafka.spark.errors import KafkaAvailableNowError, KafkaDataLossError, KafkaSparkOptionError
     from kafka.spark.jre import ensure_java
     from kafka.spark.listening import LagListener, foreach_batch_writer
     from kafka.spark.progress import lag
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kafka.spark.source import KafkaDataSource
 
 __all__ = [
+    "KafkaAvailableNowError",
     "KafkaDataLossError",
     "KafkaDataSource",
     "KafkaSparkOptionError",
@@ -31,6 +32,7 @@ __all__ = [
 ]
 
 _HOMES: Final = {
+    "KafkaAvailableNowError": "errors",
     "KafkaDataLossError": "errors",
     "KafkaDataSource": "source",
     "KafkaSparkOptionError": "errors",

@@ -21,5 +21,8 @@ class AdmittingStreamReader(KafkaStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxRows(2**63 - 1 if most is None else most)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Hear that the query ends at what is there now."""
-        self._target = self.cluster.latest({})
+        """Hear that the query ends at what is there when it first reads.
+
+        Not at what is there now: where it starts may be found later than this, and would be behind its end.
+        """
+        self._ends_now = True

@@ -83,6 +83,8 @@ class SourceOptions:
     min_partitions: int | None = None
     max_records: int | None = None
     include_headers: bool = False
+    has_group_id: bool = False
+    """Whether there is an option kafka.group.id."""
     # Beyond Spark's own connector.
     group: str | None = None
     """The group that progress is committed to."""
@@ -134,6 +136,7 @@ class SourceOptions:
             retry_interval=_take(options, "fetchOffset.retryIntervalMs", _long, 1000) / 1000,
             max_delay=parse_duration("maxTriggerDelay", options.get("maxtriggerdelay", "15m")),
             include_headers=parse_flag(options, "includeHeaders", default=False),
+            has_group_id="group.id" in kafka,
             group=options.get("commitoffsetstogroup") or None,
             group_rows=_take(options, "rowsPerTask", _long, 10_000),
             freeze=parse_flag(options, "freezeWorkers", default=True),

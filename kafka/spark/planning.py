@@ -9,15 +9,21 @@ import logging
 from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol, TypeVar
 
-from kafka.errors import UnknownTopicOrPartitionError
-from kafka.spark.errors import KafkaDataLossError, KafkaSparkOptionError
-from kafka.spark.offsets import EARLIEST, LATEST, Offsets, shown
+from kafka.errors import IllegalStateError, UnknownTopicOrPartitionError
+from kafka.spark.errors import (
+    CROSSED_ADVICE,
+    GROUP_ID_ADVICE,
+    KafkaAvailableNowError,
+    KafkaDataLossError,
+    KafkaSparkOptionError,
+)
+from kafka.spark.offsets import EARLIEST, LATEST, Offsets, shown, to_json
 from kafka.spark.options import SourceOptions
 from kafka.spark.ranges import OffsetRange, group, split
 from kafka.spark.start import Bound
 from kafka.structs import TopicPartition
 
-__all__ = ["DataLoss", "OffsetSource", "batch_ranges", "find_bound", "stream_ranges", "tasks"]
+__all__ = ["DataLoss", "OffsetSource", "batch_ranges", "check_available", "find_bound", "stream_ranges", "tasks"]
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +39,9 @@ class OffsetSource(Protocol):
     def everywhere(self, edge: int) -> Offsets:
         """Return offsets for EARLIEST or LATEST of all partitions that the subscription has now."""
 
+    def latest(self, known: Mapping[TopicPartition, int]) -> Offsets:
+        """Return the latest offsets of all partitions, which go not back before those that are known."""
+
     def edges(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
         """Return offsets for EARLIEST and LATEST; a partition that is gone is left out."""
 
@@ -43,8 +52,14 @@ class OffsetSource(Protocol):
 class DataLoss:
     """Tells of lost records: by an error, or where failOnDataLoss is off in the log."""
 
-    def __init__(self, *, fail: bool) -> None:
+    def __init__(self, *, fail: bool, has_group_id: bool = False) -> None:
         self._fail = fail
+        self._has_group_id = has_group_id
+
+    @classmethod
+    def of(cls, options: SourceOptions) -> DataLoss:
+        """Return what tells of losses as the options say."""
+        return cls(fail=options.fail_on_data_loss, has_group_id=options.has_group_id)
 
     def report(self, condition: str, reason: str) -> None:
         """Tell of a loss; ``condition`` is Spark's name for it."""
@@ -52,6 +67,14 @@ class DataLoss:
         if self._fail:
             raise error
         log.warning("%s", error)
+
+    def deleted(self, partitions: Collection[TopicPartition]) -> None:
+        """Tell of partitions that are not there any more."""
+        reason = f"Partitions {shown(partitions)} have been deleted."
+        if self._has_group_id:
+            self.report("PARTITIONS_DELETED_AND_GROUP_ID_CONFIG_PRESENT", f"{reason} {GROUP_ID_ADVICE}")
+        else:
+            self.report("PARTITIONS_DELETED", reason)
 
 
 # Bounds.
@@ -122,16 +145,15 @@ def batch_ranges(source: OffsetSource, options: SourceOptions) -> list[OffsetRan
     _check_pair(options)
     start = find_bound(source, options.start, options, starting=True)
     end = find_bound(source, options.end, options, starting=False)
-    ranges = []
+    if set(start) != set(end):
+        raise IllegalStateError(
+            f"different topic partitions for starting offsets topics[{shown(start)}] and ending offsets "
+            f"topics[{shown(end)}]"
+        )
     for tp in sorted(end):
-        if tp not in start:
-            raise KafkaDataLossError.because(
-                "COULD_NOT_READ_OFFSET_RANGE", f"The earliest offset of {shown([tp])} is not known."
-            )
-        ranges.append(OffsetRange(tp.topic, tp.partition, start[tp], end[tp]))
-        if options.start.offsets and options.end.offsets and start[tp] > end[tp]:
+        if start[tp] > end[tp]:
             raise _crossed("RESOLVED", tp, start[tp], end[tp])
-    return ranges
+    return [OffsetRange(tp.topic, tp.partition, start[tp], end[tp]) for tp in sorted(end)]
 
 
 def _check_pair(options: SourceOptions) -> None:
@@ -154,10 +176,12 @@ def _check_pair(options: SourceOptions) -> None:
 
 
 def _crossed(condition: str, tp: TopicPartition, start: int, end: int, what: str = "offset") -> KafkaSparkOptionError:
-    given, resolved = ("specified", "") if condition == "UNRESOLVED" else ("resolved", "resolved ")
+    given, resolved, advice = ("specified", "", "")
+    if condition == "RESOLVED":
+        given, resolved, advice = "resolved", "resolved ", f" {CROSSED_ADVICE}"
     return KafkaSparkOptionError(
         f"[{condition}_START_OFFSET_GREATER_THAN_END_OFFSET] The {given} start {what} {start} is greater than the "
-        f"{resolved}end {what} {end} for topic {tp.topic} partition {tp.partition}."
+        f"{resolved}end {what} {end} for topic {tp.topic} partition {tp.partition}.{advice}"
     )
 
 
@@ -181,7 +205,7 @@ def stream_ranges(
             )
     deleted = set(start) - set(end)
     if deleted:
-        loss.report("PARTITIONS_DELETED", f"Partitions {shown(deleted)} have been deleted.")
+        loss.deleted(deleted)
     begin = {**start, **earliest}
     ranges = []
     for tp in sorted(set(end) & set(begin)):
@@ -194,6 +218,42 @@ def stream_ranges(
             )
         ranges.append(OffsetRange(tp.topic, tp.partition, begin[tp], end[tp]))
     return ranges
+
+
+def check_available(source: OffsetSource, target: Offsets, end: Offsets) -> None:
+    """Check the end of a batch with the trigger available-now: it is within the target, and is there.
+
+    Lost records are no reason to go on here, whatever failOnDataLoss says: a query that ends by itself would end short
+    of its target, and nobody would see it.
+    """
+    if set(target) != set(end):
+        raise KafkaAvailableNowError.because(
+            "MISMATCHED_TOPIC_PARTITIONS_BETWEEN_END_OFFSET_AND_PREFETCHED",
+            "Kafka data source in Trigger.AvailableNow should provide the same topic partitions in pre-fetched offset "
+            "to end offset for each microbatch.",
+            f"topic-partitions for pre-fetched offset: {shown(target)}, topic-partitions for end offset: {shown(end)}.",
+        )
+    if any(end[tp] > target[tp] for tp in end):
+        raise KafkaAvailableNowError.because(
+            "END_OFFSET_HAS_GREATER_OFFSET_FOR_TOPIC_PARTITION_THAN_PREFETCHED",
+            "For Kafka data source with Trigger.AvailableNow, end offset should have lower or equal offset per each "
+            "topic partition than pre-fetched offset.",
+            f"pre-fetched offset: {to_json(target)}, end offset: {to_json(end)}.",
+        )
+    latest = source.latest(end)
+    if not set(end) <= set(latest):
+        raise KafkaAvailableNowError.because(
+            "LOST_TOPIC_PARTITIONS_IN_END_OFFSET_WITH_TRIGGER_AVAILABLENOW",
+            "Some of partitions in Kafka topic(s) have been lost during running query with Trigger.AvailableNow.",
+            f"topic-partitions for latest offset: {shown(latest)}, topic-partitions for end offset: {shown(end)}",
+        )
+    if any(end[tp] > latest[tp] for tp in end):
+        raise KafkaAvailableNowError.because(
+            "END_OFFSET_HAS_GREATER_OFFSET_FOR_TOPIC_PARTITION_THAN_LATEST_WITH_TRIGGER_AVAILABLENOW",
+            "Some of partitions in Kafka topic(s) report available offset which is less than end offset during running "
+            "query with Trigger.AvailableNow.",
+            f"latest offset: {to_json(latest)}, end offset: {to_json(end)}",
+        )
 
 
 def tasks(ranges: Iterable[OffsetRange], options: SourceOptions) -> list[tuple[OffsetRange, ...]]:

@@ -3,9 +3,10 @@
 One object of it lives in a process of its own for as long as the query runs, and plans; another, made and pickled
 before anything was planned, reads in the tasks. Offsets go in and out as the objects that become the checkpoint's JSON.
 
-The first batch of a query that starts at the latest offsets or at a time is empty: its end is its start. Spark writes
-that down, so a query that dies before its first batch is done goes on from there, and not from what is latest then.
-(Spark's own connector keeps a file beside the checkpoint for that; a source in Python is not told where that is.)
+From Spark 4.2 on the first batch of a query that starts at the latest offsets or at a time is empty: its end is its
+start. Spark writes that down, so a query that dies before its first batch is done goes on from there, and not from what
+is latest then. (Spark's own connector keeps a file beside the checkpoint for that; a source in Python is not told where
+that is.)
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pyspark.sql.datasource import DataSourceStreamReader
 from kafka.spark.admission import MinOffsetsGate, limited
 from kafka.spark.offsets import EARLIEST, Offsets, from_nested, shown, to_nested
 from kafka.spark.options import SourceOptions
-from kafka.spark.planning import DataLoss, find_bound, stream_ranges, tasks
+from kafka.spark.planning import DataLoss, check_available, find_bound, stream_ranges, tasks
 from kafka.spark.reader import KafkaPartition, RangeReader
 
 if TYPE_CHECKING:
@@ -48,10 +49,14 @@ class KafkaStreamReader(RangeReader, DataSourceStreamReader):
         self._planned = False
         self._seen: Offsets | None = None
         """Where the last batch ends that this process knows of."""
+        self._redone: tuple[Offsets, Offsets] | None = None
+        """Start and end of the first batch, where the start was found after the end."""
+        self._ends_now = False
+        """Whether the trigger is available-now."""
         self._target: Offsets | None = None
-        """With the trigger available-now: where the query ends."""
+        """Where the query ends then, found when the first batch is asked for that reads."""
         self._latest: Offsets | None = None
-        self._loss = DataLoss(fail=options.fail_on_data_loss)
+        self._loss = DataLoss.of(options)
         self._gate: MinOffsetsGate | None = None
         if options.min_offsets is not None:
             self._gate = MinOffsetsGate(options.min_offsets, options.max_delay, clock)
@@ -87,14 +92,15 @@ class KafkaStreamReader(RangeReader, DataSourceStreamReader):
         return to_nested(self._seen)
 
     def _end(self, start: Offsets | None, limit: Any) -> Offsets:
-        # Releases before 4.2 give no arguments, and may ask before they know where the query starts.
+        # Releases before 4.2 give no arguments. Where the query would start is not asked for then: with a checkpoint it
+        # does not matter, and may not even be there any more.
         begin = start
         if begin is None:
-            begin = self._initial_offsets() if self._seen is None else self._seen
-        if (start is not None and self._is_first(begin)) or self._is_held():
-            return begin
-        latest = self._available(begin)
-        return latest if start is None or _takes_all(limit) else self._admitted(begin, latest)
+            begin = self._seen
+        if (start is not None and self._is_first(start)) or self._is_held():
+            return self._initial_offsets() if begin is None else begin
+        latest = self._available(begin or {})
+        return latest if start is None or _takes_all(limit) else self._admitted(start, latest)
 
     def _is_held(self) -> bool:
         """Whether no new batch is to begin, as the query is about to be stopped."""
@@ -107,13 +113,18 @@ class KafkaStreamReader(RangeReader, DataSourceStreamReader):
         return first
 
     def _available(self, begin: Offsets) -> Offsets:
-        if self._target is not None:
-            missing = set(begin) - set(self._target)
-            if missing:
-                self._loss.report("PARTITIONS_DELETED", f"Partitions {shown(missing)} have been deleted.")
-            return self._target
-        self._latest = self.cluster.latest(begin)
-        return self._latest
+        if self._target is None:
+            self._latest = self.cluster.latest(begin)
+            if self._ends_now:
+                self._target = self._latest
+        else:
+            self._latest = self._target
+        missing = set(begin) - set(self._latest)
+        if missing and self.options.fail_on_data_loss:
+            # Said before it is written down that the query now stands where these are not.
+            self._loss.deleted(missing)
+        # With nothing left to read there is no batch. One that ends nowhere would forget where the query stands.
+        return self._latest or begin
 
     def _admitted(self, begin: Offsets, latest: Offsets) -> Offsets:
         # What is available now is to be read to its end, however little is left.
@@ -126,24 +137,44 @@ class KafkaStreamReader(RangeReader, DataSourceStreamReader):
 
     def reportLatestOffset(self) -> Nested | None:
         """Return the latest offsets, for progress reports: those found by the last question."""
-        found = self._latest or self._target
-        return None if found is None else to_nested(found)
+        return None if self._latest is None else to_nested(self._latest)
 
     # Planning…
 
     def partitions(self, start: Mapping[str, Mapping[str, int]], end: Mapping[str, Mapping[str, int]]) -> Any:
         """Return the tasks of a micro-batch."""
         begin, until = from_nested(start), from_nested(end)
+        if self._target is not None:
+            check_available(self.cluster, self._target, until)
+        if self._is_redone(begin, until):
+            begin = {tp: min(offset, until[tp]) for tp, offset in begin.items() if tp in until}
         self._seen = until
-        first, self._planned = not self._planned, True
-        if first and not self.options.start.is_fixed and begin == self._initial and begin != until:
-            # The first batch, planned anew after a crash: its end is where the query began, and now is later.
-            begin = {tp: min(offset, until.get(tp, offset)) for tp, offset in begin.items() if tp in until}
-            log.info("The first batch is done again; the query began at %s", end)
-            if begin == until:
-                return []
+        if begin == until:
+            return []
         ranges = stream_ranges(self.cluster, begin, until, self._loss)
         return [KafkaPartition(each) for each in tasks(ranges, self.options)]
+
+    def _is_redone(self, begin: Offsets, until: Offsets) -> bool:
+        """Whether this is the first batch, planned when its start could not be known any more.
+
+        Where the query begins is then found once more, and later than where the batch ends. All scans of the batch
+        have to be told the same, so it is remembered.
+        """
+        first, self._planned = not self._planned, True
+        if first and not self.options.start.is_fixed and begin == self._initial and begin != until:
+            self._redone = begin, until
+            late = sorted(tp for tp, offset in begin.items() if offset > until.get(tp, offset))
+            if late and self._seen is None:
+                log.warning(
+                    "The first batch is done again, and where it began is not known any more: now it would begin at "
+                    "%s. It ends at %s, and nothing before that is read from %s. Where this source planned it under "
+                    "Spark 4.2 or later there was nothing; another source's batch may have had records, which are "
+                    "skipped",
+                    to_nested({tp: begin[tp] for tp in late}),
+                    to_nested({tp: until[tp] for tp in late}),
+                    shown(late),
+                )
+        return (begin, until) == self._redone
 
     def commit(self, end: Mapping[str, Mapping[str, int]]) -> None:
         """Hear that all before these offsets is processed; tell the group of commitOffsetsToGroup."""

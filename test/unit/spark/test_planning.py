@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka.errors import IllegalStateError, UnknownTopicOrPartitionError
 from kafka.spark.admission import MinOffsetsGate, limited
 from kafka.spark.errors import KafkaDataLossError, KafkaSparkOptionError
 from kafka.spark.offsets import LATEST, Offsets, from_nested, to_json, to_nested
@@ -144,6 +146,49 @@ def test_edges_that_cross_are_refused() -> None:
     late = options(startingOffsets='{"a":{"0":9}}', endingOffsets='{"a":{"0":-1}}')
     with pytest.raises(KafkaSparkOptionError, match=r"\[RESOLVED_START_OFFSET_GREATER_THAN_END_OFFSET"):
         batch_ranges(cluster, late)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"startingOffsets": '{"a":{"0":9}}'},
+        {"startingTimestamp": "3", "endingOffsets": '{"a":{"0":3}}'},
+        {"endingOffsets": '{"a":{"0":1}}'},
+    ],
+)
+def test_edges_that_turn_out_to_cross_are_refused_with_advice(given: dict[str, str]) -> None:
+    cluster = FakeCluster({A0: (2, 5)}, {A0: 4})
+    with pytest.raises(KafkaSparkOptionError, match=r"\[RESOLVED_START_.*1\. Check whether start offset is set beyond"):
+        batch_ranges(cluster, options(**given))
+
+
+class Shrinking(FakeCluster):
+    """A cluster in which a partition vanishes when the earliest offsets have been asked for."""
+
+    def everywhere(self, edge: int) -> Offsets:
+        found = super().everywhere(edge)
+        self.all.pop(A1, None)
+        return found
+
+
+def test_the_edges_of_a_batch_are_of_the_same_partitions() -> None:
+    cluster = Shrinking({A0: (0, 5), A1: (0, 5)})
+    with pytest.raises(IllegalStateError, match=r"offsets topics\[a-0, a-1\] and ending offsets topics\[a-0\]"):
+        batch_ranges(cluster, options())
+
+
+def test_a_start_that_is_not_found_is_no_offset() -> None:
+    class Deleted(FakeCluster):
+        def edges(self, _wanted: Mapping[TopicPartition, int]) -> Offsets:
+            return {}
+
+        def at_times(self, _wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
+            return {}
+
+    for given in ({"startingOffsets": '{"a":{"0":-1}}'}, {"startingTimestamp": "5"}):
+        chosen = options(streaming=True, **given)
+        with pytest.raises(UnknownTopicOrPartitionError, match="the offsets of a-0 cannot be found"):
+            find_bound(Deleted({A0: (0, 5)}), chosen.start, chosen, starting=True)
 
 
 def test_a_batch_reads_from_the_earliest_to_the_latest() -> None:

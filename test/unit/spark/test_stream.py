@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kafka.spark.errors import KafkaAvailableNowError, KafkaDataLossError
 from kafka.spark.options import SourceOptions
 from kafka.structs import TopicPartition
 from test.unit.spark.fakes import FakeCluster
@@ -31,7 +32,8 @@ def reader(cluster: FakeCluster, **more: str) -> Any:
     """Return the reader for the Spark that is installed."""
     from kafka.spark.stream import stream_reader
 
-    given = {"kafka.bootstrap.servers": "b", "subscribe": "a", "startingOffsets": "earliest", **more}
+    given = {"kafka.bootstrap.servers": "b", "subscribe": "a", "startingOffsets": "earliest"}
+    given |= {name.replace("__", "."): value for name, value in more.items()}
     found: Any = stream_reader(SourceOptions.parse(given, streaming=True), ["value"])
     found._cluster = cluster
     return found
@@ -78,3 +80,117 @@ def test_all_that_is_available_is_held_too(tmp_path: Path) -> None:
     assert query.latestOffset({"a": {"0": 10}}, ALL) == {"a": {"0": 10}}
     hold.unlink()
     assert query.latestOffset({"a": {"0": 10}}, ALL) == {"a": {"0": 50}}
+
+
+# All that is available now.
+
+
+@pytest.fixture
+def admitting() -> None:
+    pytest.importorskip("pyspark.sql.streaming.datasource", reason="triggers are told from Spark 4.2 on")
+
+
+def nested(*offsets: int) -> dict[str, dict[str, int]]:
+    return {"a": {str(number): offset for number, offset in enumerate(offsets)}}
+
+
+@pytest.mark.usefixtures("admitting")
+@pytest.mark.parametrize("start", [{}, {"startingTimestamp": "9", "startingOffsetsByTimestampStrategy": "latest"}])
+def test_what_is_available_now_is_found_after_the_start_of_a_query(start: dict[str, str]) -> None:
+    cluster = FakeCluster({A0: (0, 100)})
+    query = reader(cluster, **{"startingOffsets": "latest", **start})
+    query.prepareForTriggerAvailableNow()
+    cluster.append(5)
+    begin = query.initialOffset()
+    assert begin == nested(105)
+    assert query.latestOffset(begin, ALL) == begin  # where it starts is written down
+    assert query.partitions(begin, begin) == []
+    cluster.append(5)
+    assert query.latestOffset(begin, ALL) == nested(110)
+    cluster.append(5)
+    assert query.partitions(begin, nested(110))[0].ranges == (("a", 0, 105, 110),)
+    assert query.latestOffset(nested(110), ALL) == query.reportLatestOffset() == nested(110)
+
+
+@pytest.mark.usefixtures("admitting")
+@pytest.mark.parametrize(
+    ("edges", "end", "condition"),
+    [
+        ({A0: (0, 9), A1: (0, 9)}, nested(9), "MISMATCHED_TOPIC_PARTITIONS_BETWEEN_END_OFFSET_AND_PREFETCHED"),
+        ({A0: (0, 9), A1: (0, 9)}, nested(9, 10), "END_OFFSET_HAS_GREATER_OFFSET_FOR_TOPIC_PARTITION_THAN_PREFETCHED"),
+        ({A0: (0, 9)}, nested(9, 9), "LOST_TOPIC_PARTITIONS_IN_END_OFFSET_WITH_TRIGGER_AVAILABLENOW"),
+        (
+            {A0: (0, 9), A1: (0, 5)},
+            nested(9, 9),
+            "END_OFFSET_HAS_GREATER_OFFSET_FOR_TOPIC_PARTITION_THAN_LATEST_WITH_TRIGGER_AVAILABLENOW",
+        ),
+    ],
+)
+def test_what_was_available_has_to_be_there_when_it_is_read(edges: Any, end: Any, condition: str) -> None:
+    cluster = FakeCluster({A0: (0, 9), A1: (0, 9)})
+    query = reader(cluster, failOnDataLoss="false")
+    query.prepareForTriggerAvailableNow()
+    assert query.latestOffset(nested(0, 0), ALL) == nested(9, 9)
+    cluster.all = edges
+    with pytest.raises(KafkaAvailableNowError, match=condition):
+        query.partitions(nested(0, 0), end)
+
+
+# Partitions that are gone.
+
+
+def test_a_partition_that_is_gone_fails_a_query_before_it_is_written_down_without_it() -> None:
+    cluster = FakeCluster({A0: (0, 9)})
+    query = reader(cluster)
+    with pytest.raises(KafkaDataLossError, match=r"PARTITIONS_DELETED\].*Partitions a-1 have been deleted"):
+        query.latestOffset(nested(5, 5), SOME)
+    query = reader(cluster, failOnDataLoss="false")
+    assert query.latestOffset(nested(5, 5), SOME) == nested(9)
+
+
+def test_with_a_group_id_more_is_said_of_a_partition_that_is_gone() -> None:
+    query = reader(FakeCluster({A0: (0, 9)}), kafka__group__id="g")
+    with pytest.raises(KafkaDataLossError, match=r"PARTITIONS_DELETED_AND_GROUP_ID_CONFIG_PRESENT.*only one query per"):
+        query.latestOffset(nested(5, 5), SOME)
+
+
+def test_a_query_whose_topics_are_all_gone_waits_where_it_is() -> None:
+    cluster = FakeCluster({})
+    query = reader(cluster, failOnDataLoss="false")
+    assert query.latestOffset(nested(5), SOME) == nested(5)
+    assert query.reportLatestOffset() == {}
+
+
+# Restarts.
+
+
+def test_a_restart_that_is_not_told_where_it_is_does_not_look_up_where_it_would_start() -> None:
+    cluster = FakeCluster({A0: (0, 50), A1: (0, 7)})  # a-1 is new
+    query = reader(cluster, startingOffsets='{"a":{"0":-2}}')
+    query.partitions(nested(40), nested(40))
+    assert query.latestOffset() == nested(50, 7)
+
+
+def test_a_first_batch_that_is_done_again_is_the_same_for_all_who_scan_it(caplog: pytest.LogCaptureFixture) -> None:
+    cluster = FakeCluster({A0: (0, 250)})
+    query = reader(cluster, startingOffsets="latest")
+    begin = query.initialOffset()
+    for _ in range(2):
+        assert query.partitions(begin, nested(200)) == []
+    (said,) = caplog.records
+    assert said.levelname == "WARNING"
+    assert "nothing before that is read from a-0" in said.getMessage()
+    assert query.latestOffset(nested(200), ALL) == nested(250)
+    # Later batches are not excused.
+    with pytest.raises(KafkaDataLossError, match="PARTITION_OFFSET_CHANGED"):
+        query.partitions(begin, nested(201))
+
+
+def test_a_first_batch_before_spark_knows_its_start_is_silent(caplog: pytest.LogCaptureFixture) -> None:
+    cluster = FakeCluster({A0: (0, 100)})
+    query = reader(cluster, startingOffsets="latest")
+    end = query.latestOffset()
+    cluster.append(5)
+    assert query.partitions(query.initialOffset(), end) == []
+    assert not caplog.records
+    assert query.partitions(end, query.latestOffset())[0].ranges == (("a", 0, 100, 105),)
