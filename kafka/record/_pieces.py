@@ -25,6 +25,7 @@ Array = Any  # neither package is typed well enough to say more
 _TABLE: Final = 8192
 # The table of offset deltas begins with 0 always, so the one used last serves for the next batches.
 _DELTAS: Final = 16_384
+_WORTH_A_TABLE: Final = 1024
 
 
 class Piece(NamedTuple):
@@ -89,7 +90,10 @@ class Pieces:
     def deltas(self, numbers: Array, behind: bytes = b"") -> Piece:
         """Return the encodings of offset deltas, which begin with 0 in each batch."""
         count = int(numbers.max()) + 1 if len(numbers) else 0
-        array, sizes = _deltas(behind) if count <= _DELTAS else _encoded(np.arange(count, dtype=np.int64), behind)
+        if _WORTH_A_TABLE < count <= _DELTAS:
+            array, sizes = _deltas(behind)
+        else:
+            array, sizes = _encoded(np.arange(max(count, 1), dtype=np.int64), behind)
         return Piece(numbers + self.add([array.slice(0, count)]), sizes[numbers])
 
     def take(self, row: list[Piece]) -> Taken:

@@ -91,16 +91,17 @@ class BinaryColumn(Sequence["bytes | None"]):
 
     @classmethod
     def from_arrow(cls, values: Any) -> BinaryColumn:
-        """Wrap an Arrow array of type binary (without an offset of its own); nothing is copied.
+        """Wrap an Arrow array of type binary or large_binary, without an offset of its own; nothing is copied.
 
         >>> import pyarrow
         >>> list(BinaryColumn.from_arrow(pyarrow.array([b"a", None])))
         [b'a', None]
         """
         _, offsets, data = values.buffers()
+        bounds = memoryview(offsets)
         return cls(
             memoryview(data) if data is not None else b"",
-            memoryview(offsets).cast("i")[: len(values) + 1],
+            (bounds.cast("i") if str(values.type) == "binary" else bounds.cast("q"))[: len(values) + 1],
             values.is_valid().to_pylist() if values.null_count else None,
             values,
         )

@@ -56,6 +56,10 @@ class SealedMessages:
         """All of it: there is no header apart."""
         return self.data
 
+    def forget(self) -> None:
+        """Let the records go, once nobody will send them any more; what is known about them stays."""
+        self.data = b""
+
 
 class LegacyBuilder:
     """An open message set of format v0 or v1.

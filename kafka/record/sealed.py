@@ -106,6 +106,20 @@ class SealedBatch:
         """Whether it was sealed as part of a transaction."""
         return bool(self._attributes & TRANSACTIONAL)
 
+    def forget(self) -> None:
+        """Let the records go, once nobody will send them any more; what is known about them stays.
+
+        >>> from kafka.record.builder import BatchBuilder
+        >>> batch = BatchBuilder(limit=1000)
+        >>> batch.append(0, None, b"v")
+        0
+        >>> sealed = batch.seal()
+        >>> sealed.forget()
+        >>> len(sealed.body), sealed.count, sealed.size
+        (0, 1, 69)
+        """
+        self.body = b""
+
     def with_producer(self, producer_id: int, producer_epoch: int, base_sequence: int) -> SealedBatch:
         """Return the same records under another producer id, epoch and sequence (after KIP-360's epoch bump).
 

@@ -201,7 +201,6 @@ def test_encoded_columns_are_the_records(records: list[tuple], limit: int) -> No
 @given(st.one_of(RECORDS, PLAIN_RECORDS), st.integers(100, 20_000), st.randoms())
 def test_rows_in_groups_are_encoded_group_by_group(records: list[tuple], limit: int, chance: Random) -> None:
     group_of = [chance.randrange(4) for _ in records]
-    order = sorted(range(len(records)), key=group_of.__getitem__)
     stamps, keys, values, headers = zip(*records, strict=True)
     kind = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
     cut = chance.randrange(len(records) + 1)
@@ -211,8 +210,7 @@ def test_rows_in_groups_are_encoded_group_by_group(records: list[tuple], limit: 
         pa.chunked_array([keys[:cut], keys[cut:]], pa.binary()),
         timestamps=pa.array(stamps, pa.int64()),
         headers=pa.array([[{"key": key, "value": value} for key, value in row] for row in headers], kind),
-        order=np.array(order),
-        ends=[sum(each <= group for each in group_of) for group in range(4)],
+        groups=np.array(group_of),
         limit=limit,
     ):
         assert batch.count == 1 or batch.size <= limit
@@ -285,6 +283,49 @@ def test_timestamps_of_several_kinds_are_taken(stamps) -> None:
     assert [row[0] for row in decoded(encode_arrow(pa.array([b"a", b"b"]), timestamps=stamps))] == [NOW, NOW + 1]
 
 
+def test_large_binary_columns_are_wrapped() -> None:
+    values = [b"ab", b"c", None, b"def"]
+    assert list(BinaryColumn.from_arrow(pa.array(values, pa.large_binary()))) == values
+
+
+def test_a_column_in_many_windows_is_encoded_without_copying_all_of_it_for_each() -> None:
+    values = pa.array([bytes(16_000)] * 4000)  # 64 MB, eight windows
+    groups = np.arange(4000) % 3
+    before = pa.total_allocated_bytes()
+    most = 0
+    counts = [0, 0, 0]
+    for group, batch in encode_divided(values, timestamps=NOW, groups=groups, limit=1 << 18):
+        counts[group] += batch.count
+        most = max(most, pa.total_allocated_bytes() - before)
+    assert counts == [1334, 1333, 1333]
+    assert most < 40 << 20
+
+
+def test_a_batch_that_is_kept_does_not_keep_its_neighbours() -> None:
+    values = pa.array([b"%0100d" % at for at in range(50_000)])
+    before = pa.total_allocated_bytes()
+    kept = [
+        batch
+        for group, batch in encode_divided(values, timestamps=NOW, groups=np.arange(50_000) % 50, limit=1 << 14)
+        if group == 7
+    ]
+    assert sum(batch.count for batch in kept) == 1000
+    assert pa.total_allocated_bytes() - before < 1 << 20
+
+
+def test_a_null_header_is_refused_whatever_lies_under_it() -> None:
+    pair = pa.StructArray.from_arrays(
+        [pa.array(["a", "hidden"]), pa.array([b"1", b"hidden"])], ["key", "value"], mask=pa.array([False, True])
+    )
+    headers = pa.ListArray.from_arrays(pa.array([0, 2], pa.int32()), pair)
+    with pytest.raises(IllegalArgumentError, match="a header without a key"):
+        list(encode_arrow(pa.array([b"v"]), timestamps=NOW, headers=headers))
+
+
+def test_headers_that_are_none_at_all() -> None:
+    assert decoded(encode_arrow(pa.array([b"v"]), timestamps=NOW, headers=pa.nulls(1))) == [(NOW, None, b"v", [])]
+
+
 def test_columns_that_do_not_fit_are_refused() -> None:
     values = pa.array([b"a", b"b"])
     one = pa.array([b"a"])
@@ -297,6 +338,11 @@ def test_columns_that_do_not_fit_are_refused() -> None:
         {"timestamps": pa.array([NOW, None])},
         {"headers": pairs},
         {"keys": pa.array([1, 2])},
+        {"headers": pa.array([[("a", b"1")], []], pa.map_(pa.string(), pa.binary()))},
+        {"headers": pa.array([[1], []])},
+        {"headers": pa.array(["a", "b"])},
+        {"timestamps": 2**63},
+        {"timestamps": pa.array([-(2**63), 2**63 - 1])},
     ):
         with pytest.raises(IllegalArgumentError):
             list(encode_arrow(values, **{"timestamps": NOW, **options}))
