@@ -7,6 +7,7 @@ own) or writes an old format, `takes_columns` says so, and the caller goes recor
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import pyarrow as pa
 from kafka.errors import IllegalArgumentError, RecordTooLargeError
 from kafka.partitioner.hash_column import murmur2_column
 from kafka.producer.memory import Ticket
-from kafka.record.arrow import encode_arrow, encode_divided
+from kafka.record.arrow import binary_column, encode_arrow, encode_divided
 
 if TYPE_CHECKING:
     from kafka.producer.accumulator import Partition, Topic
@@ -62,18 +63,19 @@ def send_columns(
         "timestamps": int(producer._time() * 1000),  # noqa: SLF001 - of one package
         "headers": headers,
     }
-    placed = _places(handing.topic, keys, partitions, hashes=producer._hashes)  # noqa: SLF001 - of one package
+    there = handing.topic.partitions  # as they are now: where there come to be more, the topic has another dict
+    if partitions is not None and partitions.null_count < len(partitions):
+        asked = _asked(partitions, len(values), topic, there)
+    else:
+        asked = None
+    placed = _places(keys if producer._hashes else None, asked, np.array(list(there)))  # noqa: SLF001 - of one package
     if placed is None:
         return [handing.add(None, builder) for builder in encode_arrow(values, keys, **encoding)]
     if (placed == _ANY).any():
         # They keep their order among those that have a place: in a topic of one partition all of it is expected.
         placed = np.where(placed == _ANY, handing.sticky_index(), placed)
-    # Small integers are sorted digit by digit, several times as fast.
-    order = np.argsort(placed.astype(np.int16) if len(handing.topic.indexes) < 1 << 15 else placed, kind="stable")
-    ends = np.cumsum(np.bincount(placed)).tolist()
     return [
-        handing.add(handing.topic.partitions[index], builder)
-        for index, builder in encode_divided(values, keys, order=order, ends=ends, **encoding)
+        handing.add(there[index], builder) for index, builder in encode_divided(values, keys, groups=placed, **encoding)
     ]
 
 
@@ -125,44 +127,50 @@ class _Handing:
 # Placing.
 
 
-def _places(topic: Topic, keys: Array | None, partitions: Array | None, *, hashes: bool) -> Array | None:
-    """Return the partition of each record, _ANY where the accumulator chooses; None if it does for all."""
-    places = None
-    if keys is not None and hashes and keys.null_count < len(keys):
-        places = _by_keys(keys, len(topic.indexes))
-    if partitions is None or partitions.null_count == len(partitions):
-        return places
-    given = _numpy(partitions.fill_null(_ANY))
-    asked = _numpy(partitions.is_valid())
-    unknown = set(np.unique(given[asked]).tolist()) - set(topic.indexes)
+def _asked(partitions: Array, count: int, topic: str, there: Mapping[int, Partition]) -> Array:
+    """Return the partitions that are asked for, _ANY for null."""
+    if len(partitions) != count:
+        raise IllegalArgumentError(f"{len(partitions)} partitions for {count} values")
+    try:
+        asked = _numpy(partitions.cast(pa.int64()).fill_null(_ANY))
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as err:
+        raise IllegalArgumentError(f"a column of {partitions.type} cannot be partitions: {err}") from err
+    given = asked[_numpy(partitions.is_valid())]
+    unknown = set(np.unique(given).tolist()) - set(there)
     if unknown:
         raise IllegalArgumentError(
-            f"there is no partition {min(unknown)} of topic {topic.name!r}; it has {len(topic.indexes)} partitions"
+            f"there is no partition {min(unknown)} of topic {topic!r}; it has {len(there)} partitions"
         )
-    return np.where(asked, given, _ANY if places is None else places)
+    return asked
 
 
-def _by_keys(keys: Array, count: int) -> Array:
+def _places(keys: Array | None, asked: Array | None, indexes: Array) -> Array | None:
+    """Return the partition of each record, _ANY where the accumulator chooses; None if it does for all."""
+    places = None
+    if keys is not None and keys.null_count < len(keys):
+        places = _by_keys(keys, indexes)
+    if asked is None:
+        return places
+    return asked if places is None else np.where(asked == _ANY, places, asked)
+
+
+def _by_keys(keys: Array, indexes: Array) -> Array:
     """Return the partitions of keys by their hashes, as the Java client does; _ANY for null."""
-    found = np.concatenate([_hashes(part) for part in _parts(keys)])
-    found = (found & np.uint32(0x7FFFFFFF)).astype(np.int64) % count
+    keys = binary_column(keys)
+    found = np.concatenate([_hashes(part) for part in keys.chunks])
+    places = indexes[(found & np.uint32(0x7FFFFFFF)).astype(np.int64) % len(indexes)]
     if keys.null_count:
-        found[_numpy(keys.is_null())] = _ANY
-    return found
+        places[_numpy(keys.is_null())] = _ANY
+    return places
+
+
+def _hashes(keys: Array) -> Array:
+    _, bounds, data = keys.buffers()
+    ends = np.frombuffer(bounds or bytes(4), np.int32)[keys.offset : keys.offset + len(keys) + 1]
+    first = int(ends[0])
+    return murmur2_column(memoryview(data or b"")[first : int(ends[-1])], ends - first)
 
 
 def _numpy(column: Array) -> Array:
     # A chunked array takes no argument here in older releases.
     return column.to_numpy() if isinstance(column, pa.ChunkedArray) else column.to_numpy(zero_copy_only=False)
-
-
-def _parts(column: Array) -> list[Array]:
-    return column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-
-
-def _hashes(keys: Array) -> Array:
-    if keys.type != pa.binary():
-        keys = keys.cast(pa.binary())
-    _, bounds, data = keys.buffers()
-    ends = np.frombuffer(bounds, np.int32)[keys.offset : keys.offset + len(keys) + 1]
-    return murmur2_column(data or b"", ends)

@@ -141,6 +141,8 @@ class ProducerBatch(Future[None]):
         assert self.outcome is None, f"settled twice: {self.outcome!r}, {outcome!r}"
         self.outcome = outcome
         self.keeper = None
+        if self.sealed is not None:  # programs keep futures, and shall not keep what they have sent with them
+            self.sealed.forget()
         self._run_backs_of_records()
         if isinstance(outcome, Divided):
             self._await_parts(outcome.parts)

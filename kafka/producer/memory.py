@@ -15,8 +15,8 @@ __all__ = ["Memory", "Ticket"]
 class Ticket(Future[None]):
     """A place in the queue; done when the memory is the holder's.
 
-    Whoever leaves the queue, for whatever reason and at whatever point, gives the ticket back (`Memory.leave`): it knows
-    what it holds, so that doing so twice, or after the memory was spent or refused, changes nothing.
+    Whoever leaves the queue, for whatever reason and at whatever point, gives the ticket back (`Memory.leave`). It
+    knows what it holds, so that doing so twice, or after the memory was spent or refused, changes nothing.
     """
 
     __slots__ = ("held", "size")

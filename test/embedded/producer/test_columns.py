@@ -81,6 +81,30 @@ def test_a_partition_that_is_not_there_is_refused_and_nothing_sent(make, broker,
     assert rows(broker, wide) == []
 
 
+@pytest.mark.parametrize("kind", [pa.int64(), pa.uint8(), pa.int16()])
+def test_partitions_may_be_integers_of_any_size(make, broker, wide, kind):
+    wait(send_columns(make(), wide, pa.array([b"a", b"b"]), None, None, pa.array([3, None], kind)))
+    assert (None, b"a", ()) in rows(broker, wide, 3)
+    assert len(rows(broker, wide)) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"partitions": pa.array([1], pa.int32())}, "1 partitions for 2 values"),
+        ({"partitions": pa.array([1, 2, 3], pa.int32())}, "3 partitions for 2 values"),
+        ({"partitions": pa.array(["a", "b"])}, "cannot be partitions"),
+        ({"keys": pa.array([1, 2])}, "cannot be keys"),
+        ({"keys": pa.array([b"k"])}, "1 "),
+        ({"keys": pa.array([b"k"]), "partitions": pa.array([1, 1])}, "1 "),
+    ],
+)
+def test_columns_that_do_not_go_together_are_refused_and_nothing_sent(make, broker, wide, options, words):
+    with pytest.raises(IllegalArgumentError, match=words):
+        send_columns(make(), wide, pa.array([b"a", b"b"]), **options)
+    assert rows(broker, wide) == []
+
+
 def test_records_without_a_key_keep_their_order_among_the_others(make, broker, topic):
     keys = [b"%d" % number if number % 3 else None for number in range(500)]
     values = [b"%d" % number for number in range(500)]

@@ -371,6 +371,15 @@ def test_a_send_from_a_callback_that_would_have_to_wait_keeps_no_memory(make, to
         assert producer.metrics()["producer-metrics"]["buffer-available-bytes"] == 5000
 
 
+@pytest.mark.parametrize("codec", [None, "gzip"])
+def test_futures_that_are_kept_do_not_keep_what_was_sent(make, topic, codec):
+    producer = make(compression_type=codec)
+    futures = [producer.send(topic, b"%05d" % number * 1000) for number in range(100)]
+    producer.flush(WAIT)
+    assert {future.get(0).serialized_value_size for future in futures} == {5000}
+    assert sum(len(future[0].sealed.body) for future in futures) == 0
+
+
 def test_a_full_buffer_empties_without_waiting_for_the_linger(make, broker, topic):
     producer = make(buffer_memory=3000, batch_size=1000, linger_ms=60_000)
     for number in range(200):
