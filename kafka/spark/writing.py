@@ -151,8 +151,8 @@ def _by_topic(rows: Any, topic: str | None) -> Iterator[tuple[str, Any]]:
     names = rows.column("topic")
     if names.null_count:
         raise IllegalArgumentError(
-            "[KAFKA_NULL_TOPIC_IN_DATA] The Kafka message topic cannot be null. Use the topic option for setting a "
-            "topic, or fill the column."
+            "[KAFKA_NULL_TOPIC_IN_DATA] The Kafka message data sent to the producer contains a null topic. Use the "
+            "`topic` option for setting a default topic."
         )
     different = pc.unique(names)
     for name in different:
@@ -182,10 +182,9 @@ class Deliveries:
     def check(self) -> None:
         """Count what is acknowledged; raise the first error."""
         for batch in tuple(self._waiting):
-            if not batch.is_done:
-                return
-            del self._waiting[batch]
-            self._settle(batch)
+            if batch.is_done:  # one that waits for its leader holds up none of the others
+                del self._waiting[batch]
+                self._settle(batch)
 
     def finish(self) -> dict[str, int]:
         """Return the counts when the producer was flushed."""

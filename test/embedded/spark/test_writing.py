@@ -12,6 +12,9 @@ import pytest
 from kafka.broker import Broker
 from kafka.errors import IllegalArgumentError, NoBrokersAvailable
 from kafka.partitioner import murmur2
+from kafka.producer.accumulator import Partition, Topic
+from kafka.producer.batch import Delivered, ProducerBatch
+from kafka.record.builder import BatchBuilder
 from kafka.spark import writing
 from kafka.spark.sink_options import SinkOptions
 
@@ -79,7 +82,7 @@ def test_each_row_may_have_a_topic_of_its_own(broker: Broker, either: None) -> N
 
 def test_a_row_without_a_topic_is_an_error_in_spark_s_words(broker: Broker, either: None) -> None:
     batch = pa.RecordBatch.from_pydict({"topic": ["out", None], "value": [b"a", b"b"]})
-    with pytest.raises(IllegalArgumentError, match="KAFKA_NULL_TOPIC_IN_DATA"):
+    with pytest.raises(IllegalArgumentError, match=r"KAFKA_NULL_TOPIC_IN_DATA.*contains a null topic"):
         writing.write(options(broker), [batch])
 
 
@@ -92,6 +95,21 @@ def test_values_may_all_be_null(broker: Broker, either: None) -> None:
 def test_no_rows_are_none_written(broker: Broker, either: None) -> None:
     assert writing.write(options(broker, topic="out"), []) == {}
     assert writing.write(options(broker, topic="out"), [pa.RecordBatch.from_pydict({"value": [b"a"]}).slice(1)]) == {}
+
+
+def test_a_batch_that_waits_for_its_leader_does_not_keep_the_others_in_memory(broker: Broker) -> None:
+    def settled(number: int) -> ProducerBatch:
+        batch = ProducerBatch(Partition(Topic("out"), number, None), BatchBuilder(100), 0.0, 0)  # type: ignore[arg-type]
+        if number:
+            batch.settle(Delivered(0, -1))
+        return batch
+
+    deliveries = writing.Deliveries()
+    batches = [settled(number) for number in range(3)]
+    for batch in batches:
+        deliveries.watch(batch)
+    deliveries.check()
+    assert list(deliveries._waiting) == batches[:1]
 
 
 def test_rows_that_come_as_objects_are_written_alike(broker: Broker) -> None:
