@@ -6,7 +6,8 @@ Nothing here asks the cluster or needs pyspark. Names do not care for capitals, 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -97,7 +98,7 @@ class SourceOptions:
 
     @classmethod
     def parse(cls, given: Mapping[str, str], *, streaming: bool, check_edges: bool = True) -> SourceOptions:
-        """Check options for a batch or a streaming read; without ``check_edges`` what is the same for both."""
+        """Check options for a batch or a streaming read; without ``check_edges`` what both refuse."""
         options = lower_keys(given)
         kafka = kafka_options(options)
         subscription = _subscription(options)
@@ -110,6 +111,8 @@ class SourceOptions:
         end = _bound(options, "ending", LATEST)
         if check_edges:
             (_check_streaming if streaming else _check_batch)(options, start, end)
+        else:
+            _check_either(options, start, end)
         numbers = {
             name: _number(options, option, positive=positive)
             for name, option, positive in (
@@ -131,14 +134,14 @@ class SourceOptions:
             client=_client(kafka, prefix),
             strict_timestamps=_strategy(options),
             fail_on_data_loss=parse_flag(options, "failOnDataLoss", default=True),
-            poll_timeout=_take(options, "kafkaConsumer.pollTimeoutMs", _long, 120_000) / 1000,
-            retries=_take(options, "fetchOffset.numRetries", _long, 3),
-            retry_interval=_take(options, "fetchOffset.retryIntervalMs", _long, 1000) / 1000,
+            poll_timeout=_count(options, "kafkaConsumer.pollTimeoutMs", 120_000) / 1000,
+            retries=_count(options, "fetchOffset.numRetries", 3),
+            retry_interval=_count(options, "fetchOffset.retryIntervalMs", 1000) / 1000,
             max_delay=parse_duration("maxTriggerDelay", options.get("maxtriggerdelay", "15m")),
             include_headers=parse_flag(options, "includeHeaders", default=False),
             has_group_id="group.id" in kafka,
             group=options.get("commitoffsetstogroup") or None,
-            group_rows=_take(options, "rowsPerTask", _long, 10_000),
+            group_rows=_count(options, "rowsPerTask", 10_000),
             freeze=parse_flag(options, "freezeWorkers", default=True),
             pushdown=parse_flag(options, "filterPushdown", default=False),
             hold_file=(options.get("holdfile") or None) if streaming else None,
@@ -186,9 +189,20 @@ def _long(text: str) -> int:
     return int(text.strip())
 
 
+def _count(options: Mapping[str, str], name: str, default: int) -> int:
+    number = _take(options, name, _long, default)
+    if number < 0:
+        raise KafkaSparkOptionError(f"{name} must not be negative", option=name)
+    return number
+
+
 def _number(options: Mapping[str, str], name: str, *, positive: bool) -> int | None:
-    number: int | None = _take(options, name, _long, None)
-    if positive and number is not None and number <= 0:
+    if name.lower() not in options:
+        return None
+    if not positive:
+        return _count(options, name, 0)
+    number = _take(options, name, _long, 0)
+    if number <= 0:
         raise KafkaSparkOptionError(f"{name} must be positive", option=name)
     return number
 
@@ -239,6 +253,13 @@ def _subscription(options: Mapping[str, str]) -> Subscription:
         raise KafkaSparkOptionError(
             f"Pattern to subscribe is empty as specified value for option 'subscribePattern' is '{value}'"
         )
+    try:
+        re.compile(value.strip())
+    except re.error as error:
+        raise KafkaSparkOptionError(
+            f"The value '{value}' of the option 'subscribePattern' is no regular expression: {error}",
+            option="subscribePattern",
+        ) from None
     return Subscription(pattern=value.strip())
 
 
@@ -249,17 +270,31 @@ def _bound(options: Mapping[str, str], edge: str, default: int) -> Bound:
     single = options.get(f"{edge}timestamp")
     if single is not None:
         try:
-            return Bound(timestamp=_long(single))
+            time = _long(single)
         except ValueError:
             raise KafkaSparkOptionError(f"Expected a single long value, got {single}") from None
+        # Below 0 are not times but ListOffsets' names for the edges and the highest timestamp.
+        _refuse_below(0, [time], f"{edge}Timestamp", single)
+        return Bound(timestamp=time)
     by_partition = options.get(f"{edge}offsetsbytimestamp")
     if by_partition is not None:
-        return Bound(timestamps=parse_timestamps(by_partition.strip()))
+        times = parse_timestamps(by_partition.strip())
+        _refuse_below(0, times.values(), f"{edge}OffsetsByTimestamp", by_partition)
+        return Bound(timestamps=times)
     text = options.get(f"{edge}offsets", "").strip()
     if text:
         named = {"latest": LATEST, "earliest": EARLIEST}.get(text.lower())
-        return Bound(offsets=parse_offsets(text)) if named is None else Bound(everywhere=named)
+        if named is not None:
+            return Bound(everywhere=named)
+        offsets = parse_offsets(text)
+        _refuse_below(EARLIEST, offsets.values(), f"{edge}Offsets", text)
+        return Bound(offsets=offsets)
     return Bound(everywhere=default)
+
+
+def _refuse_below(least: int, numbers: Iterable[int], option: str, text: str) -> None:
+    if any(number < least for number in numbers):
+        raise KafkaSparkOptionError(f"No number in {option} can be below {least}, got {text}", option=option)
 
 
 def _strategy(options: Mapping[str, str]) -> bool:
@@ -271,10 +306,21 @@ def _strategy(options: Mapping[str, str]) -> bool:
     return value == "error"
 
 
+def _check_either(options: Mapping[str, str], start: Bound, end: Bound) -> None:
+    """Refuse what neither kind of query can have; which it will be is not known yet."""
+    try:
+        _check_batch(options, start, end)
+    except KafkaSparkOptionError as error:
+        try:
+            _check_streaming(options, start, end)
+        except KafkaSparkOptionError:
+            raise error from None
+
+
 def _check_streaming(options: Mapping[str, str], _start: Bound, _end: Bound) -> None:
-    for name in ("endingoffsets", "endingoffsetsbytimestamp"):
+    for name, what in (("endingoffsets", "offset"), ("endingoffsetsbytimestamp", "timestamp")):
         if name in options:
-            raise KafkaSparkOptionError("ending offset not valid in streaming queries")
+            raise KafkaSparkOptionError(f"ending {what} not valid in streaming queries")
 
 
 def _check_batch(_options: Mapping[str, str], start: Bound, end: Bound) -> None:

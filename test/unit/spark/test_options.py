@@ -62,6 +62,22 @@ def test_names_do_not_care_for_capitals() -> None:
         ({**BASE, "kafka.value.deserializer": "x"}, "explicitly deserialize the values."),
         ({**BASE, "kafka.enable.auto.commit": "true"}, "Kafka option 'enable.auto.commit' is not supported"),
         ({**BASE, "kafka.interceptor.classes": "x"}, "Kafka option 'interceptor.classes' is not supported"),
+        (
+            {**SERVERS, "subscribePattern": "a("},
+            "The value 'a(' of the option 'subscribePattern' is no regular express",
+        ),
+        ({**BASE, "startingOffsets": '{"a":{"0":-3}}'}, "No number in startingOffsets can be below -2, got {"),
+        ({**BASE, "startingTimestamp": "-1"}, "No number in startingTimestamp can be below 0, got -1"),
+        (
+            {**BASE, "startingOffsetsByTimestamp": '{"a":{"0":-2}}'},
+            "No number in startingOffsetsByTimestamp can be below",
+        ),
+        ({**BASE, "kafkaConsumer.pollTimeoutMs": "-1"}, "kafkaConsumer.pollTimeoutMs must not be negative"),
+        ({**BASE, "fetchOffset.numRetries": "-1"}, "fetchOffset.numRetries must not be negative"),
+        ({**BASE, "fetchOffset.retryIntervalMs": "-1"}, "fetchOffset.retryIntervalMs must not be negative"),
+        ({**BASE, "maxOffsetsPerTrigger": "-1"}, "maxOffsetsPerTrigger must not be negative"),
+        ({**BASE, "minOffsetsPerTrigger": "-1"}, "minOffsetsPerTrigger must not be negative"),
+        ({**BASE, "rowsPerTask": "-1"}, "rowsPerTask must not be negative"),
         ({**BASE, "includeHeaders": "perhaps"}, 'For input string: "perhaps"'),
         ({**BASE, "kafka.security.protocol": "TLS"}, "kafka.security.protocol"),
     ],
@@ -81,9 +97,21 @@ def test_edges_that_a_kind_of_query_cannot_have() -> None:
     assert "can't be earliest for batch" in refused(**batch, endingOffsets='{"a":{"0":-2}}')
     stream = {**batch, "streaming": True}
     assert refused(**stream, endingOffsets="latest") == "ending offset not valid in streaming queries"
+    assert "ending timestamp not valid in streaming" in refused(**stream, endingOffsetsByTimestamp='{"a":{"0":7}}')
     assert "is higher than the maxOffsetsPerTrigger(5)" in refused(
         **stream, minOffsetsPerTrigger="9", maxOffsetsPerTrigger="5"
     )
+
+
+def test_edges_that_no_query_can_have_are_refused_before_its_kind_is_known() -> None:
+    def load(**options: str) -> SourceOptions:
+        return SourceOptions.parse({**BASE, **options}, streaming=False, check_edges=False)
+
+    for options in ({"endingOffsets": "earliest"}, {"startingOffsets": "latest", "endingOffsets": "latest"}):
+        with pytest.raises(KafkaSparkOptionError, match="for batch queries on Kafka"):
+            load(**options)
+    assert load(startingOffsets="latest").start == Bound(everywhere=LATEST)
+    assert load(endingOffsets='{"events":{"0":5}}').end == Bound(offsets={TopicPartition("events", 0): 5})
 
 
 def test_a_timestamp_goes_before_timestamps_and_those_before_offsets() -> None:
@@ -114,6 +142,13 @@ def test_times_are_written_as_in_spark(text: str, seconds: float | None) -> None
             SourceOptions.parse(options, streaming=True)
     else:
         assert SourceOptions.parse(options, streaming=True).max_delay == pytest.approx(seconds)
+
+
+def test_a_file_that_holds_a_query_is_for_streaming_queries() -> None:
+    options = {**BASE, "HoldFile": "/tmp/hold"}
+    assert SourceOptions.parse(options, streaming=True).hold_file == "/tmp/hold"
+    assert SourceOptions.parse(options, streaming=False).hold_file is None
+    assert SourceOptions.parse({**BASE, "holdFile": ""}, streaming=True).hold_file is None
 
 
 def test_options_do_not_show_secrets() -> None:

@@ -149,17 +149,17 @@ def test_edges_that_cross_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "edges",
     [
         {"startingOffsets": '{"a":{"0":9}}'},
         {"startingTimestamp": "3", "endingOffsets": '{"a":{"0":3}}'},
         {"endingOffsets": '{"a":{"0":1}}'},
     ],
 )
-def test_edges_that_turn_out_to_cross_are_refused_with_advice(given: dict[str, str]) -> None:
+def test_edges_that_turn_out_to_cross_are_refused_with_advice(edges: dict[str, str]) -> None:
     cluster = FakeCluster({A0: (2, 5)}, {A0: 4})
     with pytest.raises(KafkaSparkOptionError, match=r"\[RESOLVED_START_.*1\. Check whether start offset is set beyond"):
-        batch_ranges(cluster, options(**given))
+        batch_ranges(cluster, options(False, **edges))
 
 
 class Shrinking(FakeCluster):
@@ -185,8 +185,8 @@ def test_a_start_that_is_not_found_is_no_offset() -> None:
         def at_times(self, _wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
             return {}
 
-    for given in ({"startingOffsets": '{"a":{"0":-1}}'}, {"startingTimestamp": "5"}):
-        chosen = options(streaming=True, **given)
+    for start in ({"startingOffsets": '{"a":{"0":-1}}'}, {"startingTimestamp": "5"}):
+        chosen = options(True, **start)
         with pytest.raises(UnknownTopicOrPartitionError, match="the offsets of a-0 cannot be found"):
             find_bound(Deleted({A0: (0, 5)}), chosen.start, chosen, starting=True)
 
