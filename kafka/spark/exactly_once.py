@@ -1,12 +1,35 @@
 """Writing each row of a streaming query once: a transaction for each task of each batch, and a mark within it.
 
-A task's transactional id is made of the query's id, which the checkpoint keeps, and the task's number. With the rows
-the transaction commits an offset for a group of that same name: the number of the next batch. So whoever runs the task
-again (another attempt, or a driver that came back) first locks the one before it out, then reads the mark, and writes
-only if it is not there yet. Neither marks nor transactions wait for the driver: nothing stays open between batches.
+What there is:
 
-That is right as long as a batch that is done again has the same rows in the same tasks, which holds for what reads
-Kafka with unchanged options, also through aggregations, as Spark keeps their number of tasks in the checkpoint.
+- A task's transactional id is made of the query's id, which the checkpoint keeps, and the task's number. Whoever runs
+  the task takes the id over before anything else: whoever had it is locked out, and what they left open is aborted.
+- The task's *mark* (`marks`) is an offset of a group of the same name. It is committed by the transaction that has the
+  rows, so it is there if, and only if, they are. It tells the batch, how many rows it was, and in which *run* of the
+  query, from one start to its end, it was written. A task without rows leaves a mark too.
+
+A batch is done again because a task failed, in the same run and with the same tasks, or because the driver died or the
+query failed before Spark noted that the batch is done. That is then the *first batch of another run*, and its tasks may
+have been cut anew: by other options, or a partition that begins elsewhere. A task is not told how many there are, and
+cannot see what the others did. The driver is told when all are done. Hence:
+
+1. A mark behind the batch's own: it is another checkpoint, or one that was set back. The task fails.
+2. A mark of this batch: it is written, the task's rows are taken and dropped. If another run wrote it they are counted,
+   as another number means that the tasks were cut anew: the task fails then.
+3. An older mark of this run: this run has done a batch already, so this one is new. The task commits by itself, and
+   nothing waits for the driver.
+4. Else (no mark, one of another run, one from before marks told runs): the rows are written and the mark is sent, but
+   the transaction is left open. When all tasks have come so far, none having failed by 1 or 2, the driver looks for
+   marks of this batch at numbers that no task has any more, having locked their ids out first. If there is one the
+   batch fails, and all that is open is aborted. Else it commits the open transactions, one by one (`finishing`).
+
+So no row of a batch becomes visible that is perhaps done again before all of its tasks were compared with what there is
+of it. A driver that dies while it commits leaves marks and open transactions, which the next run treats by 2 and 4. The
+number of rows is all that tasks are compared by: there is nothing else that a task knows of its rows and that is the
+same each time, as values may be times and sums of floats.
+
+What remains: that a process outlives its driver, with a number that the tasks of the next run do not have and no mark
+of any batch yet, and commits after these were compared.
 """
 
 from __future__ import annotations
@@ -14,23 +37,25 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from kafka.consumer import KafkaConsumer
 from kafka.errors import IllegalStateError
-from kafka.producer import KafkaProducer
-from kafka.spark.sink_options import SinkOptions
+from kafka.spark.marks import Mark
+from kafka.spark.transacting import Held, transactors
 from kafka.spark.writing import RowSender
 from kafka.structs import TopicPartition
 
-__all__ = ["TaskIdentity", "task_identity", "write_once"]
+if TYPE_CHECKING:
+    from kafka.spark.sink_options import SinkOptions
+    from kafka.spark.transacting import Transactor
+
+__all__ = ["TaskIdentity", "TaskOutcome", "task_identity", "write_once"]
 
 log = logging.getLogger(__name__)
 
-# As long as brokers allow unless they are told otherwise: a transaction is open while its task runs.
-_TIMEOUT_MS: Final = 900_000
 _QUERY: Final = "sql.streaming.queryId"
 _BATCH: Final = "streaming.sql.batchId"
+_RUN: Final = "spark.jobGroup.id"
 
 
 @dataclass(frozen=True)
@@ -40,6 +65,22 @@ class TaskIdentity:
     query: str
     batch: int
     task: int
+    run: str | None = None
+    """The run of the query; where it is not known each batch is taken for the first of one."""
+
+
+@dataclass(frozen=True)
+class TaskOutcome:
+    """What the driver has to know of a task that is done."""
+
+    counts: dict[str, int]
+    """Records by topic and partition."""
+    family: str
+    """What the ids of all tasks begin with."""
+    held: Held | None = None
+    """The transaction that the driver is to commit."""
+    is_replay: bool = False
+    """The rows were written by another run of the query."""
 
 
 def task_identity() -> TaskIdentity:
@@ -47,44 +88,84 @@ def task_identity() -> TaskIdentity:
     from pyspark import TaskContext
 
     context = TaskContext.get()
-    query, batch = (context.getLocalProperty(name) for name in (_QUERY, _BATCH)) if context else (None, None)
+    names = (_QUERY, _BATCH, _RUN)
+    query, batch, run = (context.getLocalProperty(name) for name in names) if context else (None, None, None)
     if context is None or query is None or batch is None:
         raise IllegalStateError(
             "exactlyOnce needs a streaming query of Spark: this task was not told its query and its batch"
         )
-    return TaskIdentity(query, int(batch), context.partitionId())
+    return TaskIdentity(query, int(batch), context.partitionId(), run)
 
 
-def write_once(options: SinkOptions, identity: TaskIdentity, batches: Iterable[Any]) -> dict[str, int]:
-    """Write the Arrow batches of a task unless that is done; return how many went to each partition."""
-    assert options.topic is not None
-    name = f"{options.transactional_prefix}-{identity.query}-{identity.task}"
-    mark = TopicPartition(options.topic, 0)
-    configs = {"transaction_timeout_ms": _TIMEOUT_MS, **options.client, "transactional_id": name}
-    producer = KafkaProducer(**configs)
+def write_once(options: SinkOptions, identity: TaskIdentity, batches: Iterable[Any]) -> TaskOutcome:
+    """Write the Arrow batches of a task unless that is done."""
+    transactor = transactors.get(options.client)
     try:
-        producer.init_transactions()
-        done = _marked(options, name, mark)
-        if done is not None and done > identity.batch:
-            log.info("Batch %d of task %d is written already", identity.batch, identity.task)
-            for _ in batches:
-                pass  # Spark waits until its rows are taken
-            return {}
-        sender = RowSender(producer, options.topic)
-        with producer.transaction():
-            for batch in batches:
-                sender.send(batch)
-            counts = sender.finish()
-            producer.send_offsets_to_transaction({mark: identity.batch + 1}, name)
-    finally:
-        producer.close(timeout=10.0)
-    return counts
+        outcome = _Task(options, identity, transactor).write(batches)
+    except BaseException:
+        transactors.drop(options.client)
+        raise
+    if outcome.held is not None:
+        transactors.drop(options.client)
+    return outcome
 
 
-def _marked(options: SinkOptions, name: str, mark: TopicPartition) -> int | None:
-    """Return the number of the batch after the last one that is written."""
-    configs: dict[str, Any] = {
-        key: value for key, value in options.client.items() if key in KafkaConsumer.DEFAULT_CONFIG
-    }
-    with KafkaConsumer(**configs, group_id=name, enable_auto_commit=False) as consumer:
-        return consumer.committed(mark)
+class _Task:
+    """A task, and the producer that has its transactional id for now."""
+
+    def __init__(self, options: SinkOptions, identity: TaskIdentity, transactor: Transactor) -> None:
+        assert options.topic is not None
+        self._options = options
+        self._identity = identity
+        self._transactor = transactor
+        self._topic = options.topic
+        self._family = f"{options.transactional_prefix}-{identity.query}-"
+        self._name = f"{self._family}{identity.task}"
+        self._place = TopicPartition(options.topic, 0)
+
+    def write(self, batches: Iterable[Any]) -> TaskOutcome:
+        """Write the rows, or find that they are written."""
+        identity, producer = self._identity, self._transactor.producer
+        self._transactor.take_over(self._name)
+        mark = self._transactor.mark(self._place)
+        if mark is not None and mark.next_batch > identity.batch + 1:
+            raise IllegalStateError(
+                f"Task {identity.task} is to write batch {identity.batch}, but the group {self._name} says for topic "
+                f"{self._topic} that batch {mark.next_batch - 1} is written: the checkpoint was set back. What is "
+                "written already cannot be told from what is not; take a new transactionalIdPrefix or a new checkpoint"
+            )
+        if mark is not None and mark.next_batch == identity.batch + 1:
+            return self._skip(mark, batches)
+        if mark is not None and mark.run is not None and mark.run == identity.run:
+            with producer.transaction():
+                counts = self._fill(batches)
+            return TaskOutcome(counts, self._family)
+        producer.begin_transaction()
+        counts = self._fill(batches)
+        return TaskOutcome(counts, self._family, held=self._transactor.hold())
+
+    def _fill(self, batches: Iterable[Any]) -> dict[str, int]:
+        producer, identity = self._transactor.producer, self._identity
+        sender = RowSender(producer, self._topic)
+        rows = 0
+        for batch in batches:
+            rows += batch.num_rows
+            sender.send(batch)
+        counts = sender.finish()
+        mark = Mark(identity.batch + 1, rows, identity.run)
+        producer.send_offsets_to_transaction({self._place: mark.offset()}, self._name)
+        return counts
+
+    def _skip(self, mark: Mark, batches: Iterable[Any]) -> TaskOutcome:
+        identity = self._identity
+        rows = sum(batch.num_rows for batch in batches)  # Spark waits until they are taken
+        is_replay = mark.run is None or mark.run != identity.run
+        if is_replay and self._options.verify_replays and mark.rows not in {None, rows}:
+            raise IllegalStateError(
+                f"Task {identity.task} of batch {identity.batch} has {rows} rows; {mark.rows} were written by an "
+                "earlier run of this query. Restore minPartitions, maxRecordsPerPartition and rowsPerTask until the "
+                "batch is done. If its rows have changed by themselves (retention, compaction, a function that is "
+                "random), start once with verifyReplays=false, which takes what is written for right"
+            )
+        log.info("Batch %d of task %d is written already", identity.batch, identity.task)
+        return TaskOutcome({}, self._family, is_replay=is_replay)

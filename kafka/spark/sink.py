@@ -7,7 +7,7 @@ again. With exactlyOnce a streaming query writes in transactions, see `exactly_o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import datasource
@@ -20,7 +20,9 @@ from kafka.spark.sink_options import SinkOptions
 if TYPE_CHECKING:
     from pyspark.sql import Row
 
-__all__ = ["KafkaBatchWriter", "Sink", "StreamEnds", "Written", "check_columns", "stream_writer"]
+    from kafka.spark.exactly_once import TaskOutcome
+
+__all__ = ["KafkaBatchWriter", "Sink", "StreamSink", "Written", "check_columns", "stream_writer"]
 
 _TEXT: Final = (StringType, BinaryType)
 _EXPECTED: Final = {
@@ -35,9 +37,11 @@ _EXPECTED: Final = {
 class Written(WriterCommitMessage):
     """What a task has written."""
 
-    def __init__(self, counts: dict[str, int]) -> None:
+    def __init__(self, counts: dict[str, int], outcome: TaskOutcome | None = None) -> None:
         self.counts = counts
         """Records by topic and partition, as ``events-0``."""
+        self.outcome = outcome
+        """With exactlyOnce, what the driver has to know."""
 
     def __repr__(self) -> str:
         return f"Written({self.counts})"
@@ -109,29 +113,47 @@ class KafkaBatchWriter(Sink, DataSourceArrowWriter):
         """Hear that it failed. What was acknowledged stays."""
 
 
-class StreamEnds:
-    """What the streaming writers hear on the driver."""
+class StreamSink(Sink):
+    """What the streaming writers share: the end of a task, and what they hear on the driver."""
+
+    def write_batches(self, batches: Iterable[Any]) -> WriterCommitMessage:
+        """Write the rows of a task."""
+        if self.options.exactly_once:
+            from kafka.spark.exactly_once import task_identity, write_once
+
+            outcome = write_once(self.options, task_identity(), batches)
+            return Written(outcome.counts, outcome)
+        from kafka.spark.writing import write
+
+        return Written(write(self.options, batches))
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """Hear that all tasks of a batch are done; what they wrote is there already."""
+        """Hear that all tasks of a batch are done; what they wrote is there already, or is committed now."""
+        if self.options.exactly_once:
+            from kafka.spark.finishing import finish_batch
 
-    def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """Hear that a batch failed. What was acknowledged stays."""
+            finish_batch(self.options, _outcomes(messages), batchId)
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803, ARG002
+        """Hear that a batch failed. What was acknowledged stays; what is open is aborted."""
+        if self.options.exactly_once:
+            from kafka.spark.finishing import give_up_batch
+
+            give_up_batch(self.options, _outcomes(messages))
 
 
-class _RowStreamWriter(Sink, StreamEnds, DataSourceStreamWriter):
+def _outcomes(messages: Sequence[WriterCommitMessage | None]) -> list[TaskOutcome]:
+    return [each.outcome for each in messages if isinstance(each, Written) and each.outcome is not None]
+
+
+class _RowStreamWriter(StreamSink, DataSourceStreamWriter):
     """For Spark 4.0, which streams rows and not Arrow."""
 
     def write(self, iterator: Iterator[Row]) -> WriterCommitMessage:
         """Write the rows of a task."""
-        from kafka.spark.writing import batches_of_rows, write
+        from kafka.spark.writing import batches_of_rows
 
-        batches = batches_of_rows(self.columns, iterator)
-        if self.options.exactly_once:
-            from kafka.spark.exactly_once import task_identity, write_once
-
-            return Written(write_once(self.options, task_identity(), batches))
-        return Written(write(self.options, batches))
+        return self.write_batches(batches_of_rows(self.columns, iterator))
 
 
 def stream_writer(options: SinkOptions, schema: StructType) -> Any:

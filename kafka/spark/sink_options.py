@@ -33,6 +33,8 @@ class SinkOptions:
     exactly_once: bool = False
     """Write in transactions (streaming queries)."""
     transactional_prefix: str = "spark"
+    verify_replays: bool = True
+    """Exactly once: fail a batch that is done again if its tasks are others than before."""
 
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> SinkOptions:
@@ -69,4 +71,5 @@ class SinkOptions:
             client=client,
             exactly_once=once,
             transactional_prefix=options.get("transactionalidprefix", "spark"),
+            verify_replays=parse_flag(options, "verifyReplays", default=True),
         )

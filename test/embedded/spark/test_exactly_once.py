@@ -1,21 +1,29 @@
-"""A task that is run again writes its rows once, whatever cut it off."""
+"""Each row of a streaming query is written once, whatever cut its tasks off, and told if that cannot be done."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import gc
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from kafka.broker import Broker
-from kafka.errors import KafkaError
+from kafka.consumer import KafkaConsumer
+from kafka.errors import IllegalStateError, KafkaError
 from kafka.producer import KafkaProducer
 from kafka.spark.errors import KafkaSparkOptionError
-from kafka.spark.exactly_once import TaskIdentity, write_once
+from kafka.spark.exactly_once import TaskIdentity, TaskOutcome, write_once
+from kafka.spark.finishing import finish_batch, give_up_batch
+from kafka.spark.marks import Mark
 from kafka.spark.sink_options import SinkOptions
+from kafka.spark.transacting import transactors
+from kafka.structs import TopicPartition
 
-FIRST = TaskIdentity("query", 0, 0)
+FIRST = TaskIdentity("query", 0, 0, "run")
 
 
 @pytest.fixture
@@ -25,10 +33,11 @@ def broker() -> Iterator[Broker]:
 
 
 @pytest.fixture
-def options(broker: Broker) -> SinkOptions:
-    return SinkOptions.parse(
+def options(broker: Broker) -> Iterator[SinkOptions]:
+    yield SinkOptions.parse(
         {"kafka.bootstrap.servers": broker.bootstrap_servers, "topic": "out", "exactlyOnce": "true"}
     )
+    transactors.close()  # before the broker, so that nothing waits for it
 
 
 def rows(*values: bytes) -> Any:
@@ -39,26 +48,79 @@ def seen(broker: Broker) -> list[bytes | None]:
     return sorted(record.value or b"" for record in broker.records("out", committed=True))
 
 
-def test_a_task_is_written_and_told_by_partition(broker: Broker, options: SinkOptions) -> None:
-    counts = write_once(options, FIRST, [rows(b"a", b"b"), rows(b"c")])
-    assert sum(counts.values()) == 3
+def write(options: SinkOptions, batch: int, task: int, values: Sequence[bytes], run: str = "run") -> TaskOutcome:
+    batches = [rows(*values)] if values else []
+    return write_once(options, TaskIdentity("query", batch, task, run), batches)
+
+
+def run_batch(options: SinkOptions, batch: int, *tasks: Sequence[bytes], run: str = "run") -> list[TaskOutcome]:
+    """Do what Spark does with a batch whose tasks have these rows."""
+    outcomes: list[TaskOutcome] = []
+    try:
+        for number, values in enumerate(tasks):
+            outcomes.append(write(options, batch, number, values, run))
+        finish_batch(options, outcomes, batch)
+    except BaseException:
+        give_up_batch(options, outcomes)
+        raise
+    return outcomes
+
+
+def written_and_not_noted(options: SinkOptions, tasks: Sequence[Sequence[bytes]], *done: int) -> None:
+    """Two batches of a run; of the second these tasks are done when all of its processes are gone."""
+    run_batch(options, 0, *([b"0"] for _ in tasks), run="old")
+    for number in done:
+        assert write(options, 1, number, tasks[number], run="old").held is None
+
+
+# What a task does.
+
+
+def test_the_first_batch_of_a_run_becomes_visible_when_all_of_its_tasks_are_done(
+    broker: Broker, options: SinkOptions
+) -> None:
+    outcomes = [write(options, 0, 0, [b"a", b"b"]), write(options, 0, 1, [b"c"])]
+    assert [sum(each.counts.values()) for each in outcomes] == [2, 1]
+    assert seen(broker) == []
+    finish_batch(options, outcomes, 0)
+    assert seen(broker) == [b"a", b"b", b"c"]
+
+
+def test_later_batches_of_a_run_are_committed_by_their_tasks_and_cost_the_driver_nothing(
+    broker: Broker, options: SinkOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_batch(options, 0, [b"a"], [])
+    monkeypatch.setattr("kafka.spark.finishing.KafkaClient", None)
+    outcomes = run_batch(options, 1, [b"b"], [b"c"])
+    assert [each.held for each in outcomes] == [None, None]
     assert seen(broker) == [b"a", b"b", b"c"]
 
 
 def test_a_task_that_is_run_again_after_its_commit_writes_nothing_and_takes_its_rows(
     broker: Broker, options: SinkOptions
 ) -> None:
-    write_once(options, FIRST, [rows(b"a")])
-    again = iter([rows(b"a")])
-    assert write_once(options, FIRST, again) == {}
+    run_batch(options, 0, [b"a"])
+    write(options, 1, 0, [b"b"])
+    again = iter([rows(b"something else")])
+    outcome = write_once(options, TaskIdentity("query", 1, 0, "run"), again)
+    assert (outcome.counts, outcome.is_replay) == ({}, False)
     assert next(again, None) is None
-    assert write_once(options, TaskIdentity("query", 1, 0), [rows(b"b")]) != {}
     assert seen(broker) == [b"a", b"b"]
 
 
+def test_a_task_that_is_run_again_before_the_driver_has_committed_it_is_written_once(
+    broker: Broker, options: SinkOptions
+) -> None:
+    lost = write(options, 0, 0, [b"a"])
+    run_batch(options, 0, [b"a"])
+    with pytest.raises(KafkaError, match="'spark-query-0' was not ended"):
+        finish_batch(options, [lost], 0)
+    assert seen(broker) == [b"a"]
+
+
 def test_tasks_and_queries_have_marks_of_their_own(broker: Broker, options: SinkOptions) -> None:
-    for identity in (FIRST, TaskIdentity("query", 0, 1), TaskIdentity("other", 0, 0)):
-        write_once(options, identity, [rows(b"a")])
+    run_batch(options, 0, [b"a"], [b"a"])
+    finish_batch(options, [write_once(options, TaskIdentity("other", 0, 0), [rows(b"a")])], 0)
     assert seen(broker) == [b"a"] * 3
 
 
@@ -67,23 +129,189 @@ def test_a_task_that_failed_midway_shows_nothing_until_it_is_run_again(broker: B
         yield rows(b"a", b"b")
         raise RuntimeError("the task fails")
 
-    with pytest.raises(RuntimeError, match="the task fails"):
-        write_once(options, FIRST, failing())
-    assert seen(broker) == []
-    write_once(options, FIRST, [rows(b"a", b"b")])
-    assert seen(broker) == [b"a", b"b"]
+    for batch in (0, 1):
+        before = seen(broker)
+        with pytest.raises(RuntimeError, match="the task fails"):
+            write_once(options, replace(FIRST, batch=batch), failing())
+        assert seen(broker) == before
+        run_batch(options, batch, [b"a", b"b"])
+    assert seen(broker) == [b"a", b"a", b"b", b"b"]
 
 
-def test_a_process_that_was_killed_before_its_commit_is_locked_out(broker: Broker, options: SinkOptions) -> None:
+@pytest.mark.parametrize("batch", [0, 1])
+def test_a_process_that_was_killed_before_its_commit_is_locked_out(
+    broker: Broker, options: SinkOptions, batch: int
+) -> None:
+    if batch:  # one that has kept its connections, and its id of the batch before
+        run_batch(options, 0, [b"0"])
+        write(options, 1, 0, [b"1"])
     with KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="spark-query-0") as killed:
         killed.init_transactions()
         killed.begin_transaction()
         killed.send("out", b"a").get(timeout=10)
         # Here it hangs, and Spark runs the task elsewhere.
-        write_once(options, FIRST, [rows(b"a")])
+        run_batch(options, 2 * batch, [b"a"])
         with pytest.raises(KafkaError):
             killed.commit_transaction()
-    assert seen(broker) == [b"a"]
+    assert seen(broker) == [b"0", b"1", b"a"][-1 - 2 * batch :]
+
+
+def test_what_a_process_has_kept_is_locked_out_by_a_later_attempt_elsewhere(
+    broker: Broker, options: SinkOptions
+) -> None:
+    run_batch(options, 0, [b"0"])
+
+    def overtaken() -> Iterator[Any]:
+        yield rows(b"a")
+        with KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="spark-query-0") as later:
+            later.init_transactions()
+            with later.transaction():
+                later.send("out", b"a")
+                mark = Mark(2, 1, "run").offset()
+                later.send_offsets_to_transaction({TopicPartition("out", 0): mark}, "spark-query-0")
+
+    with pytest.raises(KafkaError):
+        write_once(options, replace(FIRST, batch=1), overtaken())
+    assert run_batch(options, 1, [b"a"])[0].counts == {}
+    assert seen(broker) == [b"0", b"a"]
+
+
+# Batches that are done again by another run.
+
+
+def test_a_batch_that_was_written_is_not_written_by_the_next_run(broker: Broker, options: SinkOptions) -> None:
+    tasks = [[b"a", b"b"], [b"c"], []]
+    written_and_not_noted(options, tasks, 0, 2)
+    assert [each.is_replay for each in run_batch(options, 1, *tasks, run="new")] == [True, False, True]
+    assert seen(broker) == [b"0"] * 3 + [b"a", b"b", b"c"]
+    run_batch(options, 2, [b"d"], [b"e"], run="new")
+    assert seen(broker)[-2:] == [b"d", b"e"]
+
+
+@pytest.mark.parametrize("grown", [[[b"a"], [b"b"]], [[], [b"a"], [b"b"]]])
+def test_a_task_that_was_cut_into_several_is_refused_before_any_of_them_is_visible(
+    broker: Broker, options: SinkOptions, grown: list[list[bytes]]
+) -> None:
+    written_and_not_noted(options, [[b"a", b"b"]], 0)
+    before = seen(broker)
+    with pytest.raises(IllegalStateError, match=r"batch 1 has . rows; 2 were written.* Restore minPartitions"):
+        run_batch(options, 1, *grown, run="new")
+    assert seen(broker) == before
+    assert run_batch(options, 1, [b"a", b"b"], run="new")[0].counts == {}
+
+
+def test_what_comes_first_of_the_tasks_that_are_others_now_is_not_visible_either(
+    broker: Broker, options: SinkOptions
+) -> None:
+    written_and_not_noted(options, [[b"a", b"b"]], 0)
+    before = seen(broker)
+    early = write(options, 1, 1, [b"b"], run="new")
+    with pytest.raises(IllegalStateError, match="1 rows; 2 were written"):
+        write(options, 1, 0, [b"a"], run="new")
+    give_up_batch(options, [early])
+    assert seen(broker) == before
+
+
+def test_tasks_that_were_put_together_are_refused_where_only_one_that_is_gone_was_written(
+    broker: Broker, options: SinkOptions
+) -> None:
+    tasks = [[b"a"], [b"b"], [b"c"]]
+    written_and_not_noted(options, tasks, 2)
+    before = seen(broker)
+    with pytest.raises(IllegalStateError, match="Batch 1 consists of 2 tasks, but was written by at least 3"):
+        run_batch(options, 1, [b"a", b"b"], [b"c"], run="new")
+    assert seen(broker) == before
+    run_batch(options, 1, *tasks, run="newer")
+    assert seen(broker) == [*before[:3], b"a", b"b", b"c"]
+
+
+def test_fewer_tasks_are_no_matter_where_no_more_were_written(broker: Broker, options: SinkOptions) -> None:
+    written_and_not_noted(options, [[b"a"], [b"b"], [b"c"]])
+    run_batch(options, 1, [b"a", b"b", b"c"], run="new")
+    run_batch(options, 2, [b"d"], [b"e"], [b"f"], [b"g"], run="new")
+    assert seen(broker) == [b"0"] * 3 + [b"a", b"b", b"c", b"d", b"e", b"f", b"g"]
+
+
+def test_a_process_of_a_number_that_is_gone_is_locked_out_when_the_driver_commits(
+    broker: Broker, options: SinkOptions
+) -> None:
+    run_batch(options, 0, [b"0"], [b"0"], run="old")
+    with KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="spark-query-1") as late:
+        late.init_transactions()
+        late.begin_transaction()
+        late.send("out", b"b").get(timeout=10)
+        run_batch(options, 1, [b"a", b"b"], run="new")
+        with pytest.raises(KafkaError):
+            late.commit_transaction()
+    assert seen(broker) == [b"0", b"0", b"a", b"b"]
+
+
+def test_a_driver_that_died_while_it_committed_is_made_good(broker: Broker, options: SinkOptions) -> None:
+    outcomes = [write(options, 0, number, [b"%d" % number]) for number in range(3)]
+    finish_batch(replace(options, verify_replays=False), outcomes[1:2], 0)
+    run_batch(options, 0, [b"0"], [b"1"], [b"2"], run="new")
+    assert seen(broker) == [b"0", b"1", b"2"]
+
+
+def test_a_batch_that_is_given_up_leaves_nothing_open(broker: Broker, options: SinkOptions) -> None:
+    outcomes = [write(options, 0, number, [b"a"]) for number in range(2)]
+    give_up_batch(options, outcomes)
+    give_up_batch(options, outcomes)  # nothing more to abort, which is no error
+    where = TopicPartition("out", 0)
+    with KafkaConsumer(bootstrap_servers=broker.bootstrap_servers, isolation_level="read_committed") as reader:
+        stable = reader.end_offsets([where, TopicPartition("out", 1)])
+    with KafkaConsumer(bootstrap_servers=broker.bootstrap_servers) as reader:
+        assert reader.end_offsets(list(stable)) == stable
+    assert seen(broker) == []
+
+
+def test_what_has_changed_by_itself_is_taken_for_right_when_told_so(broker: Broker, options: SinkOptions) -> None:
+    written_and_not_noted(options, [[b"a", b"b"], [b"c"]], 0)
+    trusting = replace(options, verify_replays=False)
+    run_batch(trusting, 1, [b"b"], [b"c"], run="new")  # one is gone by retention
+    assert seen(broker) == [b"0", b"0", b"a", b"b", b"c"]
+    given = {"kafka.bootstrap.servers": "b:1", "topic": "out", "exactlyOnce": "true"}
+    assert SinkOptions.parse(given).verify_replays
+    assert not SinkOptions.parse({**given, "VerifyReplays": "false"}).verify_replays
+
+
+def test_marks_of_before_they_told_rows_and_runs_are_good(broker: Broker, options: SinkOptions) -> None:
+    with KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="spark-query-0") as before:
+        before.init_transactions()
+        with before.transaction():
+            before.send("out", b"a")
+            before.send_offsets_to_transaction({TopicPartition("out", 0): 1}, "spark-query-0")
+    run_batch(options, 0, [b"a", b"?"], [b"b"])
+    run_batch(options, 1, [b"c"], [b"d"])
+    assert seen(broker) == [b"a", b"b", b"c", b"d"]
+
+
+def test_a_checkpoint_that_was_set_back_is_an_error_and_not_skipped(broker: Broker, options: SinkOptions) -> None:
+    for batch in range(4):
+        run_batch(options, batch, [b"%d" % batch])
+    message = r"write batch 1, but the group spark-query-0 says for topic out that batch 3 is .*transactionalIdPrefix"
+    for run in ("run", "new"):
+        with pytest.raises(IllegalStateError, match=message):
+            run_batch(options, 1, [b"1"], run=run)
+    assert seen(broker) == [b"0", b"1", b"2", b"3"]
+
+
+# What it costs.
+
+
+def test_tasks_of_all_numbers_share_the_connections_of_a_process(broker: Broker, options: SinkOptions) -> None:
+    run_batch(options, 0, *([] for _ in range(5)))
+    write(options, 1, 0, [b"a"])
+    gc.collect()
+    threads, producer = threading.active_count(), transactors.get(options.client)
+    for batch in (1, 2):
+        run_batch(options, batch, *([b"a"] for _ in range(5)))
+    assert transactors.get(options.client) is producer
+    assert threading.active_count() == threads
+    assert seen(broker) == [b"a"] * 10
+
+
+# Where it cannot be used.
 
 
 def test_what_it_cannot_be_used_for_is_refused(broker: Broker) -> None:

@@ -1,0 +1,173 @@
+"""The driver's part of an exactly-once sink: comparing a batch that may be done again, and committing what is open.
+
+`exactly_once` says why and when. Batches that tasks have committed by themselves cost nothing here, no connection
+either. The process is one that Spark starts for each batch.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+from kafka._drivers import run_here
+from kafka.client_async import KafkaClient
+from kafka.cluster import TRANSACTION
+from kafka.config import resolve
+from kafka.errors import IllegalStateError, KafkaError, for_code
+from kafka.producer.asking import Asker, Question
+from kafka.producer.transaction_errors import Step
+from kafka.producer.transaction_requests import (
+    NEWEST_CLASSIC_END,
+    NEWEST_INIT,
+    Who,
+    end_request,
+    init_request,
+    plain_error,
+)
+from kafka.protocol.admin import ListGroupsRequest
+from kafka.protocol.transaction import EndTxnRequest, InitProducerIdRequest
+from kafka.spark.marks import read_mark
+from kafka.spark.transacting import TIMEOUT_MS
+from kafka.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.spark.exactly_once import TaskOutcome
+    from kafka.spark.sink_options import SinkOptions
+    from kafka.spark.transacting import Held
+
+__all__ = ["finish_batch", "give_up_batch"]
+
+log = logging.getLogger(__name__)
+
+_NOBODY = -1
+
+
+def finish_batch(options: SinkOptions, outcomes: Sequence[TaskOutcome], batch: int) -> None:
+    """Commit what the tasks of a batch have left open, all of them being done; raise if they were cut anew."""
+    held = [each.held for each in outcomes if each.held is not None]
+    if not held and not any(each.is_replay for each in outcomes):
+        return
+    with closing(_Coordinators(options)) as coordinators:
+        if options.verify_replays:
+            coordinators.check(outcomes[0].family, len(outcomes), batch)
+        coordinators.end(held, committed=True)
+
+
+def give_up_batch(options: SinkOptions, outcomes: Sequence[TaskOutcome]) -> None:
+    """Abort what tasks have left open, so that readers of the topic need not wait for their timeout."""
+    held = [each.held for each in outcomes if each.held is not None]
+    if not held:
+        return
+    try:
+        with closing(_Coordinators(options)) as coordinators:
+            coordinators.end(held, committed=False)
+    except KafkaError as error:
+        # Those that are committed, or taken over by now, cannot be aborted.
+        log.info("Not all transactions were aborted: %s", error)
+
+
+class _Coordinators:
+    """Those of the transactions and groups of tasks."""
+
+    def __init__(self, options: SinkOptions) -> None:
+        assert options.topic is not None
+        self._config = resolve("producer", {"transaction_timeout_ms": TIMEOUT_MS, **options.client})
+        self._client = KafkaClient(config=self._config)
+        self._asker = Asker(self._client, self._config)
+        self._place = TopicPartition(options.topic, 0)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def check(self, family: str, tasks: int, batch: int) -> None:
+        """Raise if tasks with numbers that there are no more have written this batch, or later ones."""
+        found = self._run(self._written(family, tasks, batch), "looking for other tasks of the batch")
+        if found:
+            raise IllegalStateError(
+                f"Batch {batch} consists of {tasks} tasks, but was written by at least {max(found) + 1} in an earlier "
+                "run of this query. Restore minPartitions, maxRecordsPerPartition and rowsPerTask until the batch is "
+                "done, or start once with verifyReplays=false, which takes what is written for right"
+            )
+
+    async def _written(self, family: str, tasks: int, batch: int) -> list[int]:
+        others = sorted(number for number in await self._numbers(family) if number >= tasks)
+        return [number for number in others if await self._has_written(f"{family}{number}", batch)]
+
+    async def _has_written(self, name: str, batch: int) -> bool:
+        await self._lock_out(name)
+        mark = await read_mark(self._asker, name, self._place)
+        return mark is not None and mark.next_batch > batch
+
+    async def _numbers(self, family: str) -> set[int]:
+        """Return the numbers of all tasks that have ever left a mark."""
+        found: set[int] = set()
+        for broker in tuple(self._client.cluster.brokers()):
+            response = await self._list_groups(broker.nodeId)
+            ends = (each.group_id.removeprefix(family) for each in response.groups if each.group_id.startswith(family))
+            found |= {int(end) for end in ends if end.isdecimal()}
+        return found
+
+    async def _list_groups(self, node_id: Any) -> Any:
+        client = self._client
+        while True:
+            deadline = client.loop.time() + client.settings.request_timeout
+            response = await client.request(ListGroupsRequest(), node_id=node_id, deadline=deadline)
+            if not response.error_code:
+                return response
+            error = for_code(response.error_code)()
+            if not error.retriable:
+                raise error
+            await client.loop.sleep(self._config.seconds("retry_backoff_ms"))
+
+    async def _lock_out(self, name: str) -> None:
+        nobody = Who(name, _NOBODY, _NOBODY)
+        timeout = self._config.seconds("transaction_timeout_ms")
+        await self._asker.ask(
+            Question(
+                Step.INIT,
+                TRANSACTION,
+                name,
+                InitProducerIdRequest,
+                lambda version: init_request(version, nobody, timeout),
+                plain_error,
+                newest=NEWEST_INIT,
+            )
+        )
+
+    def end(self, held: Sequence[Held], *, committed: bool) -> None:
+        """Commit or abort open transactions; each is tried, the first error raised."""
+        self._run(self._end_all(held, committed), "ending the transactions of the batch")
+
+    async def _end_all(self, held: Sequence[Held], committed: bool) -> None:
+        tasks = [self._client.loop.spawn(self._end(each, committed), "end a transaction") for each in held]
+        first: KafkaError | None = None
+        for task in tasks:
+            try:
+                await task
+            except KafkaError as error:  # noqa: PERF203 - each may fail
+                first = first or error
+        if first is not None:
+            raise first
+
+    async def _end(self, held: Held, committed: bool) -> None:
+        who = Who(held.transactional_id, held.producer_id, held.epoch)
+        question = Question(
+            Step.END,
+            TRANSACTION,
+            who.transactional_id,
+            EndTxnRequest,
+            lambda version: end_request(version, who, committed=committed),
+            plain_error,
+            newest=2**15 if held.is_v2 else NEWEST_CLASSIC_END,
+        )
+        try:
+            await self._asker.ask(question)
+        except KafkaError as error:
+            raise type(error)(f"the transaction {who.transactional_id!r} was not ended: {error}") from error
+
+    def _run(self, work: Any, what: str) -> Any:
+        loop = self._client.loop
+        return run_here(loop, loop.spawn(work, what), loop.time() + self._config.seconds("max_block_ms"))

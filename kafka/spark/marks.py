@@ -1,0 +1,81 @@
+"""The marks of an exactly-once sink: how far each of its tasks has written, as committed offsets of groups of its own.
+
+A task's group has the name of its transactional id. The offset is the number of the batch after the one that is
+written; the rest is in the offset's metadata. What was committed before marks had metadata is read as a number alone.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kafka.cluster import GROUP
+from kafka.coordinator.offset_requests import Identity, fetch_request, fetched_entries, fetched_group_code
+from kafka.errors import KafkaError, for_code
+from kafka.producer.asking import Question
+from kafka.producer.transaction_errors import Step
+from kafka.protocol.commit import OffsetFetchRequest
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.producer.asking import Asker
+
+__all__ = ["Mark", "read_mark"]
+
+# From OffsetFetch 10 on topics go by ids.
+_LAST_WITH_NAMES = 9
+
+
+class Mark(NamedTuple):
+    """How far a task has written.
+
+    >>> Mark.of(Mark(8, rows=100, run="r").offset())
+    Mark(next_batch=8, rows=100, run='r')
+    >>> Mark.of(OffsetAndMetadata(8, "", -1))
+    Mark(next_batch=8, rows=None, run=None)
+    """
+
+    next_batch: int
+    rows: int | None = None
+    """How many rows of the batch before it were this task's; None is not known."""
+    run: str | None = None
+    """The run of the query that wrote them: from one start to its end."""
+
+    @classmethod
+    def of(cls, offset: OffsetAndMetadata) -> Mark:
+        """Read it from a committed offset."""
+        try:
+            said = json.loads(offset.metadata or "")
+            return cls(offset.offset, int(said["rows"]), said["run"])
+        except (KeyError, TypeError, ValueError):
+            return cls(offset.offset)
+
+    def offset(self) -> OffsetAndMetadata:
+        """Return what is to be committed."""
+        return OffsetAndMetadata(self.next_batch, json.dumps({"rows": self.rows, "run": self.run}), -1)
+
+
+async def read_mark(asker: Asker, name: str, where: TopicPartition) -> Mark | None:
+    """Return the mark of a task, None if it has none. A transaction that has one and is not over yet is waited for."""
+    response = await asker.ask(
+        Question(
+            Step.OFFSETS,
+            GROUP,
+            name,
+            OffsetFetchRequest,
+            lambda version: fetch_request(version, Identity(name), [where], lambda _: None, stable=True),
+            _error,
+            newest=_LAST_WITH_NAMES,
+        )
+    )
+    found = [offset for _, _, offset in _entries(response) if offset is not None]
+    return Mark.of(found[0]) if found else None
+
+
+def _entries(response: Any) -> Any:
+    return fetched_entries(response, lambda _: None)
+
+
+def _error(response: Any) -> KafkaError | None:
+    codes = [fetched_group_code(response), *(code for _, code, _ in _entries(response))]
+    return next((for_code(code)() for code in codes if code), None)
