@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from kafka.record._varint import encode_varint, varint_size
 
-__all__ = ["Piece", "Pieces", "Taken", "varint_sizes"]
+__all__ = ["Piece", "Pieces", "Rows", "varint_sizes"]
 
 Array = Any  # neither package is typed well enough to say more
 
@@ -45,13 +45,33 @@ class Taken(NamedTuple):
     """Where each piece begins, and after the last where it ends."""
 
 
+class Rows:
+    """Rows of pieces, to be laid into buffers, any number of them at a time."""
+
+    def __init__(self, every: Array, which: Array) -> None:
+        self._every = every
+        self._which = which
+
+    @property
+    def width(self) -> int:
+        """Of how many pieces a row is made."""
+        return int(self._which.shape[1])
+
+    def take(self, start: int, stop: int) -> Taken:
+        """Return the pieces of some rows, one after the other."""
+        taken = pc.take(self._every, pa.array(self._which[start:stop].ravel()), boundscheck=False)
+        _, bounds, data = taken.buffers()
+        ends = np.frombuffer(bounds or bytes(4), np.int32)[taken.offset : taken.offset + len(taken) + 1]
+        return Taken(memoryview(data or b"").cast("B").toreadonly(), ends)
+
+
 class Pieces:
     """The arrays that rows of pieces are taken from.
 
     >>> pieces = Pieces(2)
     >>> value = pieces.add([pa.array([b"a", b"bc"])])
     >>> row = [pieces.constant(b"<"), Piece(value + np.arange(2), np.array([1, 2])), pieces.numbers(np.array([5, 6]))]
-    >>> bytes(pieces.take(row).data)
+    >>> bytes(pieces.rows(row).take(0, 2).data)
     b'<a\\n<bc\\x0c'
     """
 
@@ -96,16 +116,12 @@ class Pieces:
             array, sizes = _encoded(np.arange(max(count, 1), dtype=np.int64), behind)
         return Piece(numbers + self.add([array.slice(0, count)]), sizes[numbers])
 
-    def take(self, row: list[Piece]) -> Taken:
-        """Return the pieces of all rows, one after the other."""
+    def rows(self, row: list[Piece]) -> Rows:
+        """Return the rows that are made of these pieces."""
         which = np.empty((self._rows, len(row)), np.int32)
         for place, piece in enumerate(row):
             which[:, place] = piece.at
-        every = pa.concat_arrays(self._arrays)
-        taken = pc.take(every, pa.array(which.ravel()), boundscheck=False)
-        _, bounds, data = taken.buffers()
-        ends = np.frombuffer(bounds, np.int32)[taken.offset : taken.offset + len(taken) + 1] if bounds else np.zeros(1)
-        return Taken(memoryview(data or b"").cast("B").toreadonly(), ends)
+        return Rows(pa.concat_arrays(self._arrays), which)
 
 
 def varint_sizes(numbers: Array) -> Array:
