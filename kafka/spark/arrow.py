@@ -97,15 +97,22 @@ def _numpy(column: Any, kind: Any) -> Any:
 
 def _micros(columns: Columns, tp: TopicPartition, count: int) -> Any:
     millis = _numpy(columns.timestamps, np.int64)[:count]
-    beyond = np.abs(millis) > _MILLIS_MAX
+    beyond = (millis > _MILLIS_MAX) | (millis < -_MILLIS_MAX)
     if beyond.any():
         at = int(np.flatnonzero(beyond)[0])
-        raise CorruptRecordError(
-            f"[KAFKA_MALFORMED_RECORD_TIMESTAMP] the timestamp {int(millis[at])} is beyond what Spark can hold",
-            topic_partition=tp,
-            offset=int(columns.offsets[at]),
-        )
+        raise _malformed(tp, int(columns.offsets[at]), int(millis[at]))
     return pa.Array.from_buffers(_TYPES["timestamp"], count, [None, pa.py_buffer(millis * 1000)])
+
+
+def _malformed(tp: TopicPartition, offset: int, timestamp: int) -> CorruptRecordError:
+    return CorruptRecordError(
+        f"[KAFKA_MALFORMED_RECORD_TIMESTAMP] Record at topic {tp.topic} partition {tp.partition} offset {offset} has "
+        f"timestamp value {timestamp} that overflows when converting to Spark's microsecond-precision TimestampType. "
+        "Kafka's timestamps are milliseconds since 1970; this one looks as if its producer writes microseconds or "
+        "nanoseconds.",
+        topic_partition=tp,
+        offset=offset,
+    )
 
 
 def _headers(headers: HeaderColumn, count: int) -> Any:

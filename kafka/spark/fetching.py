@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kafka._client import FETCH
@@ -20,8 +20,17 @@ from kafka._tasks import Task, wait_any
 from kafka.client_async import KafkaClient
 from kafka.config import Config, resolve
 from kafka.consumer.offsets import OffsetLookup
-from kafka.errors import KafkaError, KafkaTimeoutError, NoBrokersAvailable, OffsetOutOfRangeError, for_code
-from kafka.record.header import scan
+from kafka.errors import (
+    CorruptRecordError,
+    KafkaError,
+    KafkaTimeoutError,
+    LeaderNotAvailableError,
+    NoBrokersAvailable,
+    OffsetOutOfRangeError,
+    UnknownTopicOrPartitionError,
+    for_code,
+)
+from kafka.record.header import LOG_OVERHEAD, scan
 from kafka.record.reader import RecordReader
 from kafka.spark.arrow import batch_of
 from kafka.spark.connections import Kept
@@ -40,6 +49,8 @@ _REPLY_BYTES: Final = 16 << 20
 # So many records at least go to Spark at once, if a reply has them.
 _BATCH_ROWS: Final = 65_536
 _BACKOFF: Final = 0.1
+# How often a task that waits says so, in seconds.
+_TELL_EVERY: Final = 10.0
 # The size of a record, as long as none of its range is known. A short range in front of a long backlog shall not bring
 # megabytes of it along; where the guess is too low, the rest takes another request.
 _GUESS: Final = 4 << 10
@@ -53,7 +64,7 @@ _LAST_WITH_NAMES: Final = 12
 class ReadSettings:
     """What a task needs to know besides its ranges."""
 
-    client: Mapping[str, Any]
+    client: Mapping[str, Any] = field(repr=False)  # passwords are among them
     columns: Sequence[str]
     fail_on_data_loss: bool
     poll_timeout: float
@@ -62,13 +73,14 @@ class ReadSettings:
 class _Range:
     """A range that is being read."""
 
-    __slots__ = ("bytes_each", "end", "failing_since", "not_before", "position", "start", "tp")
+    __slots__ = ("bytes_each", "bytes_least", "end", "failing_since", "not_before", "position", "start", "tp")
 
     def __init__(self, whole: OffsetRange) -> None:
         self.tp = whole.tp
         self.start = self.position = whole.start
         self.end = whole.end
         self.bytes_each = 0.0
+        self.bytes_least = 0
         self.failing_since: float | None = None
         self.not_before = 0.0
 
@@ -119,6 +131,7 @@ class _Reading:
         self._committed = self._config["isolation_level"] == "read_committed"
         self._left = [_Range(each) for each in ranges]
         self._asked: dict[Task[Any], list[_Range]] = {}
+        self._told: dict[type | None, float] = {}
         self._loss = DataLoss(fail=settings.fail_on_data_loss)
         given = self._config.given
         self._partition_bytes: int = (
@@ -139,7 +152,16 @@ class _Reading:
                 self._loop.turn(0.0)  # the request leaves before the reply is decoded
             for each, reader in received:
                 for columns in reader.columns(at_least=_BATCH_ROWS):
-                    yield batch_of(columns, each.tp, each.end, self._settings.columns)
+                    batch = batch_of(columns, each.tp, each.end, self._settings.columns)
+                    taken_at = self._loop.time()
+                    yield batch
+                    self._paused(self._loop.time() - taken_at)
+
+    def _paused(self, seconds: float) -> None:
+        """How long Spark took for a batch is no time in which a range was tried in vain."""
+        for each in self._left:
+            if each.failing_since is not None:
+                each.failing_since += seconds
 
     def stop(self) -> None:
         """Ask for nothing more."""
@@ -158,6 +180,7 @@ class _Reading:
                 continue
             leader = self._client.cluster.leader_for_partition(each.tp)
             by_leader.setdefault(-1 if leader is None else leader, []).append(each)
+            busy.add(each.tp)  # a reply tells partitions apart, not ranges
         asked_leaders = {
             self._client.cluster.leader_for_partition(each.tp) for ranges in self._asked.values() for each in ranges
         }
@@ -168,7 +191,7 @@ class _Reading:
                 self._asked[self._loop.spawn(self._fetch(leader, ranges), "fetch")] = ranges
 
     async def _find_leaders(self) -> None:
-        await self._client.refresh(self._loop.time() + self._settings.poll_timeout)
+        await self._client.refresh(self._loop.time() + self._client.settings.request_timeout)
 
     async def _fetch(self, leader: int, ranges: list[_Range]) -> Any:
         from kafka.protocol.fetch import FetchRequest
@@ -202,7 +225,8 @@ class _Reading:
     def _wanted_bytes(self, each: _Range) -> int:
         """Return how much to ask for: no more than is left of the range, as far as one can tell."""
         bytes_each = each.bytes_each or _GUESS
-        return min(self._partition_bytes, int((each.end - each.position) * bytes_each * 1.1) + _SPARE)
+        wanted = min(self._partition_bytes, int((each.end - each.position) * bytes_each * 1.1) + _SPARE)
+        return max(wanted, each.bytes_least)
 
     # Receiving…
 
@@ -212,7 +236,11 @@ class _Reading:
             self._rest(min(each.not_before for each in self._left))
             return []
         began = self._loop.time()
-        run_here(self._loop, self._loop.spawn(wait_any(self._loop, *self._asked), "wait for a fetch"))
+        # What is to be tried again soon does not wait for another leader's reply.
+        again_at = min((each.not_before for each in self._left if each.not_before > began), default=None)
+        waiting = wait_any(self._loop, *self._asked, deadline=again_at)
+        if not run_here(self._loop, self._loop.spawn(waiting, "wait for a fetch")):
+            return []
         task = next(task for task in self._asked if task.is_done)
         ranges = self._asked.pop(task)
         try:
@@ -226,47 +254,62 @@ class _Reading:
             for each in ranges:
                 self._failed(each, error, began)
             return []
-        return [] if response is None else self._take(response, ranges, began)
+        if response is None:
+            self._check_leaders(ranges, began)
+            return []
+        return self._take(response, ranges, began)
+
+    def _check_leaders(self, ranges: list[_Range], began: float) -> None:
+        """Fresh metadata has come, which need not know a leader: a topic may be gone, or all its replicas."""
+        for each in ranges:
+            leader = self._client.cluster.leader_for_partition(each.tp)
+            if leader is None:
+                self._failed(each, UnknownTopicOrPartitionError(topic_partition=each.tp), began)
+            elif leader < 0:
+                self._failed(each, LeaderNotAvailableError(topic_partition=each.tp), began)
 
     def _rest(self, until: float) -> None:
         run_here(self._loop, self._loop.spawn(self._loop.sleep_until(until), "rest"))
 
     def _take(self, response: Any, ranges: list[_Range], began: float) -> list[tuple[_Range, RecordReader]]:
-        by_tp = {each.tp: each for each in ranges}
+        missing = {each.tp: each for each in ranges}
         found: list[tuple[_Range, RecordReader]] = []
         empty: list[_Range] = []
         for topic in response.topics:
             for part in topic.partitions:
-                each = by_tp[TopicPartition(topic.topic, part.partition_index)]
+                each = missing.pop(TopicPartition(topic.topic, part.partition_index), None)
+                if each is None:  # nobody has asked for it, or it comes twice
+                    continue
                 if part.error_code:
                     self._refused(each, part.error_code, began)
-                elif part.records:
-                    found.append((each, self._open(each, part)))
-                else:
-                    self._check_start(each, part)
-                    empty.append(each)
+                    continue
+                self._check_start(each, part)
+                if each.position < each.end:
+                    self._open(each, part, found, empty)
+        empty += missing.values()
         for each in empty:
-            # With others it may only have had no room; alone there is nothing where there should be.
-            if not found and each.position < each.end:
+            if found:  # there may only have been no room for it; its leader answers
+                each.failing_since = None
+            else:  # alone there is nothing where there should be
                 self._failed(each, None, began)
         return found
 
-    def _open(self, each: _Range, part: Any) -> RecordReader:
-        """Return a reader of a reply's records, and move the range on to where they end."""
-        self._check_start(each, part)
-        position, cut = each.position, None
-        buffer = bytes(part.records)
-        for header in scan(buffer):
-            if header.magic > 1 and header.base_offset >= each.end:
-                cut = header.position
-                each.position = max(each.position, each.end)
-                break
-            each.position = max(each.position, header.last_offset + 1)
-        if each.position > position:
-            each.bytes_each = len(buffer) / (each.position - position)
-            each.failing_since = None
-        return RecordReader(
-            buffer if cut is None else buffer[:cut],
+    def _open(self, each: _Range, part: Any, found: list[tuple[_Range, RecordReader]], empty: list[_Range]) -> None:
+        """Find a reader of a reply's records, and move the range on to where they end."""
+        position = each.position
+        buffer = bytes(part.records or b"")
+        end = self._advance(each, buffer)
+        if each.position == position:
+            size = _size_of_first(buffer)
+            if size > self._wanted_bytes(each):
+                each.bytes_least = size
+            else:
+                empty.append(each)
+            return
+        each.bytes_each = len(buffer) / (each.position - position)
+        each.failing_since = None
+        reader = RecordReader(
+            buffer if end == len(buffer) else buffer[:end],
             each.tp.topic,
             each.tp.partition,
             position,
@@ -275,24 +318,44 @@ class _Reading:
             aborted=[(entry.producer_id, entry.first_offset) for entry in part.aborted_transactions or ()],
             max_batch_bytes=self._config["max_decompressed_bytes"],
         )
+        found.append((each, reader))
+
+    def _advance(self, each: _Range, buffer: bytes) -> int:
+        """Move a range to behind the batches of a buffer; return where those end that are of the range."""
+        try:
+            for header in scan(buffer):
+                if header.magic > 1 and header.base_offset >= each.end:
+                    # What is left of the range was compacted away.
+                    each.position = each.end
+                    return header.position
+                each.position = max(each.position, header.last_offset + 1)
+        except CorruptRecordError as error:
+            error.topic_partition = each.tp
+            raise
+        return len(buffer)
 
     # Trouble…
 
     def _failed(self, each: _Range, error: KafkaError | None, began: float) -> None:
         """Try a range again soon, unless it has not advanced for too long."""
         now = self._loop.time()
-        each.failing_since = began if each.failing_since is None else each.failing_since
+        if each.failing_since is None:
+            each.failing_since = began
         timeout = self._settings.poll_timeout
         if now - each.failing_since >= timeout:
             raise _timed_out(each.position, timeout, error or "the broker sends nothing", each.tp) from error
-        log.warning("Reading %s-%d from offset %d failed: %s", *each.tp, each.position, error or "nothing is there")
         each.not_before = now + _BACKOFF
+        kind = None if error is None else type(error)
+        if now - self._told.get(kind, -_TELL_EVERY) >= _TELL_EVERY:
+            self._told[kind] = now
+            said = error or "nothing is there"
+            log.warning("Reading %s-%d from offset %d waits: %s", *each.tp, each.position, said)
 
     def _refused(self, each: _Range, code: int, began: float) -> None:
         kind = for_code(code)
         error = kind(topic_partition=each.tp)
         if isinstance(error, OffsetOutOfRangeError):
-            self._out_of_range(each)
+            self._out_of_range(each, began)
         elif not error.retriable:
             raise error
         else:
@@ -305,7 +368,7 @@ class _Reading:
         if part.log_start_offset > each.position:
             self._lost(each, min(part.log_start_offset, each.end))
 
-    def _out_of_range(self, each: _Range) -> None:
+    def _out_of_range(self, each: _Range, began: float) -> None:
         lookup = OffsetLookup(self._client, committed_only=self._committed)
 
         async def edges() -> tuple[int, int]:
@@ -316,20 +379,34 @@ class _Reading:
                 found.append(0 if place is None else place.offset)
             return found[0], found[1]
 
-        earliest, latest = run_here(self._loop, self._loop.spawn(edges(), "look up the edges of a partition"))
+        try:
+            earliest, latest = run_here(self._loop, self._loop.spawn(edges(), "look up the edges of a partition"))
+        except KafkaError as error:
+            if not error.retriable:
+                raise
+            self._failed(each, error, began)
+            return
         if each.position >= latest or earliest >= each.end:
             self._lost(each, each.end)
         elif earliest > each.position:
             self._lost(each, earliest)
         else:  # it is there after all
-            self._failed(each, OffsetOutOfRangeError(topic_partition=each.tp), self._loop.time())
+            self._failed(each, OffsetOutOfRangeError(topic_partition=each.tp), began)
 
     def _lost(self, each: _Range, until: int) -> None:
         """Tell that the records from here on are gone, and go on behind them."""
         topic, partition = each.tp
+        left = f"Those left begin at {until}." if until < each.end else "None of them is left."
         self._loss.report(
             "COULD_NOT_READ_OFFSET_RANGE",
             f"Could not read records in offset [{each.position}, {each.end}) for topic partition {topic}-{partition} "
-            f"with consumer group ID {self._config['client_id']}; they begin at {until}.",
+            f"with consumer group {self._config['client_id']}. {left}",
         )
         each.position = until
+
+
+def _size_of_first(buffer: bytes) -> int:
+    """Return the size of the batch that a buffer begins with, which brokers before 0.10.1 cut to what was asked for."""
+    if len(buffer) < LOG_OVERHEAD:
+        return 0
+    return int.from_bytes(buffer[LOG_OVERHEAD - 4 : LOG_OVERHEAD], "big", signed=True) + LOG_OVERHEAD

@@ -26,6 +26,13 @@ from kafka.spark.options import SourceOptions
 from kafka.spark.ranges import OffsetRange
 from kafka.structs import TopicPartition
 
+# Metadata is asked for often enough to come several times before a task gives up.
+IMPATIENT = {
+    "kafkaConsumer__pollTimeoutMs": "1000",
+    "kafka__retry__backoff__ms": "10",
+    "kafka__retry__backoff__max__ms": "50",
+}
+
 
 @pytest.fixture
 def broker() -> Iterator[Broker]:
@@ -125,7 +132,7 @@ def test_a_leader_that_moves_is_followed(broker: Broker) -> None:
     fill(broker, 2000, batch_size=500)
     chosen = options(broker, kafka__max__partition__fetch__bytes="1000")
     settings = ReadSettings(chosen.client, ["offset"], True, 10.0)
-    found = []
+    found: list[int] = []
     for batch in read_ranges([OffsetRange("events", 0, 0, 2000)], settings):
         if not found:
             broker.move_leader(("events", 0), 3 - broker.leader("events", 0))
@@ -194,12 +201,77 @@ def test_a_task_that_begins_while_the_brokers_are_away_waits_for_them(broker: Br
     with pytest.raises(KafkaTimeoutError, match="offset 3 in 300 milliseconds: No bootstrap server") as caught:
         read(broker, some, kafkaConsumer__pollTimeoutMs="300")
     assert caught.value.topic_partition == TopicPartition("events", 0)
-    back = threading.Timer(2.5, lambda: [broker.start_node(node) for node in broker.node_ids])
+
+    def come_back() -> None:
+        for node in broker.node_ids:
+            broker.start_node(node)
+
+    back = threading.Timer(2.5, come_back)
     back.start()
     try:
         assert read(broker, some, ["offset"])["offset"].to_pylist() == [3, 4, 5, 6, 7]
     finally:
         back.join()
+
+
+@pytest.mark.parametrize("gone", [OffsetRange("nowhere", 0, 3, 8), OffsetRange("events", 7, 3, 8)])
+def test_a_partition_that_nobody_knows_is_reported(broker: Broker, gone: OffsetRange) -> None:
+    fill(broker, 10)
+    with pytest.raises(KafkaTimeoutError, match=r"offset 3 in 1000 milliseconds: .*UnknownTopicOrPartition") as caught:
+        read(broker, [OffsetRange("events", 0, 0, 10), gone], **IMPATIENT)
+    assert caught.value.topic_partition == gone.tp
+
+
+def test_a_topic_that_is_deleted_while_it_is_read_is_reported(broker: Broker) -> None:
+    fill(broker, 2000, batch_size=500)
+    chosen = options(broker, kafka__max__partition__fetch__bytes="1000", **IMPATIENT)
+    settings = ReadSettings(chosen.client, ["offset"], True, chosen.poll_timeout)
+    reading = read_ranges([OffsetRange("events", 0, 0, 2000)], settings)
+    next(reading)
+    broker.delete_topic("events")
+    with pytest.raises(KafkaTimeoutError, match=r"in 1000 milliseconds: .*UnknownTopicOrPartition"):
+        list(reading)
+
+
+def test_a_partition_whose_replicas_are_all_away_is_waited_for_and_then_reported(broker: Broker) -> None:
+    fill(broker, 10)
+    away = broker.leader("events", 0)
+    broker.stop_node(away, crash=True)
+    some = [OffsetRange("events", 0, 3, 8)]
+    with pytest.raises(KafkaTimeoutError, match=r"offset 3 in 1000 milliseconds: .*LeaderNotAvailable") as caught:
+        read(broker, some, **IMPATIENT)
+    assert caught.value.topic_partition == TopicPartition("events", 0)
+    looked_up = threading.Semaphore(0)
+
+    def come_back() -> None:
+        for _ in range(5):
+            assert looked_up.acquire(timeout=30)
+        broker.start_node(away)
+
+    broker.intercept("Metadata", lambda _: looked_up.release())
+    back = threading.Thread(target=come_back)
+    back.start()
+    try:
+        assert read(broker, some, ["offset"])["offset"].to_pylist() == [3, 4, 5, 6, 7]
+    finally:
+        back.join()
+
+
+def test_a_task_that_waits_says_so_but_not_at_each_attempt(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
+    fill(broker, 10)
+    broker.fail(FetchRequest, [NotLeaderOrFollowerError], times=1000)
+    ranges = [OffsetRange("events", 0, 3, 8), OffsetRange("events", 1, 3, 8)]
+    with pytest.raises(KafkaTimeoutError), caplog.at_level(logging.WARNING, "kafka.spark"):
+        read(broker, ranges, **IMPATIENT)
+    waits = [entry.getMessage() for entry in caplog.records if entry.name == "kafka.spark.fetching"]
+    assert len(waits) == 1
+    assert "from offset 3 waits" in waits[0]
+
+
+def test_settings_are_shown_without_what_the_client_is_given(broker: Broker) -> None:
+    shown = repr(ReadSettings({"sasl_plain_password": "secret"}, ["offset"], True, 5.0))
+    assert "secret" not in shown
+    assert "offset" in shown
 
 
 def test_a_task_that_is_left_early_leaves_the_connection_usable(broker: Broker) -> None:
