@@ -3,7 +3,7 @@
 One object of it lives in a process of its own for as long as the query runs, and plans; another, made and pickled
 before anything was planned, reads in the tasks. Offsets go in and out as the objects that become the checkpoint's JSON.
 
-From Spark 4.2 on the first batch of a query that starts at the latest offsets or at a time is empty: its end is its
+The first batch of a query that starts at the latest offsets, or from Spark 4.2 on at a time, is empty: its end is its
 start. Spark writes that down, so a query that dies before its first batch is done goes on from there, and not from what
 is latest then. (Spark's own connector keeps a file beside the checkpoint for that; a source in Python is not told where
 that is.)
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceStreamReader
 
 from kafka.spark.admission import MinOffsetsGate, limited
-from kafka.spark.offsets import EARLIEST, Offsets, from_nested, shown, to_nested
+from kafka.spark.offsets import EARLIEST, LATEST, Offsets, from_nested, shown, to_nested
 from kafka.spark.options import SourceOptions
 from kafka.spark.planning import DataLoss, check_available, find_bound, stream_ranges, tasks
 from kafka.spark.reader import KafkaPartition, RangeReader
@@ -46,6 +46,7 @@ class KafkaStreamReader(RangeReader, DataSourceStreamReader):
         self._initial: Offsets | None = None
         self._anchored = options.start.is_fixed
         """Whether where the query starts is written down, or will be the same when it is asked for again."""
+        self._asked = False
         self._planned = False
         self._seen: Offsets | None = None
         """Where the last batch ends that this process knows of."""
@@ -89,18 +90,27 @@ class KafkaStreamReader(RangeReader, DataSourceStreamReader):
     def latestOffset(self, start: Mapping[str, Mapping[str, int]] | None = None, limit: Any = None) -> Nested:
         """Return where the next micro-batch ends: its start if there is to be none."""
         self._seen = self._end(None if start is None else from_nested(start), limit)
+        self._asked = True
         return to_nested(self._seen)
 
     def _end(self, start: Offsets | None, limit: Any) -> Offsets:
-        # Releases before 4.2 give no arguments. Where the query would start is not asked for then: with a checkpoint it
-        # does not matter, and may not even be there any more.
-        begin = start
-        if begin is None:
-            begin = self._seen
-        if (start is not None and self._is_first(start)) or self._is_held():
-            return self._initial_offsets() if begin is None else begin
-        latest = self._available(begin or {})
-        return latest if start is None or _takes_all(limit) else self._admitted(start, latest)
+        if start is None:
+            return self._end_untold()
+        if self._is_first(start) or self._is_held():
+            return start
+        latest = self._available(start)
+        return latest if _takes_all(limit) else self._admitted(start, latest)
+
+    def _end_untold(self) -> Offsets:
+        """Return where the next micro-batch ends with releases before 4.2, which do not tell where it starts.
+
+        They may ask before they know where the query starts. That is looked up only where it does no harm in a query
+        that has a checkpoint: it may not even be there any more.
+        """
+        if self._seen is None and (self._is_held() or self.options.start.everywhere == LATEST):
+            return self._initial_offsets()
+        begin = self._seen or {}
+        return begin if self._is_held() else self._available(begin)
 
     def _is_held(self) -> bool:
         """Whether no new batch is to begin, as the query is about to be stopped."""
@@ -160,16 +170,19 @@ class KafkaStreamReader(RangeReader, DataSourceStreamReader):
         Where the query begins is then found once more, and later than where the batch ends. All scans of the batch
         have to be told the same, so it is remembered.
         """
+        # Before 4.2 Spark plans from the last batch's end to the same, when it has a checkpoint.
+        if begin == until:
+            return False
         first, self._planned = not self._planned, True
-        if first and not self.options.start.is_fixed and begin == self._initial and begin != until:
+        if first and not self.options.start.is_fixed and begin == self._initial:
             self._redone = begin, until
             late = sorted(tp for tp, offset in begin.items() if offset > until.get(tp, offset))
-            if late and self._seen is None:
+            if late and not self._asked:
                 log.warning(
                     "The first batch is done again, and where it began is not known any more: now it would begin at "
-                    "%s. It ends at %s, and nothing before that is read from %s. Where this source planned it under "
-                    "Spark 4.2 or later there was nothing; another source's batch may have had records, which are "
-                    "skipped",
+                    "%s. It ends at %s, and nothing before that is read from %s. If this source planned it, with "
+                    "startingOffsets=latest or under Spark 4.2 and later, it was empty; else it may have had records, "
+                    "which are skipped",
                     to_nested({tp: begin[tp] for tp in late}),
                     to_nested({tp: until[tp] for tp in late}),
                     shown(late),

@@ -186,9 +186,28 @@ def test_a_first_batch_that_is_done_again_is_the_same_for_all_who_scan_it(caplog
         query.partitions(begin, nested(201))
 
 
-def test_a_first_batch_before_spark_knows_its_start_is_silent(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_first_batch_that_is_done_again_may_be_announced(caplog: pytest.LogCaptureFixture) -> None:
+    # Before 4.2 Spark first plans from the end of what it has written down to the same.
+    query = reader(FakeCluster({A0: (0, 250)}), startingOffsets="latest")
+    assert query.partitions(nested(200), nested(200)) == []
+    assert query.partitions(query.initialOffset(), nested(200)) == []
+    assert query.latestOffset() == nested(250)
+    assert len(caplog.records) == 1
+
+
+def test_the_latest_offsets_are_where_a_query_starts_before_spark_has_asked_for_that() -> None:
     cluster = FakeCluster({A0: (0, 100)})
     query = reader(cluster, startingOffsets="latest")
+    end = query.latestOffset()
+    cluster.append(5)
+    assert query.initialOffset() == end
+    assert query.partitions(end, end) == []
+    assert query.partitions(end, query.latestOffset())[0].ranges == (("a", 0, 100, 105),)
+
+
+def test_a_first_batch_before_spark_knows_its_start_is_silent(caplog: pytest.LogCaptureFixture) -> None:
+    cluster = FakeCluster({A0: (0, 100)})
+    query = reader(cluster, startingTimestamp="9", startingOffsetsByTimestampStrategy="latest")
     end = query.latestOffset()
     cluster.append(5)
     assert query.partitions(query.initialOffset(), end) == []
