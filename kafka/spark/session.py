@@ -17,6 +17,7 @@ __all__ = ["ensure_java", "local_session", "register"]
 
 _OWN: Final = "purekafka"
 _OFFICIAL: Final = "kafka"
+_MODE: Final = "_purekafka_mode"
 # Where format() is, in the classic API and in Spark Connect.
 _READERS: Final = (
     ("pyspark.sql.readwriter", "DataFrameReader"),
@@ -57,8 +58,32 @@ def _install_shim() -> None:
     for module, name in _READERS:
         _map_format(module, name, lambda chosen: chosen)
     for module, name in _WRITERS:
-        # Spark's own connector appends unless told otherwise; a source in Python has to be told.
-        _map_format(module, name, lambda chosen: chosen.mode("append"))
+        _note_modes(module, name)
+        _map_format(module, name, _append_by_default)
+
+
+def _append_by_default(writer: Any) -> Any:
+    """Spark's own connector appends unless told otherwise; a source in Python has to be told."""
+    return writer if getattr(writer, _MODE, None) else writer.mode("append")
+
+
+def _note_modes(module: str, name: str) -> None:
+    """Have a writer remember the mode that was chosen for it, which Spark tells nobody."""
+    try:
+        cls = getattr(import_module(module), name)
+    except ImportError:  # Spark Connect needs packages of its own
+        return
+    original = cls.mode
+    if getattr(original, "is_shim", False):
+        return
+
+    def mode(self: Any, saveMode: str | None) -> Any:  # noqa: N803 - its name there
+        setattr(self, _MODE, saveMode or getattr(self, _MODE, None))
+        return original(self, saveMode)
+
+    mode.is_shim = True  # type: ignore[attr-defined]
+    mode.__doc__ = original.__doc__
+    cls.mode = mode
 
 
 def _map_format(module: str, name: str, after: Callable[[Any], Any]) -> None:
@@ -81,25 +106,40 @@ def _map_format(module: str, name: str, after: Callable[[Any], Any]) -> None:
 
 
 def local_session(name: str, *, master: str | None = None, configs: Mapping[str, str] | None = None) -> SparkSession:
-    """Return a session with the source registered: Spark's configuration where it has one, else two local threads.
+    """Return a session with the source registered: Spark's configuration where it has one, else on this machine.
 
     Workers get this process's interpreter, and what is on its path.
     """
     ensure_java()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    chosen, environment = _surroundings(master, configs or {}, os.environ)
+    for key, value in environment.items():
+        os.environ.setdefault(key, value)
     from pyspark.sql import SparkSession
 
-    local = master is None and "MASTER" not in os.environ and "SPARK_HOME" not in os.environ
-    cores = min(os.cpu_count() or 2, 8)
     builder = SparkSession.builder.appName(name)
-    if master is not None or local:
-        builder = builder.master(master or f"local[{max(2, cores)}]")
-        builder = builder.config("spark.sql.shuffle.partitions", str(max(2, cores)))
-    builder = builder.config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
-    for key, value in (configs or {}).items():
+    for key, value in {**chosen, **(configs or {})}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     register(spark)
     return spark
+
+
+def _surroundings(
+    master: str | None, configs: Mapping[str, str], environ: Mapping[str, str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return Spark's settings and the environment variables that a session begins with, unless others are given."""
+    threads = max(2, min(os.cpu_count() or 2, 8))
+    master = master or configs.get("spark.master") or environ.get("MASTER")
+    if master is None and "SPARK_HOME" not in environ:  # else it may stand in the configuration there
+        master = f"local[{threads}]"
+    chosen = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+    environment = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    if master is not None:
+        chosen["spark.master"] = master
+        if master == "local" or master.startswith("local["):
+            # Checkpoints keep the number. On a cluster it is the cluster's business, not that of the driver's cores.
+            chosen["spark.sql.shuffle.partitions"] = str(threads)
+        if master.startswith("local"):
+            # Executors on other machines could not connect back to it.
+            environment["SPARK_LOCAL_IP"] = "127.0.0.1"
+    return chosen, environment
