@@ -20,15 +20,18 @@ from kafka.errors import KafkaConfigurationError
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
+    from pathlib import Path
 
+    from kafka.spark.driver import ClusterOffsets
     from kafka.spark.options import SourceOptions
+    from kafka.spark.ranges import OffsetRange
 
 _COMMANDS = {
     "run": "count JSON events by window and columns, into a topic and into Parquet",
     "copy": "copy a topic to another one, with keys and headers",
     "dump": "write what a topic has now as Parquet",
     "lag": "show how far a query is behind, from its checkpoint",
-    "plan": "show which offsets a query would read, and in which tasks",
+    "plan": "show which offsets a query's first batch would read, and in which tasks",
 }
 _RATE_COLUMNS = "{:<30} {:>14} {:>14} {:>10}"
 
@@ -97,12 +100,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _lag(arguments: argparse.Namespace) -> int:
-    from kafka.spark.checkpoint import committed_offsets
+    from kafka.spark.checkpoint import committed_offsets, local_path
     from kafka.spark.driver import ClusterOffsets
     from kafka.spark.offsets import EARLIEST, LATEST, shown
 
     done: dict[Any, int] = {}
-    for directory in _checkpoints(arguments.checkpoint):
+    for directory in _checkpoints(local_path(arguments.checkpoint)):
         for tp, offset in committed_offsets(directory).items():
             done[tp] = min(offset, done.get(tp, offset))  # of several queries, the one that is behind
     topics = ",".join(sorted({tp.topic for tp in done}))
@@ -125,41 +128,54 @@ def _lag(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _checkpoints(directory: str) -> list[Any]:
+def _checkpoints(root: Path) -> list[Path]:
     """Return the checkpoints in a directory: itself, or those of the queries that `run` starts."""
-    from pathlib import Path
-
-    root = Path(directory.removeprefix("file://"))
     below = sorted(path.parent for path in root.glob("*/offsets"))
     return [root] if (root / "offsets").is_dir() or not below else below
 
 
 def _plan(arguments: argparse.Namespace) -> int:
     from kafka.spark.driver import ClusterOffsets
-    from kafka.spark.planning import batch_ranges, find_bound, tasks
-    from kafka.spark.ranges import OffsetRange
+    from kafka.spark.planning import batch_ranges, tasks
 
     options = _source(arguments, arguments.source, streaming=not arguments.batch)
     offsets = ClusterOffsets(options)
     try:
         if arguments.batch:
-            ranges = batch_ranges(offsets, options)
+            ranges, available = batch_ranges(offsets, options), None
         else:
-            start = find_bound(offsets, options.start, options, starting=True)
-            ranges = [OffsetRange(*tp, start.get(tp, 0), end) for tp, end in sorted(offsets.latest(start).items())]
+            ranges, available = _first_batch(offsets, options)
     finally:
         offsets.close()
-    print(f"{sum(each.size for each in ranges):,} offsets in {len(ranges)} partitions")
+    size = sum(each.size for each in ranges)
+    of_more = "" if available in {None, size} else f", the first batch of {available:,}"
+    print(f"{size:,} offsets in {len(ranges)} partitions{of_more}")
     for number, task in enumerate(tasks(ranges, options)):
         parts = ", ".join(f"{each.topic}-{each.partition} {each.start:,} to {each.end:,}" for each in task)
         print(f"task {number}: {parts}")
     return 0
 
 
+def _first_batch(offsets: ClusterOffsets, options: SourceOptions) -> tuple[list[OffsetRange], int]:
+    """Return what the first batch of a streaming query reads, and how many offsets there are for all of its batches."""
+    from kafka.spark.admission import limited
+    from kafka.spark.planning import find_bound
+    from kafka.spark.ranges import OffsetRange
+
+    start = find_bound(offsets, options.start, options, starting=True)
+    latest = offsets.latest(start)
+    end = latest if options.max_offsets is None else limited(options.max_offsets, start, latest)
+    ranges = [OffsetRange(*tp, start.get(tp, 0), offset) for tp, offset in sorted(end.items())]
+    return ranges, sum(offset - start.get(tp, 0) for tp, offset in latest.items())
+
+
 def _source(arguments: argparse.Namespace, topics: str, *, streaming: bool) -> SourceOptions:
+    """Return the options of the source as a job has them: streaming ones start with what there is."""
     from kafka.spark.options import SourceOptions
 
     given = {**_pairs(arguments.options), "kafka.bootstrap.servers": arguments.bootstrap_servers, "subscribe": topics}
+    if streaming and "startingoffsets" not in {name.lower() for name in given}:
+        given["startingOffsets"] = "earliest"
     return SourceOptions.parse(given, streaming=streaming)
 
 

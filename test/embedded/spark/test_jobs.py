@@ -97,6 +97,16 @@ def test_a_plan_shows_the_offsets_of_each_task(broker: Broker, capsys: pytest.Ca
         "60 offsets in 2 partitions",
         "task 0: events-0 40 to 50, events-1 0 to 50",
     ]
+    assert main(words) == 0  # as `run` and `copy` would
+    assert capsys.readouterr().out.splitlines() == [
+        "100 offsets in 2 partitions",
+        "task 0: events-0 0 to 50, events-1 0 to 50",
+    ]
+    assert main([*words, "-O", "maxOffsetsPerTrigger=10"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "10 offsets in 2 partitions, the first batch of 100",
+        "task 0: events-0 0 to 5, events-1 0 to 5",
+    ]
     assert main([*words, "--batch", "-O", "startingOffsets=latest"]) == 1
     assert "starting offset can't be latest for batch queries on Kafka" in capsys.readouterr().err
 
@@ -106,7 +116,7 @@ def test_lag_is_what_the_checkpoints_have_not_reached(
 ) -> None:
     fill(broker, range(100))
 
-    def lag(directory: Path) -> str:
+    def lag(directory: Path | str) -> str:
         words = ["spark", "lag", "-b", broker.bootstrap_servers, "--checkpoint", str(directory)]
         assert main(words) == 0
         return capsys.readouterr().out
@@ -131,8 +141,10 @@ def test_lag_is_what_the_checkpoints_have_not_reached(
         ["events-1", "30", "50", "20"],
         ["all", "50"],
     ]
-    assert main(["spark", "lag", "-b", broker.bootstrap_servers, "--checkpoint", str(tmp_path / "no")]) == 1
-    assert "is no checkpoint of a query" in capsys.readouterr().err
+    assert lag(f"file:{tmp_path}") == lag(f"file://{tmp_path}") == lag(tmp_path)
+    for place, said in ((str(tmp_path / "no"), "is no checkpoint of a query"), ("hdfs://n/c", "commitOffsetsToGroup")):
+        assert main(["spark", "lag", "-b", broker.bootstrap_servers, "--checkpoint", place]) == 1
+        assert said in capsys.readouterr().err
 
 
 # In the session of all tests.
