@@ -13,6 +13,7 @@ SIGINT and SIGTERM stop a job between two batches; started again with the same c
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kafka.errors import KafkaConfigurationError
@@ -209,7 +210,11 @@ def _run(arguments: argparse.Namespace) -> int:
     )
     pipeline.check()
     _source(arguments, arguments.source, streaming=True)  # what is wrong is said before Spark starts
-    return _watched(arguments, pipeline.start)
+
+    def start(spark: Any, held: dict[str, str]) -> list[Any]:
+        return replace(pipeline, source_options={**pipeline.source_options, **held}).start(spark)
+
+    return _watched(arguments, start)
 
 
 def _copy(arguments: argparse.Namespace) -> int:
@@ -222,8 +227,8 @@ def _copy(arguments: argparse.Namespace) -> int:
         raise KafkaConfigurationError(f"A copy of {arguments.sink!r} to itself would never end")
     options = {"startingOffsets": "earliest", "includeHeaders": "true", **_pairs(arguments.options)}
 
-    def start(spark: Any) -> list[Any]:
-        reader = spark.readStream.format("purekafka").options(**options).option("subscribe", arguments.source)
+    def start(spark: Any, held: dict[str, str]) -> list[Any]:
+        reader = spark.readStream.format("purekafka").options(**options, **held).option("subscribe", arguments.source)
         rows = reader.option("kafka.bootstrap.servers", arguments.bootstrap_servers).load()
         kafka = {name: value for name, value in options.items() if name.startswith("kafka.")}
         writer = rows.select("key", "value", "headers").writeStream.format("purekafka").options(**kafka)
@@ -258,13 +263,18 @@ def _check_installed() -> None:
         raise KafkaConfigurationError(f"This needs {error.name}: pip install 'purekafka[spark]'") from None
 
 
-def _watched(arguments: argparse.Namespace, start: Callable[[Any], list[Any]]) -> int:
+def _watched(arguments: argparse.Namespace, start: Callable[[Any, dict[str, str]], list[Any]]) -> int:
+    """Start queries, with the source options that they can be stopped by, and watch them."""
+    from pathlib import Path
+    from tempfile import TemporaryDirectory
+
     from kafka.spark.running import asked_to_stop, watch
 
     def run_until_asked(spark: Any) -> Any:
         # From the first query on: what is stopped is stopped between two batches.
-        with asked_to_stop() as asked:
-            return watch(start(spark), asked=asked)
+        with TemporaryDirectory(prefix="purekafka-") as directory, asked_to_stop() as asked:
+            hold = Path(directory, "hold")
+            return watch(start(spark, {"holdFile": str(hold)}), asked=asked, hold=hold)
 
     print(_on_spark(arguments, run_until_asked), file=sys.stderr)
     return 0

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Any, Final, NamedTuple, TextIO
 
 from kafka.errors import KafkaError
@@ -22,6 +23,10 @@ _EVERY: Final = 0.25
 #: How long a stop waits for the batch in hand.
 _GRACE: Final = 60.0
 _POLL: Final = 0.05
+#: How long no trigger is to be active for a query to be between two, where another batch may follow at once: one
+#: without rows, in which windows end. It says so itself when it has looked for rows and found none.
+_QUIET: Final = 0.25
+_FOUND_NOTHING: Final = "Waiting for data to arrive"
 #: How often a query is started that a busy machine keeps from starting, and how Spark says that.
 _STARTS: Final = 8
 _TOO_BUSY: Final = "Python worker failed to connect back"
@@ -67,13 +72,19 @@ class Seen(NamedTuple):
         return ", ".join([f"{self.rows:,} rows", *(f"{count:,} {word}" for count, word in more if count)])
 
 
-def watch(queries: Sequence[Any], out: TextIO | None = None, asked: threading.Event | None = None) -> Seen:
+def watch(
+    queries: Sequence[Any],
+    out: TextIO | None = None,
+    asked: threading.Event | None = None,
+    hold: Path | None = None,
+) -> Seen:
     """Wait until all queries have ended, or SIGINT or SIGTERM asks to stop them; return what they have read.
 
     Where one fails the others are stopped as well: they belong together, and it is told at once.
 
     Of several queries, that of the one that has read most: they read the same. ``asked`` is from `asked_to_stop`, where
-    the signals are to be heard before there are queries.
+    the signals are to be heard before there are queries. ``hold`` is the file that they have as ``holdFile``: with much
+    to read there is no time between two batches to stop them in, unless they begin none while it is there.
     """
     out = sys.stderr if out is None else out
     shown: dict[str, int] = {}
@@ -85,7 +96,7 @@ def watch(queries: Sequence[Any], out: TextIO | None = None, asked: threading.Ev
             stop.wait(_EVERY)
         if any(query.isActive for query in queries):
             print("\nstopping after the batch in hand", file=out, flush=True)
-            _stop(queries)
+            _stop(queries, out, hold)
     for query in queries:
         _show(query, shown, seen, out)
     _end_line(out)
@@ -154,14 +165,37 @@ def asked_to_stop() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def _stop(queries: Sequence[Any]) -> None:
+def _stop(queries: Sequence[Any], out: TextIO, hold: Path | None) -> None:
     """Stop each between two batches: what is in hand is then done and written down, and not done again."""
+    if hold is not None:
+        hold.touch()
     deadline = time.monotonic() + _GRACE
-    left = [query for query in queries if query.isActive]
+    left = {query.id: query for query in queries if query.isActive}
+    quiet_since: dict[str, float] = {}
     while left:
-        for query in list(left):
-            if not query.isActive or not query.status["isTriggerActive"] or time.monotonic() > deadline:
-                query.stop()
-                left.remove(query)
+        now = time.monotonic()
+        for name, query in tuple(left.items()):
+            if _is_within_a_batch(query, quiet_since, now, 0.0 if hold is None else _QUIET):
+                if now <= deadline:
+                    continue
+                print(
+                    f"the batch in hand of {query.name or query.id} was not done within {_GRACE:g} seconds: it is "
+                    "stopped within it, and done again at the next start",
+                    file=out,
+                    flush=True,
+                )
+            query.stop()
+            del left[name]
         if left:
             threading.Event().wait(0.02)
+
+
+def _is_within_a_batch(query: Any, quiet_since: dict[str, float], now: float, quiet: float) -> bool:
+    """Whether a query has something in hand, or may have in an instant."""
+    if not query.isActive:
+        return False
+    status = query.status
+    if status["isTriggerActive"]:
+        quiet_since.pop(query.id, None)
+        return True
+    return status["message"] != _FOUND_NOTHING and now - quiet_since.setdefault(query.id, now) < quiet

@@ -21,6 +21,7 @@ import pytest
 from kafka.broker import Broker
 from kafka.cli import main
 from kafka.producer import KafkaProducer
+from kafka.spark.checkpoint import committed_offsets
 from test.spark_runs.sessions import QUICK_JAVA
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -336,6 +337,28 @@ def test_a_pipeline_that_is_stopped_goes_on_without_loss_or_repeat(
     assert "stopping after the batch in hand" in shown
     assert "rows/s, lag " in shown
     go_on_and_count(job, broker, checkpoint, parquet, ended[0])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_a_copy_that_is_stopped_with_much_to_read_repeats_nothing(
+    job: Any, broker: Broker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill(broker, range(2000))
+    checkpoint = tmp_path / "checkpoint"
+    words = ["--sink", "out", "--checkpoint", str(checkpoint), "-O", "maxOffsetsPerTrigger=20"]
+    with signalled(signal.SIGTERM, checkpoint / "commits" / "2"):
+        assert job("copy", *words, "--trigger", "0 seconds") == 0
+    shown = capsys.readouterr().err
+    assert "stopping after the batch in hand" in shown
+    assert "done again" not in shown
+    read = sum(committed_offsets(checkpoint).values())
+    assert read == len(contents(broker, "out")) < 2000
+    assert not (checkpoint / "offsets" / str(last_batch(checkpoint) + 1)).exists()
+
+
+def last_batch(checkpoint: Path) -> int:
+    return max(int(path.name) for path in (checkpoint / "commits").iterdir() if path.name.isdigit())
 
 
 @pytest.mark.soak

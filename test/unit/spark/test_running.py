@@ -6,10 +6,13 @@ import io
 import os
 import signal
 from collections.abc import Iterator
+from itertools import chain, repeat
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kafka.spark import running
 from kafka.spark.running import QueryFailedError, Seen, asked_to_stop, describe, start_patiently, watch
 
 
@@ -60,6 +63,39 @@ class Endless(Query):
 
     def stop(self) -> None:
         self.stopped_while_active.append(self._within)
+
+
+WITHIN = {"isTriggerActive": True, "message": "Processing new data"}
+BETWEEN = {"isTriggerActive": False, "message": "Waiting for next trigger"}
+NOTHING = {"isTriggerActive": False, "message": "Waiting for data to arrive"}
+
+
+class Busy(Query):
+    """A query with so much to read that nobody sees it between two batches, until it is to begin no more."""
+
+    def __init__(self, hold: Path, *then: dict[str, Any]) -> None:
+        super().__init__()
+        self._hold = hold
+        self._last = chain(then, repeat(NOTHING))
+        self._left = 0
+        self._now: dict[str, Any] = WITHIN
+
+    @property
+    def isActive(self) -> bool:
+        return not self.stopped_while_active
+
+    @property
+    def status(self) -> dict[str, Any]:
+        if self._left:
+            self._left -= 1
+        elif self._hold.exists():
+            self._now = next(self._last)
+        else:
+            self._left = 3
+        return self._now
+
+    def stop(self) -> None:
+        self.stopped_while_active.append(self._now["isTriggerActive"])
 
 
 def test_a_query_that_got_no_process_is_started_again() -> None:
@@ -116,6 +152,37 @@ def test_a_signal_stops_queries_between_two_batches(number: int, heard: list[int
     assert query.stopped_while_active == [False]
     assert "stopping after the batch in hand" in out.getvalue()
     assert heard == []
+
+
+def stop_at_once(query: Query, hold: Path) -> str:
+    out = io.StringIO()
+    with asked_to_stop() as asked:
+        asked.set()
+        watch([query], out, asked, hold)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        pytest.param([], id="at once"),
+        pytest.param([BETWEEN, WITHIN, WITHIN], id="a batch without rows follows"),
+        pytest.param([BETWEEN] * 1000, id="the next trigger is far off"),
+    ],
+)
+def test_with_a_backlog_too_a_stop_falls_between_two_batches(tmp_path: Path, then: list[dict[str, Any]]) -> None:
+    hold = tmp_path / "hold"
+    query = Busy(hold, *then)
+    assert "done again" not in stop_at_once(query, hold)
+    assert query.stopped_while_active == [False]
+
+
+def test_it_is_told_where_the_batch_in_hand_takes_too_long(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(running, "_GRACE", 0.1)
+    query = Busy(tmp_path / "hold", *[WITHIN] * 100_000)
+    shown = stop_at_once(query, tmp_path / "hold")
+    assert "of topic was not done within 0.1 seconds: it is stopped within it, and done again" in shown
+    assert query.stopped_while_active == [True]
 
 
 def test_signals_are_given_back(heard: list[int]) -> None:
