@@ -112,10 +112,13 @@ def _end_java() -> None:
     gateway.proc.wait(60)
 
 
-def finish(writer: Any) -> Any:
-    """Run a query over what is available; again where the machine was too busy to start Spark's process in 10 s."""
+def finish(writer: Any, **trigger: Any) -> Any:
+    """Run a query over what is available, or as ``trigger`` says until it fails.
+
+    Again where the machine was too busy to start Spark's process in ten seconds.
+    """
     for attempt in range(10):
-        query = writer.trigger(availableNow=True).start()
+        query = writer.trigger(**(trigger or {"availableNow": True})).start()
         try:
             query.awaitTermination()
         except Exception as error:
