@@ -213,30 +213,40 @@ class Accumulator:
             return batch, first, 1 + batch.builder.extend(values, timestamp, start=start + 1)
 
     def add_built(
-        self, topic: Topic, partition: Partition | None, builder: BatchBuilder, ticket: Ticket | None = None
-    ) -> ProducerBatch | Ticket:
-        """Queue a batch that has its records already, without a partition where the sticky ones go.
+        self, topic: Topic, built: deque[tuple[Partition | None, BatchBuilder]], ticket: Ticket | None = None
+    ) -> tuple[list[ProducerBatch], Ticket | None]:
+        """Queue batches that have their records already, without a partition where the sticky ones go.
 
-        Returns the ticket to wait for first where there is no memory now; come again with it.
+        Takes as many from the left as there is memory for, and wakes the loop once for all of them. Returns these, and
+        where some are left the ticket to wait for first: come again with it.
         """
+        added: list[ProducerBatch] = []
         with self.lock:
             if self.refusal is not None:
                 raise self.refusal.with_traceback(None)
-            size = builder.size
-            if ticket is not None:
-                self.memory.spend(ticket)
-            elif not self.memory.take(size):
-                self._core.hurry_soon()
-                return self.memory.queue(size)
-            if partition is None:
-                partition = self._sticky_partition(topic)
-            if partition.open is not None:  # its records were first
-                self.close(partition.open)
-            batch = ProducerBatch(partition, builder, self._core.now(), size)
-            if partition is topic.sticky:
-                topic.filled += size
-            self._queue(batch)
-            return batch
+            while built:
+                partition, builder = built[0]
+                size = builder.size
+                if ticket is not None:
+                    self.memory.spend(ticket)
+                    ticket = None
+                elif not self.memory.take(size):
+                    self._core.hurry_soon()
+                    return added, self.memory.queue(size)
+                added.append(self._add_built(topic, partition, builder, size))
+                built.popleft()
+            return added, None
+
+    def _add_built(self, topic: Topic, partition: Partition | None, builder: BatchBuilder, size: int) -> ProducerBatch:
+        if partition is None:
+            partition = self._sticky_partition(topic)
+        if partition.open is not None:  # its records were first
+            self.close(partition.open)
+        batch = ProducerBatch(partition, builder, self._core.now(), size)
+        if partition is topic.sticky:
+            topic.filled += size
+        self._queue(batch)
+        return batch
 
     def sticky_partition(self, topic: Topic) -> Partition:
         """Return where records without a key go now."""

@@ -7,7 +7,8 @@ own) or writes an old format, `takes_columns` says so, and the caller goes recor
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,8 @@ Array = Any  # neither package is typed well enough to say more
 
 # In place of a partition: any will do.
 _ANY = -1
+# How many bytes of batches are handed over at a time.
+_AT_ONCE = 2 << 20
 
 
 def takes_columns(producer: KafkaProducer) -> bool:
@@ -70,13 +73,12 @@ def send_columns(
         asked = None
     placed = _places(keys if producer._hashes else None, asked, np.array(list(there)))  # noqa: SLF001 - of one package
     if placed is None:
-        return [handing.add(None, builder) for builder in encode_arrow(values, keys, **encoding)]
+        return handing.add((None, builder) for builder in encode_arrow(values, keys, **encoding))
     if (placed == _ANY).any():
         # They keep their order among those that have a place: in a topic of one partition all of it is expected.
         placed = np.where(placed == _ANY, handing.sticky_index(), placed)
-    return [
-        handing.add(there[index], builder) for index, builder in encode_divided(values, keys, groups=placed, **encoding)
-    ]
+    built = encode_divided(values, keys, groups=placed, **encoding)
+    return handing.add((there[index], builder) for index, builder in built)
 
 
 class _Handing:
@@ -101,10 +103,22 @@ class _Handing:
         """Return the partition where records without a key go now."""
         return self._accumulator.sticky_partition(self.topic).index
 
-    def add(self, where: Partition | None, builder: BatchBuilder) -> ProducerBatch:
-        """Hand a batch over, in the order of arrival where memory is short."""
+    def add(self, built: Iterable[tuple[Partition | None, BatchBuilder]]) -> list[ProducerBatch]:
+        """Hand batches over, some megabytes of them at a time: each time wakes the loop."""
+        added: list[ProducerBatch] = []
+        some: deque[tuple[Partition | None, BatchBuilder]] = deque()
+        size = 0
+        for one in built:
+            self._check_size(one[1])
+            some.append(one)
+            size += one[1].size
+            if size >= _AT_ONCE:
+                added += self._add(some)
+                size = 0
+        return added + self._add(some)
+
+    def _check_size(self, builder: BatchBuilder) -> None:
         accumulator = self._accumulator
-        ticket: Ticket | None = None
         for limit, name in (
             (accumulator.max_request_size, "max_request_size"),
             (accumulator.memory.total, "buffer_memory"),
@@ -113,13 +127,20 @@ class _Handing:
                 raise RecordTooLargeError(
                     f"The record takes {builder.size} bytes, which is more than {name} ({limit}) allows"
                 )
+
+    def _add(self, built: deque[tuple[Partition | None, BatchBuilder]]) -> list[ProducerBatch]:
+        """Hand batches over, in the order of arrival where memory is short."""
+        added: list[ProducerBatch] = []
+        ticket: Ticket | None = None
         try:
-            while isinstance(added := accumulator.add_built(self.topic, where, builder, ticket), Ticket):
-                ticket = added
-                self._producer._wait_for_room(ticket, self._now() + self._max_block, "send_columns()")  # noqa: SLF001 - of one package
+            while built:
+                more, ticket = self._accumulator.add_built(self.topic, built, ticket)
+                added += more
+                if ticket is not None:
+                    self._producer._wait_for_room(ticket, self._now() + self._max_block, "send_columns()")  # noqa: SLF001 - of one package
         except BaseException:
             if ticket is not None:
-                accumulator.give_up(ticket)
+                self._accumulator.give_up(ticket)
             raise
         return added
 
