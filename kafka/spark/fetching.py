@@ -27,6 +27,7 @@ from kafka.errors import (
     LeaderNotAvailableError,
     NoBrokersAvailable,
     OffsetOutOfRangeError,
+    UnknownError,
     UnknownTopicOrPartitionError,
     for_code,
 )
@@ -73,7 +74,17 @@ class ReadSettings:
 class _Range:
     """A range that is being read."""
 
-    __slots__ = ("bytes_each", "bytes_least", "end", "failing_since", "not_before", "position", "start", "tp")
+    __slots__ = (
+        "bytes_each",
+        "bytes_least",
+        "end",
+        "failing_since",
+        "not_before",
+        "position",
+        "replica",
+        "start",
+        "tp",
+    )
 
     def __init__(self, whole: OffsetRange) -> None:
         self.tp = whole.tp
@@ -83,6 +94,8 @@ class _Range:
         self.bytes_least = 0
         self.failing_since: float | None = None
         self.not_before = 0.0
+        self.replica: int | None = None
+        """Who is asked instead of the leader, which has named it as nearer (KIP-392)."""
 
 
 def _make_client(options: Mapping[str, Any]) -> KafkaClient:
@@ -131,6 +144,7 @@ class _Reading:
         self._committed = self._config["isolation_level"] == "read_committed"
         self._left = [_Range(each) for each in ranges]
         self._asked: dict[Task[Any], list[_Range]] = {}
+        self._rack: str = self._config["client_rack"]
         self._told: dict[type | None, float] = {}
         self._loss = DataLoss(fail=settings.fail_on_data_loss)
         given = self._config.given
@@ -174,31 +188,35 @@ class _Reading:
         """Have one request under way to each leader that there is something to ask of."""
         now = self._loop.time()
         busy = {each.tp for ranges in self._asked.values() for each in ranges}
-        by_leader: dict[int, list[_Range]] = {}
+        by_node: dict[int, list[_Range]] = {}
         for each in self._left:
             if each.tp in busy or each.not_before > now:
                 continue
-            leader = self._client.cluster.leader_for_partition(each.tp)
-            by_leader.setdefault(-1 if leader is None else leader, []).append(each)
+            by_node.setdefault(self._node_for(each), []).append(each)
             busy.add(each.tp)  # a reply tells partitions apart, not ranges
-        asked_leaders = {
-            self._client.cluster.leader_for_partition(each.tp) for ranges in self._asked.values() for each in ranges
-        }
-        for leader, ranges in by_leader.items():
-            if leader < 0:
+        asked_nodes = {self._node_for(each) for ranges in self._asked.values() for each in ranges}
+        for node, ranges in by_node.items():
+            if node < 0:
                 self._asked[self._loop.spawn(self._find_leaders(), "find leaders")] = ranges
-            elif leader not in asked_leaders:
-                self._asked[self._loop.spawn(self._fetch(leader, ranges), "fetch")] = ranges
+            elif node not in asked_nodes:
+                self._asked[self._loop.spawn(self._fetch(node, ranges), "fetch")] = ranges
+
+    def _node_for(self, each: _Range) -> int:
+        """Return the broker to ask; -1 if there is none."""
+        if each.replica is not None:
+            return each.replica
+        leader = self._client.cluster.leader_for_partition(each.tp)
+        return -1 if leader is None else leader
 
     async def _find_leaders(self) -> None:
         await self._client.refresh(self._loop.time() + self._client.settings.request_timeout)
 
-    async def _fetch(self, leader: int, ranges: list[_Range]) -> Any:
+    async def _fetch(self, node: int, ranges: list[_Range]) -> Any:
         from kafka.protocol.fetch import FetchRequest
 
         client, config = self._client, self._config
         timeout = client.settings.request_timeout
-        link = client.link(leader, FETCH)
+        link = client.link(node, FETCH)
         await client.open(link, self._loop.time() + timeout)
         assert link.versions is not None
         version = min(link.versions.version_for(FetchRequest()), _LAST_WITH_NAMES)
@@ -219,6 +237,7 @@ class _Reading:
             max_bytes=self._reply_bytes,
             isolation_level=int(self._committed),
             topics=[topic(topic=name, partitions=parts) for name, parts in topics.items()],
+            rack_id=self._rack,
         )
         return await link.submit(request, timeout + config["fetch_max_wait_ms"] / 1000)
 
@@ -284,7 +303,9 @@ class _Reading:
                     self._refused(each, part.error_code, began)
                     continue
                 self._check_start(each, part)
-                if each.position < each.end:
+                if part.preferred_read_replica >= 0 and each.replica is None:
+                    each.replica = part.preferred_read_replica
+                elif each.position < each.end:
                     self._open(each, part, found, empty)
         empty += missing.values()
         for each in empty:
@@ -341,6 +362,9 @@ class _Reading:
         now = self._loop.time()
         if each.failing_since is None:
             each.failing_since = began
+        if each.replica is not None:
+            # It may be behind, or gone: for the rest of this task the leader is asked, and not for another.
+            each.replica, self._rack = None, ""
         timeout = self._settings.poll_timeout
         if now - each.failing_since >= timeout:
             raise _timed_out(each.position, timeout, error or "the broker sends nothing", each.tp) from error
@@ -354,10 +378,10 @@ class _Reading:
     def _refused(self, each: _Range, code: int, began: float) -> None:
         kind = for_code(code)
         error = kind(topic_partition=each.tp)
-        if isinstance(error, OffsetOutOfRangeError):
+        if isinstance(error, OffsetOutOfRangeError) and each.replica is None:
             self._out_of_range(each, began)
-        elif not error.retriable:
-            raise error
+        elif not (error.retriable or isinstance(error, (OffsetOutOfRangeError, UnknownError))):
+            raise error  # what a broker has no name for is its affair of the moment
         else:
             if error.invalid_metadata:
                 self._client.cluster.request_update()

@@ -21,6 +21,7 @@ from kafka.errors import (
     CorruptRecordError,
     KafkaTimeoutError,
     NotLeaderOrFollowerError,
+    UnknownError,
     UnknownTopicOrPartitionError,
 )
 from kafka.net.environment import Environment
@@ -435,6 +436,45 @@ def test_a_range_may_end_within_an_aborted_transaction_or_at_a_marker(broker: Br
             assert plain == [offset for offset in range(start, end) if offset % 3 < 2]
             committed = read(broker, part, ["offset"], kafka__isolation__level="read_committed")["offset"].to_pylist()
             assert committed == [offset for offset in plain if offset < 2]
+
+
+RACKS = {"replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector"}
+
+
+def _asked(broker: Broker, leader: int) -> str:
+    """Return whom fetches went to: the (l)eader or the (f)ollower."""
+    return "".join("l" if seen.node_id == leader else "f" for seen in broker.requests if seen.name == "Fetch")
+
+
+def test_records_come_from_a_replica_in_the_same_rack_and_from_the_leader_if_that_cannot() -> None:
+    with Broker(nodes=2, racks=["a", "b"], configs=RACKS) as spread:
+        spread.create_topic("events", replication_factor=2)
+        for number in range(6):
+            spread.append("events", b"%d" % number)
+        leader = spread.leader("events", 0)
+        near = {"kafka__client__rack": "ba"[leader - 1], "kafka__max__partition__fetch__bytes": "1"}
+        read_all_of(spread, 6, **near)
+        assert _asked(spread, leader) == "l" + "f" * 6
+        spread.forget_requests()
+        follower = 3 - leader
+        with spread.intercept(FetchRequest, _out_of_range, node=follower):
+            read_all_of(spread, 6, **near)
+        assert _asked(spread, leader) == "lf" + "l" * 6
+        spread.forget_requests()
+        spread.drop_connections(follower, api=FetchRequest)
+        read_all_of(spread, 6, **near)
+        assert _asked(spread, leader).replace("f", "") == "l" * 7
+        reading_clients.close()
+
+
+def test_an_error_that_has_no_name_is_tried_again(broker: Broker) -> None:
+    broker.append_many("events", [b"0", b"1", b"2"])
+
+    def stumble(exchange: Any) -> None:
+        exchange.reply.responses[0].partitions[0].error_code = UnknownError.errno
+
+    broker.intercept(FetchRequest, stumble, times=2)
+    read_all_of(broker, 3)
 
 
 class _Clock(SystemClock):
