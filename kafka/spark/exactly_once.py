@@ -13,23 +13,28 @@ query failed before Spark noted that the batch is done. That is then the *first 
 have been cut anew: by other options, or a partition that begins elsewhere. A task is not told how many there are, and
 cannot see what the others did. The driver is told when all are done. Hence:
 
-1. A mark behind the batch's own: it is another checkpoint, or one that was set back. The task fails.
+1. A mark of a later batch: it is another checkpoint, or one that was set back. The task fails.
 2. A mark of this batch: it is written, the task's rows are taken and dropped. If another run wrote it they are counted,
    as another number means that the tasks were cut anew: the task fails then.
-3. An older mark of this run: this run has done a batch already, so this one is new. The task commits by itself, and
-   nothing waits for the driver.
-4. Else (no mark, one of another run, one from before marks told runs): the rows are written and the mark is sent, but
-   the transaction is left open. When all tasks have come so far, none having failed by 1 or 2, the driver looks for
-   marks of this batch at numbers that no task has any more, having locked their ids out first. If there is one the
-   batch fails, and all that is open is aborted. Else it commits the open transactions, one by one (`finishing`).
+3. An older mark of this run: this run has done a batch already, so this one is new. The task commits by itself.
+4. Else (no mark, one of another run, one from before marks told runs) this is the first batch that this run has for the
+   task. The marks of all tasks are looked at, once for each worker. If none is of this batch and another run, the batch
+   is new, and the task commits by itself.
+5. If there are such marks, the rows are written and the mark is sent, but the transaction is left open.
+6. When all tasks have come so far, none having failed, and not all by 3, the driver looks for marks of this batch at
+   numbers that no task has any more, having locked their ids out first. If there is one the batch fails, and what is
+   open is aborted. Else it commits the open transactions, one by one (`finishing`).
 
-So no row of a batch becomes visible that is perhaps done again before all of its tasks were compared with what there is
-of it. A driver that dies while it commits leaves marks and open transactions, which the next run treats by 2 and 4. The
-number of rows is all that tasks are compared by: there is nothing else that a task knows of its rows and that is the
-same each time, as values may be times and sums of floats.
+So where another run has written some of a batch, nothing more of it becomes visible before all of its tasks were
+compared with that. A driver that dies while it commits leaves marks and open transactions, which the next run treats by
+2 and 5. The number of rows is all that tasks are compared by: there is nothing else that a task knows of its rows and
+that is the same each time, as values may be times and sums of floats. With verifyReplays=false nothing is compared and
+nothing left open; that is for rows that have changed by themselves, and for a batch that is done again and takes longer
+than a transaction may.
 
-What remains: that a process outlives its driver, with a number that the tasks of the next run do not have and no mark
-of any batch yet, and commits after these were compared.
+What remains: that a process outlives its driver, and commits after the next run has looked (4), in a batch whose tasks
+were cut anew meanwhile. Its own number is locked out when the task of that number begins, and what it wrote compared
+then (2), or by the driver (6): the query fails, but after tasks have committed.
 """
 
 from __future__ import annotations
@@ -79,8 +84,8 @@ class TaskOutcome:
     """What the ids of all tasks begin with."""
     held: Held | None = None
     """The transaction that the driver is to commit."""
-    is_replay: bool = False
-    """The rows were written by another run of the query."""
+    is_certain: bool = False
+    """This run has done a batch before with the task, so there is nothing to compare."""
 
 
 def task_identity() -> TaskIdentity:
@@ -136,13 +141,18 @@ class _Task:
             )
         if mark is not None and mark.next_batch == identity.batch + 1:
             return self._skip(mark, batches)
-        if mark is not None and mark.run is not None and mark.run == identity.run:
-            with producer.transaction():
-                counts = self._fill(batches)
-            return TaskOutcome(counts, self._family)
-        producer.begin_transaction()
-        counts = self._fill(batches)
-        return TaskOutcome(counts, self._family, held=self._transactor.hold())
+        is_certain = mark is not None and mark.run is not None and mark.run == identity.run
+        if not is_certain and self._options.verify_replays and self._is_replay():
+            producer.begin_transaction()
+            counts = self._fill(batches)
+            return TaskOutcome(counts, self._family, held=self._transactor.hold())
+        with producer.transaction():
+            counts = self._fill(batches)
+        return TaskOutcome(counts, self._family, is_certain=is_certain)
+
+    def _is_replay(self) -> bool:
+        identity = self._identity
+        return self._transactor.others_wrote(self._family, self._place, identity.batch, identity.run)
 
     def _fill(self, batches: Iterable[Any]) -> dict[str, int]:
         producer, identity = self._transactor.producer, self._identity
@@ -159,8 +169,8 @@ class _Task:
     def _skip(self, mark: Mark, batches: Iterable[Any]) -> TaskOutcome:
         identity = self._identity
         rows = sum(batch.num_rows for batch in batches)  # Spark waits until they are taken
-        is_replay = mark.run is None or mark.run != identity.run
-        if is_replay and self._options.verify_replays and mark.rows not in {None, rows}:
+        is_of_this_run = mark.run is not None and mark.run == identity.run
+        if not is_of_this_run and self._options.verify_replays and mark.rows not in {None, rows}:
             raise IllegalStateError(
                 f"Task {identity.task} of batch {identity.batch} has {rows} rows; {mark.rows} were written by an "
                 "earlier run of this query. Restore minPartitions, maxRecordsPerPartition and rowsPerTask until the "
@@ -168,4 +178,4 @@ class _Task:
                 "random), start once with verifyReplays=false, which takes what is written for right"
             )
         log.info("Batch %d of task %d is written already", identity.batch, identity.task)
-        return TaskOutcome({}, self._family, is_replay=is_replay)
+        return TaskOutcome({}, self._family)

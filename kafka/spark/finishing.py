@@ -1,7 +1,7 @@
 """The driver's part of an exactly-once sink: comparing a batch that may be done again, and committing what is open.
 
-`exactly_once` says why and when. Batches that tasks have committed by themselves cost nothing here, no connection
-either. The process is one that Spark starts for each batch.
+`exactly_once` says why and when. All but the first batch of a run cost nothing here, no connection either. The process
+is one that Spark starts for each batch.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kafka._drivers import run_here
 from kafka.client_async import KafkaClient
 from kafka.cluster import TRANSACTION
 from kafka.config import resolve
-from kafka.errors import IllegalStateError, KafkaError, for_code
+from kafka.errors import IllegalStateError, KafkaError
 from kafka.producer.asking import Asker, Question
 from kafka.producer.transaction_errors import Step
 from kafka.producer.transaction_requests import (
@@ -26,9 +26,8 @@ from kafka.producer.transaction_requests import (
     init_request,
     plain_error,
 )
-from kafka.protocol.admin import ListGroupsRequest
 from kafka.protocol.transaction import EndTxnRequest, InitProducerIdRequest
-from kafka.spark.marks import read_mark
+from kafka.spark.marks import read_mark, task_numbers
 from kafka.spark.transacting import TIMEOUT_MS
 from kafka.structs import TopicPartition
 
@@ -46,18 +45,16 @@ _NOBODY = -1
 
 def finish_batch(options: SinkOptions, outcomes: Sequence[TaskOutcome], batch: int) -> None:
     """Commit what the tasks of a batch have left open, all of them being done; raise if they were cut anew."""
-    held = [each.held for each in outcomes if each.held is not None]
-    if not held and not any(each.is_replay for each in outcomes):
+    if not options.verify_replays or all(each.is_certain for each in outcomes):
         return
     with closing(_Coordinators(options)) as coordinators:
-        if options.verify_replays:
-            coordinators.check(outcomes[0].family, len(outcomes), batch)
-        coordinators.end(held, committed=True)
+        coordinators.check(outcomes[0].family, len(outcomes), batch)
+        coordinators.end(_held(outcomes), committed=True)
 
 
 def give_up_batch(options: SinkOptions, outcomes: Sequence[TaskOutcome]) -> None:
     """Abort what tasks have left open, so that readers of the topic need not wait for their timeout."""
-    held = [each.held for each in outcomes if each.held is not None]
+    held = _held(outcomes)
     if not held:
         return
     try:
@@ -66,6 +63,10 @@ def give_up_batch(options: SinkOptions, outcomes: Sequence[TaskOutcome]) -> None
     except KafkaError as error:
         # Those that are committed, or taken over by now, cannot be aborted.
         log.info("Not all transactions were aborted: %s", error)
+
+
+def _held(outcomes: Sequence[TaskOutcome]) -> list[Held]:
+    return [each.held for each in outcomes if each.held is not None]
 
 
 class _Coordinators:
@@ -93,34 +94,15 @@ class _Coordinators:
             )
 
     async def _written(self, family: str, tasks: int, batch: int) -> list[int]:
-        others = sorted(number for number in await self._numbers(family) if number >= tasks)
-        return [number for number in others if await self._has_written(f"{family}{number}", batch)]
-
-    async def _has_written(self, name: str, batch: int) -> bool:
-        await self._lock_out(name)
-        mark = await read_mark(self._asker, name, self._place)
-        return mark is not None and mark.next_batch > batch
-
-    async def _numbers(self, family: str) -> set[int]:
-        """Return the numbers of all tasks that have ever left a mark."""
-        found: set[int] = set()
-        for broker in tuple(self._client.cluster.brokers()):
-            response = await self._list_groups(broker.nodeId)
-            ends = (each.group_id.removeprefix(family) for each in response.groups if each.group_id.startswith(family))
-            found |= {int(end) for end in ends if end.isdecimal()}
+        """Return the numbers of tasks that there are no more and that have written this batch; it cannot go on."""
+        found = []
+        for number in sorted(await task_numbers(self._client, family)):
+            if number >= tasks:
+                await self._lock_out(f"{family}{number}")
+                mark = await read_mark(self._asker, f"{family}{number}", self._place)
+                if mark is not None and mark.next_batch > batch:
+                    found.append(number)
         return found
-
-    async def _list_groups(self, node_id: Any) -> Any:
-        client = self._client
-        while True:
-            deadline = client.loop.time() + client.settings.request_timeout
-            response = await client.request(ListGroupsRequest(), node_id=node_id, deadline=deadline)
-            if not response.error_code:
-                return response
-            error = for_code(response.error_code)()
-            if not error.retriable:
-                raise error
-            await client.loop.sleep(self._config.seconds("retry_backoff_ms"))
 
     async def _lock_out(self, name: str) -> None:
         nobody = Who(name, _NOBODY, _NOBODY)
@@ -166,7 +148,10 @@ class _Coordinators:
         try:
             await self._asker.ask(question)
         except KafkaError as error:
-            raise type(error)(f"the transaction {who.transactional_id!r} was not ended: {error}") from error
+            raise type(error)(
+                f"the transaction {who.transactional_id!r} was not ended: {error} If the batch takes longer than "
+                "kafka.transaction.timeout.ms, start once with verifyReplays=false: its tasks commit by themselves then"
+            ) from error
 
     def _run(self, work: Any, what: str) -> Any:
         loop = self._client.loop

@@ -7,6 +7,8 @@ written; the rest is in the offset's metadata. What was committed before marks h
 from __future__ import annotations
 
 import json
+import logging
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka.cluster import GROUP
@@ -14,13 +16,17 @@ from kafka.coordinator.offset_requests import Identity, fetch_request, fetched_e
 from kafka.errors import KafkaError, for_code
 from kafka.producer.asking import Question
 from kafka.producer.transaction_errors import Step
+from kafka.protocol.admin import ListGroupsRequest
 from kafka.protocol.commit import OffsetFetchRequest
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
+    from kafka._client import Client
     from kafka.producer.asking import Asker
 
-__all__ = ["Mark", "read_mark"]
+__all__ = ["Mark", "read_mark", "read_marks", "task_numbers"]
+
+log = logging.getLogger(__name__)
 
 # From OffsetFetch 10 on topics go by ids.
 _LAST_WITH_NAMES = 9
@@ -55,21 +61,60 @@ class Mark(NamedTuple):
         return OffsetAndMetadata(self.next_batch, json.dumps({"rows": self.rows, "run": self.run}), -1)
 
 
-async def read_mark(asker: Asker, name: str, where: TopicPartition) -> Mark | None:
-    """Return the mark of a task, None if it has none. A transaction that has one and is not over yet is waited for."""
+async def read_mark(asker: Asker, name: str, where: TopicPartition, *, stable: bool = True) -> Mark | None:
+    """Return the mark of a task, None if it has none.
+
+    With ``stable`` a transaction that has one and is not over yet is waited for.
+    """
     response = await asker.ask(
         Question(
             Step.OFFSETS,
             GROUP,
             name,
             OffsetFetchRequest,
-            lambda version: fetch_request(version, Identity(name), [where], lambda _: None, stable=True),
+            lambda version: fetch_request(version, Identity(name), [where], lambda _: None, stable=stable),
             _error,
             newest=_LAST_WITH_NAMES,
         )
     )
     found = [offset for _, _, offset in _entries(response) if offset is not None]
     return Mark.of(found[0]) if found else None
+
+
+async def read_marks(
+    client: Client, asker: Asker, family: str, numbers: Iterable[int], where: TopicPartition
+) -> dict[int, Mark]:
+    """Return the marks that tasks with these numbers have; of what is under way only the marks before."""
+    reads = {number: read_mark(asker, f"{family}{number}", where, stable=False) for number in numbers}
+    tasks = {number: client.loop.spawn(read, "read a mark") for number, read in reads.items()}
+    found = {number: await task for number, task in tasks.items()}
+    return {number: mark for number, mark in found.items() if mark is not None}
+
+
+async def task_numbers(client: Client, family: str) -> set[int]:
+    """Return the numbers of all tasks that have ever left a mark, by the names of the groups that the cluster has."""
+    while True:
+        try:
+            return await _listed(client, family)
+        except KafkaError as error:
+            if not error.retriable:
+                raise
+            log.warning("Listing the groups of tasks failed, asking again: %s", error)
+        await client.loop.sleep(client.config.seconds("retry_backoff_max_ms"))
+        await client.refresh(client.loop.time() + client.settings.request_timeout)
+
+
+async def _listed(client: Client, family: str) -> set[int]:
+    found: set[int] = set()
+    for broker in tuple(client.cluster.brokers()):
+        deadline = client.loop.time() + client.settings.request_timeout
+        response = await client.request(ListGroupsRequest(), node_id=broker.nodeId, deadline=deadline)
+        if response.error_code:
+            error = for_code(response.error_code)
+            raise error(f"broker {broker.nodeId} does not list its groups")
+        ends = (each.group_id.removeprefix(family) for each in response.groups if each.group_id.startswith(family))
+        found |= {int(end) for end in ends if end.isdecimal()}
+    return found
 
 
 def _entries(response: Any) -> Any:

@@ -16,7 +16,7 @@ from kafka.producer import KafkaProducer
 from kafka.producer.asking import Asker
 from kafka.producer.transaction_states import State
 from kafka.spark.connections import Kept
-from kafka.spark.marks import Mark, read_mark
+from kafka.spark.marks import Mark, read_mark, read_marks, task_numbers
 
 if TYPE_CHECKING:
     from kafka.structs import TopicPartition
@@ -53,6 +53,8 @@ class Transactor:
         self._transactions = found
         self._asker = Asker(self._core.client, self._core.config)
         self._is_held = False
+        self._known: tuple[object, bool] | None = None
+        """A question, and whether another run has written that batch."""
 
     def take_over(self, transactional_id: str) -> None:
         """Go on under an id: whoever had it is locked out, what they left open is aborted."""
@@ -73,6 +75,19 @@ class Transactor:
         name = self._transactions.identity.transactional_id
         found: Mark | None = self._run(read_mark(self._asker, name, where), f"reading the mark of {name}")
         return found
+
+    def others_wrote(self, family: str, where: TopicPartition, batch: int, run: str | None) -> bool:
+        """Whether another run has written a batch, or some of it; it is looked up once for all tasks of a process."""
+        asked = (family, where, batch, run)
+        if self._known is None or self._known[0] != asked:
+            answer = self._run(self._others_wrote(*asked), f"looking for what was written of batch {batch}")
+            self._known = asked, bool(answer)
+        return self._known[1]
+
+    async def _others_wrote(self, family: str, where: TopicPartition, batch: int, run: str | None) -> bool:
+        client = self._core.client
+        marks = await read_marks(client, self._asker, family, await task_numbers(client, family), where)
+        return any(mark.next_batch > batch and (run is None or mark.run != run) for mark in marks.values())
 
     def hold(self) -> Held:
         """Leave the transaction open, with all that is in it; this producer ends with that."""

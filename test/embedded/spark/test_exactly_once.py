@@ -76,21 +76,21 @@ def written_and_not_noted(options: SinkOptions, tasks: Sequence[Sequence[bytes]]
 # What a task does.
 
 
-def test_the_first_batch_of_a_run_becomes_visible_when_all_of_its_tasks_are_done(
-    broker: Broker, options: SinkOptions
-) -> None:
-    outcomes = [write(options, 0, 0, [b"a", b"b"]), write(options, 0, 1, [b"c"])]
-    assert [sum(each.counts.values()) for each in outcomes] == [2, 1]
-    assert seen(broker) == []
-    finish_batch(options, outcomes, 0)
+def test_tasks_of_a_batch_that_is_new_commit_by_themselves(broker: Broker, options: SinkOptions) -> None:
+    outcomes = [write(options, 0, 0, [b"a", b"b"]), write(options, 0, 1, [b"c"]), write(options, 0, 2, [])]
+    assert [sum(each.counts.values()) for each in outcomes] == [2, 1, 0]
     assert seen(broker) == [b"a", b"b", b"c"]
+    finish_batch(options, outcomes, 0)
+    write(options, 1, 0, [b"d"], run="new")
+    assert seen(broker) == [b"a", b"b", b"c", b"d"]
 
 
-def test_later_batches_of_a_run_are_committed_by_their_tasks_and_cost_the_driver_nothing(
+def test_later_batches_of_a_run_cost_the_driver_nothing_and_tasks_look_at_their_own_mark_only(
     broker: Broker, options: SinkOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_batch(options, 0, [b"a"], [])
     monkeypatch.setattr("kafka.spark.finishing.KafkaClient", None)
+    monkeypatch.setattr("kafka.spark.transacting.task_numbers", None)
     outcomes = run_batch(options, 1, [b"b"], [b"c"])
     assert [each.held for each in outcomes] == [None, None]
     assert seen(broker) == [b"a", b"b", b"c"]
@@ -103,19 +103,9 @@ def test_a_task_that_is_run_again_after_its_commit_writes_nothing_and_takes_its_
     write(options, 1, 0, [b"b"])
     again = iter([rows(b"something else")])
     outcome = write_once(options, TaskIdentity("query", 1, 0, "run"), again)
-    assert (outcome.counts, outcome.is_replay) == ({}, False)
+    assert outcome.counts == {}
     assert next(again, None) is None
     assert seen(broker) == [b"a", b"b"]
-
-
-def test_a_task_that_is_run_again_before_the_driver_has_committed_it_is_written_once(
-    broker: Broker, options: SinkOptions
-) -> None:
-    lost = write(options, 0, 0, [b"a"])
-    run_batch(options, 0, [b"a"])
-    with pytest.raises(KafkaError, match="'spark-query-0' was not ended"):
-        finish_batch(options, [lost], 0)
-    assert seen(broker) == [b"a"]
 
 
 def test_tasks_and_queries_have_marks_of_their_own(broker: Broker, options: SinkOptions) -> None:
@@ -182,7 +172,7 @@ def test_what_a_process_has_kept_is_locked_out_by_a_later_attempt_elsewhere(
 def test_a_batch_that_was_written_is_not_written_by_the_next_run(broker: Broker, options: SinkOptions) -> None:
     tasks = [[b"a", b"b"], [b"c"], []]
     written_and_not_noted(options, tasks, 0, 2)
-    assert [each.is_replay for each in run_batch(options, 1, *tasks, run="new")] == [True, False, True]
+    assert [each.held is None for each in run_batch(options, 1, *tasks, run="new")] == [True, False, True]
     assert seen(broker) == [b"0"] * 3 + [b"a", b"b", b"c"]
     run_batch(options, 2, [b"d"], [b"e"], run="new")
     assert seen(broker)[-2:] == [b"d", b"e"]
@@ -246,29 +236,62 @@ def test_a_process_of_a_number_that_is_gone_is_locked_out_when_the_driver_commit
     assert seen(broker) == [b"0", b"0", b"a", b"b"]
 
 
+def test_what_is_left_of_a_batch_becomes_visible_when_all_of_its_tasks_were_compared(
+    broker: Broker, options: SinkOptions
+) -> None:
+    written_and_not_noted(options, [[b"a"], [b"b"], [b"c"]], 1)
+    before = seen(broker)
+    outcomes = [write(options, 1, number, [value], run="new") for number, value in enumerate((b"a", b"b", b"c"))]
+    assert [each.held is None for each in outcomes] == [False, True, False]
+    assert seen(broker) == before
+    finish_batch(options, outcomes, 1)
+    assert seen(broker) == [b"0"] * 3 + [b"a", b"b", b"c"]
+
+
+def test_a_task_that_is_run_again_before_the_driver_has_committed_it_is_written_once(
+    broker: Broker, options: SinkOptions
+) -> None:
+    written_and_not_noted(options, [[b"a"], [b"b"]], 1)
+    lost = write(options, 1, 0, [b"a"], run="new")
+    outcomes = run_batch(options, 1, [b"a"], [b"b"], run="new")
+    with pytest.raises(KafkaError, match=r"'spark-query-0' was not ended.*verifyReplays=false"):
+        finish_batch(options, [lost, outcomes[1]], 1)
+    assert seen(broker) == [b"0", b"0", b"a", b"b"]
+
+
 def test_a_driver_that_died_while_it_committed_is_made_good(broker: Broker, options: SinkOptions) -> None:
-    outcomes = [write(options, 0, number, [b"%d" % number]) for number in range(3)]
-    finish_batch(replace(options, verify_replays=False), outcomes[1:2], 0)
-    run_batch(options, 0, [b"0"], [b"1"], [b"2"], run="new")
-    assert seen(broker) == [b"0", b"1", b"2"]
+    tasks = [[b"%d" % number] for number in range(1, 5)]
+    written_and_not_noted(options, tasks, 3)
+    outcomes = [write(options, 1, number, values, run="new") for number, values in enumerate(tasks)]
+    assert sum(each.held is not None for each in outcomes) == 3
+    finish_batch(
+        options, [replace(each, held=each.held if number == 1 else None) for number, each in enumerate(outcomes)], 1
+    )
+    again = run_batch(options, 1, *tasks, run="newer")
+    assert [each.held is None for each in again] == [False, True, False, True]
+    assert seen(broker) == [b"0"] * 4 + [b"1", b"2", b"3", b"4"]
 
 
 def test_a_batch_that_is_given_up_leaves_nothing_open(broker: Broker, options: SinkOptions) -> None:
-    outcomes = [write(options, 0, number, [b"a"]) for number in range(2)]
+    written_and_not_noted(options, [[b"a"], [b"b"], [b"c"]], 2)
+    before = seen(broker)
+    outcomes = [write(options, 1, number, [b"a"], run="new") for number in range(2)]
+    assert all(each.held is not None for each in outcomes)
     give_up_batch(options, outcomes)
     give_up_batch(options, outcomes)  # nothing more to abort, which is no error
-    where = TopicPartition("out", 0)
+    where = [TopicPartition("out", 0), TopicPartition("out", 1)]
     with KafkaConsumer(bootstrap_servers=broker.bootstrap_servers, isolation_level="read_committed") as reader:
-        stable = reader.end_offsets([where, TopicPartition("out", 1)])
+        stable = reader.end_offsets(where)
     with KafkaConsumer(bootstrap_servers=broker.bootstrap_servers) as reader:
-        assert reader.end_offsets(list(stable)) == stable
-    assert seen(broker) == []
+        assert reader.end_offsets(where) == stable
+    assert seen(broker) == before
 
 
 def test_what_has_changed_by_itself_is_taken_for_right_when_told_so(broker: Broker, options: SinkOptions) -> None:
     written_and_not_noted(options, [[b"a", b"b"], [b"c"]], 0)
     trusting = replace(options, verify_replays=False)
-    run_batch(trusting, 1, [b"b"], [b"c"], run="new")  # one is gone by retention
+    outcomes = run_batch(trusting, 1, [b"b"], [b"c"], run="new")  # one is gone by retention
+    assert [each.held for each in outcomes] == [None, None]
     assert seen(broker) == [b"0", b"0", b"a", b"b", b"c"]
     given = {"kafka.bootstrap.servers": "b:1", "topic": "out", "exactlyOnce": "true"}
     assert SinkOptions.parse(given).verify_replays
