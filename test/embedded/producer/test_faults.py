@@ -445,7 +445,10 @@ def test_close_with_everything_down_fails_what_is_left(make, broker, topic):
     finally:
         for node in nodes:
             broker.start_node(node)
-    assert all(isinstance(future.exception, (ClientClosedError, KafkaConnectionError)) for future in futures)
+    # A request may have left before the client has seen that the broker is gone: nobody knows what became of that.
+    allowed = (ClientClosedError, KafkaConnectionError, OutcomeUnknownError)
+    found = {type(future.exception) for future in futures}
+    assert all(issubclass(kind, allowed) for kind in found), found
 
 
 def test_closing_at_once_says_what_is_unknown(make, broker, topic):
