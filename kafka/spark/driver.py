@@ -88,7 +88,7 @@ class ClusterOffsets:
         response = self._client.ask(request, timeout_ms=self._timeout * 1000)
         found = set()
         for topic in response.topics:
-            if pattern is not None and (topic.is_internal or pattern.fullmatch(topic.name) is None):
+            if pattern is not None and (topic.is_internal or pattern.search(topic.name) is None):
                 continue
             if topic.error_code:
                 self._topic_error(topic, needed=strict and pattern is None)

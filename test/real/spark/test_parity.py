@@ -114,6 +114,7 @@ BATCHES: dict[str, dict[str, str]] = {
     },
     "a pattern": {"subscribePattern": "event.*"},
     "a pattern that the brokers' own topics match": {"subscribePattern": "(events|__.*)"},
+    "a pattern of whole names": {"subscribePattern": "^events$"},
     "an assignment": {"assign": '{"events":[0,2],"events-too":[1]}'},
     "an assignment of which some is not there": {"assign": '{"events":[1,77]}'},
     "compacted": {"subscribe": "compacted"},
