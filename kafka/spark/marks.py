@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kafka.cluster import GROUP
 from kafka.coordinator.offset_requests import Identity, fetch_request, fetched_entries, fetched_group_code
 from kafka.errors import KafkaError, for_code
+from kafka.net.backoff import Backoff
 from kafka.producer.asking import Question
 from kafka.producer.transaction_errors import Step
 from kafka.protocol.admin import ListGroupsRequest
@@ -93,15 +94,20 @@ async def read_marks(
 
 async def task_numbers(client: Client, family: str) -> set[int]:
     """Return the numbers of all tasks that have ever left a mark, by the names of the groups that the cluster has."""
+    config = client.config
+    backoff = Backoff(config.seconds("retry_backoff_ms"), config.seconds("retry_backoff_max_ms"), client.loop.rng)
+    failures = 0
     while True:
         try:
+            if failures:  # a broker may be gone, and what it had with others
+                await client.refresh(client.loop.time() + client.settings.request_timeout)
             return await _listed(client, family)
         except KafkaError as error:
             if not error.retriable:
                 raise
             log.warning("Listing the groups of tasks failed, asking again: %s", error)
-        await client.loop.sleep(client.config.seconds("retry_backoff_max_ms"))
-        await client.refresh(client.loop.time() + client.settings.request_timeout)
+        failures += 1
+        await client.loop.sleep(backoff.delay(failures))
 
 
 async def _listed(client: Client, family: str) -> set[int]:

@@ -13,7 +13,13 @@ import pytest
 
 from kafka.broker import Broker
 from kafka.consumer import KafkaConsumer
-from kafka.errors import IllegalStateError, KafkaError
+from kafka.errors import (
+    ClusterAuthorizationFailedError,
+    CoordinatorLoadInProgressError,
+    IllegalStateError,
+    KafkaError,
+    NotCoordinatorError,
+)
 from kafka.producer import KafkaProducer
 from kafka.spark.errors import KafkaSparkOptionError
 from kafka.spark.exactly_once import TaskIdentity, TaskOutcome, write_once
@@ -296,6 +302,22 @@ def test_what_has_changed_by_itself_is_taken_for_right_when_told_so(broker: Brok
     given = {"kafka.bootstrap.servers": "b:1", "topic": "out", "exactlyOnce": "true"}
     assert SinkOptions.parse(given).verify_replays
     assert not SinkOptions.parse({**given, "VerifyReplays": "false"}).verify_replays
+
+
+def test_coordinators_that_are_not_ready_are_asked_again(broker: Broker, options: SinkOptions) -> None:
+    written_and_not_noted(options, [[b"a"], [b"b"], [b"c"]], 1)
+    for api in ("ListGroups", "OffsetFetch", "InitProducerId", "EndTxn"):
+        broker.fail(api, [CoordinatorLoadInProgressError, NotCoordinatorError])
+    run_batch(options, 1, [b"a"], [b"b"], [b"c"], run="new")
+    assert seen(broker) == [b"0"] * 3 + [b"a", b"b", b"c"]
+
+
+def test_groups_that_may_not_be_listed_fail_the_task(broker: Broker, options: SinkOptions) -> None:
+    broker.fail("ListGroups", [ClusterAuthorizationFailedError])
+    with pytest.raises(ClusterAuthorizationFailedError, match=r"broker . does not list its groups"):
+        write(options, 0, 0, [b"a"])
+    run_batch(options, 0, [b"a"])
+    assert seen(broker) == [b"a"]
 
 
 def test_marks_of_before_they_told_rows_and_runs_are_good(broker: Broker, options: SinkOptions) -> None:

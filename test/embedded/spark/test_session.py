@@ -168,18 +168,20 @@ def test_frames_that_cannot_be_written_are_refused(spark: Any, broker: Broker) -
 def test_a_batch_that_was_written_but_not_noted_as_done_is_not_written_twice_with_exactly_once(
     stream: Any, broker: Broker, tmp_path: Path
 ) -> None:
-    def run_once() -> None:
-        writer = stream(rowsPerTask="0").select("key", "value").writeStream.format("purekafka").option("topic", "out")
+    def run_once(**how: str) -> None:
+        writer = stream(**how).select("key", "value").writeStream.format("purekafka").option("topic", "out")
         writer = writer.option("kafka.bootstrap.servers", broker.bootstrap_servers).option("exactlyOnce", "true")
         finish(writer.option("checkpointLocation", str(tmp_path)))
 
     fill(broker, 30)
-    run_once()
+    run_once(rowsPerTask="0")
     # As if the driver had died after the tasks and before it wrote down that the batch is done.
     for path in (tmp_path / "commits").iterdir():
         path.unlink()
     fill(broker, 20, 30)
-    run_once()
+    with pytest.raises(Exception, match=r"15 were written by an earlier run of this query. Restore minPartitions"):
+        run_once(minPartitions="4")
+    run_once(rowsPerTask="0")
     found = sorted(int(record.value or b"") for record in broker.records("out", committed=True))
     assert found == list(range(50))
 
@@ -191,14 +193,20 @@ def test_programs_that_say_kafka_get_this_source_with_the_shim(spark: Any, broke
     from kafka.spark import register
 
     classes = (readwriter.DataFrameReader, readwriter.DataFrameWriter, streaming.DataStreamReader)
-    originals = [(cls, cls.format) for cls in (*classes, streaming.DataStreamWriter)]
+    originals: list[tuple[Any, str, Any]] = [
+        (cls, "format", cls.format) for cls in (*classes, streaming.DataStreamWriter)
+    ]
+    originals.append((readwriter.DataFrameWriter, "mode", readwriter.DataFrameWriter.mode))
     servers = broker.bootstrap_servers
     try:
         register(spark, shim=True)
         frame = spark.range(5).selectExpr("cast(id as string) value")
         frame.write.format("kafka").option("kafka.bootstrap.servers", servers).option("topic", "events").save()
+        chosen = frame.write.mode("overwrite").format("kafka").option("kafka.bootstrap.servers", servers)
+        with pytest.raises(Exception, match="Save mode Overwrite not allowed for Kafka"):
+            chosen.option("topic", "events").save()
         back = spark.read.format("kafka").option("kafka.bootstrap.servers", servers).option("subscribe", "events")
         assert back.load().count() == 5
     finally:
-        for cls, original in originals:
-            cls.format = original
+        for cls, name, original in originals:
+            setattr(cls, name, original)
