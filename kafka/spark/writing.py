@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kafka.errors import IllegalArgumentError
 from kafka.producer import KafkaProducer
@@ -154,9 +154,14 @@ def _by_topic(rows: Any, topic: str | None) -> Iterator[tuple[str, Any]]:
             "[KAFKA_NULL_TOPIC_IN_DATA] The Kafka message data sent to the producer contains a null topic. Use the "
             "`topic` option for setting a default topic."
         )
-    different = pc.unique(names)
-    for name in different:
-        yield name.as_py(), rows if len(different) == 1 else rows.filter(pc.equal(names, name))
+    encoded = names.combine_chunks().dictionary_encode()
+    if isinstance(encoded, pa.ChunkedArray):  # older releases keep the chunks
+        encoded = encoded.chunk(0)
+    counts = np.bincount(encoded.indices.to_numpy())
+    if len(counts) > 1:  # put in order once: to filter for each of a thousand topics takes a thousand passes
+        rows = rows.take(pa.array(np.argsort(encoded.indices.to_numpy(), kind="stable")))
+    for name, count, end in zip(encoded.dictionary.to_pylist(), counts, np.cumsum(counts), strict=True):
+        yield name, rows.slice(end - count, count)
 
 
 def _column(rows: Any, name: str) -> Any:

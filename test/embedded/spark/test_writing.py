@@ -80,6 +80,26 @@ def test_each_row_may_have_a_topic_of_its_own(broker: Broker, either: None) -> N
     assert rows(broker, "out") == [(None, b"a", ())]
 
 
+def test_rows_for_many_topics_keep_their_order_in_each(broker: Broker, either: None) -> None:
+    topics = [f"many-{number}" for number in range(20)]
+    for topic in topics:
+        broker.create_topic(topic, partitions=1)
+    batches = [
+        pa.RecordBatch.from_pydict(
+            {
+                "topic": [topics[row * 7 % 20] for row in range(300)],
+                "value": [b"%d" % (300 * part + row) for row in range(300)],
+            }
+        )
+        for part in range(2)
+    ]
+    assert sum(writing.write(options(broker), batches).values()) == 600
+    for number, topic in enumerate(topics):
+        assert [value for _, value, _ in rows(broker, topic)] == [
+            b"%d" % (300 * part + row) for part in range(2) for row in range(300) if row * 7 % 20 == number
+        ]
+
+
 def test_a_row_without_a_topic_is_an_error_in_spark_s_words(broker: Broker, either: None) -> None:
     batch = pa.RecordBatch.from_pydict({"topic": ["out", None], "value": [b"a", b"b"]})
     with pytest.raises(IllegalArgumentError, match=r"KAFKA_NULL_TOPIC_IN_DATA.*contains a null topic"):
