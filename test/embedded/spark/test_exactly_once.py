@@ -352,7 +352,7 @@ def test_tasks_of_all_numbers_share_the_connections_of_a_process(broker: Broker,
     for batch in (1, 2):
         run_batch(options, batch, *([b"a"] for _ in range(5)))
     assert transactors.get(options.client) is producer
-    assert threading.active_count() == threads
+    assert threading.active_count() <= threads
     assert seen(broker) == [b"a"] * 10
 
 
