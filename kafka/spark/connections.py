@@ -12,7 +12,9 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
-__all__ = ["Kept", "freeze_once"]
+from kafka._clock import SYSTEM_CLOCK, Clock
+
+__all__ = ["Kept", "TaskClock", "freeze_once"]
 
 
 class _Closable(Protocol):
@@ -62,6 +64,36 @@ class Kept(Generic[T]):
         """Close all of them."""
         while self._kept:
             self._kept.popitem()[1].close()
+
+
+class TaskClock:
+    """The machine's clock without the time in which Spark had a task's rows, and nobody turned the client's loop.
+
+    Minutes may pass until Spark takes the next batch. By the machine's clock a reply that has come meanwhile, and only
+    waits to be read, would be late, and its connection given up.
+
+    >>> clock = TaskClock()
+    >>> before = clock.monotonic()
+    >>> clock.leave_out(60)
+    >>> clock.monotonic() < before
+    True
+    """
+
+    def __init__(self, base: Clock = SYSTEM_CLOCK) -> None:
+        self.base = base
+        self._left_out = 0.0
+
+    def monotonic(self) -> float:
+        """Return seconds since an arbitrary point."""
+        return self.base.monotonic() - self._left_out
+
+    def time(self) -> float:
+        """Return seconds since the epoch; nothing of them is left out."""
+        return self.base.time()
+
+    def leave_out(self, seconds: float) -> None:
+        """Leave out the time that has just passed."""
+        self._left_out += seconds
 
 
 _frozen = False

@@ -1,7 +1,8 @@
 """Reading ranges of offsets in a Spark worker: one fetch per leader in flight ahead of the one that is being decoded.
 
-Turns the client's loop in the task's own thread. Requests are of the ranges of one leader together. A reply is scanned
-for where it ends, the next request leaves, and then the reply is decoded, all of a partition's batches at once.
+Turns the client's loop in the task's own thread; its clock stands still while Spark has the rows. Requests are of the
+ranges of one leader together. A reply is scanned for where it ends, the next request leaves, and then the reply is
+decoded, all of a partition's batches at once.
 
 Whatever passes by itself (a leader that moves, a broker that restarts) is waited for until a range has not advanced
 for kafkaConsumer.pollTimeoutMs; then the error names partition and offset.
@@ -31,10 +32,11 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
     for_code,
 )
+from kafka.net.environment import Environment
 from kafka.record.header import LOG_OVERHEAD, scan
 from kafka.record.reader import RecordReader
 from kafka.spark.arrow import batch_of
-from kafka.spark.connections import Kept
+from kafka.spark.connections import Kept, TaskClock
 from kafka.spark.offsets import EARLIEST, LATEST
 from kafka.spark.planning import DataLoss
 from kafka.spark.ranges import OffsetRange
@@ -99,7 +101,7 @@ class _Range:
 
 
 def _make_client(options: Mapping[str, Any]) -> KafkaClient:
-    return KafkaClient(config=resolve("consumer", options))
+    return KafkaClient(config=resolve("consumer", options), environment=Environment(clock=TaskClock()))
 
 
 _clients: Final = Kept(_make_client)
@@ -139,6 +141,8 @@ class _Reading:
     def __init__(self, client: KafkaClient, ranges: Sequence[OffsetRange], settings: ReadSettings) -> None:
         self._client = client
         self._loop = client.loop
+        assert isinstance(client.environment.clock, TaskClock)
+        self._clock = client.environment.clock
         self._config: Config = client.config
         self._settings = settings
         self._committed = self._config["isolation_level"] == "read_committed"
@@ -167,15 +171,9 @@ class _Reading:
             for each, reader in received:
                 for columns in reader.columns(at_least=_BATCH_ROWS):
                     batch = batch_of(columns, each.tp, each.end, self._settings.columns)
-                    taken_at = self._loop.time()
+                    given_at = self._clock.monotonic()
                     yield batch
-                    self._paused(self._loop.time() - taken_at)
-
-    def _paused(self, seconds: float) -> None:
-        """How long Spark took for a batch is no time in which a range was tried in vain."""
-        for each in self._left:
-            if each.failing_since is not None:
-                each.failing_since += seconds
+                    self._clock.leave_out(self._clock.monotonic() - given_at)
 
     def stop(self) -> None:
         """Ask for nothing more."""

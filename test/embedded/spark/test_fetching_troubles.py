@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow.compute as pc
@@ -24,7 +24,7 @@ from kafka.errors import (
 from kafka.net.environment import Environment
 from kafka.producer import KafkaProducer
 from kafka.protocol.fetch import FetchRequest
-from kafka.spark.connections import Kept
+from kafka.spark.connections import Kept, TaskClock
 from kafka.spark.fetching import ReadSettings, read_ranges
 from kafka.spark.fetching import _clients as reading_clients
 from kafka.spark.ranges import OffsetRange
@@ -341,13 +341,24 @@ class _Clock(SystemClock):
         return time.monotonic() + self.ahead
 
 
-def test_the_time_that_spark_takes_is_not_counted_as_waiting(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Clock]:
+    """Return the clock that tasks read in this test."""
+    given = _Clock()
+
+    def make(options: Mapping[str, Any]) -> KafkaClient:
+        return KafkaClient(config=resolve("consumer", options), environment=Environment(clock=TaskClock(given)))
+
+    clients = Kept(make)
+    monkeypatch.setattr("kafka.spark.fetching._clients", clients)
+    yield given
+    clients.close()
+
+
+def test_the_time_that_spark_takes_is_not_counted_as_waiting(broker: Broker, clock: _Clock) -> None:
     broker.move_leader(("events", 1), broker.leader("events", 0))
     for partition in (0, 1):
         broker.append_many("events", [b"0", b"1", b"2"], partition=partition)
-    clock = _Clock()
-    clients = Kept(lambda given: KafkaClient(config=resolve("consumer", given), environment=Environment(clock=clock)))
-    monkeypatch.setattr("kafka.spark.fetching._clients", clients)
 
     def refuse_the_second(exchange: Any) -> None:
         for part in exchange.reply.responses[0].partitions:
@@ -362,4 +373,19 @@ def test_the_time_that_spark_takes_is_not_counted_as_waiting(broker: Broker, mon
         found += [(row["partition"], row["offset"]) for row in batch.to_pylist()]
         clock.ahead += 100.0
     assert found == [(partition, offset) for partition in (0, 1) for offset in range(3)]
-    clients.close()
+
+
+def test_a_reply_that_came_while_spark_had_the_rows_is_taken(
+    broker: Broker, clock: _Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number in range(8):
+        broker.append("events", b"%d" % number)
+    chosen = options(broker, kafka__max__partition__fetch__bytes="1")
+    found: list[int] = []
+    with caplog.at_level(logging.WARNING, "kafka"):
+        for batch in read_ranges([OffsetRange("events", 0, 0, 8)], ReadSettings(chosen.client, ["offset"], True, 60.0)):
+            found += batch["offset"].to_pylist()
+            clock.ahead += 1000.0
+    assert found == list(range(8))
+    assert not caplog.records
+    assert sum(seen.name == "Fetch" for seen in broker.requests) == 8
