@@ -281,6 +281,9 @@ class _Reading:
         for each in ranges:
             leader = self._client.cluster.leader_for_partition(each.tp)
             if leader is None:
+                told = self._client.cluster.topic_error(each.tp.topic)
+                if told is not None and issubclass(told, KafkaError) and not told.retriable:
+                    raise told(topic_partition=each.tp)
                 self._failed(each, UnknownTopicOrPartitionError(topic_partition=each.tp), began)
             elif leader < 0:
                 self._failed(each, LeaderNotAvailableError(topic_partition=each.tp), began)

@@ -19,6 +19,7 @@ from kafka.errors import (
     CorruptRecordError,
     KafkaTimeoutError,
     NotLeaderOrFollowerError,
+    TopicAuthorizationFailedError,
     UnknownError,
 )
 from kafka.net.environment import Environment
@@ -81,6 +82,18 @@ def test_a_partition_that_nobody_knows_is_reported(broker: Broker, gone: OffsetR
     with pytest.raises(KafkaTimeoutError, match=r"offset 3 in 1000 milliseconds: .*UnknownTopicOrPartition") as caught:
         read(broker, [OffsetRange("events", 0, 0, 10), gone], **IMPATIENT)
     assert caught.value.topic_partition == gone.tp
+
+
+def test_a_topic_that_one_may_not_describe_is_reported_at_once(broker: Broker) -> None:
+    def forbid(exchange: Any) -> None:
+        for topic in exchange.reply.topics:
+            topic.error_code, topic.partitions = TopicAuthorizationFailedError.errno, []
+
+    broker.intercept("Metadata", forbid)
+    some = OffsetRange("events", 0, 3, 8)
+    with pytest.raises(TopicAuthorizationFailedError) as caught:
+        read(broker, [some])
+    assert caught.value.topic_partition == some.tp
 
 
 def test_a_topic_that_is_deleted_while_it_is_read_is_reported(broker: Broker) -> None:
