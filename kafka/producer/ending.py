@@ -18,7 +18,7 @@ from kafka.errors import (
 )
 from kafka.producer.asking import Question
 from kafka.producer.transaction_errors import Meaning, Step, meaning_of
-from kafka.producer.transaction_requests import NEWEST_CLASSIC_END, end_request, plain_error
+from kafka.producer.transaction_requests import NEWEST_CLASSIC_END, Who, end_request, plain_error
 from kafka.protocol.transaction import EndTxnRequest
 
 if TYPE_CHECKING:
@@ -26,9 +26,22 @@ if TYPE_CHECKING:
     from kafka.producer.transaction import Transaction
     from kafka.producer.transactions import Transactions
 
-__all__ = ["Ending"]
+__all__ = ["Ending", "end_question"]
 
 log = logging.getLogger(__name__)
+
+
+def end_question(who: Who, *, committed: bool, is_v2: bool) -> Question:
+    """Return what is asked of the coordinator to commit or abort a transaction."""
+    return Question(
+        Step.END,
+        TRANSACTION,
+        who.transactional_id,
+        EndTxnRequest,
+        lambda version: end_request(version, who, committed=committed),
+        plain_error,
+        newest=2**15 if is_v2 else NEWEST_CLASSIC_END,
+    )
 
 
 class Ending:
@@ -47,15 +60,7 @@ class Ending:
     async def end(self, *, committed: bool) -> None:
         """Commit or abort at the coordinator; raises what the producer has to hear."""
         who, current = self._identity.who, self._current
-        question = Question(
-            Step.END,
-            TRANSACTION,
-            who.transactional_id,
-            EndTxnRequest,
-            lambda version: end_request(version, who, committed=committed),
-            plain_error,
-            newest=2**15 if current.is_v2 else NEWEST_CLASSIC_END,
-        )
+        question = end_question(who, committed=committed, is_v2=current.is_v2)
         try:
             response = await self._asker.ask(question)
         except KafkaError as error:

@@ -17,16 +17,15 @@ from kafka.cluster import TRANSACTION
 from kafka.config import resolve
 from kafka.errors import IllegalStateError, KafkaError
 from kafka.producer.asking import Asker, Question
+from kafka.producer.ending import end_question
 from kafka.producer.transaction_errors import Step
 from kafka.producer.transaction_requests import (
-    NEWEST_CLASSIC_END,
     NEWEST_INIT,
     Who,
-    end_request,
     init_request,
     plain_error,
 )
-from kafka.protocol.transaction import EndTxnRequest, InitProducerIdRequest
+from kafka.protocol.transaction import InitProducerIdRequest
 from kafka.spark.marks import read_mark, task_numbers
 from kafka.spark.transacting import TIMEOUT_MS
 from kafka.structs import TopicPartition
@@ -136,17 +135,8 @@ class _Coordinators:
 
     async def _end(self, held: Held, committed: bool) -> None:
         who = Who(held.transactional_id, held.producer_id, held.epoch)
-        question = Question(
-            Step.END,
-            TRANSACTION,
-            who.transactional_id,
-            EndTxnRequest,
-            lambda version: end_request(version, who, committed=committed),
-            plain_error,
-            newest=2**15 if held.is_v2 else NEWEST_CLASSIC_END,
-        )
         try:
-            await self._asker.ask(question)
+            await self._asker.ask(end_question(who, committed=committed, is_v2=held.is_v2))
         except KafkaError as error:
             raise type(error)(
                 f"the transaction {who.transactional_id!r} was not ended: {error} If the batch takes longer than "
