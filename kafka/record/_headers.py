@@ -68,10 +68,9 @@ def decode_headers(  # noqa: C901 - hot: it has the varints inline
 
 
 def _name(raw: bytes) -> str:
-    try:
-        name = raw.decode()
-    except UnicodeDecodeError as err:
-        raise corrupt(f"a header key that is not UTF-8: {err.reason}") from err
+    # Nobody checks on the way here that a key is UTF-8, as it should be; in the Java client too a sign stands for what
+    # is not. To refuse it would be to stop at this record for good.
+    name = raw.decode(errors="replace")
     if len(_names) >= _MOST_NAMES:
         _names.clear()
     if len(raw) <= 100:

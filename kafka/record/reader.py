@@ -434,9 +434,15 @@ class RecordReader:
             if self._is_wanted(header):
                 self._header = header
             else:
+                self._check_unwanted(header)
                 self.next_offset = max(self.next_offset, header.last_offset + 1)
             self._position = header.end
         return self._header
+
+    def _check_unwanted(self, header: BatchHeader) -> None:
+        """See that it is no damage by which a batch looks like a marker, or like one of an aborted transaction."""
+        if self._check_crcs and header.magic > 1 and header.position >= self._verified_to:
+            check_batch(self._buffer, header)
 
     def _is_wanted(self, header: BatchHeader) -> bool:
         if self._committed_only and header.producer_id >= 0 and not self._is_committed(header):

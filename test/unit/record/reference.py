@@ -132,10 +132,7 @@ def rows_of_body(body: bytes, count: int, base_offset: int, base_timestamp: int)
         headers: Headers = []
         for _ in range(number):
             name = one.take(one.varint())
-            try:
-                headers.append((name.decode(), one.field()))
-            except UnicodeDecodeError as err:
-                raise Damaged("name") from err
+            headers.append((name.decode(errors="replace"), one.field()))
         if one.pos != len(one.data):
             raise Damaged("too long a record")
         rows.append((base_offset + delta, timestamp, key, value, headers))

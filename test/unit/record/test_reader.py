@@ -86,6 +86,34 @@ def test_pieces_of_any_size_are_as_good_as_the_whole(deltas: list[int], repeats:
     assert [(row.offset, row.timestamp, row.key, row.value) for row in pieces] == [row[:4] for row in records]
 
 
+@pytest.mark.parametrize("verified", [False, True])
+def test_a_batch_that_only_damage_makes_a_marker_is_not_passed_over(verified: bool) -> None:
+    bad = bytearray(batch(3, 3))
+    bad[22] |= CONTROL
+    one = reader(batch(0, 3) + bytes(bad) + batch(6, 3))
+    if verified:
+        one.verify()
+    assert offsets(one.take(3)) == [0, 1, 2]
+    with pytest.raises(CorruptRecordError) as caught:
+        one.take(3)
+    assert caught.value.offset == 3
+    one.skip()
+    assert offsets(take_all(one)) == [6, 7, 8]
+    with pytest.raises(CorruptRecordError):
+        list(reader(bytes(bad), 3).columns())
+
+
+@pytest.mark.parametrize("count", [1, 3, 30, 300])
+def test_a_header_key_that_is_not_utf_8_does_not_stop_the_reading(count: int) -> None:
+    named = [(*row[:4], [("z\u00e4", b"1")]) for row in rows(count)]
+    body = b"".join(reference.record(row, 0, NOW) for row in named).replace("\u00e4".encode(), b"\xff\xfe")
+    data = reference.batch([], body=body, count=count, base_timestamp=NOW, last_offset_delta=count - 1)
+    assert [row.headers for row in take_all(reader(data))] == [[("z\ufffd\ufffd", b"1")]] * count
+    for numpy in (True, False):
+        (columns,) = reader(data).columns(numpy=numpy)
+        assert [columns.headers[at] for at in range(count)] == [[("z\ufffd\ufffd", b"1")]] * count
+
+
 @pytest.mark.parametrize("count", [3, 30])
 def test_headers_of_one_record_do_not_become_another_s(count: int) -> None:
     found = reader(batch(0, count)).take(count)
