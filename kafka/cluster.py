@@ -7,7 +7,7 @@ picture (`kafka.net.topology`) that any thread may read. Who sends the requests 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from threading import Lock
 from typing import Any, Final
 from uuid import UUID
@@ -332,7 +332,8 @@ class ClusterMetadata:
             self._topology = topology = merged(self._topology, response, whole=whole)
             self._tried_at = self._updated_at = now
             future, self._future = self._future, None
-            incomplete = _incomplete(topology)
+            names = topology.names_by_id
+            incomplete = _incomplete(topology, {topic.name or names.get(topic.topic_id) for topic in response.topics})
             self._need_update = incomplete
             # An answer that is no answer yet is asked for again, as after a failure.
             self._failures = self._failures + 1 if incomplete else 0
@@ -371,10 +372,14 @@ class ClusterMetadata:
         )
 
 
-def _incomplete(topology: Topology) -> bool:
-    """Whether something was answered with an error that passes: a topic being created, a leader being elected."""
-    return any(for_code(code).retriable for code in topology.errors.values()) or any(
+def _incomplete(topology: Topology, answered: Collection[str | None]) -> bool:
+    """Whether something was answered with an error that passes: a topic being created, a leader being elected.
+
+    What is kept of topics that were not asked for this time, as nobody wants them any more, does not count.
+    """
+    return any(for_code(code).retriable for name, code in topology.errors.items() if name in answered) or any(
         partition.error is not None and partition.error.invalid_metadata and partition.leader < 0
-        for partitions in topology.topics.values()
+        for name, partitions in topology.topics.items()
+        if name in answered
         for partition in partitions.values()
     )

@@ -160,6 +160,16 @@ def test_a_partition_without_a_leader_is_asked_about_again(cluster):
     assert cluster.partition_metadata(TP).error is LeaderNotAvailableError
 
 
+@pytest.mark.parametrize("trouble", [topic("gone", error=3), topic("gone", partition(0, -1, error=5))])
+def test_trouble_of_a_topic_that_is_no_longer_asked_for_is_over(cluster, trouble):
+    cluster.set_topics(["gone", "t"])
+    cluster.update_metadata(response(trouble, topic("t", partition(0, 1))))
+    assert cluster.need_update
+    cluster.set_topics(["t"])
+    cluster.update_metadata(response(topic("t", partition(0, 1))))
+    assert not cluster.need_update
+
+
 def test_a_reply_without_brokers_is_a_failure(cluster):
     cluster.update_metadata(response(topic("t", partition(0, 1))))
     future = cluster.request_update()
