@@ -21,6 +21,7 @@ from kafka.net.environment import Environment
 from kafka.partitioner import DefaultPartitioner, bind_partitioner
 from kafka.producer.arguments import checked_config
 from kafka.producer.core import ProducerCore
+from kafka.producer.hindrance import counted
 from kafka.serializer import bind_serializer
 
 if TYPE_CHECKING:
@@ -223,7 +224,9 @@ class ProducerFace:
                 given_up = core.shut_down()
         driver.close()
         if given_up:
-            log.warning("The producer was closed with %d records not acknowledged: %s", given_up, core.given_up_because)
+            log.warning(
+                "The producer was closed with %s not acknowledged: %s", counted(given_up), core.given_up_because
+            )
         if self._interceptors is not None:
             self._interceptors.close()
         for bound in (self._serialize_key, self._serialize_value):

@@ -19,11 +19,20 @@ if TYPE_CHECKING:
     from kafka.producer.batch import ProducerBatch
     from kafka.producer.core import ProducerCore
 
-__all__ = ["hindrance", "hindrances", "no_answers", "transaction_hindrance"]
+__all__ = ["counted", "hindrance", "hindrances", "no_answers", "transaction_hindrance"]
 
 # What differs is listed so far; the rest is counted.
 _MOST_REASONS: Final = 3
 _UNREACHED: Final = "see whether it runs, and whether the address that it advertises can be reached from here"
+
+
+def counted(records: int) -> str:
+    """Return a number of records in words.
+
+    >>> counted(1), counted(1200)
+    ('1 record', '1200 records')
+    """
+    return f"{records} record" if records == 1 else f"{records} records"
 
 
 def hindrances(core: ProducerCore, batches: Iterable[ProducerBatch]) -> str:
@@ -39,7 +48,7 @@ def hindrances(core: ProducerCore, batches: Iterable[ProducerBatch]) -> str:
         by_reason[hindrance(core, batch)] += records[partition]
     if len(by_reason) < 2:
         return next(iter(by_reason), "")
-    told = [f"{count} records: {reason}" for reason, count in by_reason.most_common(_MOST_REASONS)]
+    told = [f"{counted(count)}: {reason}" for reason, count in by_reason.most_common(_MOST_REASONS)]
     if len(by_reason) > _MOST_REASONS:
         told.append(f"and {len(by_reason) - _MOST_REASONS} other reasons")
     return "; ".join(told)

@@ -22,6 +22,7 @@ from kafka.producer.accumulator import Partition, Topic
 from kafka.producer.arguments import Headers, as_bytes, checked_headers, checked_timestamp
 from kafka.producer.batch import ProducerBatch
 from kafka.producer.future import FutureRecordMetadata, SentRecords
+from kafka.producer.hindrance import counted
 from kafka.producer.intercepting import intercepted
 from kafka.producer.memory import Ticket
 from kafka.producer.transactional import TransactionalFace
@@ -298,7 +299,7 @@ class KafkaProducer(TransactionalFace):
             left = sum(batch.count for batch in core.accumulator.unsettled())
             why = core.hindrances()
             raise KafkaTimeoutError(
-                f"flush() took longer than {timeout} seconds; {left} records are left{f': {why}' if why else ''}"
+                f"flush() took longer than {timeout} seconds; {counted(left)} left{f': {why}' if why else ''}"
             ) from error
 
     def partitions_for(self, topic: str) -> set[int]:

@@ -33,7 +33,7 @@ from kafka.errors import (
 from kafka.future import Future
 from kafka.net.backoff import Backoff
 from kafka.producer.batch import Delivered, Divided, ProducerBatch
-from kafka.producer.hindrance import hindrance
+from kafka.producer.hindrance import counted, hindrance
 from kafka.producer.numbering import SEQUENCES, Numbering
 from kafka.producer.sink import Sink
 from kafka.producer.verdict import Verdict
@@ -417,7 +417,7 @@ class Sender:
         spent = self.loop.time() - batch.created
         tp = partition.tp
         error = kind(
-            f"{batch.count} records to {tp.topic}-{tp.partition} were not acknowledged within {spent:.1f} seconds "
+            f"{counted(batch.count)} to {tp.topic}-{tp.partition} not acknowledged within {spent:.1f} seconds "
             f"(delivery_timeout_ms) after {batch.attempts} attempts: {hindrance(self.core, batch)}",
             topic_partition=tp,
         )

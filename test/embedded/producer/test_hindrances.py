@@ -52,7 +52,7 @@ def test_a_dead_cluster_refuses_connections(make, broker, topic):
     producer = warm(make, topic)
     with stopped(broker, *broker.node_ids):
         told = why(producer.send(topic, b"x", partition=0).get)
-    assert f"1 records to {topic}-0 were not acknowledged within" in told
+    assert f"1 record to {topic}-0 not acknowledged within" in told
     assert re.search(r"broker \S+ \(127.0.0.1:\d+\): .*refused.*see whether it runs", told), told
 
 
@@ -66,9 +66,9 @@ def test_what_get_and_flush_and_close_waited_for(make, broker, topic, caplog):
     for one in told:
         assert "refused" in one, told
     assert "still being sent" in told[0]
-    assert "1 records are left" in told[1]
+    assert "1 record left" in told[1]
     assert "was closed before this record was written" in told[2]
-    assert "1 records not acknowledged" in told[3]
+    assert "1 record not acknowledged" in told[3]
 
 
 def test_a_partition_without_a_leader(make, broker, topic):
@@ -188,11 +188,11 @@ def test_reasons_that_differ_are_told_by_their_records(make, broker, topic):
         deadline = time.monotonic() + WAIT
         told = ""
         while time.monotonic() < deadline and not re.search(
-            r"5 records: no leader for .*; 1 records: .*throttles", told
+            r"5 records: no leader for .*; 1 record: .*throttles", told
         ):
             told = why(lambda: producer.flush(0.05))
     producer.close(timeout=0)
-    assert re.search(r"6 records are left: 5 records: no leader for .*; 1 records: .*throttles", told), told
+    assert re.search(r"6 records left: 5 records: no leader for .*; 1 record: .*throttles", told), told
 
 
 def _throttled(broker: Broker, producer: KafkaProducer, topic: str, partition: int):

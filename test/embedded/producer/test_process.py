@@ -49,7 +49,7 @@ def test_an_exit_with_nobody_there_ends_and_every_future_has_failed(broker, topi
             future = producer.send(topic, b"x")
         """)  # fmt: skip
     assert done.stdout.split() == ["True", "True"], done
-    assert "1 records not acknowledged" in done.stderr
+    assert "1 record not acknowledged" in done.stderr
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
