@@ -58,9 +58,12 @@ def encode_arrow(
     [3]
     """
     columns = _columns(values, keys, headers, timestamps, limit)
-    ends = np.array([columns.length])
-    for _, batch in _encode(columns, None, ends, limit, codec, level):
-        yield batch
+    totals = np.cumsum(columns.bounds, dtype=np.int64)
+    # What is encoded at a time ends where a batch does, so that all are full.
+    for window in _portions(_cuts(totals, [columns.length], limit - V2_HEADER_SIZE), totals, _AT_ONCE):
+        some = columns.slice(window[0].start, window[-1].stop)
+        for _, batch in _encode(some, None, [some.length], limit, codec, level):
+            yield batch
 
 
 def encode_divided(
@@ -85,22 +88,12 @@ def encode_divided(
     """
     columns = _columns(values, keys, headers, timestamps, limit)
     _same_length(groups, columns.length, "groups")
-    for start, stop in _windows(np.cumsum(columns.bounds, dtype=np.int64)):
+    for _, start, stop in _cuts(np.cumsum(columns.bounds, dtype=np.int64), [columns.length], _AT_ONCE):
         some = groups[start:stop]
-        ends = np.cumsum(np.bincount(some))
+        ends = np.cumsum(np.bincount(some)).tolist()
         # Small integers are sorted digit by digit, several times as fast.
         order = np.argsort(some.astype(np.int16) if len(ends) < 1 << 15 else some, kind="stable").astype(np.int32)
         yield from _encode(columns.slice(start, stop), order, ends, limit, codec, level)
-
-
-def _windows(totals: Array) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of as many rows as are encoded at once, where they have so many bytes when added up."""
-    start = 0
-    while start < len(totals):
-        before = int(totals[start - 1]) if start else 0
-        stop = max(start + 1, int(np.searchsorted(totals, before + _AT_ONCE, side="right")))
-        yield start, stop
-        start = stop
 
 
 class _Columns(NamedTuple):
@@ -138,7 +131,7 @@ class _Columns(NamedTuple):
 
 
 class _Cut(NamedTuple):
-    """A batch to be: the group it belongs to, and its place among the rows in order."""
+    """As many rows as go together, a batch to be: the group they belong to, and their place in the order."""
 
     group: int
     start: int
@@ -146,36 +139,31 @@ class _Cut(NamedTuple):
 
 
 def _encode(
-    columns: _Columns, order: Array | None, ends: Array, limit: int, codec: int | str | None, level: int | None
+    columns: _Columns, order: Array | None, ends: list[int], limit: int, codec: int | str | None, level: int | None
 ) -> Iterator[tuple[int, BatchBuilder]]:
     """Yield the batches of the groups that end at these places of the order."""
     totals = np.cumsum(columns.bounds if order is None else columns.bounds[order], dtype=np.int64)
-    cuts = _cuts(totals, ends, limit - V2_HEADER_SIZE)
-    for window in _portions(cuts, totals, _AT_ONCE) if order is None else [list(cuts)]:
-        begin, end = window[0].start, window[-1].stop
-        some = columns.slice(begin, end) if order is None else columns
-        stamps = some.stamps if isinstance(some.stamps, int) or order is None else some.stamps[order]
-        starts = np.array([cut.start - begin for cut in window])
-        counts = np.array([cut.stop - cut.start for cut in window])
-        rows = _records(some, order, starts, counts, stamps)
-        for portion in _portions(window, totals, _IN_ONE_BUFFER):
-            origin = portion[0].start
-            taken = rows.take(origin - begin, portion[-1].stop - begin)
-            for group, start, stop in portion:
-                first, last = (int(taken.ends[(at - origin) * rows.width]) for at in (start, stop))
-                body: Data = taken.data[first:last]
-                if _MOST_KEPT * len(body) < len(taken.data):
-                    body = bytes(body)
-                base = greatest = stamps
-                if not isinstance(stamps, int):
-                    base, greatest = int(stamps[start - begin]), int(stamps[start - begin : stop - begin].max())
-                yield group, BatchBuilder.of_records(body, stop - start, base, greatest, limit, codec, level)
+    cuts = list(_cuts(totals, ends, limit - V2_HEADER_SIZE))
+    stamps = columns.stamps if isinstance(columns.stamps, int) or order is None else columns.stamps[order]
+    rows = _records(columns, order, cuts, stamps)
+    for portion in _portions(cuts, totals, _IN_ONE_BUFFER):
+        begin = portion[0].start
+        taken = rows.take(begin, portion[-1].stop)
+        for group, start, stop in portion:
+            first, last = (int(taken.ends[(at - begin) * rows.width]) for at in (start, stop))
+            body: Data = taken.data[first:last]
+            if _MOST_KEPT * len(body) < len(taken.data):
+                body = bytes(body)
+            base = greatest = stamps
+            if not isinstance(stamps, int):
+                base, greatest = int(stamps[start]), int(stamps[start:stop].max())
+            yield group, BatchBuilder.of_records(body, stop - start, base, greatest, limit, codec, level)
 
 
-def _cuts(totals: Array, ends: Array, room: int) -> Iterator[_Cut]:
-    """Yield batches that are as full as may be, where rows have so many bytes at most when added up."""
+def _cuts(totals: Array, ends: list[int], room: int) -> Iterator[_Cut]:
+    """Yield cuts that are as full as may be, where rows have so many bytes at most when added up."""
     start = 0
-    for group, end in enumerate(ends.tolist()):
+    for group, end in enumerate(ends):
         while start < end:
             before = int(totals[start - 1]) if start else 0
             stop = start + int(np.searchsorted(totals[start:end], before + room, side="right"))
@@ -286,11 +274,11 @@ def _sizes(column: Array) -> Array:
 # Encoding.
 
 
-def _records(columns: _Columns, rows: Array | None, starts: Array, counts: Array, stamps: Array | int) -> Rows:
+def _records(columns: _Columns, rows: Array | None, cuts: list[_Cut], stamps: Array | int) -> Rows:
     """Return the records, batch by batch."""
-    total = int(counts.sum())
+    total = columns.length
     pieces = Pieces(total)
-    first = np.repeat(starts, counts)
+    first = np.repeat([cut.start for cut in cuts], [cut.stop - cut.start for cut in cuts])
     behind_delta, middle = _keys_and_lengths(pieces, columns, rows)
     value = _content(pieces, columns.values, columns.value_sizes, rows)
     deltas = pieces.deltas((np.arange(total) - first).astype(np.int32), behind_delta)
