@@ -17,10 +17,24 @@ if TYPE_CHECKING:
     from kafka.producer.asking import Asker
     from kafka.producer.core import ProducerCore
 
-__all__ = ["TransactionalIdentity"]
+__all__ = ["TransactionalIdentity", "init_question"]
 
 _INIT_PRODUCER_ID: Final = 22
 _NOBODY: Final = -1
+
+
+def init_question(expected: Who, timeout: float, wanted: Callable[[], bool] = lambda: True) -> Question:
+    """Return what is asked of the coordinator for a transactional id: by who has it, or without a producer id anew."""
+    return Question(
+        Step.INIT,
+        TRANSACTION,
+        expected.transactional_id,
+        InitProducerIdRequest,
+        lambda version: init_request(version, expected, timeout),
+        plain_error,
+        newest=NEWEST_INIT,
+        wanted=wanted,
+    )
 
 
 class TransactionalIdentity(Identity):
@@ -76,16 +90,5 @@ class TransactionalIdentity(Identity):
         await self._request(expected, wanted)
 
     async def _request(self, expected: Who, wanted: Callable[[], bool]) -> None:
-        response = await self._asker.ask(
-            Question(
-                Step.INIT,
-                TRANSACTION,
-                self.transactional_id,
-                InitProducerIdRequest,
-                lambda version: init_request(version, expected, self.timeout),
-                plain_error,
-                newest=NEWEST_INIT,
-                wanted=wanted,
-            )
-        )
+        response = await self._asker.ask(init_question(expected, self.timeout, wanted))
         self.take(response.producer_id, response.producer_epoch)

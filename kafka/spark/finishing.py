@@ -13,19 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from kafka._drivers import run_here
 from kafka.client_async import KafkaClient
-from kafka.cluster import TRANSACTION
 from kafka.config import resolve
 from kafka.errors import IllegalStateError, KafkaError
-from kafka.producer.asking import Asker, Question
+from kafka.producer.asking import Asker
 from kafka.producer.ending import end_question
-from kafka.producer.transaction_errors import Step
-from kafka.producer.transaction_requests import (
-    NEWEST_INIT,
-    Who,
-    init_request,
-    plain_error,
-)
-from kafka.protocol.transaction import InitProducerIdRequest
+from kafka.producer.transaction_identity import init_question
+from kafka.producer.transaction_requests import Who
 from kafka.spark.marks import read_mark, task_numbers
 from kafka.spark.transacting import TIMEOUT_MS
 from kafka.structs import TopicPartition
@@ -104,19 +97,8 @@ class _Coordinators:
         return found
 
     async def _lock_out(self, name: str) -> None:
-        nobody = Who(name, _NOBODY, _NOBODY)
         timeout = self._config.seconds("transaction_timeout_ms")
-        await self._asker.ask(
-            Question(
-                Step.INIT,
-                TRANSACTION,
-                name,
-                InitProducerIdRequest,
-                lambda version: init_request(version, nobody, timeout),
-                plain_error,
-                newest=NEWEST_INIT,
-            )
-        )
+        await self._asker.ask(init_question(Who(name, _NOBODY, _NOBODY), timeout))
 
     def end(self, held: Sequence[Held], *, committed: bool) -> None:
         """Commit or abort open transactions; each is tried, the first error raised."""

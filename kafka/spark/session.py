@@ -69,40 +69,42 @@ def _append_by_default(writer: Any) -> Any:
 
 def _note_modes(module: str, name: str) -> None:
     """Have a writer remember the mode that was chosen for it, which Spark tells nobody."""
-    try:
-        cls = getattr(import_module(module), name)
-    except ImportError:  # Spark Connect needs packages of its own
-        return
-    original = cls.mode
-    if getattr(original, "is_shim", False):
-        return
 
-    def mode(self: Any, saveMode: str | None) -> Any:  # noqa: N803 - its name there
-        setattr(self, _MODE, saveMode or getattr(self, _MODE, None))
-        return original(self, saveMode)
+    def noting(original: Callable[..., Any]) -> Callable[..., Any]:
+        def mode(self: Any, saveMode: str | None) -> Any:  # noqa: N803 - its name there
+            setattr(self, _MODE, saveMode or getattr(self, _MODE, None))
+            return original(self, saveMode)
 
-    mode.is_shim = True  # type: ignore[attr-defined]
-    mode.__doc__ = original.__doc__
-    cls.mode = mode
+        return mode
+
+    _patch(module, name, "mode", noting)
 
 
 def _map_format(module: str, name: str, after: Callable[[Any], Any]) -> None:
+    def mapping(original: Callable[..., Any]) -> Callable[..., Any]:
+        def format(self: Any, source: str) -> Any:  # noqa: A001 - its name there
+            if str(source).lower() == _OFFICIAL:
+                return after(original(self, _OWN))
+            return original(self, source)
+
+        return format
+
+    _patch(module, name, "format", mapping)
+
+
+def _patch(module: str, name: str, method: str, around: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    """Put a function around a method of a class, once, where there is that class."""
     try:
         cls = getattr(import_module(module), name)
     except ImportError:  # Spark Connect needs packages of its own
         return
-    original = cls.format
+    original = getattr(cls, method)
     if getattr(original, "is_shim", False):
         return
-
-    def format(self: Any, source: str) -> Any:  # noqa: A001 - its name there
-        if str(source).lower() == _OFFICIAL:
-            return after(original(self, _OWN))
-        return original(self, source)
-
-    format.is_shim = True  # type: ignore[attr-defined]
-    format.__doc__ = original.__doc__
-    cls.format = format
+    changed = around(original)
+    changed.is_shim = True  # type: ignore[attr-defined]
+    changed.__doc__ = original.__doc__
+    setattr(cls, method, changed)
 
 
 def local_session(name: str, *, master: str | None = None, configs: Mapping[str, str] | None = None) -> SparkSession:
