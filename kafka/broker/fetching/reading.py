@@ -108,9 +108,15 @@ def _read(
         return 0
     code = _check_leader(call, wanted, partition)
     log = partition.log
-    if not code and wanted.last_epoch >= 0 and log.epoch_end(wanted.last_epoch)[0] < 0:
-        code = Code.OFFSET_OUT_OF_RANGE  # an epoch that this log has never heard of
-    if not code and not log.start_offset <= wanted.offset <= log.high_watermark:
+    diverges = False
+    if not code and wanted.last_epoch >= 0:
+        # Before the range, as a log that was cut may not reach up to the offset again (KIP-595).
+        epoch, end = log.epoch_end(wanted.last_epoch)
+        if epoch < 0:
+            code = Code.OFFSET_OUT_OF_RANGE  # an epoch that this log has never heard of
+        else:
+            diverges = epoch < wanted.last_epoch or end < wanted.offset
+    if not code and not diverges and not log.start_offset <= wanted.offset <= log.high_watermark:
         code = Code.OFFSET_OUT_OF_RANGE
     if code:
         reading.is_final = True
@@ -123,7 +129,8 @@ def _read(
     data.high_watermark = log.high_watermark
     data.last_stable_offset = log.stable_offset
     data.log_start_offset = log.start_offset
-    if wanted.last_epoch >= 0 and _diverges(wanted, partition, data):
+    if diverges:
+        data.diverging_epoch = call.response.EpochEndOffset(epoch, end)
         reading.is_final = True
         return 0
     nearest = _nearest_replica(call, request, partition)
@@ -190,15 +197,6 @@ def _check_leader(call: Call, wanted: Wanted, partition: Partition) -> int:
         if wanted.epoch > partition.leader_epoch:
             return Code.UNKNOWN_LEADER_EPOCH
     return 0
-
-
-def _diverges(wanted: Wanted, partition: Partition, data: Any) -> bool:
-    """Tell a reader whose last epoch does not match the log where the two part (KIP-595)."""
-    epoch, end = partition.log.epoch_end(wanted.last_epoch)
-    if epoch >= wanted.last_epoch and end >= wanted.offset:
-        return False
-    data.diverging_epoch = (epoch, end)
-    return True
 
 
 def _nearest_replica(call: Call, request: FetchRequest, partition: Partition) -> int:

@@ -19,6 +19,7 @@ from kafka.protocol.produce import ProduceRequest
 from kafka.record.header import scan
 from kafka.record.legacy_builder import LegacyBuilder
 from kafka.record.rows import decode_batch
+from kafka.structs import TopicPartition
 
 from .batches import NOW, batch, produce
 from .wire import Wire, wire
@@ -320,6 +321,23 @@ def test_a_session_tells_only_news(shared: Broker, client: Wire, topic: str) -> 
     )  # fmt: skip
     assert client.ask(forgotten).session_id == 0
     assert go_on(5).error_code == 70
+
+
+@pytest.mark.parametrize("offset", [25, 45], ids=["within the log", "beyond its end"])
+@pytest.mark.parametrize("session_epoch", [0, 1], ids=["first fetch", "in a session"])
+def test_a_reader_of_what_was_cut_off_is_told_where_the_log_parts(session_epoch: int, offset: int) -> None:
+    with Broker(nodes=2, topics={"events": 1}) as broker:
+        broker.append_many("events", [b"old"] * 20)
+        broker.move_leader(TopicPartition("events", 0), 3 - broker.leader("events", 0))
+        broker.append_many("events", [b"new"] * 10)
+        with wire(broker, broker.leader("events", 0)) as client:
+            session_id = client.ask(fetch("events", session_epoch=0)).session_id if session_epoch else 0
+            request = fetch("events", offset, session_id=session_id, session_epoch=session_epoch)
+            request.topics[0].partitions[0].last_fetched_epoch = 0
+            part = only(client.ask(request))
+            assert part.error_code == 0
+            assert (part.diverging_epoch.epoch, part.diverging_epoch.end_offset) == (0, 20)
+            assert not len(part.records)
 
 
 def test_leader_epochs_are_checked(client: Wire, topic: str) -> None:

@@ -58,6 +58,19 @@ def test_a_cut_log_is_noticed_after_a_change_of_leader(
     assert found[0].value == b"new 0"
 
 
+def test_a_cut_log_that_does_not_reach_up_to_the_reader_is_told_from_a_wrong_offset(
+    any_broker: Broker, make_consumer: MakeConsumer
+) -> None:
+    fill(any_broker, 20)
+    consumer = make_consumer(auto_offset_reset="none", fetch_max_wait_ms=50)
+    consumer.assign([tp()])
+    consumer.seek(tp(), 0)
+    assert len(read(consumer, 20)) == 20
+    cut_log(any_broker, tp(), 10, other_leader(any_broker))
+    with pytest.raises(LogTruncationError, match="was cut at offset 10"):
+        read(consumer, 1)
+
+
 def test_only_new_leaders_are_asked(broker: Broker, make_consumer: MakeConsumer) -> None:
     broker.advertise("Fetch", 0, 11)
     fill(broker, 10)
