@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             default=[],
             dest="options",
             metavar="NAME=VALUE",
-            help="an option of the source; those that begin with kafka. are the sink's too",
+            help="an option of the source; freezeWorkers and those that begin with kafka. are the sink's too",
         )
         if name != "lag":
             command.add_argument("--source", required=True, metavar="TOPIC[,TOPIC]", help="what to read")
@@ -103,12 +103,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _lag(arguments: argparse.Namespace) -> int:
     from kafka.spark.checkpoint import committed_offsets, local_path
     from kafka.spark.driver import ClusterOffsets
-    from kafka.spark.offsets import EARLIEST, LATEST, shown
+    from kafka.spark.offsets import EARLIEST, LATEST, lowest, shown
 
-    done: dict[Any, int] = {}
-    for directory in _checkpoints(local_path(arguments.checkpoint)):
-        for tp, offset in committed_offsets(directory).items():
-            done[tp] = min(offset, done.get(tp, offset))  # of several queries, the one that is behind
+    done = lowest(committed_offsets(each) for each in _checkpoints(local_path(arguments.checkpoint)))
     topics = ",".join(sorted({tp.topic for tp in done}))
     if not topics:
         print("no batch is done yet")
@@ -204,8 +201,8 @@ def _run(arguments: argparse.Namespace) -> int:
         dead_letter_column=arguments.dead_letter_column,
         complete=arguments.complete,
         trigger=arguments.trigger,
-        kafka={name: value for name, value in options.items() if name.startswith("kafka.")},
-        source_options={name: value for name, value in options.items() if not name.startswith("kafka.")},
+        kafka={name: value for name, value in options.items() if _is_shared(name)},
+        source_options={name: value for name, value in options.items() if not _is_shared(name)},
         sink_options={"exactlyOnce": "true"} if arguments.exactly_once else {},
     )
     pipeline.check()
@@ -230,8 +227,8 @@ def _copy(arguments: argparse.Namespace) -> int:
     def start(spark: Any, held: dict[str, str]) -> list[Any]:
         reader = spark.readStream.format("purekafka").options(**options, **held).option("subscribe", arguments.source)
         rows = reader.option("kafka.bootstrap.servers", arguments.bootstrap_servers).load()
-        kafka = {name: value for name, value in options.items() if name.startswith("kafka.")}
-        writer = rows.select("key", "value", "headers").writeStream.format("purekafka").options(**kafka)
+        shared = {name: value for name, value in options.items() if _is_shared(name)}
+        writer = rows.select("key", "value", "headers").writeStream.format("purekafka").options(**shared)
         writer = writer.option("kafka.bootstrap.servers", arguments.bootstrap_servers).option("topic", arguments.sink)
         writer = writer.option("exactlyOnce", str(arguments.exactly_once))
         writer = writer.option("checkpointLocation", arguments.checkpoint).queryName("copy")
@@ -298,6 +295,11 @@ def _on_spark(arguments: argparse.Namespace, work: Callable[[Any], Any]) -> Any:
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _is_shared(name: str) -> bool:
+    """Whether an option of the source is one of the sink too, which has to be the same where they share workers."""
+    return name.lower().startswith("kafka.") or name.lower() == "freezeworkers"
 
 
 def _pairs(texts: list[str]) -> dict[str, str]:

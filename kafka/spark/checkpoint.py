@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from kafka.errors import KafkaConfigurationError
-from kafka.spark.offsets import Offsets, from_nested
+from kafka.spark.offsets import Offsets, from_nested, lowest
 
 __all__ = ["committed_offsets", "local_path"]
 
@@ -60,11 +60,7 @@ def committed_offsets(checkpoint: str | Path, source: int | None = None) -> Offs
     if wanted and not found:
         number, line = next(iter(wanted.items()))
         raise KafkaConfigurationError(f"source {number} of {root} is not Kafka: its offset is {line}")
-    processed: Offsets = {}
-    for offsets in found.values():
-        for tp, offset in offsets.items():
-            processed[tp] = min(offset, processed.get(tp, offset))
-    return processed
+    return lowest(found.values())
 
 
 def _offsets(line: str) -> Offsets | None:

@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from kafka._clock import SYSTEM_CLOCK, Clock
 
-__all__ = ["Kept", "TaskClock", "freeze_once"]
+__all__ = ["Kept", "TaskClock", "begin_task"]
 
 
 class _Closable(Protocol):
@@ -99,13 +99,13 @@ class TaskClock:
 _frozen = False
 
 
-def freeze_once() -> None:
-    """Spare the garbage collector what is loaded, once per process.
+def begin_task(*, freeze: bool) -> None:
+    """Do what every task begins with: with ``freeze`` spare the garbage collector what is loaded, once per process.
 
     A worker collects garbage after every task: 17 to 33 ms with pyarrow and pandas loaded, most of a small task's time.
     """
     global _frozen  # noqa: PLW0603 - a fact about the process
-    if not _frozen:
+    if freeze and not _frozen:
         _frozen = True
         gc.collect()
         gc.freeze()

@@ -45,6 +45,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.errors import IllegalStateError
+from kafka.spark.connections import begin_task
 from kafka.spark.marks import Mark
 from kafka.spark.transacting import Held, transactors
 from kafka.spark.writing import RowSender
@@ -104,6 +105,7 @@ def task_identity() -> TaskIdentity:
 
 def write_once(options: SinkOptions, identity: TaskIdentity, batches: Iterable[Any]) -> TaskOutcome:
     """Write the Arrow batches of a task unless that is done."""
+    begin_task(freeze=options.freeze)
     transactor = transactors.get(options.client)
     try:
         outcome = _Task(options, identity, transactor).write(batches)

@@ -18,6 +18,7 @@ __all__ = [
     "LATEST",
     "Offsets",
     "from_nested",
+    "lowest",
     "parse_assignment",
     "parse_offsets",
     "parse_timestamps",
@@ -68,6 +69,20 @@ def to_json(offsets: Mapping[TopicPartition, int]) -> str:
     '{"a":{"0":3}}'
     """
     return json.dumps(to_nested(offsets), separators=(",", ":"))
+
+
+def lowest(several: Iterable[Mapping[TopicPartition, int]]) -> Offsets:
+    """Return where several readers stand together: of a partition that more than one reads, where the last one is.
+
+    >>> a, b = TopicPartition("a", 0), TopicPartition("b", 0)
+    >>> lowest([{a: 9, b: 7}, {a: 5}]) == {a: 5, b: 7}
+    True
+    """
+    found: Offsets = {}
+    for offsets in several:
+        for tp, offset in offsets.items():
+            found[tp] = min(offset, found.get(tp, offset))
+    return found
 
 
 def shown(partitions: Iterable[TopicPartition]) -> str:

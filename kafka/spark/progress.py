@@ -25,8 +25,9 @@ def lag(progress: Any) -> dict[TopicPartition, int]:
     for source in _field(progress, "sources") or ():
         end, latest = _offsets(_field(source, "endOffset")), _offsets(_field(source, "latestOffset"))
         for tp, offset in latest.items():
-            # A partition that the batch did not have yet is read from its beginning, which is not known here.
-            found[tp] = max(0, offset - end.get(tp, 0))
+            # A partition that the batch did not have yet is read from its beginning, which is not known here. One that
+            # two sources read is as far behind as the slower of them.
+            found[tp] = max(0, offset - end.get(tp, 0), found.get(tp, 0))
     return found
 
 

@@ -51,9 +51,8 @@ class RangeReader:
 
 
 def _read(ranges: tuple[OffsetRange, ...], settings: ReadSettings, *, freeze: bool) -> Iterator[Any]:
-    from kafka.spark.connections import freeze_once
+    from kafka.spark.connections import begin_task
     from kafka.spark.fetching import read_ranges
 
-    if freeze:
-        freeze_once()
+    begin_task(freeze=freeze)
     yield from read_ranges(ranges, settings)

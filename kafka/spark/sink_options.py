@@ -35,6 +35,8 @@ class SinkOptions:
     transactional_prefix: str = "spark"
     verify_replays: bool = True
     """Exactly once: fail a batch that is done again if its tasks are others than before."""
+    freeze: bool = True
+    """Spare the garbage collector of workers what is loaded."""
 
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> SinkOptions:
@@ -72,4 +74,5 @@ class SinkOptions:
             exactly_once=once,
             transactional_prefix=options.get("transactionalidprefix", "spark"),
             verify_replays=parse_flag(options, "verifyReplays", default=True),
+            freeze=parse_flag(options, "freezeWorkers", default=True),
         )

@@ -14,7 +14,7 @@ from kafka.errors import IllegalArgumentError
 from kafka.producer import KafkaProducer
 from kafka.producer.arrow import send_columns, takes_columns
 from kafka.producer.batch import Divided
-from kafka.spark.connections import Kept, freeze_once
+from kafka.spark.connections import Kept, begin_task
 
 if TYPE_CHECKING:
     from kafka.producer.batch import ProducerBatch
@@ -47,7 +47,7 @@ _producers: Final = Kept(_make_producer)
 
 def write(options: SinkOptions, batches: Iterable[Any]) -> dict[str, int]:
     """Write the rows of Arrow batches; return how many went to each partition when all are acknowledged."""
-    freeze_once()
+    begin_task(freeze=options.freeze)
     producer = _producers.get(options.client)
     sender = RowSender(producer, options.topic)
     try:

@@ -1,0 +1,38 @@
+"""What the ready jobs make of their words, before Spark has anything to do."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafka.cli import main
+
+pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'purekafka[spark]'")
+
+from kafka.spark.pipeline import Pipeline
+
+WORDS = ["spark", "run", "-b", "b1:9092", "--source", "in", "--sink", "out", "--schema", "a int", "--checkpoint", "c"]
+
+
+def started(monkeypatch: pytest.MonkeyPatch, *words: str) -> Pipeline:
+    found: list[Pipeline] = []
+
+    def start(self: Pipeline, _spark: Any) -> list[Any]:
+        found.append(self)
+        return []
+
+    monkeypatch.setattr(Pipeline, "start", start)
+    monkeypatch.setattr("kafka.spark.session.local_session", lambda *_, **__: SimpleNamespace(stop=lambda: None))
+    assert main([*WORDS, *words]) == 0
+    return found[0]
+
+
+def test_options_are_the_source_s_and_those_that_concern_both_sides_the_sink_s_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = {"minPartitions": "3", "freezeworkers": "false", "kafka.security.protocol": "SSL"}
+    pipeline = started(monkeypatch, *(word for name, value in given.items() for word in ("-O", f"{name}={value}")))
+    assert {**pipeline.source_options, "holdFile": ""} == {"minPartitions": "3", "holdFile": ""}
+    assert pipeline.kafka == {"freezeworkers": "false", "kafka.security.protocol": "SSL"}
