@@ -212,11 +212,14 @@ def a_fetch_belongs_to_a_session_or_not(subject: Subject) -> None:
 
 @proves("fetch_buffer_memory")
 def no_more_is_asked_for_while_so_much_waits(subject: Subject) -> None:
-    counts = []
-    for memory in (10_000, 10_000_000):
+    def reading(memory: int) -> Broker:
         broker = _filled(subject, count=40, size=5000)
-        used = _reader(subject, broker, fetch_buffer_memory=memory, fetch_max_bytes=6000, max_poll_records=1)
-        _read(used, 1)
-        time.sleep(0.2)  # the network thread asks for more by itself, or does not
-        counts.append(len(seen(broker, "Fetch")))
-    assert counts[0] < counts[1], counts
+        _read(_reader(subject, broker, fetch_buffer_memory=memory, fetch_max_bytes=6000, max_poll_records=1), 1)
+        return broker
+
+    bounded, unbounded = reading(10_000), reading(10_000_000)
+    deadline = time.monotonic() + PATIENCE
+    while len(seen(unbounded, "Fetch")) < 30:  # the network thread asks for more by itself
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert len(seen(bounded, "Fetch")) < 10, len(seen(bounded, "Fetch"))

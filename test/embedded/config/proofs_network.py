@@ -302,8 +302,8 @@ def a_request_that_failed_is_tried_again_after_a_pause(subject: Subject) -> None
 
 @proves("retry_backoff_max_ms", kinds="producer consumer client coordinator consumer_coordinator")
 def that_pause_does_not_get_longer(subject: Subject) -> None:
-    # Doubled each time the sixth pause would be 960 ms at least.
-    assert _retried(subject, 6, retry_backoff_ms=30, retry_backoff_max_ms=30)[5] < 0.5
+    # Doubled each time the sixth pause would be 960 ms, and those after it longer; a busy machine may draw out one.
+    assert min(_retried(subject, 8, retry_backoff_ms=30, retry_backoff_max_ms=30)[5:]) < 0.5
 
 
 @proves("max_in_flight_requests_per_connection", kinds="connection client")
@@ -348,11 +348,13 @@ def one_commit_at_a_time_is_under_way(subject: Subject) -> None:
 def a_larger_reply_is_refused(subject: Subject) -> None:
     broker = subject.broker(topics={TOPIC: 300})
     options: dict[str, Any] = {"receive_message_max_bytes": 2048}
+    brief: dict[str, Any] = {}  # what waits in vain need not wait for long
     if subject.kind == "consumer":
-        options |= {"fetch_max_bytes": 512, "default_api_timeout_ms": 300, "request_timeout_ms": 100}
+        options |= {"fetch_max_bytes": 512}
+        brief = {"default_api_timeout_ms": 300, "request_timeout_ms": 100}
     if subject.kind == "producer":
-        options |= {"max_block_ms": 300}
-    error = subject.attempt(broker, **options)
+        brief = {"max_block_ms": 300}
+    error = subject.attempt(broker, **options, **brief)
     assert isinstance(error, InvalidReceiveError | KafkaTimeoutError), error
     assert not isinstance(error, BrokerResponseError)
     assert "2048" in f"{error} {error.__cause__}" or subject.kind == "consumer"

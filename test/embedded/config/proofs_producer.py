@@ -17,6 +17,7 @@ from kafka.errors import (
 )
 from kafka.net.environment import Environment
 from kafka.partitioner import RoundRobinPartitioner
+from test.embedded.clocks import JumpingClock
 
 from .proofs import proves
 from .subjects import PATIENCE, TOPIC, Subject, seen
@@ -117,7 +118,7 @@ def a_broker_with_a_long_queue_gets_less(subject: Subject) -> None:
 
 @proves("partitioner_availability_timeout_ms")
 def a_broker_that_takes_no_data_is_avoided(subject: Subject) -> None:
-    for timeout, avoided in ((20, True), (0, False)):
+    for timeout, avoided in ((400, True), (0, False)):  # the other one may take its time on a busy machine
         options = {
             "partitioner_adaptive_partitioning_enable": False,
             "partitioner_availability_timeout_ms": timeout,
@@ -125,7 +126,7 @@ def a_broker_that_takes_no_data_is_avoided(subject: Subject) -> None:
         producer = _OneSilent(subject, **options)
         while producer.stuck < 2:  # one that is sent, and one that cannot be; there need not be a third
             producer.send(1)
-        time.sleep(0.1)  # more than that time
+        time.sleep(0.5)  # more than that time
         before = producer.stuck
         producer.send(20)
         assert (producer.stuck <= before + 1) is avoided, (timeout, before, producer.stuck)
@@ -245,24 +246,11 @@ def a_record_is_given_up_after_so_long(subject: Subject) -> None:
     assert 0.8 < time.monotonic() - began < 10  # 120 by default
 
 
-class _JumpingClock:
-    """The system's clock, which can be set forward."""
-
-    def __init__(self) -> None:
-        self.ahead = 0.0
-
-    def monotonic(self) -> float:
-        return time.monotonic() + self.ahead
-
-    def time(self) -> float:
-        return time.time() + self.ahead
-
-
 @proves("metadata_max_idle_ms")
 def a_topic_is_forgotten_when_nothing_was_sent_to_it(subject: Subject) -> None:
     for idle, forgotten in ((5000, True), (300000, False)):
         broker = subject.broker()
-        clock = _JumpingClock()
+        clock = JumpingClock()
         options = {"metadata_max_idle_ms": idle, "metadata_max_age_ms": 2000, "environment": Environment(clock=clock)}
         used = subject.use(broker, **options)
 

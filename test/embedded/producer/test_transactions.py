@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -25,7 +26,9 @@ from kafka.errors import (
     TransactionAbortedError,
     TransactionOutcomeUnknownError,
 )
+from kafka.net.environment import Environment
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
+from test.embedded.clocks import JumpingClock
 
 from .conftest import WAIT
 
@@ -67,6 +70,21 @@ def describe(broker: Broker, transactional_id: str) -> Any:
     from kafka.broker.transactions.service import TransactionService
 
     return broker._do(lambda: broker.cluster.service(TransactionService).coordinator.records[transactional_id])
+
+
+@contextmanager
+def held_up(broker: Broker, api: str) -> Iterator[Callable[[], None]]:
+    """Keep requests of an API waiting until they are let go, or until the end of the block: time lets none through."""
+    order = broker.delay(api, 25)
+
+    def let_go() -> None:
+        order.remove()  # what comes from now on is not held up
+        broker.clock.advance(26)
+
+    try:
+        yield let_go
+    finally:
+        let_go()
 
 
 def wait_for_state(broker: Broker, transactional_id: str, wanted: str) -> None:
@@ -162,13 +180,21 @@ def test_being_locked_out_between_transactions(topic, producer, make):
 # Time
 
 
-def test_a_transaction_that_took_too_long_is_aborted_and_the_producer_goes_on(broker, topic, make):
-    producer = make(transactional_id=topic, transaction_timeout_ms=200)
+def take_too_long(broker: Broker, topic: str, make: Make) -> KafkaProducer:
+    """A producer whose transaction is over before it ends it: in no time, so that the next one has all of its own."""
+    clock = JumpingClock()
+    producer = make(transactional_id=topic, transaction_timeout_ms=20_000, environment=Environment(clock=clock))
     producer.init_transactions()
     producer.begin_transaction()
-    producer.send(topic, b"late")
-    producer.flush()
+    producer.send(topic, b"late").get(WAIT)
+    clock.ahead += 21
+    broker.clock.advance(21)
     wait_for_state(broker, topic, "CompleteAbort")
+    return producer
+
+
+def test_a_transaction_that_took_too_long_is_aborted_and_the_producer_goes_on(broker, topic, make):
+    producer = take_too_long(broker, topic, make)
     with pytest.raises(AbortableTransactionError, match="transaction_timeout_ms"):
         producer.commit_transaction()
     producer.abort_transaction()
@@ -178,12 +204,7 @@ def test_a_transaction_that_took_too_long_is_aborted_and_the_producer_goes_on(br
 
 
 def test_sending_in_a_transaction_that_took_too_long(broker, topic, make):
-    producer = make(transactional_id=topic, transaction_timeout_ms=200)
-    producer.init_transactions()
-    producer.begin_transaction()
-    producer.send(topic, b"late")
-    producer.flush()
-    wait_for_state(broker, topic, "CompleteAbort")
+    producer = take_too_long(broker, topic, make)
     producer.send(topic, b"later")
     with pytest.raises(AbortableTransactionError):
         producer.commit_transaction()
@@ -194,12 +215,7 @@ def test_sending_in_a_transaction_that_took_too_long(broker, topic, make):
 
 
 def test_one_that_took_too_long_and_was_taken_over_does_not_go_on(broker, topic, make):
-    producer = make(transactional_id=topic, transaction_timeout_ms=200)
-    producer.init_transactions()
-    producer.begin_transaction()
-    producer.send(topic, b"late")
-    producer.flush()
-    wait_for_state(broker, topic, "CompleteAbort")
+    producer = take_too_long(broker, topic, make)
     other = make(transactional_id=topic)
     other.init_transactions()
     with pytest.raises(AbortableTransactionError):
@@ -215,13 +231,14 @@ def test_a_commit_whose_time_is_up_is_unknown_and_can_be_repeated(broker, topic,
     producer.begin_transaction()
     producer.send(topic, b"x")
     producer.flush()
-    with broker.delay("EndTxn", 1.0, times=1):
+    with held_up(broker, "EndTxn") as let_go:
         with pytest.raises(OutcomeUnknownTimeoutError, match="call it again"):
             producer.commit_transaction(timeout=0.1)
         with pytest.raises(IllegalStateError, match="call it again"):
             producer.abort_transaction()
         with pytest.raises(IllegalStateError):
             producer.send(topic, b"not now")
+        threading.Timer(0.1, let_go).start()
         producer.commit_transaction()
     assert committed(broker, topic) == [b"x"]
     with producer.transaction():
@@ -233,7 +250,7 @@ def test_a_commit_that_ended_unheard_is_heard_by_the_next_call(broker, topic, pr
     producer.begin_transaction()
     producer.send(topic, b"x")
     producer.flush()
-    with broker.delay("EndTxn", 0.3, times=1), pytest.raises(OutcomeUnknownTimeoutError):
+    with held_up(broker, "EndTxn"), pytest.raises(OutcomeUnknownTimeoutError):
         producer.commit_transaction(timeout=0.05)
     wait_for_state(broker, topic, "CompleteCommit")
     with pytest.raises(IllegalStateError, match="call it again"):
@@ -244,20 +261,22 @@ def test_a_commit_that_ended_unheard_is_heard_by_the_next_call(broker, topic, pr
 
 def test_every_other_call_has_a_time_too(broker, topic, make):
     producer = make(transactional_id=topic)
-    with broker.delay("InitProducerId", 0.5, times=1):
+    with held_up(broker, "InitProducerId") as let_go:
         with pytest.raises(KafkaTimeoutError, match="init_transactions"):
             producer.init_transactions(timeout=0.05)
         with pytest.raises(IllegalStateError):
             producer.begin_transaction()
+        threading.Timer(0.1, let_go).start()
         producer.init_transactions()
     producer.begin_transaction()
     producer.send(topic, b"x")
     producer.flush()
-    with broker.delay("TxnOffsetCommit", 0.5, times=1), pytest.raises(KafkaTimeoutError):
+    with held_up(broker, "TxnOffsetCommit"), pytest.raises(KafkaTimeoutError):
         producer.send_offsets_to_transaction({TopicPartition(topic, 0): 1}, topic, timeout=0.05)
-    with broker.delay("EndTxn", 0.5, times=1):
+    with held_up(broker, "EndTxn") as let_go:
         with pytest.raises(KafkaTimeoutError):
             producer.abort_transaction(timeout=0.05)
+        threading.Timer(0.1, let_go).start()
         producer.abort_transaction()
     assert committed(broker, topic) == []
 
@@ -475,9 +494,10 @@ def test_close_aborts_what_is_open(broker, topic, producer):
 def test_close_waits_for_a_commit_whose_time_was_up(broker, topic, producer):
     producer.begin_transaction()
     producer.send(topic, b"x")
-    with broker.delay("EndTxn", 0.3, times=1):
+    with held_up(broker, "EndTxn") as let_go:
         with pytest.raises(OutcomeUnknownTimeoutError):
             producer.commit_transaction(timeout=0.05)
+        threading.Timer(0.1, let_go).start()
         producer.close()
     assert committed(broker, topic) == [b"x"]
 
