@@ -32,6 +32,7 @@ class Event(Enum):
     """What the application calls, and what happens."""
 
     INIT = "init_transactions()"
+    TAKE_OVER = "take_over()"
     BEGIN = "begin_transaction()"
     SEND = "send()"
     SEND_OFFSETS = "send_offsets_to_transaction()"
@@ -43,13 +44,15 @@ class Event(Enum):
     FAILURE = "an error that nothing mends"
 
 
-CALLS: Final = (Event.INIT, Event.BEGIN, Event.SEND, Event.SEND_OFFSETS, Event.COMMIT, Event.ABORT)
+CALLS: Final = (Event.INIT, Event.TAKE_OVER, Event.BEGIN, Event.SEND, Event.SEND_OFFSETS, Event.COMMIT, Event.ABORT)
 
 _NEXT: Final = {
     (State.UNINITIALIZED, Event.INIT): State.INITIALIZING,
+    (State.UNINITIALIZED, Event.TAKE_OVER): State.INITIALIZING,
     (State.INITIALIZING, Event.INIT): State.INITIALIZING,  # again, after a timeout: waits on
     (State.INITIALIZING, Event.DONE): State.READY,
     (State.INITIALIZING, Event.REFUSED): State.UNINITIALIZED,
+    (State.READY, Event.TAKE_OVER): State.INITIALIZING,  # under another id, or anew under the same
     (State.READY, Event.BEGIN): State.IN_TRANSACTION,
     (State.IN_TRANSACTION, Event.SEND): State.IN_TRANSACTION,
     (State.IN_TRANSACTION, Event.SEND_OFFSETS): State.IN_TRANSACTION,

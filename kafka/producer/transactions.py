@@ -86,6 +86,26 @@ class Transactions:
         """Take over the transactional id, once."""
         await self._do(Event.INIT, self._init)
 
+    async def take_over(self, transactional_id: str) -> None:
+        """Between two transactions: go on under another id, or under the same as a producer that was just made."""
+
+        async def change() -> None:
+            await _quietly(self._renewing)
+            self._check_not_failed()
+            self.identity.transactional_id = transactional_id
+            await self._init()
+
+        await self._do(Event.TAKE_OVER, change)
+
+    async def leave_open(self) -> tuple[requests.Who, bool]:
+        """Have all of the transaction written; return what somebody else needs to end it: who, and whether it is v2."""
+        await self._core.flush()
+        if self._offsets is not None:
+            await self._offsets
+        if self.state is not State.IN_TRANSACTION:
+            raise self._refusal()
+        return self.identity.who, self.current.is_v2
+
     async def begin(self) -> None:
         """Open a transaction; nothing is asked of anybody."""
         self._allow(Event.BEGIN)

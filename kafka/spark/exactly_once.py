@@ -47,11 +47,12 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka.errors import IllegalStateError
 from kafka.spark.connections import begin_task
 from kafka.spark.marks import Mark
-from kafka.spark.transacting import Held, transactors
+from kafka.spark.transacting import transactors
 from kafka.spark.writing import RowSender
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
+    from kafka.producer.relay import OpenTransaction
     from kafka.spark.sink_options import SinkOptions
     from kafka.spark.transacting import Transactor
 
@@ -83,7 +84,7 @@ class TaskOutcome:
     """Records by topic and partition."""
     family: str
     """What the ids of all tasks begin with."""
-    held: Held | None = None
+    held: OpenTransaction | None = None
     """The transaction that the driver is to commit."""
     is_certain: bool = False
     """This run has done a batch before with the task, so there is nothing to compare."""
@@ -133,8 +134,8 @@ class _Task:
     def write(self, batches: Iterable[Any]) -> TaskOutcome:
         """Write the rows, or find that they are written."""
         identity, producer = self._identity, self._transactor.producer
-        self._transactor.take_over(self._name)
-        mark = self._transactor.mark(self._place)
+        producer.take_over(self._name)
+        mark = self._transactor.mark(self._name, self._place)
         if mark is not None and mark.next_batch > identity.batch + 1:
             raise IllegalStateError(
                 f"Task {identity.task} is to write batch {identity.batch}, but the group {self._name} says for topic "
@@ -147,7 +148,7 @@ class _Task:
         if not is_certain and self._options.verify_replays and self._is_replay():
             producer.begin_transaction()
             counts = self._fill(batches)
-            return TaskOutcome(counts, self._family, held=self._transactor.hold())
+            return TaskOutcome(counts, self._family, held=producer.leave_open())
         with producer.transaction():
             counts = self._fill(batches)
         return TaskOutcome(counts, self._family, is_certain=is_certain)

@@ -24,9 +24,9 @@ from kafka.spark.transacting import TIMEOUT_MS
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
+    from kafka.producer.relay import OpenTransaction
     from kafka.spark.exactly_once import TaskOutcome
     from kafka.spark.sink_options import SinkOptions
-    from kafka.spark.transacting import Held
 
 __all__ = ["finish_batch", "give_up_batch"]
 
@@ -57,7 +57,7 @@ def give_up_batch(options: SinkOptions, outcomes: Sequence[TaskOutcome]) -> None
         log.info("Not all transactions were aborted: %s", error)
 
 
-def _held(outcomes: Sequence[TaskOutcome]) -> list[Held]:
+def _held(outcomes: Sequence[TaskOutcome]) -> list[OpenTransaction]:
     return [each.held for each in outcomes if each.held is not None]
 
 
@@ -100,11 +100,11 @@ class _Coordinators:
         timeout = self._config.seconds("transaction_timeout_ms")
         await self._asker.ask(init_question(Who(name, _NOBODY, _NOBODY), timeout))
 
-    def end(self, held: Sequence[Held], *, committed: bool) -> None:
+    def end(self, held: Sequence[OpenTransaction], *, committed: bool) -> None:
         """Commit or abort open transactions; each is tried, the first error raised."""
         self._run(self._end_all(held, committed), "ending the transactions of the batch")
 
-    async def _end_all(self, held: Sequence[Held], committed: bool) -> None:
+    async def _end_all(self, held: Sequence[OpenTransaction], committed: bool) -> None:
         tasks = [self._client.loop.spawn(self._end(each, committed), "end a transaction") for each in held]
         first: KafkaError | None = None
         for task in tasks:
@@ -115,7 +115,7 @@ class _Coordinators:
         if first is not None:
             raise first
 
-    async def _end(self, held: Held, committed: bool) -> None:
+    async def _end(self, held: OpenTransaction, committed: bool) -> None:
         who = Who(held.transactional_id, held.producer_id, held.epoch)
         try:
             await self._asker.ask(end_question(who, committed=committed, is_v2=held.is_v2))

@@ -11,9 +11,9 @@ S, E = State, Event
 
 # Written down a second time, as the application sees it: what may be called where.
 ALLOWED = {
-    S.UNINITIALIZED: {E.INIT},
+    S.UNINITIALIZED: {E.INIT, E.TAKE_OVER},
     S.INITIALIZING: {E.INIT},
-    S.READY: {E.BEGIN},
+    S.READY: {E.BEGIN, E.TAKE_OVER},
     S.IN_TRANSACTION: {E.SEND, E.SEND_OFFSETS, E.COMMIT, E.ABORT},
     S.COMMITTING: {E.COMMIT},
     S.MUST_ABORT: {E.ABORT},

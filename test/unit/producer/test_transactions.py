@@ -13,9 +13,11 @@ from kafka.config import resolve
 from kafka.errors import (
     AbortableTransactionError,
     FatalTransactionError,
+    IllegalStateError,
     KafkaTimeoutError,
     ProducerFencedError,
     TransactionAbortedError,
+    TransactionalIdAuthorizationFailedError,
     TransactionOutcomeUnknownError,
 )
 from kafka.net.memory import MemoryNetwork
@@ -483,3 +485,61 @@ def test_between_transactions_nobody_is_asked_for_anything(coordinator, make):
     asked = coordinator.names()
     producer.rest(60)
     assert coordinator.names() == asked
+
+
+def test_between_two_transactions_another_id_is_taken_over_and_numbers_begin_anew(coordinator, make):
+    producer = make()
+    for name in ("id", "other", "other"):
+        producer.run(producer.transactions.take_over(name))
+        producer.begin()
+        producer.send()
+        producer.commit()
+    asked = coordinator.asked("InitProducerId")
+    assert [each.transactional_id for each in asked] == ["id", "id", "other", "other"]
+    assert {each.producer_id for each in asked} == {-1}, "as a producer that was just made"
+    assert [each.transactional_id for each in coordinator.asked("EndTxn")] == ["id", "other", "other"]
+    assert sequences(coordinator) == [(0, 1, 0), (0, 2, 0), (0, 3, 0)]
+
+
+def test_an_id_is_taken_over_when_the_last_transaction_s_epoch_is_there(coordinator, make):
+    producer = make()
+    coordinator.script["EndTxn"] = deque([SILENCE])
+    producer.begin()
+    producer.send()
+    coordinator.script["InitProducerId"] = deque([14] * 5)
+    producer.commit()
+    producer.run(producer.transactions.take_over("other"))
+    *renewals, taken = coordinator.asked("InitProducerId")[1:]
+    assert {(each.transactional_id, each.producer_id) for each in renewals} == {("id", 7)}
+    assert (taken.transactional_id, taken.producer_id) == ("other", -1)
+
+
+def test_an_id_that_is_refused_can_be_asked_for_again(coordinator, make):
+    producer = make()
+    coordinator.script["InitProducerId"] = deque([53])
+    with pytest.raises(TransactionalIdAuthorizationFailedError):
+        producer.run(producer.transactions.take_over("other"))
+    producer.run(producer.transactions.take_over("mine"))
+    assert producer.state is State.READY
+    assert coordinator.asked("InitProducerId")[-1].transactional_id == "mine"
+
+
+def test_what_is_left_open_is_whole(coordinator, make):
+    producer = make()
+    producer.begin()
+    producer.send()
+    assert producer.run(producer.transactions.leave_open()) == (("id", 7, 0), False)
+    assert len(coordinator.asked("Produce")) == 1
+    assert not coordinator.asked("EndTxn")
+
+
+def test_what_is_not_whole_is_not_left_open(coordinator, make):
+    producer = make()
+    coordinator.script["Produce"] = deque([10])  # the record is too large
+    producer.begin()
+    producer.send()
+    with pytest.raises(AbortableTransactionError):
+        producer.run(producer.transactions.leave_open())
+    producer.abort()
+    with pytest.raises(IllegalStateError, match="no transaction is open"):
+        producer.run(producer.transactions.leave_open())

@@ -1,0 +1,81 @@
+"""A producer that takes over one transactional id after another, and may leave a transaction for somebody else to end.
+
+For workers that do the tasks of others, each of which writes under an id of its own (`kafka.spark`): a task that comes
+to a worker costs no new connections, and is fenced as by a producer that was just made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from kafka.producer.asking import Asker
+from kafka.producer.kafka import KafkaProducer
+
+if TYPE_CHECKING:
+    from kafka._client import Client
+
+__all__ = ["OpenTransaction", "RelayProducer"]
+
+T = TypeVar("T")
+
+_ID = "purekafka"
+
+
+class OpenTransaction(NamedTuple):
+    """A transaction that is whole and open, for somebody else to end."""
+
+    transactional_id: str
+    producer_id: int
+    epoch: int
+    is_v2: bool
+    """Whether it runs by the second version of the protocol (KIP-890)."""
+
+
+class RelayProducer(KafkaProducer):
+    """See the head of this file.
+
+    >>> from kafka.broker import Broker
+    >>> with Broker(topics=["events"]) as broker:
+    ...     with RelayProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
+    ...         for name in ("task-0", "task-1"):
+    ...             producer.take_over(name)
+    ...             with producer.transaction():
+    ...                 _ = producer.send("events", name.encode())
+    ...     [record.value for record in broker.records("events", committed=True)]
+    [b'task-0', b'task-1']
+    """
+
+    def __init__(self, **configs: Any) -> None:
+        self._is_left_open = False
+        # The id is a task's when there is one.
+        super().__init__(**{"transactional_id": _ID, **configs})
+        # Not the one of the transactions, which tells what they wait for.
+        self._asker = Asker(self._core.client, self._core.config)
+
+    def take_over(self, transactional_id: str, timeout: float | None = None) -> None:
+        """Go on under an id, which may be the present one: whoever had it is locked out, what they left open aborted.
+
+        In place of `init_transactions()`, and between any two transactions. Waits for `timeout` seconds, `max_block_ms`
+        by default, then raises `KafkaTimeoutError`; `init_transactions()` waits for the rest.
+        """
+        self._wait_for(self._transactions.take_over(transactional_id), "take_over()", "txn-init", timeout)
+
+    def leave_open(self) -> OpenTransaction:
+        """Have all of the transaction written, and leave it open: this producer ends with that, close it.
+
+        Raises `AbortableTransactionError` if something of it could not be written.
+        """
+        work = self._transactions.leave_open()
+        who, is_v2 = self._driver.run(work, self._deadline(self._max_block), "leave_open()")
+        self._is_left_open = True
+        return OpenTransaction(*who, is_v2)
+
+    def ask(self, question: Callable[[Client, Asker], Coroutine[Any, Any, T]], what: str) -> T:
+        """Ask the cluster for something over the producer's connections, for `max_block_ms` at most."""
+        self._check_open()
+        return self._driver.run(question(self._core.client, self._asker), self._deadline(self._max_block), what)
+
+    def close(self, timeout: float | None = None, null_logger: bool = False) -> None:
+        """Do what every producer does, but abort no transaction that is left for somebody else to end."""
+        super().close(0 if self._is_left_open else timeout, null_logger)

@@ -1,0 +1,84 @@
+"""A producer that carries on under one transactional id after another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kafka.broker import Broker
+from kafka.errors import CoordinatorNotAvailableError, KafkaTimeoutError, ProducerFencedError
+from kafka.producer import KafkaProducer
+from kafka.producer.ending import end_question
+from kafka.producer.relay import RelayProducer
+from kafka.producer.transaction_requests import Who
+from kafka.protocol.transaction import EndTxnRequest, InitProducerIdRequest
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with Broker(topics={"t": 1}) as running:
+        yield running
+
+
+@pytest.fixture
+def producer(broker: Broker) -> Iterator[RelayProducer]:
+    with RelayProducer(bootstrap_servers=broker.bootstrap_servers) as made:
+        yield made
+
+
+def committed(broker: Broker) -> list[bytes | None]:
+    return [record.value for record in broker.records("t", committed=True)]
+
+
+def test_whoever_had_an_id_is_locked_out_and_what_they_left_open_aborted(
+    broker: Broker, producer: RelayProducer
+) -> None:
+    with KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="task") as earlier:
+        earlier.init_transactions()
+        earlier.begin_transaction()
+        earlier.send("t", b"open").get(10)
+        producer.take_over("task")
+        with pytest.raises(ProducerFencedError):
+            earlier.commit_transaction()
+    with producer.transaction():
+        producer.send("t", b"taken over")
+    assert committed(broker) == [b"taken over"]
+
+
+def test_an_open_transaction_outlives_its_producer_until_somebody_ends_it(
+    broker: Broker, producer: RelayProducer
+) -> None:
+    with RelayProducer(bootstrap_servers=broker.bootstrap_servers) as first:
+        first.take_over("task")
+        first.begin_transaction()
+        first.send("t", b"whole")
+        left = first.leave_open()
+    assert left.transactional_id == "task"
+    assert committed(broker) == []
+    who = Who(left.transactional_id, left.producer_id, left.epoch)
+    question = end_question(who, committed=True, is_v2=left.is_v2)
+    producer.ask(lambda _, asker: asker.ask(question), "ending what is open")
+    assert committed(broker) == [b"whole"]
+
+
+def test_one_that_is_not_left_to_anybody_is_aborted_when_its_producer_closes(broker: Broker) -> None:
+    with RelayProducer(bootstrap_servers=broker.bootstrap_servers) as first:
+        first.take_over("task")
+        first.begin_transaction()
+        first.send("t", b"lost")
+    ends = [each.request for each in broker.requests if isinstance(each.request, EndTxnRequest)]
+    assert [(each.transactional_id, each.committed) for each in ends] == [("task", False)]
+
+
+def test_a_coordinator_that_has_no_answer_yet_is_told_and_can_be_waited_for(
+    broker: Broker, producer: RelayProducer
+) -> None:
+    producer.take_over("first")
+    refusals = broker.fail(InitProducerIdRequest, [CoordinatorNotAvailableError], times=100_000)
+    with refusals, pytest.raises(KafkaTimeoutError, match=r"take_over\(\) took longer than 0.2 seconds"):
+        producer.take_over("task", timeout=0.2)
+    producer.init_transactions()
+    with producer.transaction():
+        producer.send("t", b"a")
+    assert committed(broker) == [b"a"]
