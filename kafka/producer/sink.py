@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka._client import PRODUCE
 from kafka.errors import KafkaError, KafkaProtocolError, UnknownBrokerIdError, for_code
 from kafka.producer.batch import Delivered, ProducerBatch
 from kafka.producer.verdict import Verdict, judge
+from kafka.protocol.gathered import Gathered
 from kafka.protocol.produce import ProduceRequest
 from kafka.structs import BrokerMetadata
 
@@ -25,10 +26,15 @@ if TYPE_CHECKING:
     from kafka.future import Future
     from kafka.producer.accumulator import Partition
     from kafka.producer.sender import Sender
+    from kafka.record.legacy_builder import SealedMessages
+    from kafka.record.sealed import SealedBatch
 
-__all__ = ["Sink"]
+__all__ = ["Sink", "on_the_wire"]
 
 log = logging.getLogger(__name__)
+
+#: From so many bytes on, joining a batch's header and body costs more than one more piece for the socket.
+_WORTH_TWO_PIECES: Final = 8 << 10
 
 
 class Sink:
@@ -174,7 +180,7 @@ class Sink:
         by_topic: dict[str, list[ProduceRequest.PartitionProduceData]] = {}
         for batch in batches:
             assert batch.sealed is not None
-            data = ProduceRequest.PartitionProduceData(index=batch.partition.index, records=batch.sealed.data)
+            data = ProduceRequest.PartitionProduceData(index=batch.partition.index, records=on_the_wire(batch.sealed))
             by_topic.setdefault(batch.partition.topic.name, []).append(data)
         cluster = self._client.cluster
         names: dict[UUID, str] = {}
@@ -266,3 +272,14 @@ class Sink:
 
     def __repr__(self) -> str:
         return f"<Sink to {self.node_id} line={len(self.line)} in_flight={self.in_flight}>"
+
+
+def on_the_wire(sealed: SealedBatch | SealedMessages) -> Any:
+    """Return a batch as a request takes it: a large one is not copied, not even to put header and body together.
+
+    Nothing of it changes under the request: both are never written to again, and the request keeps them for as long as
+    it is under way, also where the batch has been given other numbers or forgotten by then.
+    """
+    if sealed.size < _WORTH_TWO_PIECES:
+        return sealed.data
+    return Gathered(sealed.header, sealed.body)

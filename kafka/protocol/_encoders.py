@@ -171,7 +171,11 @@ def _encode_blob(source: EncoderSource, wire: WireField, value: str) -> None:
         source.line(f"if {raw}.__class__ is not bytes: {raw} = blob({raw})")
     _put_length(source, wire, f"len({raw})")
     source.flush()
-    source.line(f"parts.append({raw})")
+    if wire.element is types.Records:
+        source.line(f"if {raw}.__class__ is Gathered: parts += {raw}.buffers")
+        source.line(f"else: parts.append({raw})")
+    else:
+        source.line(f"parts.append({raw})")
     if wire.nullable:
         source.dedent()
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka.errors import KafkaProtocolError
 from kafka.protocol import types
+from kafka.protocol.gathered import Gathered
 from kafka.protocol.struct import Struct, refuse_what_does_not_fit
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def _long_uvarint(data: bytes, position: int, first: int) -> tuple[int, int]:
 
 def _blob(value: Any) -> Any:
     """Return bytes-like data whose ``len`` is its size in bytes."""
-    if isinstance(value, bytearray):
+    if isinstance(value, bytearray | Gathered):
         return value
     if isinstance(value, memoryview):
         return value.cast("B") if value.nbytes != len(value) else value
@@ -161,6 +162,7 @@ RUNTIME: Final[dict[str, Any]] = {
     "Malformed": Malformed,
     "UV": _UVARINT,
     "BOOL": _BOOL,
+    "Gathered": Gathered,
     "blob": _blob,
     "foreign": _foreign,
     "ints": _ints,

@@ -22,6 +22,7 @@ from io import BytesIO
 from typing import Any, ClassVar, Protocol
 
 from kafka.errors import KafkaProtocolError
+from kafka.protocol.gathered import Gathered
 
 #: Strings are limited to what an INT16 length can say, in the compact form too, as the brokers have it.
 MAX_STRING_BYTES = 0x7FFF
@@ -408,6 +409,8 @@ class Records(Bytes):
             from kafka.protocol.message import MessageSet
 
             value = MessageSet.encode(value, prepend_size=False)
+        elif isinstance(value, Gathered):
+            value = bytes(value)
         return super().encode(value)  # type: ignore[no-any-return]
 
 

@@ -99,3 +99,25 @@ def test_connections_of_a_few_thousand_bytes_carry_everything_in_order(make, bro
         for number, future in enumerate(futures):
             offset = future.value.offset
             assert offset < 0 or found[offset] == number
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("codec", [None, "gzip"])
+def test_a_large_batch_cut_anywhere_is_sent_again_byte_for_byte(make, broker, proxy, topic, codec):
+    producer = make(
+        bootstrap_servers=proxy.bootstrap_servers, linger_ms=60_000, batch_size=200_000, compression_type=codec
+    )
+    producer.send(topic, b"-1", partition=0).get(WAIT)
+    rng = Random(1)
+    # Within what stands before the batch, its header, its body: each a piece of its own for the socket.
+    places = [1, 40, 60, 80, 100, 120, 150, *sorted(rng.choices(range(150, 45_000), k=8))]
+    expected = [b"-1"]
+    for number, place in enumerate(places):
+        proxy.cut_after(place, UP)
+        values = [b"%d-%d-" % (number, at) + rng.randbytes(500).hex().encode() for at in range(100)]
+        futures = [producer.send(topic, value, partition=0) for value in values]
+        producer.flush(WAIT)
+        assert [future.get(WAIT).offset for future in futures] == list(range(len(expected), len(expected) + 100))
+        expected += values
+    assert proxy.cuts == len(places)
+    assert [record.value for record in broker.records(topic)] == expected

@@ -15,7 +15,9 @@ from kafka.errors import KafkaProtocolError
 from kafka.protocol import _interpret
 from kafka.protocol._layout import layout_of
 from kafka.protocol.fetch import FetchRequest, FetchResponse
+from kafka.protocol.gathered import Gathered
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
+from kafka.protocol.produce import ProduceRequest
 from kafka.protocol.struct import StructMeta
 
 from .instances import random_message
@@ -187,3 +189,20 @@ def test_records_are_views_into_the_frame_and_not_copied() -> None:
     assert records.readonly
     parts = FetchResponse[12](responses=[{"topic": "t", "partitions": [partition]}]).encode_parts()
     assert any(part is partition["records"] for part in parts)
+
+
+@pytest.mark.parametrize("version", range(14))
+def test_records_in_several_buffers_are_written_like_joined_ones_and_not_copied(version: int) -> None:
+    def request(records: Any) -> Any:
+        partition = {"index": 3, "records": records}
+        return ProduceRequest[version](topic_data=[{"partition_data": [partition, partition]}])
+
+    records = Gathered(b"head", memoryview(b"r" * 100_000), bytearray(b"tail"))
+    joined = request(bytes(records))
+    assert request(records).encode() == joined.encode()
+    assert request(records).frame(7, "me") == joined.frame(7, "me")
+    assert _interpret.encode(ProduceRequest[version], request(records)) == joined.encode()
+    assert request(records).to_json() == joined.to_json()
+    parts = request(records).frame_parts(7, "me")
+    assert [sum(part is buffer for part in parts) for buffer in records.buffers] == [2, 2, 2]
+    assert "records=<100008 bytes>" in repr(request(records))
