@@ -24,6 +24,8 @@ from kafka.errors import (
     TopicAuthorizationFailedError,
     for_code,
 )
+from kafka.net.environment import Environment
+from test.embedded.clocks import JumpingClock
 
 from .conftest import WAIT
 
@@ -53,6 +55,13 @@ def check_log(broker, topic, futures):
             assert number in found
         elif not future.exception.outcome_unknown:
             assert number not in found, f"{number} is there, but: {future.exception!r}"
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + WAIT
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
 
 
 # Errors that pass
@@ -389,11 +398,21 @@ def test_one_record_that_is_too_large_for_the_broker_fails_alone(make, broker, t
 # Time
 
 
+def let_time_pass(producer, clock, seconds):
+    clock.ahead += seconds
+    producer.health()  # wakes the thread, which sleeps by the real clock
+
+
 def test_a_batch_that_was_never_answered_is_unknown_when_its_time_is_over(make, broker, topic):
-    producer = make(request_timeout_ms=200, delivery_timeout_ms=500, linger_ms=0)
+    clock = JumpingClock()
+    options = {"request_timeout_ms": 20_000, "delivery_timeout_ms": 50_000, "environment": Environment(clock=clock)}
+    producer = make(linger_ms=0, **options)
     producer.partitions_for(topic)
     with broker.intercept("Produce", lambda _exchange: NO_REPLY):
         future = producer.send(topic, b"0")
+        for attempt in range(1, 4):
+            wait_until(lambda attempt=attempt: sum(seen.name == "Produce" for seen in broker.requests) >= attempt)
+            let_time_pass(producer, clock, 21)
         with pytest.raises(OutcomeUnknownTimeoutError):
             future.get(WAIT)
     assert producer.send(topic, b"1").get(WAIT).offset >= 0
@@ -402,7 +421,8 @@ def test_a_batch_that_was_never_answered_is_unknown_when_its_time_is_over(make, 
 
 
 def test_a_batch_that_was_refused_until_its_time_is_over_is_not_written(make, broker, topic):
-    producer = make(request_timeout_ms=200, delivery_timeout_ms=400, linger_ms=0)
+    # A busy machine has to be asked once within this time, and to take a record within it.
+    producer = make(request_timeout_ms=1000, delivery_timeout_ms=2500, linger_ms=0)
     producer.partitions_for(topic)
     with (
         broker.fail("Produce", [for_code(19)], times=10_000),
@@ -504,7 +524,7 @@ def test_health_says_what_hinders(make, broker, topic):
         deadline = time.monotonic() + WAIT
         while entry["attempts"] < 3 and time.monotonic() < deadline:
             (entry,) = producer.health()["partitions"].values()
-    assert entry["attempts"] == 3
+    assert entry["attempts"] >= 3  # one more may fall between two looks
     assert entry["records"] == 1
     assert entry["leader"] == broker.leader(topic)
     assert future.get(WAIT).offset == 0
@@ -524,7 +544,7 @@ def test_a_broker_is_avoided_for_what_waited_since_before_the_first_request(make
             linger_ms=0,
             max_in_flight_requests_per_connection=1,
             partitioner_adaptive_partitioning_enable=False,
-            partitioner_availability_timeout_ms=50,
+            partitioner_availability_timeout_ms=500,  # the other one may take its time on a busy machine
         )
         producer.send("t", b"x", partition=1).get(WAIT)
         broker.delay("ApiVersions", 0.3, node=silent)  # until that is answered both records wait in the same queue
@@ -532,7 +552,7 @@ def test_a_broker_is_avoided_for_what_waited_since_before_the_first_request(make
         deadline = time.monotonic() + WAIT
         while not any(seen.api_key == PRODUCE and seen.node_id == silent for seen in broker.requests):
             assert time.monotonic() < deadline
-        time.sleep(0.2)  # more than that time, for the second one alone
+        time.sleep(0.6)  # more than that time, for the second one alone
         for _ in range(20):
             assert producer.send("t", b"x").get(WAIT).partition == 1
         assert not any(future.is_done for future in stuck)
