@@ -137,7 +137,7 @@ def test_a_task_that_waits_says_so_but_not_at_each_attempt(broker: Broker, caplo
     ranges = [OffsetRange("events", 0, 3, 8), OffsetRange("events", 1, 3, 8)]
     with pytest.raises(KafkaTimeoutError), caplog.at_level(logging.WARNING, "kafka.spark"):
         read(broker, ranges, **IMPATIENT)
-    waits = [entry.getMessage() for entry in caplog.records if entry.name == "kafka.spark.fetching"]
+    waits = [entry.getMessage() for entry in caplog.records if entry.name == "kafka.spark.fetch_troubles"]
     assert len(waits) == 1
     assert "from offset 3 waits" in waits[0]
 
