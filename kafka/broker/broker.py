@@ -29,6 +29,7 @@ __all__ = ["Broker"]
 
 T = TypeVar("T")
 _CALL_TIMEOUT = 60.0
+_LAST_PORT = 65535
 
 
 class Broker(Control):
@@ -63,6 +64,9 @@ class Broker(Control):
     ) -> None:
         if nodes < 1:
             raise IllegalArgumentError(f"a broker has at least one node, not {nodes}")
+        if port and not 0 < port <= port + nodes - 1 <= _LAST_PORT:
+            last = "" if nodes == 1 else f" to {port + nodes - 1}"
+            raise IllegalArgumentError(f"ports go from 1 to {_LAST_PORT}, or 0 for any: there is no {port}{last}")
         self._node_count = nodes
         self._topics = dict(topics) if isinstance(topics, Mapping) else dict.fromkeys(topics, 1)
         self._listener = ListenerOptions(host, ssl_context, needs_sasl=bool(sasl))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafka.broker.apis import served
 from kafka.errors import IllegalArgumentError, KafkaConfigurationError, UnrecognizedBrokerVersion
-from kafka.protocol.broker_release import apis_of, known_release
+from kafka.protocol.broker_release import KNOWN_RELEASES, apis_of, known_release
 from kafka.protocol.registry import APIS, api_named
 
 __all__ = ["ApiKeyLike", "ApiTable", "api_key_of"]
@@ -77,6 +77,11 @@ class ApiTable:
 
 def _release(name: str) -> tuple[int, ...]:
     try:
-        return known_release(tuple(int(part) for part in name.split(".")))
+        wanted = tuple(int(part) for part in name.split("."))
+        found = known_release(wanted)
     except (ValueError, UnrecognizedBrokerVersion):
         raise KafkaConfigurationError(f"{name!r} is no release of Kafka such as 2.8") from None
+    if wanted[:2] > KNOWN_RELEASES[-1]:
+        newest = ".".join(map(str, KNOWN_RELEASES[-1]))
+        raise KafkaConfigurationError(f"the embedded broker does not know what Kafka {name} does, only up to {newest}")
+    return found

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import logging
 import signal
-import sys
 import threading
 from typing import TYPE_CHECKING
 
 from kafka.broker import Broker
-from kafka.errors import KafkaError
+from kafka.cli.words import WrongWord, pair
 
 if TYPE_CHECKING:
     import argparse
     import ssl
 
 _TLS_PARTS = ("cert", "key", "ca", "password")
+_WITHOUT_PASSWORD = ("OAUTHBEARER",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,11 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    try:
-        broker = _make(arguments).start()
-    except (KafkaError, _WrongWord) as error:
-        print(f"purekafka broker: {error}", file=sys.stderr)
-        return 1
+    broker = _make(arguments).start()
     try:
         print(f"listening on {broker.bootstrap_servers}", flush=True)
         stop.wait()
@@ -71,11 +67,9 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-class _WrongWord(Exception):  # noqa: N818 - a word on the command line that means nothing
-    """Something on the command line cannot be understood."""
-
-
 def _make(arguments: argparse.Namespace) -> Broker:
+    if arguments.fsync and not arguments.data:
+        raise WrongWord("--fsync needs --data DIR: what is kept in memory is on no disk")
     return Broker(
         nodes=arguments.nodes,
         topics=dict(_topic(word) for word in arguments.topic),
@@ -83,7 +77,7 @@ def _make(arguments: argparse.Namespace) -> Broker:
         port=arguments.port,
         data_dir=arguments.data,
         fsync=arguments.fsync,
-        configs=dict(_pair(word, "--config") for word in arguments.config),
+        configs=dict(pair(word, "--config") for word in arguments.config),
         as_version=arguments.as_version,
         ssl_context=_tls(arguments.tls) if arguments.tls else None,
         sasl=[_user(word) for word in arguments.sasl],
@@ -95,38 +89,52 @@ def _topic(word: str) -> tuple[str, int]:
     if not colon:
         return word, 1
     if not partitions.isdigit():
-        raise _WrongWord(f"--topic {word}: {partitions!r} is no number of partitions")
+        raise WrongWord(f"--topic {word}: {partitions!r} is no number of partitions")
     return name, int(partitions)
-
-
-def _pair(word: str, option: str) -> tuple[str, str]:
-    name, equals, value = word.partition("=")
-    if not equals:
-        raise _WrongWord(f"{option} {word}: say it as NAME=VALUE")
-    return name, value
 
 
 def _user(word: str) -> tuple[str, str, str]:
     mechanism, _, rest = word.partition(":")
-    user, _, password = rest.partition(":")
+    user, colon, password = rest.partition(":")
+    if mechanism.upper() not in _WITHOUT_PASSWORD and not (user and colon):
+        raise WrongWord(f"--sasl {mechanism}: say it as {mechanism}:USER:PASSWORD")
     return mechanism.upper(), user, password
 
 
 def _tls(word: str) -> ssl.SSLContext:
     import ssl
 
-    parts = dict(_pair(part, "--tls") for part in word.split(","))
+    parts = dict(pair(part, "--tls") for part in word.split(","))
     unknown = sorted(set(parts) - set(_TLS_PARTS))
     if unknown or "cert" not in parts:
-        raise _WrongWord(
+        raise WrongWord(
             f"--tls takes {', '.join(_TLS_PARTS)} and needs cert" + (f", not {unknown[0]}" if unknown else "")
         )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    for name in ("cert", "key", "ca"):
+        _check_readable(parts.get(name), name)
     try:
-        context.load_cert_chain(parts["cert"], parts.get("key"), parts.get("password"))
-        if "ca" in parts:
-            context.load_verify_locations(parts["ca"])
-            context.verify_mode = ssl.CERT_REQUIRED
+        context.load_cert_chain(parts["cert"], parts.get("key"), parts.get("password", ""))
     except OSError as error:  # ssl.SSLError is one
-        raise _WrongWord(f"--tls {word}: {error.strerror or error}") from error
+        key = parts.get("key", parts["cert"])
+        raise WrongWord(
+            f"--tls: {parts['cert']} is no certificate in PEM form, or {key} is not its key, or the password is wrong "
+            f"({error.strerror or error})"
+        ) from error
+    if "ca" in parts:
+        try:
+            context.load_verify_locations(parts["ca"])
+        except OSError as error:
+            raise WrongWord(f"--tls: {parts['ca']} has no certificates in PEM form") from error
+        context.verify_mode = ssl.CERT_REQUIRED
     return context
+
+
+def _check_readable(path: str | None, name: str) -> None:
+    if path is None:
+        return
+    try:
+        with open(path, "rb"):
+            pass
+    except OSError as error:
+        raise WrongWord(f"--tls: {name} {path}: {error.strerror}") from error

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 from base64 import b64decode, b64encode, urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kafka.errors import KafkaProtocolError
@@ -42,16 +42,16 @@ def _to_json(wire: WireField, value: Any) -> Any:
     if wire.is_struct:
         return _struct_to_json(wire.element, value)
     if wire.element in (types.Bytes, types.Records):
-        return b64encode(value).decode()
+        return b64encode(bytes(value)).decode()
     if wire.element is types.Uuid:
         return uuid_to_text(value)
     return value
 
 
-def from_json(cls: StructMeta, data: Any) -> Any:
+def from_json(cls: StructMeta, data: Any, where: str = "") -> Any:
     """Build a message of a bound class; a name that it does not have is an error."""
     if not isinstance(data, Mapping):
-        raise KafkaProtocolError(f"{describe(cls)} is made of an object, not of {data!r}")
+        raise KafkaProtocolError(f"{where or describe(cls)} is made of an object, not of {data!r}")
     layout = layout_of(cls)
     known = {wire.field.json_name: wire for wire in (*layout.plain, *layout.tagged)}
     known.update({wire.name: wire for wire in known.values()})
@@ -71,9 +71,11 @@ def _from_json(wire: WireField, value: Any, where: str) -> Any:
         return None
     if wire.is_array:
         element = element_as_field(wire)
-        return [_from_json(element, item, f"{where}[{i}]") for i, item in enumerate(types.as_sequence(value))]
+        if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable):
+            raise KafkaProtocolError(f"{where} takes a list, not {value!r}")
+        return [_from_json(element, item, f"{where}[{i}]") for i, item in enumerate(value)]
     if wire.is_struct:
-        return from_json(wire.element, value)
+        return from_json(wire.element, value, where)
     try:
         if wire.element in (types.Bytes, types.Records) and isinstance(value, str):
             return b64decode(value, validate=True)

@@ -45,10 +45,10 @@ def seconds_of(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def refused(*words: str) -> str:
+def refused(*words: str, code: int = 1) -> str:
     """Run a broker that cannot start; the one line that it says."""
     result = subprocess.run([*COMMAND, *words], capture_output=True, text=True, timeout=30, check=False)
-    assert (result.returncode, result.stdout) == (1, ""), result
+    assert (result.returncode, result.stdout) == (code, ""), result
     (line,) = result.stderr.splitlines()
     return line.removeprefix("purekafka broker: ")
 
@@ -78,10 +78,10 @@ def test_a_port_in_use_is_said_in_one_line() -> None:
 def test_a_directory_in_use_or_of_something_else_is_said_in_one_line(tmp_path: Path) -> None:
     data = str(tmp_path / "data")
     with running("--port", "0", "--data", data):
-        assert refused("--port", "0", "--data", data) == f"{data} is in use by another broker"
+        assert refused("--port", "0", "--data", data, code=2) == f"{data} is in use by another broker"
     (tmp_path / "strange").mkdir()
     (tmp_path / "strange" / "file").touch()
-    assert "holds no data of this broker" in refused("--port", "0", "--data", str(tmp_path / "strange"))
+    assert "holds no data of this broker" in refused("--port", "0", "--data", str(tmp_path / "strange"), code=2)
 
 
 @pytest.mark.parametrize(
@@ -91,15 +91,38 @@ def test_a_directory_in_use_or_of_something_else_is_said_in_one_line(tmp_path: P
         (("--topic", "a b"), "'a b' is no name for a topic"),
         (("--config", "no.such=1"), "'no.such' is no option of the embedded broker"),
         (("--config", "num.partitions=few"), "Invalid value few for configuration num.partitions"),
-        (("--config", "num.partitions"), "say it as NAME=VALUE"),
+        (("--config", "num.partitions"), "--config takes NAME=VALUE, not 'num.partitions'"),
         (("--as-version", "soon"), "'soon' is no release of Kafka"),
         (("--nodes", "0"), "at least one node"),
         (("--tls", "key=x"), "needs cert"),
-        (("--tls", "cert=/no/such/file"), "No such file"),
+        (("--tls", "cert=/no/such/file"), "cert /no/such/file: No such file"),
+        (("--tls", f"cert={__file__}"), f"{__file__} is no certificate in PEM form"),
+        (("--as-version", "99.0"), "does not know what Kafka 99.0 does, only up to 4."),
+        (("--fsync",), "--fsync needs --data"),
+        (("--sasl", "PLAIN"), "say it as PLAIN:USER:PASSWORD"),
+        (("--sasl", "SCRAM-SHA-256:ada"), "say it as SCRAM-SHA-256:USER:PASSWORD"),
+        (("--sasl", "NTLM:ada:secret"), "no SASL mechanism NTLM"),
+        (("--port", "65536"), "there is no 65536"),
+        (("--port", "-1"), "there is no -1"),
+        (("--port", "65535", "--nodes", "3"), "there is no 65535 to 65537"),
     ],
 )
 def test_words_that_mean_nothing_are_said_in_one_line(words: tuple[str, ...], says: str) -> None:
-    assert says in refused("--port", "0", *words)
+    assert says in refused("--port", "0", *words, code=2)
+
+
+def test_unknown_options_are_told_with_the_command_s_own_usage() -> None:
+    result = subprocess.run([*COMMAND, "--prot", "1"], capture_output=True, text=True, timeout=30, check=False)
+    assert result.returncode == 2
+    assert result.stderr.startswith("usage: purekafka broker ")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_an_output_that_takes_nothing_is_said_in_one_line() -> None:
+    with open("/dev/full", "w") as full:
+        words = [sys.executable, "-m", "kafka", "protocol", "list"]
+        result = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, timeout=30, check=False)
+    assert (result.returncode, result.stderr) == (1, "purekafka protocol: No space left on device\n")
 
 
 def test_it_is_ready_in_half_a_second() -> None:
