@@ -2,6 +2,10 @@
 
 Partitions with data stand in a row; who was served goes to its end, so that none starves. Taking
 touches the first ones only, not all that are assigned, and decodes just what is handed out.
+
+What was taken has left the buffers and is not yet the application's. Where something else than one of our errors
+comes in between (Ctrl-C in a deserializer, mostly), `take_back` goes to where the positions were, or what nobody
+got would be committed.
 """
 
 from __future__ import annotations
@@ -31,6 +35,26 @@ class Collector:
         self._fetcher = fetcher
         self._positions = positions
         self._row: deque[AssignedPartition] = deque()
+        self._begun: list[tuple[AssignedPartition, Cursor, int | None, int]] = []
+        self.given_back: set[TopicPartition] = set()
+        """Of what was taken last: the partitions whose records an iteration had given back."""
+
+    def begin(self) -> None:
+        """Take note that what was taken before is the application's now."""
+        self._begun.clear()
+
+    def take_back(self) -> None:
+        """Go back to where the positions were at `begin`: what was taken since has not come to the application."""
+        for state, cursor, position, epoch in self._begun:
+            if state.cursor is cursor and position is not None:
+                self._subscription.move(state, Cursor(position, epoch))
+        self._begun.clear()
+        # Who stands in the row may have been lost too.
+        self._row.clear()
+        for state in self._subscription.partitions.values():
+            state.in_rotation = False
+            self.enter(state)
+        self._fetcher.kick()
 
     @property
     def may_have_data(self) -> bool:
@@ -46,6 +70,7 @@ class Collector:
     def take(self, limit: int) -> dict[TopicPartition, list[ConsumerRecord]]:
         """Return up to `limit` records, the partitions' turns in order."""
         taken: dict[TopicPartition, list[ConsumerRecord]] = {}
+        self.given_back.clear()
         for state in self._served():
             rows: list[ConsumerRecord] = []
             try:
@@ -71,6 +96,7 @@ class Collector:
 
     def take_hand(self, limit: int) -> Hand | None:
         """Return records of one partition for an iteration; their position follows as they are handed out."""
+        self.given_back.clear()
         for state in self._served():
             rows: list[ConsumerRecord] = []
             start = state.cursor.position
@@ -115,7 +141,10 @@ class Collector:
             self.enter(arrivals.popleft())
         row, partitions = self._row, self._subscription.partitions
         for _ in range(len(row)):
-            state = row.popleft()
+            state = row[0]
+            cursor = state.cursor
+            self._begun.append((state, cursor, cursor.position, cursor.epoch))
+            row.popleft()
             state.in_rotation = False
             if partitions.get(state.topic_partition) is state and not state.paused and not state.leaving:
                 yield state
@@ -137,8 +166,10 @@ class Collector:
 
     def _take_rows(self, state: AssignedPartition, rows: list[ConsumerRecord], limit: int) -> None:
         cursor = state.cursor
-        if cursor.given_back:
+        if cursor.given_back:  # by themselves: interceptors have seen these
+            self.given_back.add(state.topic_partition)
             _take_given_back(cursor, rows, limit)
+            return
         while len(rows) < limit and (current := self._next(state, cursor)) is not None:
             reader = current.reader
             assert reader is not None

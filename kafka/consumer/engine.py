@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kafka._drivers import ThreadDriver
+from kafka._drivers import SignalsDeferred, ThreadDriver
 from kafka._own_client import make_client
 from kafka.consumer.collector import Collector
 from kafka.consumer.doorbell import Doorbell
@@ -174,26 +174,60 @@ class Engine:
 
     # Polling…
 
-    def poll(self, limit: int, deadline: float) -> dict[TopicPartition, list[ConsumerRecord]]:
+    def poll(self, limit: int, deadline: float, *, move_on: bool = True) -> dict[TopicPartition, list[ConsumerRecord]]:
         """Return records as soon as there are some, or none at the deadline."""
-        records = self._poll(self.collector.take, limit, deadline) or {}
-        if records and self.interceptors is not None:
-            records = dict(self.interceptors.through("on_consume", records))
+        try:
+            records = self._poll(self.collector.take, limit, deadline) or {}
+            if records and self.interceptors is not None:
+                records = self._through_interceptors(records)
+            if not move_on:
+                for partition, rows in records.items():
+                    if rows:
+                        self.subscription.seek(partition, rows[0].offset)
+        except BaseException as error:
+            self._take_back(error)
+            raise
         return records
+
+    def _through_interceptors(
+        self, records: dict[TopicPartition, list[ConsumerRecord]]
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """Let interceptors see, and change, the records that they have not seen yet."""
+        assert self.interceptors is not None
+        seen = {partition: records.pop(partition) for partition in self.collector.given_back & records.keys()}
+        if records:
+            seen.update(self.interceptors.through("on_consume", records))
+        return seen
 
     def poll_columns(self, at_least: int, deadline: float) -> dict[TopicPartition, Columns]:
         """Return columns as soon as there are some, or none at the deadline."""
-        return self._poll(self.collector.take_columns, at_least, deadline) or {}
+        try:
+            return self._poll(self.collector.take_columns, at_least, deadline) or {}
+        except BaseException as error:
+            self._take_back(error)
+            raise
 
     def poll_hand(self, limit: int, deadline: float) -> Hand | None:
         """Return records of one partition for an iteration."""
-        hand = self._poll(self.collector.take_hand, limit, deadline)
-        if hand is not None and self.interceptors is not None:
-            hand.pass_through(self.interceptors)
-        self.subscription.in_hand = hand
+        try:
+            hand = self._poll(self.collector.take_hand, limit, deadline)
+            if hand is not None and self.interceptors is not None and not self.collector.given_back:
+                hand.pass_through(self.interceptors)
+            self.subscription.in_hand = hand
+        except BaseException as error:
+            self._take_back(error)
+            raise
+        if self._woken and hand is not None:
+            hand.interrupt()  # whoever called wakeup() did not see it yet
         if self.membership is not None and (self.membership.due or not self._break_armed):
             self._arm_break()
         return hand
+
+    def _take_back(self, error: BaseException) -> None:
+        """Lose nothing that was taken and does not come to the application, as after Ctrl-C."""
+        if not isinstance(error, KafkaError):
+            with SignalsDeferred(self.loop):
+                self.collector.take_back()
 
     def _arm_break(self) -> None:
         """Interrupt slow iterations so that automatic commits keep to their interval."""
@@ -209,14 +243,17 @@ class Engine:
         self._summon()
 
     def _poll(self, take: Callable[[int], T | None], limit: int, deadline: float) -> T | None:
+        collector = self.collector
+        collector.begin()
         if self.subscription.in_hand is not None:
             self.subscription.put_down()
         while True:
             self.serve(deadline)
-            if self.collector.may_have_data:
+            if collector.may_have_data:
                 found = take(limit)
                 if found:
                     return found
+                collector.begin()
             if not self._wait(deadline):
                 return None
 

@@ -91,7 +91,11 @@ class Fetcher:
         """Look again at what may be asked for. Safe from every thread."""
         if not self._due:
             self._due = True
-            self._loop.call_soon(self._turn)
+            try:
+                self._loop.call_soon(self._turn)
+            except BaseException:  # Ctrl-C: nobody may believe that it was called
+                self._due = False
+                raise
 
     def freed(self, state: AssignedPartition) -> None:
         """Take note that something of a partition was taken."""
@@ -345,11 +349,11 @@ class Fetcher:
             self._pause(state, error)
             return self._deliver(asked, Fetched(None, 0, error, damaged=True))
         self._pause(state, error)
-        if action is Action.REFRESH and not self._take_hint(partition, data, response):
+        if action is Action.REFRESH and not self._take_hint(state, data, response):
             self._cluster.request_update()
         return False
 
-    def _take_hint(self, partition: TopicPartition, data: Any, response: Any) -> bool:
+    def _take_hint(self, state: AssignedPartition, data: Any, response: Any) -> bool:
         """Take the new leader from the reply (KIP-951); whether it names one."""
         leader = data.current_leader
         if leader.leader_id < 0:
@@ -357,10 +361,11 @@ class Fetcher:
         brokers = [
             BrokerMetadata(node.node_id, node.host, node.port, node.rack) for node in response.node_endpoints or ()
         ]
+        partition = state.topic_partition
         if not self._cluster.update_partition_leader(partition, leader.leader_id, leader.leader_epoch, brokers):
             return False
         self._grouped = None
-        self._subscription.partitions[partition].retry_at = 0.0
+        state.retry_at = 0.0
         return True
 
     def _pause(self, state: AssignedPartition, error: KafkaError) -> None:

@@ -136,12 +136,7 @@ class KafkaConsumer:
         """
         engine = self._open()
         limit = self._limit(max_records)
-        records = engine.poll(limit, self._poll_deadline(engine, timeout_ms))
-        if not update_offsets:
-            for partition, rows in records.items():
-                if rows:
-                    self._subscription.seek(partition, rows[0].offset)
-        return records
+        return engine.poll(limit, self._poll_deadline(engine, timeout_ms), move_on=update_offsets)
 
     def poll_batches(self, timeout_ms: float = 0, max_records: int | None = None) -> dict[TopicPartition, Columns]:
         """Return records as columns: for those who take them by the thousand and need no object for each.

@@ -197,8 +197,13 @@ class SubscriptionState:
 
     def put_down(self) -> None:
         """Stop the iteration over what it has in hand; the rest is there for who takes next."""
-        hand, self.in_hand = self.in_hand, None
-        if hand is not None and hand.put_down():
+        hand = self.in_hand
+        if hand is None:
+            return
+        # In this order: Ctrl-C in between must not lose the rest, and putting down twice does no harm.
+        has_rest = hand.put_down()
+        self.in_hand = None
+        if has_rest:
             self.on_ready(hand.state)
 
     def without_position(self) -> list[TopicPartition]:

@@ -92,3 +92,31 @@ def test_they_hear_of_commits_in_the_application_s_thread(
     offsets, thread = witness.commits[-1]
     assert offsets[tp()] == OffsetAndMetadata(10, "", 0)
     assert thread == threading.current_thread().name
+
+
+def test_what_an_iteration_gives_back_passes_once(broker: Broker, make_consumer: MakeConsumer) -> None:
+    class Counting(ConsumerInterceptor):
+        seen = 0
+
+        def on_consume(self, records: Any) -> Any:
+            self.seen += sum(map(len, records.values()))
+            return {
+                partition: [row._replace(value=row.value + b"!") for row in rows] for partition, rows in records.items()
+            }
+
+    fill(broker, 20)
+    counting = Counting()
+    consumer = make_consumer(interceptors=[counting])
+    consumer.assign([tp()])
+    consumer.seek(tp(), 0)
+    found = []
+    for number, record in enumerate(consumer, 1):
+        found.append(record)
+        if number % 3 == 0:  # gives back what is left
+            consumer.pause(tp())
+            consumer.resume(tp())
+        if number == 10:
+            break
+    found += read(consumer, 10)
+    assert [record.value for record in found] == [b"%d!" % number for number in range(20)]
+    assert counting.seen == 20

@@ -57,6 +57,22 @@ def test_an_error_of_a_fetch_that_passes_is_outlived(
     assert [record.value for record in read(consumer, 1)] == [b"after"]
 
 
+def test_a_hint_about_a_partition_that_is_not_read_any_more_harms_nobody(
+    broker: Broker, make_consumer: MakeConsumer
+) -> None:
+    for number in (0, 1):
+        broker.move_leader(tp(number), 1)
+        fill(broker, 1, number)
+    consumer = make_consumer(fetch_max_wait_ms=20_000)
+    consumer.assign([tp(0), tp(1)])
+    assert len(read(consumer, 2)) == 2
+    assert consumer.poll(timeout_ms=100) == {}  # the request for both waits at the broker now
+    consumer.assign([tp(0)])
+    broker.move_leader(tp(1), 2)  # the broker ends the long poll: it leads this one no more, and tells who does
+    fill(broker, 1)
+    assert len(read(consumer, 1)) == 1
+
+
 def test_an_error_of_a_lookup_that_passes_is_outlived(broker: Broker, make_consumer: MakeConsumer) -> None:
     fill(broker, 3)
     broker.fail("ListOffsets", [LeaderNotAvailableError, NotLeaderForPartitionError])
@@ -116,6 +132,36 @@ def test_a_topic_that_is_made_anew_is_read_from_its_beginning(broker: Broker, ma
     broker.create_topic("events", 4)
     broker.append("events", b"new")
     assert [(record.offset, record.value) for record in read(consumer, 1)] == [(0, b"new")]
+
+
+@pytest.mark.parametrize("fetch", [11, 17])
+@pytest.mark.parametrize("count", [1, 15])
+@pytest.mark.parametrize("reset", ["earliest", "none"])
+def test_a_topic_that_is_made_anew_between_two_fetches_is_read_from_its_beginning(
+    broker: Broker, make_consumer: MakeConsumer, reset: str, count: int, fetch: int
+) -> None:
+    """Its log goes another way than the one that was read, or reaches beyond it: neither place is where it begins."""
+    broker.advertise("Fetch", 0, fetch)
+    fill(broker, 10)
+    consumer = make_consumer(fetch_max_wait_ms=50, auto_offset_reset=reset)
+    consumer.assign([tp()])
+    consumer.seek(tp(), 0)
+    read(consumer, 10)
+    blind = broker.delay("Fetch", 30)
+    broker.delete_topic("events")
+    broker.create_topic("events", 4)
+    fill(broker, count)
+    client = consumer._engine.client  # type: ignore[union-attr]
+    client.loop.call_soon(client.cluster.request_update)  # a fetch by name does not tell that it is another topic
+    blind.remove()
+    broker.clock.advance(31)
+    if reset == "none":
+        for _ in range(2):
+            with pytest.raises(LogTruncationError, match="made anew") as caught:
+                read(consumer, 1)
+        assert caught.value.divergent_offsets is None
+        consumer.seek(tp(), 0)
+    assert [record.offset for record in read(consumer, count)] == list(range(count))
 
 
 def test_partitions_that_do_not_exist_yet_are_waited_for(broker: Broker, make_consumer: MakeConsumer) -> None:
