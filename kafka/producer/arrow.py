@@ -179,7 +179,8 @@ def _by_keys(keys: Array, indexes: Array) -> Array:
     """Return the partitions of keys by their hashes, as the Java client does; _ANY for null."""
     keys = binary_column(keys)
     found = np.concatenate([_hashes(part) for part in keys.chunks])
-    places = indexes[(found & np.uint32(0x7FFFFFFF)).astype(np.int64) % len(indexes)]
+    found &= np.uint32(0x7FFFFFFF)
+    places = indexes[found % np.uint32(len(indexes))]
     if keys.null_count:
         places[_numpy(keys.is_null())] = _ANY
     return places

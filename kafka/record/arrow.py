@@ -278,10 +278,11 @@ def _records(columns: _Columns, rows: Array | None, cuts: list[_Cut], stamps: Ar
     """Return the records, batch by batch."""
     total = columns.length
     pieces = Pieces(total)
-    first = np.repeat([cut.start for cut in cuts], [cut.stop - cut.start for cut in cuts])
+    starts = np.array([cut.start for cut in cuts], np.int32)
+    first = np.repeat(starts, [cut.stop - cut.start for cut in cuts])
     behind_delta, middle = _keys_and_lengths(pieces, columns, rows)
     value = _content(pieces, columns.values, columns.value_sizes, rows)
-    deltas = pieces.deltas((np.arange(total) - first).astype(np.int32), behind_delta)
+    deltas = pieces.deltas(np.arange(total, dtype=np.int32) - first, behind_delta)
     parts = [deltas, *middle, value, _ending(pieces, columns, rows)]
     stamp = b"\0"
     if not isinstance(stamps, int):
@@ -327,7 +328,7 @@ def _ending(pieces: Pieces, columns: _Columns, rows: Array | None) -> Piece:
 def _content(pieces: Pieces, column: Array, sizes: Array, rows: Array | None) -> Piece:
     """Return the piece that is a column's value; nothing where there is none, whatever the array has there."""
     start = pieces.add(column.chunks)
-    at = np.arange(start, start + len(column), dtype=np.int32) if rows is None else (rows + start).astype(np.int32)
+    at = np.arange(start, start + len(column), dtype=np.int32) if rows is None else rows + np.int32(start)
     sizes = _in_order(sizes, rows)
     if column.null_count:
         at = np.where(sizes < 0, Pieces.EMPTY, at)

@@ -21,6 +21,11 @@ def test_any_keys_have_the_hashes_that_they_have_alone(keys: list[bytes], before
     assert hashes(keys, before) == [murmur2(key) for key in keys]
 
 
+@given(st.integers(0, 40).flatmap(lambda size: st.lists(st.binary(min_size=size, max_size=size))), st.binary(max_size=5))
+def test_any_keys_of_one_length_have_the_hashes_that_they_have_alone(keys: list[bytes], before: bytes) -> None:
+    assert hashes(keys, before) == [murmur2(key) for key in keys]
+
+
 @pytest.mark.parametrize("length", [0, 1, 2, 3, 4, 5, 7, 8, 255, 256, 257, 300])
 def test_keys_of_one_length_and_very_long_ones(length: int) -> None:
     keys = [bytes((at + each) % 256 for each in range(length)) for at in range(10)]
