@@ -10,21 +10,24 @@ Nothing is decided here about damage: whatever is not as it must be, the batches
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import accumulate, chain, repeat
 from typing import Final, NamedTuple
 
+from kafka.errors import CorruptRecordError, KafkaError
 from kafka.record._decode import Origin, decode_rows, find_run, run_rows
+from kafka.record._open import Body
 from kafka.record.consumer_record import ConsumerRecord
-from kafka.record.header import BatchHeader
+from kafka.record.header import BatchHeader, Buffer, read_header
 
-__all__ = ["MOST_BYTES", "MOST_RECORDS", "Part", "decode_joined", "goes_with"]
+__all__ = ["Part", "decode_joined", "goes_with", "join"]
 
 #: With more records, numbers within the batch take two bytes from the middle on, where a run would end.
 _MOST_IN_BATCH: Final = 64
 #: How much is decoded ahead of what was asked for, at most.
-MOST_RECORDS: Final = 512
-MOST_BYTES: Final = 1 << 20
+_MOST_RECORDS: Final = 512
+_MOST_BYTES: Final = 1 << 20
 #: How often a run may end early before it is given up.
 _PATIENCE: Final = 3
 _new = tuple.__new__
@@ -54,6 +57,35 @@ def goes_with(header: BatchHeader, before: BatchHeader | None = None) -> bool:
     if header.is_control:
         return False
     return before is None or (header.base_offset > before.last_offset and header.leader_epoch == before.leader_epoch)
+
+
+def join(
+    buffer: Buffer, first: BatchHeader, body: Body, wanted: int, unpack: Callable[[BatchHeader], Body], origin: Origin
+) -> tuple[list[ConsumerRecord] | None, BatchHeader]:
+    """Decode an open batch with those behind it, about as many as have so many records together.
+
+    Returns their records and the header of the last one. None in place of the records says that nothing came of it, and
+    then it is the same header if there was none to join the batch with. ``origin`` is the first one's.
+    """
+    parts = [Part(*body, first.count, first.base_offset, first.base_timestamp)]
+    count, size, last = first.count, body.end - body.start, first
+    wanted = min(max(wanted, _MOST_RECORDS >> 2), _MOST_RECORDS)
+    while count < wanted and size < _MOST_BYTES:
+        try:
+            header = read_header(buffer, last.end)
+            if header is None or not goes_with(header, last):
+                break
+            body = unpack(header)
+        except KafkaError:  # damage, or a codec that is not there: to be told when its turn has come
+            break
+        last = header
+        parts.append(Part(*body, last.count, last.base_offset, last.base_timestamp))
+        count += last.count
+        size += body.end - body.start
+    if len(parts) > 1:
+        with suppress(CorruptRecordError):  # which one it is in, and what may be taken before, is seen one by one
+            return decode_joined(parts, origin), last
+    return None, last
 
 
 def decode_joined(parts: Sequence[Part], origin: Origin) -> list[ConsumerRecord] | None:

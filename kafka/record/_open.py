@@ -11,7 +11,7 @@ from kafka.record._crc32c import crc32c
 from kafka.record._decode import SMALLEST_RECORD
 from kafka.record._errors import corrupt
 from kafka.record._varint import decode_varint
-from kafka.record.header import V2_ATTRIBUTES_AT, V2_HEADER_SIZE, BatchHeader, Buffer
+from kafka.record.header import V2_ATTRIBUTES_AT, V2_HEADER_SIZE, BatchHeader, Buffer, scan
 
 _CONTROL_KEY: Final = struct.Struct(">hh")
 
@@ -80,3 +80,42 @@ def control_type(body: Body, header: BatchHeader) -> int:
         raise corrupt(f"a control record with a key of {size} bytes", header.base_offset)
     kind: int = _CONTROL_KEY.unpack_from(data, pos)[1]
     return kind
+
+
+class Ahead(NamedTuple):
+    """What is known of a buffer once its batches have been checked."""
+
+    offset: int
+    """Behind the last batch that is wanted."""
+    leader_epoch: int
+    """The last wanted batch's, -1 without one."""
+    sound_to: int
+    """The position up to which no checksum is wrong."""
+
+
+def check_ahead(buffer: Buffer, position: int, offset: int, sound_to: int, *, check_crcs: bool) -> Ahead:
+    """Go through the batches from ``position`` on; those that end before ``offset`` are not wanted.
+
+    Raises :class:`~kafka.errors.CorruptRecordError` where it cannot be seen how far a batch goes.
+
+    >>> check_ahead(b"", 0, 7, 0, check_crcs=True)
+    Ahead(offset=7, leader_epoch=-1, sound_to=0)
+    """
+    epoch = -1
+    for header in scan(buffer, position):
+        if check_crcs and header.position >= sound_to:
+            check_crcs = header.magic < 2 or _is_sound(buffer, header)
+            if check_crcs:
+                sound_to = header.end
+        last = header.last_offset
+        if last >= offset:
+            offset, epoch = last + 1, header.leader_epoch
+    return Ahead(offset, epoch, sound_to)
+
+
+def _is_sound(buffer: Buffer, header: BatchHeader) -> bool:
+    try:
+        check_batch(buffer, header)
+    except CorruptRecordError:
+        return False
+    return True

@@ -70,7 +70,7 @@ class Run(NamedTuple):
         return Run(
             end - begin,
             self.ends[begin:end],
-            _part_of_steps(self.timestamp_deltas, begin, end),
+            _part_of_steps(self.timestamp_deltas, self.count, begin, end),
             self.offset_deltas[begin:end],
             of(self.keys),
             of(self.values),
@@ -107,10 +107,13 @@ def header_rows(headers: HeaderColumns, count: int) -> Iterable[list[Header]]:
     return map(list, zip(*columns, strict=True))
 
 
-def _part_of_steps(whole: Steps, begin: int, end: int) -> Steps:
+def _part_of_steps(whole: Steps, count: int, begin: int, end: int) -> Steps:
+    """Return the steps of some of so many records, at a price that does not grow with ``begin``."""
     part: Steps = []
     at = 0
-    for number, times in whole:
+    for place, (number, times) in enumerate(whole):
+        if count - at == len(whole) - place:  # from here on each stands alone
+            return part + whole[place + max(begin - at, 0) : place + max(end - at, 0)]
         low, high = max(at, begin), min(at + times, end)
         if low < high:
             part.append((number, high - low))

@@ -14,6 +14,7 @@ import struct
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from kafka.errors import CorruptRecordError
 from kafka.record._errors import corrupt
 
 Buffer = bytes | bytearray | memoryview
@@ -202,3 +203,17 @@ def scan(buffer: Buffer, position: int = 0) -> Iterator[BatchHeader]:
     while (header := read_header(buffer, position)) is not None:
         yield header
         position = header.end
+
+
+def is_cut_off(buffer: Buffer, position: int = 0) -> bool:
+    """Whether the buffer ends within a batch.
+
+    >>> is_cut_off(bytes(5)), is_cut_off(b"")
+    (True, False)
+    """
+    try:
+        for header in scan(buffer, position):
+            position = header.end
+    except CorruptRecordError:
+        return False
+    return position < len(buffer)

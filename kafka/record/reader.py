@@ -14,40 +14,26 @@ comes when the batch's turn has come: records in front of it are delivered first
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
-from heapq import heapify, heappop
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
 from kafka.codec import DEFAULT_LIMIT
 from kafka.errors import CorruptRecordError, KafkaError, RecordDeserializationError
+from kafka.record._aborted import Aborted
+from kafka.record._batch import OpenBatch
 from kafka.record._columns_plain import Section, from_rows
-from kafka.record._decode import Origin, check_framing, skip_rows, take_rows, take_runs
-from kafka.record._errors import corrupt
-from kafka.record._joined import MOST_BYTES, MOST_RECORDS, Part, decode_joined, goes_with
+from kafka.record._deserialized import Deserialize, deserialize
+from kafka.record._joined import goes_with, join
 from kafka.record._legacy import Nested, read_messages, to_rows
-from kafka.record._numpy import column_decoder, has_numpy, index_batch
-from kafka.record._open import Body, check_batch, control_type, open_batch
-from kafka.record._rows_runs import RunIndex
-from kafka.record._runs import SHORTEST
+from kafka.record._numpy import column_decoder
+from kafka.record._open import Body, check_ahead, check_batch, open_batch
 from kafka.record.columns import Columns
 from kafka.record.consumer_record import ConsumerRecord
-from kafka.record.header import BatchHeader, Buffer, read_header
+from kafka.record.header import BatchHeader, Buffer, is_cut_off, read_header
 from kafka.record.rows import origin_of
 from kafka.structs import TopicPartition
 
-if TYPE_CHECKING:
-    from kafka.record._rows_numpy import BatchIndex
-
-#: Takes the bytes, or with ``deserialize_with_headers`` the record's headers and the bytes.
-Deserialize = Callable[..., Any]
-
-_ABORT: Final = 0
 _COLUMN_BYTES: Final = 8 << 20
-#: From so many records on numpy gains more than its calls cost; with more the index would take more memory (5 MB)
-#: than one should spend behind the user's back.
-_WORTH_INDEXING: Final = range(128, 65_537)
-_new = tuple.__new__
 
 
 class RecordReader:
@@ -72,21 +58,14 @@ class RecordReader:
         "_position",
         "_check_crcs",
         "_limit",
-        "_committed_only",
         "_aborted",
-        "_aborting",
         "_key_deserializer",
         "_value_deserializer",
         "_with_headers",
         "_nested",
         "_header",
-        "_body",
-        "_origin",
-        "_at",
-        "_left",
+        "_batch",
         "_messages",
-        "_index",
-        "_framed",
         "_at_end",
         "_alone_to",
         "_verified_to",
@@ -133,21 +112,15 @@ class RecordReader:
         self._position = 0
         self._check_crcs = check_crcs
         self._limit = max_batch_bytes
-        self._committed_only = read_committed
-        self._aborted = [(first, producer) for producer, first in aborted]
-        heapify(self._aborted)
-        self._aborting: set[int] = set()
+        self._aborted = Aborted(aborted) if read_committed else None
         self._key_deserializer = key_deserializer
         self._value_deserializer = value_deserializer
         self._with_headers = deserialize_with_headers
         self._nested = Nested.SKIP if skip_double_compressed else Nested.KEEP
         self._header: BatchHeader | None = None
-        self._body: Body | None = None
-        self._origin: Origin | None = None
-        self._at = self._left = 0
+        self._batch: OpenBatch | None = None
         self._messages: list[ConsumerRecord] = []
-        self._index: BatchIndex | RunIndex | None = None
-        self._framed = self._at_end = False
+        self._at_end = False
         self._alone_to = 0
         self._verified_to = 0
         self._failure: KafkaError | None = None
@@ -180,13 +153,7 @@ class RecordReader:
         >>> RecordReader(bytes(5), "events", 0, 0).is_cut_off
         True
         """
-        position = self._position
-        try:
-            while (header := read_header(self._buffer, position)) is not None:
-                position = header.end
-        except CorruptRecordError:
-            return False
-        return position < len(self._buffer)
+        return is_cut_off(self._buffer, self._position)
 
     def _take_raw(self, count: int) -> list[ConsumerRecord]:
         if self._failure is not None:
@@ -208,102 +175,35 @@ class RecordReader:
 
     def _take_rows(self, rows: list[ConsumerRecord], count: int) -> None:
         """Decode from the open batch."""
-        header, body = self._header, self._body
-        assert header is not None
-        assert body is not None
-        origin = self._origin
-        if origin is None:
-            self._origin = origin = origin_of(header, self.topic, self.partition)
-        before = len(rows)
-        wanted = min(count - before, self._left)
-        try:
-            if wanted < self._left and not self._framed:
-                self._index_runs(body, origin)
-            index = self._index
-            if index is None:
-                self._at = self._decode(body, origin, wanted, rows)
-            else:
-                wanted = min(wanted, index.left)
-                self._at = index.take(wanted, rows)
-                if not index.left:
-                    self._index = None
-            if wanted == self._left and self._at != body.end:
-                raise corrupt(f"{body.end - self._at} bytes after the last record", header.base_offset)
-        except CorruptRecordError:
-            del rows[before:]
-            raise
-        self._left -= wanted
-        if self._left:
+        batch = self._batch
+        assert batch is not None
+        batch.take(count - len(rows), self.topic, self.partition, rows)
+        if batch.left:
             self.next_offset = rows[-1].offset + 1
         else:
-            self._close_batch(header)
+            self._close_batch(batch.header)
 
     def _join(self, wanted: int) -> bool:
         """Decode the open batch with those behind it, if they are small; False where it is to be decoded alone.
 
         What was decoded is handed out as messages of the old formats are.
         """
-        header, body = self._header, self._body
-        assert header is not None
-        assert body is not None
-        if self._position <= self._alone_to or self._left != header.count or not goes_with(header):
+        batch = self._batch
+        assert batch is not None
+        header = batch.header
+        if self._position <= self._alone_to or not batch.is_whole or self._aborted or not goes_with(header):
             return False
-        parts = [Part(*body, header.count, header.base_offset, header.base_timestamp)]
-        count, size, last = header.count, body.end - body.start, header
-        wanted = min(max(wanted, MOST_RECORDS >> 2), MOST_RECORDS)
-        while count < wanted and size < MOST_BYTES and (following := self._next_to_join(last)) is not None:
-            last, body = following
-            parts.append(Part(*body, last.count, last.base_offset, last.base_timestamp))
-            count += last.count
-            size += body.end - body.start
-        rows = None
-        if len(parts) > 1:
-            with suppress(CorruptRecordError):  # which one it is in, and what may be taken before, is seen one by one
-                rows = decode_joined(parts, origin_of(header, self.topic, self.partition))
+        origin = origin_of(header, self.topic, self.partition)
+        rows, last = join(self._buffer, header, batch.body, wanted, self._unpack, origin)
+        self._verified_to = max(self._verified_to, last.end)
         if rows is None:
             # What could not be joined once is not worth to be tried, and unpacked twice, again and again.
-            self._alone_to = last.end if len(parts) == 1 else len(self._buffer)
+            self._alone_to = last.end if last is header else len(self._buffer)
             return False
         self._messages = rows
-        self._header, self._body = last, None
+        self._header, self._batch = last, None
         self._position = last.end
         return True
-
-    def _next_to_join(self, last: BatchHeader) -> tuple[BatchHeader, Body] | None:
-        """Return the batch behind one, if it may be joined with that; the reader does not move."""
-        if self._committed_only and (self._aborted or self._aborting):
-            return None
-        try:
-            header = read_header(self._buffer, last.end)
-            if header is None or not goes_with(header, last):
-                return None
-            return header, self._unpack(header)
-        except KafkaError:  # damage, or a codec that is not there: to be told when its turn has come
-            return None
-
-    def _index_runs(self, body: Body, origin: Origin) -> None:
-        """Before a batch is taken in pieces: index what is in runs, and see whether it is whole."""
-        if self._index is not None:
-            return
-        even_only = self._left in _WORTH_INDEXING and has_numpy()
-        runs = RunIndex(body.data, self._at, body.end, self._left, origin, even_only=even_only)
-        if runs.left:
-            check_framing(body.data, runs.end, body.end, self._left - runs.left, origin.base_offset)
-            self._framed = True
-            self._index = runs
-
-    def _decode(self, body: Body, origin: Origin, wanted: int, rows: list[ConsumerRecord]) -> int:
-        """Decode records where there is no index, or from here on make one; return the position after them."""
-        pos, taken = take_runs(body.data, self._at, body.end, wanted, origin, rows)
-        left = self._left - taken
-        if left in _WORTH_INDEXING and wanted - taken >= SHORTEST and has_numpy():
-            self._index = index = index_batch(body.data, pos, body.end, left, origin)
-            return index.take(wanted - taken, rows)
-        pos = take_rows(body.data, pos, body.end, wanted - taken, origin, rows)
-        if wanted < self._left and not self._framed:
-            check_framing(body.data, self._at, body.end, self._left, origin.base_offset)
-            self._framed = True
-        return pos
 
     def _take_messages(self, rows: list[ConsumerRecord], count: int) -> None:
         """Hand out messages of an old format, which are unpacked as a whole."""
@@ -353,21 +253,17 @@ class RecordReader:
 
     def _place(self) -> tuple[Any, ...]:
         """Return where the reader is, for :meth:`_go_back`."""
-        aborts = (self._aborted.copy(), self._aborting.copy())
-        batch = (self._header, self._body, self._origin, self._index, self._at, self._left)
-        return aborts, batch, self._position, self.next_offset, self._at_end
+        aborted = None if self._aborted is None else self._aborted.copy()
+        return aborted, self._header, self._batch, self._position, self.next_offset, self._at_end
 
     def _go_back(self, place: tuple[Any, ...]) -> None:
-        aborts, batch, self._position, self.next_offset, self._at_end = place
-        self._aborted, self._aborting = aborts
-        self._header, self._body, self._origin, self._index, self._at, self._left = batch
+        self._aborted, self._header, self._batch, self._position, self.next_offset, self._at_end = place
         self._failure = None
 
     def _collect(self, sections: list[Section], messages: list[ConsumerRecord], at_least: int) -> None:
         """Take what is left of the open batch and whole batches after it, all of the new format or all of old ones."""
         count = size = 0
         while count < at_least and size < _COLUMN_BYTES and self._open_next():
-            header = self._header
             if self._messages:
                 if sections:
                     return
@@ -376,17 +272,17 @@ class RecordReader:
                 continue
             if messages:
                 return
-            body = self._body
-            assert header is not None
-            assert body is not None
-            sections.append(Section(body.data, self._at, body.end, self._left, header))
-            count += self._left
-            size += body.end - self._at
-            self._close_batch(header)
+            batch = self._batch
+            assert batch is not None
+            section = batch.rest()
+            sections.append(section)
+            count += section.count
+            size += section.end - section.start
+            self._close_batch(batch.header)
         self._find_next()
 
     def _close_batch(self, header: BatchHeader) -> None:
-        self._header = self._body = self._index = None
+        self._header = self._batch = None
         self.next_offset = max(self.next_offset, header.last_offset + 1)
 
     # Finding and opening batches
@@ -411,18 +307,11 @@ class RecordReader:
         >>> RecordReader(b"", "events", 0, 7).verify()
         (7, -1)
         """
-        buffer, position, checking = self._buffer, self._position, self._check_crcs
-        offset, epoch = self.next_offset, -1
-        while (header := read_header(buffer, position)) is not None:
-            position = header.end
-            if checking:
-                checking = header.magic < 2 or _is_sound(buffer, header)
-                if checking:
-                    self._verified_to = position
-            last = header.last_offset
-            if last >= offset:
-                offset, epoch = last + 1, header.leader_epoch
-        return offset, epoch
+        ahead = check_ahead(
+            self._buffer, self._position, self.next_offset, self._verified_to, check_crcs=self._check_crcs
+        )
+        self._verified_to = ahead.sound_to
+        return ahead.offset, ahead.leader_epoch
 
     def _find_next(self) -> BatchHeader | None:
         """Move to the next batch that has records to deliver and return its header; None at the end."""
@@ -431,40 +320,38 @@ class RecordReader:
             if header is None:
                 self._at_end = True
                 return None
-            if self._is_wanted(header):
+            try:
+                wanted = self._is_wanted(header)
+            except KafkaError:
+                self._header, self._position = header, header.end  # for `skip` to step over it
+                raise
+            if wanted:
                 self._header = header
             else:
-                self._check_unwanted(header)
                 self.next_offset = max(self.next_offset, header.last_offset + 1)
             self._position = header.end
         return self._header
 
-    def _check_unwanted(self, header: BatchHeader) -> None:
-        """See that it is no damage by which a batch looks like a marker, or like one of an aborted transaction."""
+    def _is_wanted(self, header: BatchHeader) -> bool:
+        if self._aborted is not None and header.producer_id >= 0:
+            # Damage may not look like an offset up to which transactions have begun, or like the end of one.
+            self._check(header)
+            if self._aborted.covers(header, self._unpack):
+                return False
+        if header.last_offset >= self.next_offset and header.count != 0 and not header.is_control:
+            return True
+        self._check(header)  # nor like a batch that need not be looked at
+        return False
+
+    def _check(self, header: BatchHeader) -> None:
+        """See that the header can be believed, before the batch is opened or instead of that."""
         if self._check_crcs and header.magic > 1 and header.position >= self._verified_to:
             check_batch(self._buffer, header)
-
-    def _is_wanted(self, header: BatchHeader) -> bool:
-        if self._committed_only and header.producer_id >= 0 and not self._is_committed(header):
-            return False
-        return header.last_offset >= self.next_offset and header.count != 0 and not header.is_control
-
-    def _is_committed(self, header: BatchHeader) -> bool:
-        # An aborted transaction reaches from its first offset to its producer's next abort marker. Its batches are
-        # known by the producer's id, as that has one transaction at a time.
-        while self._aborted and self._aborted[0][0] <= header.last_offset:
-            self._aborting.add(heappop(self._aborted)[1])
-        if header.is_control:
-            if header.producer_id in self._aborting:
-                body = self._unpack(header)
-                if control_type(body, header) == _ABORT:
-                    self._aborting.discard(header.producer_id)
-            return False
-        return not (header.is_transactional and header.producer_id in self._aborting)
+            self._verified_to = header.end
 
     def _open_next(self) -> bool:
         """Open the next batch unless one is open; False at the end."""
-        while self._body is None and not self._messages:
+        while self._batch is None and not self._messages:
             header = self._find_next()
             if header is None:
                 return False
@@ -488,19 +375,11 @@ class RecordReader:
             self._close_batch(header)
 
     def _open_batch(self, header: BatchHeader) -> None:
-        body = self._unpack(header)
-        self._at, self._left = body.start, header.count
-        self._framed = False
-        self._index = None
-        if self.next_offset > header.base_offset:
-            wanted = self.next_offset - header.base_offset
-            skipped, self._at = skip_rows(body.data, body.start, body.end, header.count, wanted)
-            self._left -= skipped
-        if not self._left:
+        batch = OpenBatch(header, self._unpack(header), self.next_offset)
+        if batch.left:
+            self._batch = batch
+        else:
             self._close_batch(header)
-            return
-        self._body = body
-        self._origin = None
 
     # Damage, and what deserializers refuse
 
@@ -522,7 +401,8 @@ class RecordReader:
             following = self._raw[1].offset if len(self._raw) > 1 else self._offset_after_raw
             return range(self._raw[0].offset + 1, following + 1)
         if self._failure is not None and self._header is not None:
-            return range(self._header.last_offset + 1, self._header.last_offset + 2)
+            behind = self._behind(self._header)
+            return range(behind, behind + 1)
         return range(0)
 
     def skip(self) -> None:
@@ -538,10 +418,10 @@ class RecordReader:
         if self._failure is None:
             return
         self._failure = None
-        self._body = self._index = None
+        self._batch = None
         self._messages = []
         header = self._header
-        if header is None:  # the header itself is damaged, or the batch is a marker
+        if header is None:  # it is the header that is damaged
             try:
                 header = read_header(self._buffer, self._position)
             except CorruptRecordError:
@@ -551,7 +431,19 @@ class RecordReader:
                 self._at_end = True
                 return
             self._position = header.end
-        self._close_batch(header)
+        self.next_offset = max(self.next_offset, self._behind(header))
+        self._header = None
+
+    def _behind(self, damaged: BatchHeader) -> int:
+        """Return the offset behind a batch, of which what the header says may be part of the damage."""
+        behind = damaged.last_offset + 1
+        try:
+            following = read_header(self._buffer, damaged.end)
+        except CorruptRecordError:
+            return behind
+        if following is not None and damaged.base_offset < following.base_offset < behind:
+            return following.base_offset
+        return behind
 
     def _take_deserialized(self, count: int) -> list[ConsumerRecord]:
         """Take records through the deserializers; what is behind a refused one waits."""
@@ -560,54 +452,11 @@ class RecordReader:
         if not self._raw:
             self._raw = self._take_raw(count)
             self._offset_after_raw = self.next_offset
-        key_deserializer = self._key_deserializer or _as_it_is
-        value_deserializer = self._value_deserializer or _as_it_is
-        with_headers = self._with_headers
-        rows: list[ConsumerRecord] = []
-        for record in self._raw[:count]:
-            origin = "key"
-            try:
-                if with_headers:
-                    key = key_deserializer(record.headers, record.key)
-                    origin = "value"
-                    value = value_deserializer(record.headers, record.value)
-                else:
-                    key = key_deserializer(record.key)
-                    origin = "value"
-                    value = value_deserializer(record.value)
-            except Exception as err:  # whatever the application's code raises
-                self._refused = _refusal(record, origin, err)
-                break
-            rows.append(_new(ConsumerRecord, (*record[:5], key, value, *record[7:])))
+        rows, self._refused = deserialize(
+            self._raw[:count], self._key_deserializer, self._value_deserializer, with_headers=self._with_headers
+        )
         del self._raw[: len(rows)]
         self.next_offset = self._raw[0].offset if self._raw else self._offset_after_raw
         if self._refused is not None and not rows:
             raise self._refused
         return rows
-
-
-def _is_sound(buffer: Buffer, header: BatchHeader) -> bool:
-    try:
-        check_batch(buffer, header)
-    except CorruptRecordError:
-        return False
-    return True
-
-
-def _as_it_is(*given: Any) -> Any:
-    return given[-1]
-
-
-def _refusal(record: ConsumerRecord, origin: str, cause: Exception) -> RecordDeserializationError:
-    err = RecordDeserializationError(
-        f"the {origin} deserializer raised {type(cause).__name__}: {cause}",
-        topic_partition=TopicPartition(record.topic, record.partition),
-        offset=record.offset,
-        origin=origin,
-        key_bytes=record.key,
-        value_bytes=record.value,
-        headers=record.headers,
-        timestamp=record.timestamp,
-    )
-    err.__cause__ = cause
-    return err

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from kafka.errors import KafkaError, UnsupportedCodecError
-from kafka.record import reader as reader_module
+from kafka.record import _joined as joined_module
 from kafka.record.builder import BatchBuilder
 from kafka.record.control import ABORT, COMMIT, encode_marker
 from kafka.record.reader import RecordReader
@@ -59,14 +59,14 @@ def same(data: bytes, step: int, **options: Any) -> list[Any]:
 def joins(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many batches were joined each time, 0 where that came to nothing."""
     counts: list[int] = []
-    real = reader_module.decode_joined
+    real = joined_module.decode_joined
 
     def decode_joined(parts: Any, origin: Any) -> Any:
         rows = real(parts, origin)
         counts.append(0 if rows is None else len(parts))
         return rows
 
-    monkeypatch.setattr(reader_module, "decode_joined", decode_joined)
+    monkeypatch.setattr(joined_module, "decode_joined", decode_joined)
     return counts
 
 

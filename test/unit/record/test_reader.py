@@ -11,6 +11,8 @@ import pytest
 from hypothesis import strategies as st
 
 from kafka.errors import CorruptRecordError, RecordDeserializationError
+from kafka.record import _open
+from kafka.record import reader as reader_module
 from kafka.record.builder import BatchBuilder
 from kafka.record.control import ABORT, COMMIT, encode_marker
 from kafka.record.header import CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, TRANSACTIONAL, scan
@@ -247,6 +249,63 @@ def test_emptied_control_batch_ends_nothing() -> None:
     empty = reference.batch([], base_offset=2, attributes=CONTROL | TRANSACTIONAL, producer=(7, 0, -1))
     data = transactional(0, 2, 7) + empty + transactional(3, 1, 7) + marker(4, ABORT, 7)
     assert reader(data, read_committed=True, aborted=[(7, 0)]).take(9) == []
+
+
+@pytest.fixture
+def checked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The base offsets of the batches whose checksum was computed, in order."""
+    found: list[int] = []
+
+    def check_batch(buffer, header) -> None:
+        found.append(header.base_offset)
+        real(buffer, header)
+
+    real = _open.check_batch
+    for module in (_open, reader_module):
+        monkeypatch.setattr(module, "check_batch", check_batch)
+    return found
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+@pytest.mark.parametrize("committed", [False, True])
+@pytest.mark.parametrize("offset", [0, 3])
+def test_each_checksum_is_computed_once(checked: list[int], committed: bool, ahead: bool, offset: int) -> None:
+    one = reader(LOG, offset, read_committed=committed, aborted=[(7, 0), (8, 11)] if committed else ())
+    if ahead:
+        one.verify()
+    take_all(one, 2)
+    assert one.exhausted
+    assert checked == [header.base_offset for header in scan(LOG)]
+    checked.clear()
+    take_all(reader(LOG, offset, check_crcs=False, read_committed=committed, aborted=[(7, 0)] if committed else ()))
+    assert checked == []
+
+
+def test_a_damaged_offset_does_not_begin_transactions_that_come_later() -> None:
+    damaged = bytearray(transactional(2, 1, 8))
+    damaged[25] = 1  # the last offset delta
+    data = transactional(0, 2, 7) + bytes(damaged) + transactional(3, 1, 7) + marker(4, COMMIT, 7) + batch(5, 1)
+    one = reader(data, read_committed=True, aborted=[(7, 6)])
+    assert offsets(one.take(9)) == [0, 1]
+    with pytest.raises(CorruptRecordError) as caught:
+        one.take(9)
+    assert caught.value.offset == 2
+    assert one.behind_failure == range(3, 4)  # where the next one begins, whatever the damaged one says
+    one.skip()
+    assert offsets(take_all(one)) == [3, 5]
+
+
+def test_behind_a_damaged_batch_of_a_transaction_is_where_to_go_on() -> None:
+    data = transactional(0, 2, 7) + transactional(2, 2, 8)[:-1] + b"?" + transactional(4, 1, 7) + marker(5, ABORT, 7)
+    one = reader(data, read_committed=True, aborted=[(7, 4)])
+    assert offsets(one.take(9)) == [0, 1]
+    with pytest.raises(CorruptRecordError) as caught:
+        one.take(9)
+    assert caught.value.offset == 2
+    assert one.behind_failure == range(4, 5)
+    one.skip()
+    assert one.take(9) == []
+    assert one.next_offset == 6
 
 
 # Old formats and mixtures

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import deque
 
 import pytest
 from hypothesis import strategies as st
@@ -161,3 +162,30 @@ def test_columns_of_records_with_headers_and_without_are_as_long_as_there_are_re
     rows = rows_of(("same", "none", "usual", "same"), 20, 1) + rows_of(("same", "none", "usual", "none"), 60, 1)[20:]
     (found,) = RecordReader(reference.batch(rows, base_offset=50), "events", 0, 0).columns(numpy=False)
     assert [found.headers[at] for at in range(60)] == [row[4] for row in rows]
+
+
+@pytest.mark.parametrize("times", ["same", "steps", "rising"])
+@pytest.mark.parametrize("step", [1, 3, 50])
+def test_a_run_taken_in_pieces_is_not_gone_through_for_each_of_them(times: str, step: int) -> None:
+    count = 600
+    rnd = random.Random(1)
+    rows = [(50 + at, TIMES[times](rnd, at), None, b"x" * 100, []) for at in range(count)]
+    body = b"".join(reference.record(row, 50, NOW) for row in rows)
+    index = RunIndex(body, 0, len(body), count, ORIGIN)
+    looked_at = 0
+
+    class Watched(list):  # type: ignore[type-arg]
+        def __iter__(self):
+            nonlocal looked_at
+            for one in super().__iter__():
+                looked_at += 1
+                yield one
+
+    index._runs = deque(run._replace(timestamp_deltas=Watched(run.timestamp_deltas)) for run in index._runs)
+    groups = sum(sum(times > 1 for _, times in run.timestamp_deltas) for run in index._runs)
+    looked_at, pieces, found = 0, 0, []
+    while index.left:
+        index.take(min(step, index.left), found)
+        pieces += 1
+    assert [row.timestamp for row in found] == [row[1] for row in rows]
+    assert looked_at <= (pieces + len(rows)) + pieces * (groups + 3)
