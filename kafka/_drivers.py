@@ -51,7 +51,7 @@ _DOZE: Final = 0.002
 # Handlers of these often raise (KeyboardInterrupt, SystemExit, a task queue's time limit).
 _DEFERRED: Final = tuple(
     int(getattr(signal, name))
-    for name in ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGBREAK", "SIGINT")
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGBREAK")
     if hasattr(signal, name)
 )
 
@@ -293,6 +293,7 @@ class _Parking:
 
 def _network_thread(loop: Loop, parked: _Parking) -> None:
     """The life of the network thread."""
+    loop.driven_by = threading.get_ident()
     try:
         while not parked.stopping:
             if not loop.turn():
@@ -322,11 +323,16 @@ class SignalsDeferred:
 
     def __enter__(self) -> list[Any]:
         if threading.current_thread() is threading.main_thread():
-            for number in _DEFERRED:
-                handler = _signal.getsignal(number)
-                if callable(handler):  # not SIG_DFL, SIG_IGN, or set by C code: those do not raise
-                    self._saved.append((number, handler))
-                    _signal.signal(number, self._note)
+            try:
+                # SIGINT first: its handler is the one that may raise in between.
+                for number in _DEFERRED:
+                    handler = _signal.getsignal(number)
+                    if callable(handler):  # not SIG_DFL, SIG_IGN, or set by C code: those do not raise
+                        self._saved.append((number, handler))
+                        _signal.signal(number, self._note)
+            except BaseException:
+                self._restore()
+                raise
         return self._pending
 
     def _note(self, number: int, frame: FrameType | None) -> None:
@@ -334,12 +340,30 @@ class SignalsDeferred:
         self._loop.wakeup()
 
     def __exit__(self, *_: object) -> None:
-        saved = self._saved
-        for number, handler in saved:
-            _signal.signal(number, handler)
-        handlers = dict(saved)
-        for number, frame in self._pending:
-            handlers[number](number, frame)
+        if self._saved:
+            handlers = dict(self._saved)
+            self._restore()
+            self._run(handlers, 0)
+
+    def _restore(self) -> None:
+        """Give the application its handlers back: all of them, though each may run, and raise, right after."""
+        while self._saved:
+            number, handler = self._saved[0]
+            try:
+                _signal.signal(number, handler)
+                del self._saved[0]
+            except BaseException:
+                self._restore()  # this one too: it may have been before or after that
+                raise
+
+    def _run(self, handlers: dict[int, Callable[[int, FrameType | None], Any]], at: int) -> None:
+        """Run the handlers of the signals that came, each of them whatever the others raise."""
+        if at < len(self._pending):
+            number, frame = self._pending[at]
+            try:
+                handlers[number](number, frame)
+            finally:
+                self._run(handlers, at + 1)
 
 
 def run_here(loop: Loop, task: Task[T], deadline: float | None = None) -> T:

@@ -31,6 +31,7 @@ from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from kafka._clock import SYSTEM_CLOCK, Clock
+from kafka._passes import PASSES
 from kafka._tasks import Shield, Task, TaskCancelled, TimeoutScope, wait_any
 from kafka._timers import Timer, TimerHeap
 from kafka._waker import Waker
@@ -100,6 +101,8 @@ class Loop:
         self._sleepers = 0
         self._sleep_until: float | None = None  # what the last sleeper's timeout came from
         self._passing: int | None = None  # the thread that makes a pass right now
+        self._put_off: list[BaseException] = []  # what callbacks raise to end the program, until the pass is over
+        self.driven_by: int | None = None  # the thread whose only work it is to turn the loop
         self._woken = False
         self._looked = False  # whether the last pass came with a look at the sockets
         self._claimed_by: int | None = None
@@ -240,16 +243,23 @@ class Loop:
             if self._claimed_by not in (None, get_ident()):
                 return False
             self.turns += 1
-            if not look and self._looked and self._ready:
-                # The system call would only let other threads have the GIL, while somebody waits for this one.
-                self._looked = False
+            # The system call would only let other threads have the GIL, while somebody waits for this one.
+            skip = not look and self._looked and bool(self._ready)
+            self._looked = not skip
+            if skip:
                 self._pass([])
-                return True
-            self._looked = True
-            # Count first, look at the queue second: `call_soon` does it the other way round, so
-            # either it sees a sleeper and wakes it, or the sleeper sees what was queued.
-            self._sleepers += 1
-            wait = self._next_wait(timeout)
+            else:
+                # Count first, look at the queue second: `call_soon` does it the other way round, so
+                # either it sees a sleeper and wakes it, or the sleeper sees what was queued.
+                self._sleepers += 1
+                wait = self._next_wait(timeout)
+        if not skip and not self._sleep_and_pass(wait):
+            return False
+        if self._put_off:
+            self._raise_put_off()
+        return True
+
+    def _sleep_and_pass(self, wait: float | None) -> bool:
         try:
             events = self._selector.select(wait)
         except BaseException:  # a signal handler may raise here, in a user's thread
@@ -262,6 +272,15 @@ class Loop:
                 return False
             self._pass(events)
         return True
+
+    def _raise_put_off(self) -> None:
+        errors = self._put_off[:]
+        del self._put_off[: len(errors)]
+        if self.driven_by == get_ident():
+            for error in errors:
+                log.error("A callback raised %r; it runs in the network thread, where that ends nothing", error)
+        else:
+            raise errors[0]
 
     def run_until(self, future: Future[T], deadline: float | None = None) -> T:
         """Turn the loop in this thread until `future` is done or the deadline is reached.
@@ -288,8 +307,8 @@ class Loop:
         return wait if timeout is None or wait < timeout else timeout
 
     def _pass(self, events: list[tuple[selectors.SelectorKey, int]]) -> None:
-        ready = self._ready
-        self._passing = get_ident()
+        ready, me = self._ready, get_ident()
+        self._passing, outer, PASSES[me] = me, PASSES.get(me), self._put_off
         try:
             for key, mask in events:
                 # Looked up now: an earlier handler, or the pass of another thread since the
@@ -304,6 +323,10 @@ class Loop:
                 self._guarded(callback, args)
         finally:
             self._passing = None
+            if outer is None:
+                del PASSES[me]
+            else:  # a callback of another loop turns this one
+                PASSES[me] = outer
 
     @staticmethod
     def _guarded(callback: Callable[..., object], args: tuple[Any, ...]) -> None:
@@ -431,6 +454,7 @@ class Loop:
         """
         if self._unusable is not None:
             return
+        self.driven_by = get_ident()
         self._run_closers()
         for task in tuple(self._tasks):
             task.cancel()

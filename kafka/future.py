@@ -23,6 +23,7 @@ from collections.abc import Callable, Generator
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
+from kafka._passes import raise_after_pass
 from kafka.errors import IllegalStateError
 
 if TYPE_CHECKING:
@@ -191,8 +192,11 @@ class Future(Generic[T]):
                     raised = problem
             except BaseException as problem:  # Ctrl-C must not cost the others their wake-up
                 raised = problem
-        if raised is not None:
+        if raised is None:
+            return
+        if isinstance(raised, Exception):
             raise raised
+        raise_after_pass(raised)
 
     def __repr__(self) -> str:
         if not self._outcome:

@@ -102,9 +102,11 @@ class KafkaConsumer:
     def unsubscribe(self) -> None:
         """Read nothing; what was assigned by hand goes too."""
         engine = self._open()
-        if engine.membership is not None:
-            engine.membership.unsubscribed(self._deadline(None))
-        self._subscription.unsubscribe()
+        try:
+            if engine.membership is not None:
+                engine.membership.unsubscribed(self._deadline(None))
+        finally:  # what a listener or a commit's callback raises comes after that
+            self._subscription.unsubscribe()
 
     def subscription(self) -> set[str] | None:
         """The topics subscribed to; with a pattern those that it matches now. None if there are none.

@@ -67,6 +67,7 @@ _GROUPS_SINCE: Final = (0, 9)
 _API_TIMEOUT_MS: Final = 60_000.0
 # No rebalance and no close() should wait for a topic that was deleted. The other partitions of the commit are stored.
 _TOPIC_IS_GONE: Final = (UnknownTopicOrPartitionError,)
+_LAST_WORDS: Final = 0.2  # seconds for telling the group after Ctrl-C
 
 
 class ConsumerCoordinator(BaseCoordinator):
@@ -512,15 +513,22 @@ class ConsumerCoordinator(BaseCoordinator):
 
     def _depart(self, reason: str, deadline: float, *, commit: bool, forever: bool) -> None:
         offsets = self._committable() if commit else {}
-        self._try(self._quiesce(offsets, deadline), deadline, "committing")
-        self.run_commit_callbacks()
         try:
-            self.assignments.give_up_here()
-        finally:
-            leaving = self._close(reason, deadline) if forever else self.leave_group(reason, deadline)
-            self._try(leaving, deadline, "leaving the group")
-            self._seen_version = -1
-            self._picture = None
+            self._try(self._quiesce(offsets, deadline), deadline, "committing")
+            self.run_commit_callbacks()
+        except Exception:
+            raise
+        except BaseException:  # Ctrl-C: who pressed it waits for no broker
+            deadline = min(deadline, self.loop.time() + _LAST_WORDS)
+            raise
+        finally:  # callbacks and listeners are the application's: whatever they raise, the member leaves
+            try:
+                self.assignments.give_up_here()
+            finally:
+                self._seen_version = -1
+                self._picture = None
+                leaving = self._close(reason, deadline) if forever else self.leave_group(reason, deadline)
+                self._try(leaving, deadline, "leaving the group")
 
     async def _quiesce(self, offsets: Offsets, deadline: float) -> None:
         """Join no more, let commits come to an end, and commit what was consumed."""

@@ -34,7 +34,9 @@ class GroupMembership:
         try:
             self.coordinator.serve()
         finally:
-            self.due = self.due or self.coordinator.has_work
+            # Never False here: the network thread may set it while one looks.
+            if self.coordinator.has_work:
+                self.due = True
 
     def polled(self, now: float) -> None:
         """Take note that the application called poll()."""
@@ -72,8 +74,10 @@ class GroupMembership:
 
     def unsubscribed(self, deadline: float) -> None:
         """Leave the group, after the listener was told."""
-        self.coordinator.unsubscribed(deadline)
-        self.due = True
+        try:
+            self.coordinator.unsubscribed(deadline)
+        finally:
+            self.due = True
 
     def close(self, deadline: float, *, commit: bool) -> None:
         """Commit if that is automatic, tell the listener, leave the group."""

@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kafka._passes import raise_after_pass
 from kafka.future import Future
 from kafka.record.builder import BatchBuilder
 from kafka.record.legacy_builder import LegacyBuilder, SealedMessages
@@ -175,6 +176,7 @@ class ProducerBatch(Future[None]):
         # Hot, if there are callbacks.
         outcome = self.outcome
         failed = isinstance(outcome, BaseException)
+        ending: BaseException | None = None
         at = 0
         try:
             while at < len(backs):
@@ -188,8 +190,12 @@ class ProducerBatch(Future[None]):
                         back(outcome if failed else future._metadata(self, future[1], outcome))  # noqa: SLF001 - one thing in two
                     except Exception:
                         log.exception("A callback of a record failed: %r", back)
+                    except BaseException as error:  # sys.exit(): not at the cost of other records
+                        ending = ending or error
         finally:
             del backs[:at]
+        if ending is not None:
+            raise_after_pass(ending)
 
     def __repr__(self) -> str:
         tp = self.partition.tp

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kafka._passes import raise_after_pass
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
@@ -53,5 +54,7 @@ def reporter(report: Callable[[DeliveryReport], object]) -> Callable[[ProducerBa
             report(DeliveryReport.of(batch, outcome))
         except Exception:
             log.exception("on_delivery failed")
+        except BaseException as error:  # sys.exit(): not at the cost of other batches
+            raise_after_pass(error)
 
     return settled

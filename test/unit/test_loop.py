@@ -19,7 +19,7 @@ from itertools import count, repeat
 import pytest
 
 from kafka import _drivers
-from kafka._drivers import AsyncioDriver, ThreadDriver, _Parking, asyncio_driver, run_here
+from kafka._drivers import AsyncioDriver, SignalsDeferred, ThreadDriver, _Parking, asyncio_driver, run_here
 from kafka._loop import READ, Loop
 from kafka._tasks import Event, Mutex, TaskCancelled, TaskGroup, checkpoint, wait_any
 from kafka._timers import TimerHeap
@@ -836,6 +836,64 @@ def test_a_signal_that_is_only_taken_note_of_ends_no_call(inline, how):
         driver.close()
 
 
+class SignalsAt:
+    """Stands in for the module `_signal`: right after the handler of one signal was set, another signal comes."""
+
+    getsignal = staticmethod(signal.getsignal)
+
+    def __init__(self, after):
+        self.after = after
+        self.comes = None
+
+    def signal(self, number, handler):
+        found = signal.signal(number, handler)
+        if number == self.after and self.comes is not None:
+            comes, self.comes = self.comes, None
+            signal.raise_signal(comes)
+        return found
+
+
+def terminated(*_):
+    raise SystemExit("terminated")
+
+
+@pytest.fixture
+def handlers():
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, terminated)
+    yield lambda: (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM))
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("after", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("comes", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_at_the_edge_of_where_signals_wait_costs_no_handler(loop, monkeypatch, handlers, when, after, comes):
+    sender = SignalsAt(after)
+    monkeypatch.setattr(_drivers, "_signal", sender)
+    if when == "before":
+        sender.comes = comes
+    with pytest.raises((KeyboardInterrupt, SystemExit)), SignalsDeferred(loop):
+        sender.comes = comes
+    assert handlers() == (signal.default_int_handler, terminated)
+
+
+def test_each_of_the_signals_that_waited_is_handled(loop, handlers):
+    seen = []
+    signal.signal(signal.SIGTERM, lambda number, _: seen.append(number))
+
+    def both():
+        with SignalsDeferred(loop):
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGTERM)
+
+    with pytest.raises(KeyboardInterrupt):
+        both()
+    assert seen == [signal.SIGTERM]
+
+
 @pytest.mark.internal_errors
 def test_a_thread_that_breaks_down_fails_what_it_was_doing(driver, caplog):
     async def waits():
@@ -855,6 +913,39 @@ def test_a_thread_that_breaks_down_fails_what_it_was_doing(driver, caplog):
     assert "please report it" in caplog.text
     with pytest.raises(ClientClosedError, match="broke down"):
         driver.run(waits())
+
+
+@pytest.mark.internal_errors
+def test_callbacks_that_end_the_program_do_not_end_the_network_thread(driver, caplog):
+    driver.start()
+    future, rest = Future(), threading.Event()
+    future.add_callback(sys.exit)
+    future.add_callback(lambda _: rest.set())
+    driver.loop.call_soon(future.success, 3)
+    assert rest.wait(10)
+
+    async def fine():
+        return 1
+
+    assert driver.run(fine()) == 1
+    assert "SystemExit(3)" in caplog.text
+
+
+def test_callbacks_that_end_the_program_end_it_after_the_pass_where_that_is_made_for_a_call(loop):
+    future, ran = Future(), []
+    future.add_callback(sys.exit)
+    loop.call_soon(lambda: (future.success(3), ran.append("the rest of what completed it")))
+    loop.call_soon(ran.append, "the rest of the pass")
+    with pytest.raises(SystemExit) as ended:
+        loop.turn(0)
+    assert ended.value.code == 3
+    assert ran == ["the rest of what completed it", "the rest of the pass"]
+    loop.turn(0)  # it is told once
+
+
+def test_callbacks_that_end_the_program_end_it_at_once_outside_of_passes(loop):
+    with pytest.raises(SystemExit):
+        Future().success(3).add_callback(sys.exit)
 
 
 def test_a_driver_that_was_closed_before_its_first_use_refuses_calls():

@@ -86,19 +86,71 @@ def test_commit_async_calls_back_in_a_later_poll(broker: Broker, make_consumer: 
     assert calls[0][0][tp()].offset == 10
 
 
+@pytest.mark.parametrize("how", ["close", "unsubscribe"])
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_a_member_leaves_whatever_the_callback_of_a_commit_raises(
+    broker: Broker, make_consumer: MakeConsumer, how: str, error: type[BaseException]
+) -> None:
+    def raises(_offsets: Any, _outcome: Any) -> None:
+        raise error("of the application")
+
+    fill(broker, 10)
+    listener = Bookkeeper(commits=False)
+    consumer = make_consumer(**GROUP, enable_auto_commit=False)
+    consumer.subscribe(["events"], listener=listener)
+    settle(consumer)
+    consumer.commit_async({tp(): OffsetAndMetadata(3)}, callback=raises)
+    with pytest.raises(error, match="of the application"):
+        getattr(consumer, how)()
+    assert not broker.group_members("readers")
+    assert len(listener.revoked) == 4
+    if how == "unsubscribe":
+        assert consumer.subscription() is None
+        consumer.subscribe(["events"])
+        settle(consumer)
+
+
+def test_a_notification_that_comes_while_the_last_one_is_served_is_not_lost(
+    broker: Broker, make_consumer: MakeConsumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    consumer = make_consumer("events", **GROUP)
+    settle(consumer)
+    engine = consumer._engine
+    assert engine is not None
+    membership: Any = engine.membership
+
+    class Coordinator:
+        """Has nothing to do, and hears of something while that is found out."""
+
+        def serve(self) -> None:
+            pass
+
+        @property
+        def has_work(self) -> bool:
+            membership._notified()  # by the network thread
+            return False
+
+    monkeypatch.setattr(membership, "coordinator", Coordinator())
+    membership.serve(0.0)
+    monkeypatch.undo()
+    assert membership.due
+
+
 class Bookkeeper(ConsumerRebalanceListener):
-    def __init__(self) -> None:
+    def __init__(self, *, commits: bool = True) -> None:
         self.consumer: Any = None
+        self.commits = commits
         self.revoked: set[TopicPartition] = set()
 
     def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
-        for partition in assigned:
+        for partition in assigned if self.commits else ():
             if self.consumer.committed(partition) is None:
                 self.consumer.seek(partition, 10)
 
     def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
         self.revoked |= set(revoked)
-        self.consumer.commit()
+        if self.commits:
+            self.consumer.commit()
 
 
 def test_a_listener_may_commit_and_seek(broker: Broker, make_consumer: MakeConsumer) -> None:

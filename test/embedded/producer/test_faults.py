@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 
@@ -24,6 +25,7 @@ from kafka.errors import (
     TopicAuthorizationFailedError,
     for_code,
 )
+from kafka.interceptors import ProducerInterceptor
 from kafka.net.environment import Environment
 from test.embedded.clocks import JumpingClock
 
@@ -557,3 +559,38 @@ def test_a_broker_is_avoided_for_what_waited_since_before_the_first_request(make
             assert producer.send("t", b"x").get(WAIT).partition == 1
         assert not any(future.is_done for future in stuck)
         producer.close(timeout=0)
+
+
+@pytest.mark.internal_errors
+@pytest.mark.parametrize("kind", ["callback", "on_delivery", "interceptor"])
+@pytest.mark.parametrize("who", ["the network thread", "the thread that waits"])
+def test_a_callback_that_ends_the_program_costs_no_other_record(make, broker, kind, who):
+    """sys.exit() in a callback left the answers of other partitions untaken, and their futures open for ever."""
+    ended = []
+
+    def ends(*_):
+        if not ended:
+            ended.append(True)
+            raise SystemExit("enough")
+
+    class Ends(ProducerInterceptor):
+        on_acknowledgement = staticmethod(ends)
+
+    options = {"on_delivery": {"on_delivery": ends}, "interceptor": {"interceptors": [Ends()]}}
+    producer = make(linger_ms=50, **options.get(kind, {}))
+    topic = f"ends-{kind}-{who.replace(' ', '-')}"
+    broker.create_topic(topic, 3)
+    futures = [producer.send(topic, b"%d" % number, partition=number) for number in range(3)]
+    if kind == "callback":
+        for future in futures:
+            future.add_callback(ends)
+    if who == "the thread that waits":
+        with contextlib.suppress(SystemExit):  # where it is this thread that heard the broker
+            producer.flush(timeout=WAIT)
+    for future in futures:
+        with contextlib.suppress(SystemExit):
+            future.get(timeout=WAIT)
+        assert future.succeeded()
+    assert ended
+    for number in range(3):
+        producer.send(topic, b"more", partition=number).get(timeout=WAIT)
