@@ -20,7 +20,7 @@ from kafka.consumer.doorbell import Doorbell
 from kafka.consumer.fetch_session import NO_TOPIC_ID, Wanted
 from kafka.consumer.lanes import FetchSettings, Lane
 from kafka.consumer.partition import AssignedPartition, Cursor, Fetched
-from kafka.consumer.replies import Action, Asked, ReaderSettings, classify, open_reply, truncated
+from kafka.consumer.replies import Action, Asked, ReaderSettings, classify, made_anew, open_reply, truncated
 from kafka.consumer.subscription import Mode, SubscriptionState
 from kafka.consumer.truncation import Verdict
 from kafka.errors import (
@@ -172,25 +172,32 @@ class Fetcher:
         lane = next((lane for lane in lanes if lane.idle), None)
         if lane is None or lane.retry_at > now or lanes[0].retry_at > now:
             return
-        states = [
-            state
+        # From here on cursors are named: the application's thread may put another in its place at any time, and what
+        # was found of the one says nothing of the other.
+        places = [
+            Asked(state, cursor)
             for state in self._by_node.get(node_id, ())
-            if self._fetchable(state, now) and (lane.main or self._has_backlog(state))
+            if self._fetchable(state, cursor := state.cursor, now) and (lane.main or self._has_backlog(state, cursor))
         ]
-        if not states:
+        if not places:
             return
         room = self._room()
         if room <= 0:
             return
-        wanted = {state.topic_partition: self._wanted(state) for state in states}
-        asked = {state.topic_partition: Asked(state) for state in states}
+        wanted, asked = {}, {}
+        for place in places:
+            if (entry := self._wanted(place)) is not None:
+                partition = place.state.topic_partition
+                wanted[partition], asked[partition] = entry, place
+        if not wanted:
+            return
+        lane.asked_in = self._by_node
         lane.ask(wanted, asked, max(1, min(self._settings.max_bytes, room)))
 
     def _lane(self, node_id: int, *, main: bool) -> Lane:
         return Lane(self._client, node_id, self._settings, self._answered, self._lane_failed, self._doubted, main=main)
 
-    def _fetchable(self, state: AssignedPartition, now: float) -> bool:
-        cursor = state.cursor
+    def _fetchable(self, state: AssignedPartition, cursor: Cursor, now: float) -> bool:
         if cursor.position is None or state.paused or state.leaving or cursor.lane is not None or cursor.blocked:
             return False
         if state.retry_at > now:
@@ -204,31 +211,42 @@ class Fetcher:
             state.full = False
         return True
 
-    def _has_backlog(self, state: AssignedPartition) -> bool:
+    def _has_backlog(self, state: AssignedPartition, cursor: Cursor) -> bool:
         """Whether there are records to fetch, as far as one knows: else the side lane would ask in vain."""
-        if state.cursor.patient:
+        if cursor.patient:
             return False
         end = state.stable_offset if self._reading.read_committed else state.high_watermark
-        return end is None or state.cursor.fetch_offset < end
+        return end is None or cursor.fetch_offset < end
 
-    def _wanted(self, state: AssignedPartition) -> Wanted:
-        partition, cursor, topology = state.topic_partition, state.cursor, self._cluster.topology
+    def _wanted(self, place: Asked) -> Wanted | None:
+        """Return what to ask for; None if its place is one of a topic that is gone."""
+        state, cursor, topology = place.state, place.cursor, self._cluster.topology
+        partition = state.topic_partition
         last = state.wanted
         # Of many partitions few have changed since the last request: 0.2 µs each for the others, in place of 0.9.
         if (
             last is not None
             and state.wanted_in is topology
-            and last.offset == cursor.fetch_offset
+            and last.offset == place.offset
             and last.last_epoch == cursor.fetch_epoch
+            and (last.topic_id is cursor.topic_id or last.topic_id is NO_TOPIC_ID)
         ):
             return last
+        topic_id = self._cluster.topic_id(partition.topic)
+        if topic_id is not None and topic_id != cursor.topic_id:
+            if cursor.topic_id is not None:
+                state.wanted = None
+                self._deliver(place, Fetched(None, 0, made_anew(place), damaged=True))
+                self._bell.ring()
+                return None
+            cursor.topic_id = topic_id
         state.wanted_in = topology
         state.wanted = last = Wanted(
-            cursor.fetch_offset,
+            place.offset,
             self._cluster.leader_epoch_for_partition(partition),
             cursor.fetch_epoch,
             self._settings.max_partition_bytes,
-            self._cluster.topic_id(partition.topic) or NO_TOPIC_ID,
+            topic_id or NO_TOPIC_ID,
         )
         return last
 
@@ -262,8 +280,8 @@ class Fetcher:
         for entry, data in self._match(asked, response):
             entry.cursor.patient = not lane.main  # until something comes
             came = self._partition_answered(entry, data, response, version) or came
-        if self._grouped is not self._subscription.partitions:
-            self.kick()
+        if self._grouped is not self._subscription.partitions or lane.asked_in is not self._by_node:
+            self.kick()  # some may have gone to other brokers, and waited for this answer
         else:
             self._pump(lane.node_id)
         if came:
@@ -271,13 +289,18 @@ class Fetcher:
 
     def _match(self, asked: Mapping[TopicPartition, Asked], response: Any) -> Iterator[tuple[Asked, Any]]:
         """Yield the partitions of a reply that are still of interest, with what was asked for."""
-        names = {self._cluster.topic_id(partition.topic): partition.topic for partition in asked}
+        ids = {partition.topic: self._cluster.topic_id(partition.topic) for partition in asked}
+        names = {topic_id: name for name, topic_id in ids.items()}
         for topic in response.responses:
             name = topic.topic or names.get(topic.topic_id)
             for data in topic.partitions:
                 entry = asked.get(TopicPartition(name, data.partition_index)) if name else None
-                if entry is not None and not entry.stale:
-                    yield entry, data
+                if entry is None or entry.stale:
+                    continue
+                topic_id = ids[entry.state.topic_partition.topic]
+                if topic_id is not None and entry.cursor.topic_id not in {None, topic_id}:
+                    continue  # asked for by name, and made anew meanwhile: it may be of either topic
+                yield entry, data
 
     def _refused(self, lane: Lane, error: KafkaError) -> None:
         """A whole request was refused: mostly because the broker has dropped the session."""

@@ -69,6 +69,8 @@ class Lane:
         self.failures = 0
         self.retry_at = 0.0
         self.asked_at = 0.0
+        self.asked_in: object = None
+        """The order of partitions by their brokers in which it asked last."""
         self.session = FetchSession(enabled=main and settings.sessions)
         self._client = client
         self._settings = settings

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from itertools import compress, repeat
 from operator import length_hint
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from kafka.consumer.reset import Reset
 from kafka.structs import TopicPartition
@@ -74,6 +75,7 @@ class Cursor:
         "received",
         "reset",
         "taken",
+        "topic_id",
     )
 
     def __init__(self, position: int | None = None, epoch: int = -1, reset: Reset | None = None) -> None:
@@ -81,6 +83,8 @@ class Cursor:
         """The offset to ask for next; ahead of the position by what was fetched ahead."""
         self.fetch_epoch = epoch
         """The leader epoch of the record before that (KIP-320)."""
+        self.topic_id: UUID | None = None
+        """The topic that this is an offset of: its name may be given to another one (KIP-516); the loop's."""
         self.checked_epoch = -1
         """The last leader epoch under which the log was seen to be the one that was read (KIP-320); the loop's."""
         self.epoch = epoch

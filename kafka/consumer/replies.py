@@ -24,7 +24,7 @@ from kafka.errors import (
 from kafka.record.reader import RecordReader
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-__all__ = ["Action", "Asked", "ReaderSettings", "classify", "open_reply", "truncated"]
+__all__ = ["Action", "Asked", "ReaderSettings", "classify", "made_anew", "open_reply", "truncated"]
 
 _OFFSET_OUT_OF_RANGE: Final = OffsetOutOfRangeError.errno
 _UNAUTHORIZED: Final = TopicAuthorizationFailedError.errno
@@ -48,10 +48,10 @@ class Asked:
 
     __slots__ = ("cursor", "offset", "state")
 
-    def __init__(self, state: AssignedPartition) -> None:
+    def __init__(self, state: AssignedPartition, cursor: Cursor | None = None) -> None:
         self.state = state
-        self.cursor: Cursor = state.cursor
-        self.offset = state.cursor.fetch_offset
+        self.cursor = cursor or state.cursor
+        self.offset = self.cursor.fetch_offset
 
     @property
     def stale(self) -> bool:
@@ -146,4 +146,14 @@ def truncated(asked: Asked, diverging: Any) -> KafkaError:
         topic_partition=partition,
         offset=asked.offset,
         divergent_offsets={partition: OffsetAndMetadata(diverging.end_offset, "", diverging.epoch)},
+    )
+
+
+def made_anew(asked: Asked) -> KafkaError:
+    """Return the error for a topic that is another one than that in which the cursor's place was found (KIP-516)."""
+    partition = asked.state.topic_partition
+    return LogTruncationError(
+        f"topic {partition.topic!r} was deleted and made anew: offset {asked.offset} is one of the topic that is gone",
+        topic_partition=partition,
+        offset=asked.offset,
     )

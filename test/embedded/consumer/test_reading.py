@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import pytest
@@ -109,6 +110,30 @@ def test_seek_during_a_long_poll_is_served_at_once(broker: Broker, make_consumer
     before = time.monotonic()
     assert [record.offset for record in read(consumer, 5)] == [5, 6, 7, 8, 9]
     assert time.monotonic() - before < 5
+
+
+def test_a_seek_while_a_fetch_is_put_together_is_not_answered_by_that(
+    broker: Broker, make_consumer: MakeConsumer
+) -> None:
+    """What was asked for at one place was taken for an answer at the other, and what lies between was passed."""
+    fill(broker, 20)
+    consumer = make_consumer()
+    consumer.assign([tp()])
+    consumer.seek(tp(), 10)
+    assert consumer._engine is not None
+    cluster, looked_up = consumer._engine.client.cluster, threading.Event()
+    real = cluster.leader_epoch_for_partition
+
+    def meanwhile(partition: TopicPartition) -> int:
+        if not looked_up.is_set():
+            looked_up.set()
+            consumer.seek(tp(), 0)  # the application's thread may do so at any time
+        return real(partition)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cluster, "leader_epoch_for_partition", meanwhile)
+        assert looked_up.wait(TIMEOUT)
+    assert [record.offset for record in read(consumer, 20)] == list(range(20))
 
 
 def test_seek_to_ends_times_and_offsets(broker: Broker, make_consumer: MakeConsumer) -> None:

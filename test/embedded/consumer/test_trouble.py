@@ -101,6 +101,39 @@ def test_reading_follows_the_leader(broker: Broker, make_consumer: MakeConsumer)
         assert [record.value for record in read(consumer, 1)] == [b"%d" % round_]
 
 
+def test_the_new_leader_is_asked_once_the_old_one_has_answered_a_fetch_from_before(
+    broker: Broker, make_consumer: MakeConsumer
+) -> None:
+    """Nothing but that answer was left to wake anybody: the partition stood still until metadata was asked for anew."""
+    fill(broker, 10)
+    consumer = make_consumer(fetch_max_wait_ms=50)
+    consumer.assign([tp()])
+    read(consumer, 10)
+    client, old = consumer._engine.client, broker.leader("events")  # type: ignore[union-attr]
+
+    def find_nothing_wrong(exchange: Exchange) -> None:
+        for topic in exchange.reply.responses:
+            for data in topic.partitions:
+                data.error_code, data.records = 0, None
+
+    broker.intercept("Fetch", find_nothing_wrong, node=old)
+    slow = broker.delay("Fetch", 30, node=old)
+    deadline = time.monotonic() + TIMEOUT
+    while not slow.used:
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    broker.move_leader(tp(), 3 - old)
+    broker.append("events", b"at the new one")
+    client.loop.call_soon(client.cluster.request_update)
+    while client.cluster.leader_for_partition(tp()) == old:
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    assert consumer.poll(timeout_ms=100) == {}
+    slow.remove()
+    broker.clock.advance(31)
+    assert [record.value for record in read(consumer, 1)] == [b"at the new one"]
+
+
 def test_a_crashed_broker_is_replaced_and_the_whole_cluster_may_be_away(
     broker: Broker, make_consumer: MakeConsumer
 ) -> None:
@@ -143,16 +176,21 @@ def test_a_topic_that_is_made_anew_between_two_fetches_is_read_from_its_beginnin
     """Its log goes another way than the one that was read, or reaches beyond it: neither place is where it begins."""
     broker.advertise("Fetch", 0, fetch)
     fill(broker, 10)
-    consumer = make_consumer(fetch_max_wait_ms=50, auto_offset_reset=reset)
+    consumer = make_consumer(fetch_max_wait_ms=50, auto_offset_reset=reset, allow_auto_create_topics=False)
     consumer.assign([tp()])
     consumer.seek(tp(), 0)
     read(consumer, 10)
+    client = consumer._engine.client  # type: ignore[union-attr]
+    before = client.cluster.topic_id("events")
     blind = broker.delay("Fetch", 30)
     broker.delete_topic("events")
     broker.create_topic("events", 4)
     fill(broker, count)
-    client = consumer._engine.client  # type: ignore[union-attr]
-    client.loop.call_soon(client.cluster.request_update)  # a fetch by name does not tell that it is another topic
+    client.loop.call_soon(client.cluster.request_update)
+    deadline = time.monotonic() + TIMEOUT
+    while client.cluster.topic_id("events") in {None, before}:
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
     blind.remove()
     broker.clock.advance(31)
     if reset == "none":
