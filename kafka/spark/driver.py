@@ -19,16 +19,23 @@ from typing import Any, Final, TypeVar
 
 from kafka._drivers import run_here
 from kafka.client_async import KafkaClient
+from kafka.cluster import GROUP
 from kafka.config import resolve
 from kafka.consumer.offsets import OffsetLookup
 from kafka.coordinator.offset_requests import Identity, commit_request, committed_codes
-from kafka.errors import KafkaError, KafkaTimeoutError, UnknownTopicOrPartitionError, for_code
+from kafka.errors import (
+    BrokerResponseError,
+    KafkaError,
+    KafkaTimeoutError,
+    UnknownTopicOrPartitionError,
+    for_code,
+)
 from kafka.spark.connections import Kept
 from kafka.spark.offsets import LATEST, Offsets, shown
 from kafka.spark.options import SourceOptions
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-__all__ = ["ClusterOffsets", "planner"]
+__all__ = ["ClusterOffsets", "patient_client", "planner"]
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +45,8 @@ T = TypeVar("T")
 _PARTITIONS_AGE: Final = 5.0
 # How long one lookup may take before it is asked whether its partitions are still there, in seconds.
 _PATIENCE: Final = 10.0
+# How long a query that starts waits for a broker, in milliseconds: as long as Java's admin client does.
+_START_MS: Final = 60_000
 # From OffsetCommit 10 on topics go by ids.
 _LAST_WITH_NAMES: Final = 9
 
@@ -174,20 +183,29 @@ class ClusterOffsets:
 
         Progress is in the checkpoint: a commit that fails is logged and fails nothing.
         """
-        from kafka.protocol.commit import OffsetCommitRequest
-
-        wanted = {tp: OffsetAndMetadata(offset, "") for tp, offset in offsets.items()}
         try:
-            assert self._client.versions is not None
-            version = min(self._client.versions.version_for(OffsetCommitRequest()), _LAST_WITH_NAMES)
-            request = commit_request(version, Identity(group), wanted, lambda _topic: None)
-            response = self._client.ask(request)
+            refused = self._commit(group, offsets)
+            if any(kind.retriable for kind in refused.values()):
+                # Another broker may be the group's coordinator by now, which only one that is not has said.
+                self._client.cluster.forget_coordinator(GROUP, group)
+                refused = self._commit(group, offsets)
         except KafkaError as error:
             log.warning("Committing progress to the group %r failed: %s", group, error)
             return
-        for tp, code in committed_codes(response, lambda _topic_id: None):
-            if code:
-                log.warning("Committing progress of %s to %r failed: %s", shown([tp]), group, for_code(code).message)
+        for tp, kind in refused.items():
+            log.warning("Committing progress of %s to %r failed: %s", shown([tp]), group, kind.message)
+
+    def _commit(
+        self, group: str, offsets: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, type[BrokerResponseError]]:
+        """Commit offsets; return which were refused, and why."""
+        from kafka.protocol.commit import OffsetCommitRequest
+
+        wanted = {tp: OffsetAndMetadata(offset, "") for tp, offset in offsets.items()}
+        assert self._client.versions is not None
+        version = min(self._client.versions.version_for(OffsetCommitRequest()), _LAST_WITH_NAMES)
+        response = self._client.ask(commit_request(version, Identity(group), wanted, lambda _topic: None))
+        return {tp: for_code(code) for tp, code in committed_codes(response, lambda _topic_id: None) if code}
 
     def _insist(self, ask: Callable[[], T]) -> T:
         """Ask as often as fetchOffset.numRetries says."""
@@ -204,6 +222,11 @@ class ClusterOffsets:
 
 def _make(options: Mapping[str, Any]) -> KafkaClient:
     return KafkaClient(config=resolve("consumer", options))
+
+
+def patient_client(options: SourceOptions) -> KafkaClient:
+    """Return a client for a query that runs for long, and that may be started while the brokers are away."""
+    return _make({"bootstrap_timeout_ms": options.client.get("default_api_timeout_ms", _START_MS), **options.client})
 
 
 _clients: Final = Kept(_make)

@@ -27,14 +27,25 @@ cannot see what the others did. The driver is told when all are done. Hence:
 
 So where another run has written some of a batch, nothing more of it becomes visible before all of its tasks were
 compared with that. A driver that dies while it commits leaves marks and open transactions, which the next run treats by
-2 and 5. The number of rows is all that tasks are compared by: there is nothing else that a task knows of its rows and
-that is the same each time, as values may be times and sums of floats. With verifyReplays=false nothing is compared and
-nothing left open; that is for rows that have changed by themselves, and for a batch that is done again and takes longer
-than a transaction may.
+2 and 5. With verifyReplays=false nothing is compared and nothing left open; that is for rows that have changed by
+themselves, and for a batch that is done again and takes longer than a transaction may.
 
-What remains: that a process outlives its driver, and commits after the next run has looked (4), in a batch whose tasks
-were cut anew meanwhile. Its own number is locked out when the task of that number begins, and what it wrote compared
-then (2), or by the driver (6): the query fails, but after tasks have committed.
+The number of rows is all that tasks are compared by. Other rows pass if each task that was written has as many of them.
+What would tell them apart was considered, and is not to be had:
+
+- A digest of keys and values, or of their sizes: they may rightly differ each time. uuid() makes other keys, and a sum
+  of floats after a shuffle, which takes rows in any order, has other digits; each crash would stop such a query until
+  somebody starts it with verifyReplays=false. That is a common case, this a rare one.
+- The ranges of offsets: the worker that writes a task's rows is another process than the one that read them, and after
+  a shuffle there is no such thing. Spark hands nothing of a partition on but its rows.
+- The number of tasks: Spark tells it to the driver when the batch is done, and to no task (Python's TaskContext lacks
+  it), so a batch that was interrupted has left it nowhere.
+- The options that cut tasks: they are the source's, and a checkpoint's offsets have no room for them, as Spark's own
+  connector is to read them too.
+
+What also remains: that a process outlives its driver, and commits after the next run has looked (4), in a batch whose
+tasks were cut anew meanwhile. Its own number is locked out when the task of that number begins, and what it wrote
+compared then (2), or by the driver (6): the query fails, but after tasks have committed.
 """
 
 from __future__ import annotations

@@ -10,12 +10,12 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from kafka.config import BY_SPELLING, parse
+from kafka.config import BY_SPELLING, parse, resolve
 from kafka.errors import KafkaConfigurationError
 from kafka.spark.errors import KafkaSparkOptionError
 from kafka.spark.jaas import parse_jaas
 
-__all__ = ["client_options"]
+__all__ = ["check_together", "client_options"]
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +67,20 @@ def client_options(kind: str, given: Mapping[str, str]) -> dict[str, Any]:
     if "sasl_mechanism" in special:  # for Java it is OAUTHBEARER with a class of AWS
         found["sasl_mechanism"] = special["sasl_mechanism"]
     return found
+
+
+def check_together(kind: str, options: Mapping[str, Any]) -> None:
+    """Refuse options that do not go together, while that is the driver's to tell and not a task's.
+
+    >>> check_together("producer", {"transactional_id": "t", "acks": 1})
+    Traceback (most recent call last):
+    kafka.spark.errors.KafkaSparkOptionError: kafka.* options do not go together: a transactional_id needs acks='all', \
+not 1
+    """
+    try:
+        resolve(kind, dict(options))
+    except KafkaConfigurationError as error:
+        raise KafkaSparkOptionError(f"kafka.* options do not go together: {error}") from error
 
 
 def _warn(name: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 from kafka.spark.durations import parse_duration
 from kafka.spark.errors import KafkaSparkOptionError
-from kafka.spark.java import client_options
+from kafka.spark.java import check_together, client_options
 from kafka.spark.offsets import EARLIEST, LATEST, Offsets, parse_assignment, parse_offsets, parse_timestamps
 from kafka.spark.start import Bound
 from kafka.structs import TopicPartition
@@ -345,4 +345,5 @@ def _client(kafka: Mapping[str, str], prefix: str) -> dict[str, Any]:
         log.warning("kafka.group.id is only the name that brokers see: the source is no member of a group")
     # The same in all queries of an application, as connections are kept by their options.
     found.setdefault("client_id", kafka.get("group.id") or prefix)
+    check_together("consumer", found)
     return found

@@ -66,10 +66,10 @@ class Pipeline:
     complete: bool = False
     """Write the whole result anew with every batch, open windows too, instead of each window once, when it is over."""
     trigger: str = "10 seconds"
-    kafka: Mapping[str, str] = field(default_factory=dict)
-    """Further options, such as kafka.security.protocol."""
-    source_options: Mapping[str, str] = field(default_factory=dict)
-    sink_options: Mapping[str, str] = field(default_factory=dict)
+    kafka: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Further options, such as kafka.security.protocol; secrets are among them."""
+    source_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    sink_options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def check(self) -> None:
         """Raise KafkaConfigurationError for what does not go together. Needs no session."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka.spark.errors import KafkaSparkOptionError
-from kafka.spark.java import client_options
+from kafka.spark.java import check_together, client_options
 from kafka.spark.options import kafka_options, lower_keys, parse_flag
 
 __all__ = ["SinkOptions"]
@@ -68,6 +68,8 @@ class SinkOptions:
             raise KafkaSparkOptionError(
                 "exactlyOnce needs the option topic: the marks of written batches are kept with it"
             )
+        # The id itself is each task's own.
+        check_together("producer", {**client, "transactional_id": "a task's"} if once else client)
         return cls(
             topic=None if topic is None else topic.strip(),
             client=client,

@@ -70,9 +70,9 @@ class KafkaStreamReader(RangeReader, DataSourceStreamReader):
     def cluster(self) -> ClusterOffsets:
         """The connections, made when first needed."""
         if self._cluster is None:
-            from kafka.spark.driver import ClusterOffsets
+            from kafka.spark.driver import ClusterOffsets, patient_client
 
-            self._cluster = ClusterOffsets(self.options)
+            self._cluster = ClusterOffsets(self.options, patient_client(self.options))
         return self._cluster
 
     # Offsets…

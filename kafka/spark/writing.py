@@ -56,8 +56,10 @@ def write(options: SinkOptions, batches: Iterable[Any]) -> dict[str, int]:
         return sender.finish()
     except BaseException:
         # What is left of this task must not go out with the next one's rows.
-        producer.purge(in_flight=True)
-        _producers.drop(options.client)
+        try:
+            producer.purge(in_flight=True)
+        finally:
+            _producers.drop(options.client)
         raise
 
 

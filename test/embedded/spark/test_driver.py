@@ -1,17 +1,23 @@
-"""What the driver says of topics that are deleted while a query runs."""
+"""What the driver does about topics that are deleted while a query runs, and about brokers that move or are away."""
 
 from __future__ import annotations
 
+import logging
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
 
 from kafka.broker import Broker
-from kafka.errors import UnknownTopicOrPartitionError
+from kafka.consumer import KafkaConsumer
+from kafka.errors import NotCoordinatorError, UnknownTopicOrPartitionError
+from kafka.protocol.commit import OffsetCommitRequest
 from kafka.spark.driver import ClusterOffsets
 from kafka.spark.offsets import EARLIEST, LATEST
 from kafka.spark.options import SourceOptions
+from kafka.spark.stream import KafkaStreamReader
 from kafka.structs import TopicPartition
 
 A0, B0 = TopicPartition("a", 0), TopicPartition("b", 0)
@@ -58,3 +64,51 @@ def test_a_topic_that_a_pattern_found_may_be_deleted(broker: Broker) -> None:
         assert offsets.latest({}) == {A0: 0, B0: 0}
         broker.delete_topic("b")
         assert offsets.latest({A0: 0, B0: 0}) == {A0: 0}
+
+
+def test_progress_is_committed_where_the_group_has_moved_to(caplog: pytest.LogCaptureFixture) -> None:
+    with Broker(nodes=3, topics={"a": 1}) as broker, driver(broker, subscribe="a") as offsets:
+        for number in range(1, 4):
+            offsets.commit("lag", {A0: number})
+            broker.rehash_coordinators()
+            with KafkaConsumer(bootstrap_servers=broker.bootstrap_servers, group_id="lag") as who:
+                assert who.committed(A0) == number
+    assert not [entry for entry in caplog.records if entry.name == "kafka.spark.driver"]
+
+
+def test_progress_that_is_refused_is_told_and_fails_nothing(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
+    with driver(broker, subscribe="a") as offsets, broker.fail(OffsetCommitRequest, [NotCoordinatorError], times=2):
+        offsets.commit("lag", {A0: 1})
+        assert "Committing progress of a-0 to 'lag' failed: NOT_COORDINATOR" in caplog.text
+        offsets.commit("lag", {A0: 2})
+    with KafkaConsumer(bootstrap_servers=broker.bootstrap_servers, group_id="lag") as who:
+        assert who.committed(A0) == 2
+
+
+def test_a_query_may_be_started_while_the_brokers_are_away(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Heard(logging.Handler):
+        """Tells when the broker was seen to be away."""
+
+        def emit(self, record: logging.LogRecord) -> None:
+            if "refused" in record.getMessage():
+                is_away.set()
+
+    is_away, handler, log = threading.Event(), Heard(), logging.getLogger("kafka.net.link")
+    options = SourceOptions.parse(
+        {"kafka.bootstrap.servers": broker.bootstrap_servers, "subscribe": "a", "startingOffsets": "earliest"},
+        streaming=True,
+    )
+    # How long others look for a broker where nobody is there.
+    monkeypatch.setattr("kafka._metadata._NOBODY_THERE", 0.0)
+    broker.stop_node(1)
+    reader = KafkaStreamReader(options, ["value"])
+    log.addHandler(handler)
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            initial = pool.submit(reader.initialOffset)
+            assert is_away.wait(30)
+            broker.start_node(1)
+            assert initial.result(60) == {"a": {"0": 0}}
+    finally:
+        log.removeHandler(handler)
+        reader.stop()

@@ -108,7 +108,7 @@ def test_a_plan_shows_the_offsets_of_each_task(broker: Broker, capsys: pytest.Ca
         "10 offsets in 2 partitions, the first batch of 100",
         "task 0: events-0 0 to 5, events-1 0 to 5",
     ]
-    assert main([*words, "--batch", "-O", "startingOffsets=latest"]) == 1
+    assert main([*words, "--batch", "-O", "startingOffsets=latest"]) == 2
     assert "starting offset can't be latest for batch queries on Kafka" in capsys.readouterr().err
 
 
@@ -144,7 +144,7 @@ def test_lag_is_what_the_checkpoints_have_not_reached(
     ]
     assert lag(f"file:{tmp_path}") == lag(f"file://{tmp_path}") == lag(tmp_path)
     for place, said in ((str(tmp_path / "no"), "is no checkpoint of a query"), ("hdfs://n/c", "commitOffsetsToGroup")):
-        assert main(["spark", "lag", "-b", broker.bootstrap_servers, "--checkpoint", place]) == 1
+        assert main(["spark", "lag", "-b", broker.bootstrap_servers, "--checkpoint", place]) == 2
         assert said in capsys.readouterr().err
 
 

@@ -166,3 +166,24 @@ def test_the_sink_needs_servers_and_takes_no_serializers() -> None:
         with pytest.raises(KafkaSparkOptionError, match=f"'{name}.serializer' is not supported"):
             SinkOptions.parse({**SERVERS, f"kafka.{name}.serializer": "x"})
     assert SinkOptions.parse({**SERVERS, "kafka.compression.type": "zstd"}).client["compression_type"] == "zstd"
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"kafka.delivery.timeout.ms": "10"}, "delivery_timeout_ms must be at least"),
+        ({"kafka.acks": "1", "exactlyOnce": "true"}, "a transactional_id needs acks='all'"),
+        ({"kafka.enable.idempotence": "false", "exactlyOnce": "true"}, "needs enable_idempotence=True"),
+    ],
+)
+def test_options_of_a_sink_that_do_not_go_together_are_refused_before_a_task_is(
+    more: dict[str, str], words: str
+) -> None:
+    with pytest.raises(KafkaSparkOptionError, match=words):
+        SinkOptions.parse({"kafka.bootstrap.servers": "b1:9092", "topic": "out", **more})
+
+
+def test_options_of_a_source_that_do_not_go_together_are_refused_when_it_is_loaded() -> None:
+    given = {"kafka.bootstrap.servers": "b1:9092", "subscribe": "a", "kafka.security.protocol": "SASL_SSL"}
+    with pytest.raises(KafkaSparkOptionError, match="needs a sasl_mechanism"):
+        SourceOptions.parse(given, streaming=False, check_edges=False)

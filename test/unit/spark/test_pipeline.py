@@ -72,5 +72,11 @@ def test_wrong_words_are_told_before_spark_starts(
         raise AssertionError("Spark was started")
 
     monkeypatch.setattr("kafka.spark.session.local_session", started)
-    assert main(["spark", words[0], "-b", "localhost:1", "--source", "events", *words[1:]]) == 1
+    assert main(["spark", words[0], "-b", "localhost:1", "--source", "events", *words[1:]]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_secrets_among_the_options_are_not_shown() -> None:
+    secret = {"kafka.sasl.jaas.config": 'PlainLoginModule required username="a" password="hush";'}
+    pipeline = Pipeline(**BASE, kafka=secret, source_options=secret, sink_options=secret)
+    assert "hush" not in repr(pipeline)
