@@ -17,7 +17,7 @@ import pyarrow as pa
 from kafka.errors import IllegalArgumentError, RecordTooLargeError
 from kafka.partitioner.hash_column import murmur2_column
 from kafka.producer.memory import Ticket
-from kafka.record.arrow import binary_column, encode_arrow, encode_divided
+from kafka.record.arrow import binary_column, encode_arrow, encode_divided, larger_chunks
 
 if TYPE_CHECKING:
     from kafka.producer.accumulator import Partition, Topic
@@ -177,7 +177,7 @@ def _places(keys: Array | None, asked: Array | None, indexes: Array) -> Array | 
 
 def _by_keys(keys: Array, indexes: Array) -> Array:
     """Return the partitions of keys by their hashes, as the Java client does; _ANY for null."""
-    keys = binary_column(keys)
+    keys = larger_chunks(binary_column(keys))
     found = np.concatenate([_hashes(part) for part in keys.chunks])
     found &= np.uint32(0x7FFFFFFF)
     places = indexes[found % np.uint32(len(indexes))]

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafka.errors import IllegalArgumentError, RecordTooLargeError
 from kafka.record._encode import Data
@@ -24,7 +25,7 @@ from kafka.record._varint import encode_varint, varint_size
 from kafka.record.builder import BatchBuilder
 from kafka.record.header import V2_HEADER_SIZE
 
-__all__ = ["binary_column", "encode_arrow", "encode_divided"]
+__all__ = ["binary_column", "encode_arrow", "encode_divided", "larger_chunks"]
 
 Array = Any  # neither package is typed well enough to say more
 
@@ -35,6 +36,9 @@ _IN_ONE_BUFFER: Final = 256 << 10
 # Of how many times its own size a batch may keep a buffer.
 _MOST_KEPT: Final = 4
 _MOST: Final = (1 << 31) - (1 << 10)
+# So few rows a chunk are too few for what is done chunk by chunk, and to so many they are put together.
+_SMALL_CHUNK: Final = 512
+_LARGER_CHUNK: Final = 4096
 
 
 def encode_arrow(
@@ -233,6 +237,22 @@ def binary_column(column: Array) -> Array:
     return column
 
 
+def larger_chunks(column: Array) -> Array:
+    """Return a chunked array with its chunks put together where they are many and small, else as it is.
+
+    >>> larger_chunks(pa.chunked_array([[at] for at in range(1000)])).num_chunks
+    1
+    """
+    count = len(column)
+    if column.num_chunks * _SMALL_CHUNK <= count or column.num_chunks < 2:
+        return column
+    try:
+        parts = [column.slice(start, _LARGER_CHUNK).combine_chunks() for start in range(0, count, _LARGER_CHUNK)]
+    except pa.ArrowInvalid:  # of some megabytes each, so many are too many for one array
+        return column
+    return pa.chunked_array(parts, column.type)
+
+
 def _same_length(column: Array, count: int, name: str) -> Array:
     if len(column) != count:
         raise IllegalArgumentError(f"{len(column)} {name} for {count} values")
@@ -261,14 +281,10 @@ def _timestamps(timestamps: Array | int, count: int) -> Array | int:
 
 def _sizes(column: Array) -> Array:
     """Return the size of each value, -1 for null."""
-    found = []
-    for part in column.chunks:
-        bounds = np.frombuffer(part.buffers()[1] or bytes(4), np.int32)[part.offset : part.offset + len(part) + 1]
-        sizes = np.diff(bounds)
-        if part.null_count:
-            sizes[part.is_null().to_numpy(zero_copy_only=False)] = -1
-        found.append(sizes)
-    return found[0] if len(found) == 1 else np.concatenate([np.empty(0, np.int32), *found])
+    sizes = pc.binary_length(column)
+    if sizes.null_count:
+        sizes = sizes.fill_null(-1)
+    return sizes.to_numpy()
 
 
 # Encoding.
@@ -357,7 +373,7 @@ def _tails(headers: Array) -> Array | None:
         return pa.chunked_array([pa.array([b"\0"] * len(headers), pa.binary())])
     if not hasattr(kind, "value_type") or not pa.types.is_struct(kind.value_type) or pa.types.is_map(kind):
         raise IllegalArgumentError(f"a column of {kind} cannot be headers: they are lists of structs of key and value")
-    return pa.chunked_array([_encoded_headers(part) for part in headers.chunks], pa.binary())
+    return pa.chunked_array([_encoded_headers(part) for part in larger_chunks(headers).chunks], pa.binary())
 
 
 def _encoded_headers(headers: Array) -> Array:

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import strategies as st
 
 from kafka.errors import CorruptRecordError, IllegalArgumentError
+from kafka.record import arrow
 from kafka.record._numpy import column_decoder
-from kafka.record.arrow import encode_arrow, encode_divided
+from kafka.record.arrow import encode_arrow, encode_divided, larger_chunks
 from kafka.record.builder import BatchBuilder
 from kafka.record.columns import BinaryColumn
 from kafka.record.header import LOG_APPEND_TIME, TRANSACTIONAL
@@ -299,6 +300,55 @@ def test_a_column_in_many_windows_is_encoded_without_copying_all_of_it_for_each(
         most = max(most, pa.total_allocated_bytes() - before)
     assert counts == [1334, 1333, 1333]
     assert most < 40 << 20
+
+
+def calls_of(act) -> int:
+    """How many functions, of Python and of C, are called in it."""
+    count = 0
+
+    def count_calls(_frame, event, _arg) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count_calls)
+    try:
+        act()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def in_chunks(array, rows: int):
+    return pa.chunked_array([array.slice(at, rows) for at in range(0, len(array), rows)])
+
+
+def test_what_many_small_chunks_cost_is_not_by_the_chunk() -> None:
+    values = pa.array([None if at % 7 == 0 else b"%0*d" % (at % 90, at) for at in range(20_000)])
+    keys = pa.array([f"key {at % 50}" for at in range(20_000)])
+    headers = pa.array(
+        [[{"key": "a", "value": b"%d" % at}] * (at % 3) for at in range(20_000)],
+        pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])),
+    )
+
+    def encode(*columns) -> list[bytes]:
+        values, keys, headers = columns
+        return [one.seal().data for one in encode_arrow(values, keys, timestamps=NOW, headers=headers, limit=1 << 18)]
+
+    expected = encode(values, keys, headers)
+    chunked = [in_chunks(column, 1) for column in (values, keys, headers)]
+    assert encode(*chunked) == expected
+    assert calls_of(lambda: encode(*chunked)) < 5000
+
+
+def test_chunks_too_large_to_be_put_together_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrow, "_LARGER_CHUNK", 10)
+    large = in_chunks(pa.array([bytes(1 << 28)]), 1)
+    column = pa.chunked_array(large.chunks * 9)  # nine times the same 256 MiB, which fit no array of binary
+    assert larger_chunks(column) is column
+    assert larger_chunks(in_chunks(pa.array(range(95)), 1)).num_chunks == 10
+    assert larger_chunks(in_chunks(pa.array(range(95)), 95)).num_chunks == 1
+    assert larger_chunks(pa.chunked_array([], pa.binary())).num_chunks == 0
 
 
 def test_a_batch_that_is_kept_does_not_keep_its_neighbours() -> None:
