@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka._drivers import SignalsDeferred, ThreadDriver
 from kafka._own_client import make_client
+from kafka.consumer.allocator import keep_freed_memory
 from kafka.consumer.collector import Collector
 from kafka.consumer.doorbell import Doorbell
 from kafka.consumer.fetcher import Fetcher
@@ -56,6 +57,7 @@ class Engine:
     """One consumer, without its face."""
 
     def __init__(self, config: Config, environment: Environment | None = None) -> None:
+        keep_freed_memory()
         self.config = config
         self.client = make_client(config, environment)
         self.loop = self.client.loop
