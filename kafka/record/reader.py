@@ -243,6 +243,7 @@ class RecordReader:
                 except CorruptRecordError as err:
                     self._go_back(before)
                     if len(sections) == 1:
+                        self._find_next()  # which is the damaged one: `skip` steps over that
                         self._fail(err)
                         raise
                     at_least = 1  # go through them again one by one, up to the damaged one
@@ -258,6 +259,7 @@ class RecordReader:
 
     def _go_back(self, place: tuple[Any, ...]) -> None:
         self._aborted, self._header, self._batch, self._position, self.next_offset, self._at_end = place
+        self._messages = []  # what was opened since; there were none then, or they would have been taken first
         self._failure = None
 
     def _collect(self, sections: list[Section], messages: list[ConsumerRecord], at_least: int) -> None:

@@ -139,6 +139,26 @@ def test_batch_that_does_not_parse_can_be_skipped(numpy: bool) -> None:
     assert [list(part.offsets) for part in one.columns(numpy=numpy)] == [[14]]
 
 
+@pytest.mark.parametrize("numpy", [True, False])
+@pytest.mark.parametrize("good", [True, False])
+def test_one_skip_passes_one_damaged_batch_whatever_stands_around_it(numpy: bool, good: bool) -> None:
+    behind = LegacyBuilder(1, 10_000, "gzip")
+    behind.append(NOW, None, b"x")
+    before = reference.batch([(13, NOW, None, b"a", [])], base_offset=13) if good else b""
+    bad = reference.batch([], body=b"junk junk", count=1, base_offset=14)
+    data = LOG + LOG + before + bad + behind.seal(wrapper_offset=15).data
+    one = RecordReader(data, "topic", 0, 13)
+    read = one.columns(numpy=numpy)
+    if good:
+        assert list(next(read).offsets) == [13]
+    with pytest.raises(CorruptRecordError) as caught:
+        next(read)
+    assert caught.value.offset == 14
+    assert one.behind_failure == range(15, 16)
+    one.skip()
+    assert [list(part.offsets) for part in one.columns(numpy=numpy)] == [[15]]
+
+
 def test_large_numbers_of_headers_are_found_again() -> None:
     headers = [(f"h{at}", b"x") for at in range(9000)]
     rows = [(at, NOW, None, b"v", headers[: [0, 63, 64, 70, 8191, 8192, 9000][at]]) for at in range(7)]
