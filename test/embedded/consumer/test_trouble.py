@@ -30,6 +30,7 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
     WakeupError,
 )
+from test.embedded.holding import held_up
 
 from .conftest import MakeConsumer
 from .reading import TIMEOUT, fill, read, tp
@@ -117,20 +118,19 @@ def test_the_new_leader_is_asked_once_the_old_one_has_answered_a_fetch_from_befo
                 data.error_code, data.records = 0, None
 
     broker.intercept("Fetch", find_nothing_wrong, node=old)
-    slow = broker.delay("Fetch", 30, node=old)
-    deadline = time.monotonic() + TIMEOUT
-    while not slow.used:
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-    broker.move_leader(tp(), 3 - old)
-    broker.append("events", b"at the new one")
-    client.loop.call_soon(client.cluster.request_update)
-    while client.cluster.leader_for_partition(tp()) == old:
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-    assert consumer.poll(timeout_ms=100) == {}
-    slow.remove()
-    broker.clock.advance(31)
+    with held_up(broker, "Fetch", node=old):
+        broker.forget_requests()
+        deadline = time.monotonic() + TIMEOUT
+        while not broker.requests:
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+        broker.move_leader(tp(), 3 - old)
+        broker.append("events", b"at the new one")
+        client.loop.call_soon(client.cluster.request_update)
+        while client.cluster.leader_for_partition(tp()) == old:
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+        assert consumer.poll(timeout_ms=100) == {}
     assert [record.value for record in read(consumer, 1)] == [b"at the new one"]
 
 
@@ -182,17 +182,15 @@ def test_a_topic_that_is_made_anew_between_two_fetches_is_read_from_its_beginnin
     read(consumer, 10)
     client = consumer._engine.client  # type: ignore[union-attr]
     before = client.cluster.topic_id("events")
-    blind = broker.delay("Fetch", 30)
-    broker.delete_topic("events")
-    broker.create_topic("events", 4)
-    fill(broker, count)
-    client.loop.call_soon(client.cluster.request_update)
-    deadline = time.monotonic() + TIMEOUT
-    while client.cluster.topic_id("events") in {None, before}:
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-    blind.remove()
-    broker.clock.advance(31)
+    with held_up(broker, "Fetch"):
+        broker.delete_topic("events")
+        broker.create_topic("events", 4)
+        fill(broker, count)
+        client.loop.call_soon(client.cluster.request_update)
+        deadline = time.monotonic() + TIMEOUT
+        while client.cluster.topic_id("events") in {None, before}:
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
     if reset == "none":
         for _ in range(2):
             with pytest.raises(LogTruncationError, match="made anew") as caught:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -29,6 +28,7 @@ from kafka.errors import (
 from kafka.net.environment import Environment
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 from test.embedded.clocks import JumpingClock
+from test.embedded.holding import held_up
 
 from .conftest import WAIT
 
@@ -70,21 +70,6 @@ def describe(broker: Broker, transactional_id: str) -> Any:
     from kafka.broker.transactions.service import TransactionService
 
     return broker._do(lambda: broker.cluster.service(TransactionService).coordinator.records[transactional_id])
-
-
-@contextmanager
-def held_up(broker: Broker, api: str) -> Iterator[Callable[[], None]]:
-    """Keep requests of an API waiting until they are let go, or until the end of the block: time lets none through."""
-    order = broker.delay(api, 25)
-
-    def let_go() -> None:
-        order.remove()  # what comes from now on is not held up
-        broker.clock.advance(26)
-
-    try:
-        yield let_go
-    finally:
-        let_go()
 
 
 def wait_for_state(broker: Broker, transactional_id: str, wanted: str) -> None:
