@@ -34,6 +34,14 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection() -> None:
+    """Let examples take the time that a busy machine takes for them: what they cost is not what they are about."""
+    from hypothesis import HealthCheck, settings
+
+    settings.register_profile("purekafka", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("purekafka")
+
+
 def pytest_runtest_teardown() -> None:
     """Give Ctrl-C back to the tests that come next: a Spark driver in the process keeps it for itself."""
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
