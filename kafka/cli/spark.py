@@ -12,6 +12,7 @@ SIGINT and SIGTERM stop a job between two batches; started again with the same c
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,7 @@ _COMMANDS = {
     "lag": "show how far a query is behind, from its checkpoint",
     "plan": "show which offsets a query's first batch would read, and in which tasks",
 }
+_FRAME = re.compile(r"\s+at |\s+\.\.\. \d+ more")
 _RATE_COLUMNS = "{:<30} {:>14} {:>14} {:>10}"
 
 
@@ -279,18 +281,22 @@ def _watched(arguments: argparse.Namespace, start: Callable[[Any, dict[str, str]
 
 def _on_spark(arguments: argparse.Namespace, work: Callable[[Any], Any]) -> Any:
     """Do something with a session; what Spark has to say against it is told without Java's stack."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
     from kafka.spark.running import QueryFailedError
     from kafka.spark.session import local_session
 
-    spark = local_session(f"purekafka {arguments.job}", master=arguments.master, configs=_pairs(arguments.conf))
     try:
-        return work(spark)
-    except PySparkException as error:
-        raise QueryFailedError(str(error).partition("JVM stacktrace")[0].strip()) from error
-    finally:
-        spark.stop()
+        spark = local_session(f"purekafka {arguments.job}", master=arguments.master, configs=_pairs(arguments.conf))
+        try:
+            return work(spark)
+        finally:
+            spark.stop()
+    except (PySparkException, Py4JError) as error:
+        # Of Java's stacks, of which there may be several, the messages.
+        said = [line for line in str(error).partition("JVM stacktrace")[0].splitlines() if not _FRAME.match(line)]
+        raise QueryFailedError("\n".join(said).strip()) from error
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka._client import COORDINATOR
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, KafkaTimeoutError
 from kafka.net.backoff import Backoff
+from kafka.producer.hindrance import no_answers
 from kafka.producer.transaction_errors import Meaning, Step, may_have_happened, meaning_of
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ class Asker:
         """What keeps the present question from its answer, in words; None while nothing does."""
         self.asking: str | None = None
         """What is being asked for, in words."""
+        self._waited_for: str | None = None
         self._client = client
         self._loop = client.loop
         limit = config.seconds("retry_backoff_max_ms")
@@ -73,7 +75,7 @@ class Asker:
     async def ask(self, question: Question) -> Any:
         """Return the response that has no error; raises an error that does not pass by itself."""
         failures = 0
-        self.asking = question.step.value
+        self.asking, self._waited_for = question.step.value, None
         try:
             while True:
                 try:
@@ -87,6 +89,11 @@ class Asker:
                 await self._pause(question, error, failures)
         finally:
             self.waiting_for = self.asking = None
+
+    def too_late(self, what: str, seconds: float) -> KafkaTimeoutError:
+        """Return the error of something that was asked for and did not come within so many seconds."""
+        why = self._waited_for or no_answers(self._client)
+        return KafkaTimeoutError(f"{what} took longer than {seconds:g} seconds{f': {why}' if why else ''}")
 
     async def _send(self, question: Question) -> Any:
         client = self._client
@@ -109,7 +116,7 @@ class Asker:
         if meaning is Meaning.SOON:
             await self._loop.sleep(self._short.delay(failures))
             return
-        self.waiting_for = f"{question.step.value}: {error}"
+        self.waiting_for = self._waited_for = f"{question.step.value}: {error}"
         # Not what passes in an instant, as every coordinator has it when it starts; then each minute or so.
         if failures == _WORTH_TELLING or failures % 60 == 0:
             log.warning("Transaction of %s waits for %s", question.key, self.waiting_for)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from kafka.errors import KafkaTimeoutError
 from kafka.producer.asking import Asker
 from kafka.producer.kafka import KafkaProducer
 
@@ -74,7 +75,10 @@ class RelayProducer(KafkaProducer):
     def ask(self, question: Callable[[Client, Asker], Coroutine[Any, Any, T]], what: str) -> T:
         """Ask the cluster for something over the producer's connections, for `max_block_ms` at most."""
         self._check_open()
-        return self._driver.run(question(self._core.client, self._asker), self._deadline(self._max_block), what)
+        try:
+            return self._driver.run(question(self._core.client, self._asker), self._deadline(self._max_block), what)
+        except KafkaTimeoutError as error:
+            raise self._asker.too_late(what, self._max_block) from error
 
     def close(self, timeout: float | None = None, null_logger: bool = False) -> None:
         """Do what every producer does, but abort no transaction that is left for somebody else to end."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kafka._drivers import run_here
 from kafka.client_async import KafkaClient
 from kafka.config import resolve
-from kafka.errors import IllegalStateError, KafkaError
+from kafka.errors import IllegalStateError, KafkaError, KafkaTimeoutError
 from kafka.producer.asking import Asker
 from kafka.producer.ending import end_question
 from kafka.producer.transaction_identity import init_question
@@ -126,5 +126,11 @@ class _Coordinators:
             ) from error
 
     def _run(self, work: Any, what: str) -> Any:
-        loop = self._client.loop
-        return run_here(loop, loop.spawn(work, what), loop.time() + self._config.seconds("max_block_ms"))
+        loop, limit = self._client.loop, self._config.seconds("max_block_ms")
+        deadline = loop.time() + limit
+        try:
+            return run_here(loop, loop.spawn(work, what), deadline)
+        except KafkaTimeoutError as error:
+            if loop.time() < deadline:  # its own
+                raise
+            raise self._asker.too_late(what, limit) from error

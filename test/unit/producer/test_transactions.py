@@ -543,3 +543,12 @@ def test_what_is_not_whole_is_not_left_open(coordinator, make):
     producer.abort()
     with pytest.raises(IllegalStateError, match="no transaction is open"):
         producer.run(producer.transactions.leave_open())
+
+
+def test_what_is_asked_for_in_vain_is_told_with_the_last_refusal(coordinator, make):
+    producer = make()
+    coordinator.script["InitProducerId"] = deque([14] * 1000)
+    with pytest.raises(KafkaTimeoutError):
+        producer.run(producer.transactions.take_over("other"), seconds=30.0)
+    error = producer.transactions.asker.too_late("taking over", 30.0)
+    assert str(error).startswith("taking over took longer than 30 seconds: getting a producer id: [Error 14]")

@@ -11,6 +11,9 @@ from kafka.cli import main
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'purekafka[spark]'")
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 from kafka.spark.pipeline import Pipeline
 
 WORDS = ["spark", "run", "-b", "b1:9092", "--source", "in", "--sink", "out", "--schema", "a int", "--checkpoint", "c"]
@@ -36,3 +39,25 @@ def test_options_are_the_source_s_and_those_that_concern_both_sides_the_sink_s_t
     pipeline = started(monkeypatch, *(word for name, value in given.items() for word in ("-O", f"{name}={value}")))
     assert {**pipeline.source_options, "holdFile": ""} == {"minPartitions": "3", "holdFile": ""}
     assert pipeline.kafka == {"freezeworkers": "false", "kafka.security.protocol": "SSL"}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Py4JError(
+            "An error occurred.\n: SparkException: Could not parse\n\tat a.b(C.java:1)\n\t... 3 more\nCaused by: x"
+        ),
+        PySparkException("An error occurred.\n: SparkException: Could not parse\nCaused by: x\nJVM stacktrace:\n a"),
+    ],
+    ids=["Java", "Python"],
+)
+def test_a_session_that_does_not_start_is_told_without_stacks(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr("kafka.spark.session.local_session", fails)
+    assert main(WORDS) == 1
+    told = "purekafka spark: An error occurred.\n: SparkException: Could not parse\nCaused by: x\n"
+    assert capsys.readouterr().err == told
