@@ -11,6 +11,7 @@ import pytest
 from hypothesis import strategies as st
 
 from kafka.errors import IllegalArgumentError, IllegalStateError, UnsupportedCodecError
+from kafka.record import _filling as filling_module
 from kafka.record import builder as builder_module
 from kafka.record.builder import FULL, BatchBuilder, record_size
 from kafka.record.header import read_header, scan
@@ -297,7 +298,7 @@ def interrupt_at(step: int, call: Callable[[], object]) -> bool:
     return False
 
 
-FILES = {builder_module.__file__}
+FILES = {builder_module.__file__, filling_module.__file__}
 MIXED: list[tuple[int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]] = [
     (NOW, None, b"a", []),
     (NOW, None, b"b", []),
