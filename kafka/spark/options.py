@@ -6,7 +6,6 @@ Nothing here asks the cluster or needs pyspark. Names do not care for capitals, 
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
@@ -14,17 +13,16 @@ from typing import Any, Final, TypeVar
 from kafka.spark.durations import parse_duration
 from kafka.spark.errors import KafkaSparkOptionError
 from kafka.spark.java import check_together, client_options
-from kafka.spark.offsets import EARLIEST, LATEST, Offsets, parse_assignment, parse_offsets, parse_timestamps
+from kafka.spark.offsets import EARLIEST, LATEST, Offsets, parse_offsets, parse_timestamps
 from kafka.spark.start import Bound
-from kafka.structs import TopicPartition
+from kafka.spark.subscription import Subscription, parse_subscription
 
-__all__ = ["SourceOptions", "Subscription", "kafka_options", "lower_keys", "parse_flag"]
+__all__ = ["SourceOptions", "kafka_options", "lower_keys", "parse_flag"]
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_STRATEGIES: Final = ("subscribe", "subscribepattern", "assign")
 _DESERIALIZER: Final = "Use DataFrame operations to explicitly deserialize the"
 _FORBIDDEN: Final = {
     "auto.offset.reset": (
@@ -46,15 +44,6 @@ _FORBIDDEN: Final = {
         "Kafka option 'interceptor.classes' is not supported as the source always reads keys and values as byte arrays."
     ),
 }
-
-
-@dataclass(frozen=True)
-class Subscription:
-    """Which partitions to read: one of the three is set."""
-
-    topics: tuple[str, ...] = ()
-    pattern: str | None = None
-    partitions: frozenset[TopicPartition] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -101,7 +90,7 @@ class SourceOptions:
         """Check options for a batch or a streaming read; without ``check_edges`` what both refuse."""
         options = lower_keys(given)
         kafka = kafka_options(options)
-        subscription = _subscription(options)
+        subscription = parse_subscription(options)
         _check_forbidden(kafka)
         if not kafka.get("bootstrap.servers", "").strip():
             raise KafkaSparkOptionError(
@@ -218,49 +207,6 @@ def _check_forbidden(kafka: Mapping[str, str]) -> None:
     for name, sentence in _FORBIDDEN.items():
         if name in kafka:
             raise KafkaSparkOptionError(sentence, option=f"kafka.{name}")
-
-
-# Which partitions.
-
-
-def _subscription(options: Mapping[str, str]) -> Subscription:
-    given = [name for name in _STRATEGIES if name in options]
-    names = ", ".join(_STRATEGIES)
-    if not given:
-        raise KafkaSparkOptionError(
-            f"One of the following options must be specified for Kafka source: {names}. See the docs for more details."
-        )
-    if len(given) > 1:
-        raise KafkaSparkOptionError(
-            f"Only one of the following options can be specified for Kafka source: {names}. "
-            "See the docs for more details."
-        )
-    value = options[given[0]]
-    if given[0] == "assign":
-        if not value.strip().startswith("{"):
-            raise KafkaSparkOptionError(
-                f"No topicpartitions to assign as specified value for option 'assign' is '{value}'"
-            )
-        return Subscription(partitions=parse_assignment(value))
-    if given[0] == "subscribe":
-        topics = tuple(dict.fromkeys(filter(None, (topic.strip() for topic in value.split(",")))))
-        if not topics:
-            raise KafkaSparkOptionError(
-                f"No topics to subscribe to as specified value for option 'subscribe' is '{value}'"
-            )
-        return Subscription(topics=topics)
-    if not value.strip():
-        raise KafkaSparkOptionError(
-            f"Pattern to subscribe is empty as specified value for option 'subscribePattern' is '{value}'"
-        )
-    try:
-        re.compile(value.strip())
-    except re.error as error:
-        raise KafkaSparkOptionError(
-            f"The value '{value}' of the option 'subscribePattern' is no regular expression: {error}",
-            option="subscribePattern",
-        ) from None
-    return Subscription(pattern=value.strip())
 
 
 # Where it begins and ends.
