@@ -104,7 +104,7 @@ def check_ahead(buffer: Buffer, position: int, offset: int, sound_to: int, *, ch
     epoch = -1
     for header in scan(buffer, position):
         if check_crcs and header.position >= sound_to:
-            check_crcs = header.magic < 2 or _is_sound(buffer, header)
+            check_crcs = header.magic < 2 or is_sound(buffer, header)
             if check_crcs:
                 sound_to = header.end
         last = header.last_offset
@@ -113,7 +113,8 @@ def check_ahead(buffer: Buffer, position: int, offset: int, sound_to: int, *, ch
     return Ahead(offset, epoch, sound_to)
 
 
-def _is_sound(buffer: Buffer, header: BatchHeader) -> bool:
+def is_sound(buffer: Buffer, header: BatchHeader) -> bool:
+    """Whether the batch's CRC-32C is right."""
     try:
         check_batch(buffer, header)
     except CorruptRecordError:

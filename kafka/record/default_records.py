@@ -8,9 +8,9 @@ from typing import ClassVar, NamedTuple
 from kafka.errors import CorruptRecordError
 from kafka.record import control
 from kafka.record._encode import Headers
-from kafka.record._open import check_batch
+from kafka.record._open import is_sound
+from kafka.record._row_view import RowView
 from kafka.record.builder import FULL, BatchBuilder, record_size
-from kafka.record.consumer_record import ConsumerRecord
 from kafka.record.header import V2_HEADER_SIZE, BatchHeader, Buffer, read_header
 from kafka.record.rows import decode_batch
 
@@ -36,7 +36,7 @@ class DefaultRecordBase:
     NO_SEQUENCE: ClassVar[int] = -1
 
 
-class DefaultRecord:
+class DefaultRecord(RowView):
     """A record of a batch.
 
     >>> builder = DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, 1000)
@@ -47,27 +47,12 @@ class DefaultRecord:
     (b'k', b'v', [])
     """
 
-    __slots__ = ("_row",)
-
-    def __init__(self, row: ConsumerRecord) -> None:
-        self._row = row
-
-    offset = property(lambda self: self._row.offset)
-    timestamp = property(lambda self: self._row.timestamp)
-    timestamp_type = property(lambda self: self._row.timestamp_type)
-    key = property(lambda self: self._row.key)
-    value = property(lambda self: self._row.value)
-    headers = property(lambda self: self._row.headers)
-    checksum = property(lambda self: self._row.checksum)
+    __slots__ = ()
 
     @property
     def size_in_bytes(self) -> int:
         """Bytes in a batch, up to a few for the distances to its first record."""
         return record_size(self.key, self.value, self.headers)
-
-    def validate_crc(self) -> bool:
-        """Records of this format have no checksum of their own; the batch's covers them."""
-        return True
 
     def __repr__(self) -> str:
         row = self._row
@@ -150,11 +135,7 @@ class DefaultRecordBatch(DefaultRecordBase):
 
     def validate_crc(self) -> bool:
         """Whether the checksum is right."""
-        try:
-            check_batch(self._buffer, self._header)
-        except CorruptRecordError:
-            return False
-        return True
+        return is_sound(self._buffer, self._header)
 
     def __iter__(self) -> Iterator[DefaultRecord]:
         kind = ControlRecord if self._header.is_control else DefaultRecord

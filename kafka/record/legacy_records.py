@@ -7,6 +7,7 @@ from typing import ClassVar, NamedTuple
 
 from kafka.errors import CorruptRecordError
 from kafka.record._encode import Headers
+from kafka.record._row_view import RowView
 from kafka.record.builder import FULL
 from kafka.record.consumer_record import ConsumerRecord
 from kafka.record.header import BatchHeader, Buffer, read_header
@@ -32,7 +33,7 @@ class LegacyRecordBase:
     LOG_OVERHEAD: ClassVar[int] = 12
 
 
-class LegacyRecord:
+class LegacyRecord(RowView):
     """A message.
 
     >>> builder = LegacyRecordBatchBuilder(1, 0, 1000)
@@ -42,28 +43,16 @@ class LegacyRecord:
     (b'v', [], True)
     """
 
-    __slots__ = ("_row", "magic")
+    __slots__ = ("magic",)
 
     def __init__(self, row: ConsumerRecord, magic: int) -> None:
-        self._row = row
+        super().__init__(row)
         self.magic = magic
-
-    offset = property(lambda self: self._row.offset)
-    timestamp = property(lambda self: self._row.timestamp)
-    timestamp_type = property(lambda self: self._row.timestamp_type)
-    key = property(lambda self: self._row.key)
-    value = property(lambda self: self._row.value)
-    headers = property(lambda self: self._row.headers)
-    checksum = property(lambda self: self._row.checksum)
 
     @property
     def size_in_bytes(self) -> int:
         """Bytes of the message without offset and size."""
         return message_size(self.magic, self.key, self.value) - LegacyRecordBase.LOG_OVERHEAD
-
-    def validate_crc(self) -> bool:
-        """Whether the checksum is right: messages of which it is not are not read."""
-        return True
 
     def __repr__(self) -> str:
         row = self._row
