@@ -92,7 +92,7 @@ def test_poll_goes_on_where_an_iteration_was_left(broker: Broker, make_consumer:
 
 def test_a_seek_in_an_iteration_is_followed(broker: Broker, make_consumer: MakeConsumer) -> None:
     fill(broker, 100)
-    consumer = make_consumer("events", consumer_timeout_ms=500)
+    consumer = make_consumer("events")
     seen = []
     for record in consumer:
         seen.append(record.offset)
@@ -192,7 +192,7 @@ def test_a_paused_partition_gives_nothing_and_keeps_what_was_fetched(
 
 def test_pausing_within_an_iteration_takes_effect_at_once(broker: Broker, make_consumer: MakeConsumer) -> None:
     fill(broker, 50, 0)
-    consumer = make_consumer("events", consumer_timeout_ms=300)
+    consumer = make_consumer("events")
     assert next(consumer).offset == 0
     consumer.pause(tp(0))
     assert list(consumer) == []
@@ -274,7 +274,7 @@ def test_bootstrap_asks_for_metadata_anew_if_told_so(broker: Broker, make_consum
         return sum(seen.name == "Metadata" for seen in broker.requests)
 
     consumer = make_consumer()
-    consumer.bootstrap(timeout_ms=1000)
+    consumer.bootstrap(timeout_ms=TIMEOUT * 1000)
     before = asked()
     broker.drop_connections(api="Metadata")
     consumer.bootstrap(refresh=True)

@@ -143,9 +143,10 @@ def test_a_crashed_broker_is_replaced_and_the_whole_cluster_may_be_away(
     read(consumer, 40)
     broker.stop_node(1, crash=True)
     broker.stop_node(2, crash=True)
-    assert consumer.poll(timeout_ms=300) == {}
-    health = consumer.health()
-    assert not health["ok"]
+    deadline = time.monotonic() + TIMEOUT
+    while (health := consumer.health())["ok"]:
+        assert consumer.poll(timeout_ms=300) == {}
+        assert time.monotonic() < deadline
     assert any(entry["problem"] for entry in health["partitions"].values()) or health["unreachable_brokers"]
     broker.start_node(1)
     broker.start_node(2)
@@ -203,8 +204,10 @@ def test_a_topic_that_is_made_anew_between_two_fetches_is_read_from_its_beginnin
 def test_partitions_that_do_not_exist_yet_are_waited_for(broker: Broker, make_consumer: MakeConsumer) -> None:
     consumer = make_consumer(allow_auto_create_topics=False)
     consumer.assign([tp(0, "later")])
-    assert consumer.poll(timeout_ms=100) == {}
-    assert consumer.health()["partitions"]["later-0"]["problem"]
+    deadline = time.monotonic() + TIMEOUT
+    while not consumer.health()["partitions"]["later-0"]["problem"]:
+        assert consumer.poll(timeout_ms=100) == {}
+        assert time.monotonic() < deadline
     broker.create_topic("later")
     broker.append("later", b"there")
     assert [record.value for record in read(consumer, 1)] == [b"there"]
@@ -464,7 +467,7 @@ def test_ctrl_c_ends_the_wait(make_consumer: MakeConsumer) -> None:
     before = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         consumer.poll(timeout_ms=20_000)
-    assert time.monotonic() - before < 1.5
+    assert time.monotonic() - before < 5  # a busy machine adds to it; unheard, it would be 20
     assert consumer.poll(timeout_ms=10) == {}
 
 
@@ -476,7 +479,7 @@ def test_close_is_bounded_and_leaves_nothing_with_all_brokers_down(broker: Broke
     broker.stop_node(2, crash=True)
     before = time.monotonic()
     consumer.close(timeout_ms=500)
-    assert time.monotonic() - before < 1.5
+    assert time.monotonic() - before < 5  # a busy machine adds to it; unbounded, requests have 30
     assert threading.active_count() <= threads
 
 

@@ -10,6 +10,7 @@ import pytest
 from kafka.broker import Broker
 from kafka.coordinator.assignors import CooperativeStickyAssignor, RoundRobinPartitionAssignor
 from kafka.errors import KafkaError
+from test.embedded.sessions import SESSION, let_sessions_pass
 
 from .member import Member, poll_until, stable
 
@@ -61,8 +62,8 @@ def test_an_assignor_of_one_s_own_runs_in_the_application_s_thread(broker):
 def test_heartbeats_go_on_while_it_takes_its_time(broker):
     own = Own()
     # Longer than a session: only heartbeats keep it alive meanwhile.
-    own.before_assign = lambda: time.sleep(1.5)
-    with member(broker, own, session_timeout_ms=1000) as one:
+    own.before_assign = lambda: let_sessions_pass(broker)
+    with member(broker, own, session_timeout_ms=SESSION * 1000) as one:
         poll_until(stable(one, partitions=6), one)
         assert own.calls.count(("assign", True)) == 1
 
@@ -97,7 +98,7 @@ def test_a_cooperative_one_that_takes_from_another_is_refused(broker):
     with member(broker, Greedy) as one:
         poll_until(stable(one, partitions=6), one)
         with pytest.raises(KafkaError, match="still has it"), member(broker, Greedy) as two:
-            poll_until(stable(one, two, partitions=6), one, two, patience=5)
+            poll_until(stable(one, two, partitions=6), one, two)
 
 
 def test_unsubscribing_while_it_waits_for_the_application_ends_the_wait(broker):

@@ -16,6 +16,7 @@ from kafka.errors import (
 )
 from kafka.protocol.admin import CreatePartitionsRequest
 from kafka.structs import OffsetAndMetadata, TopicPartition
+from test.embedded.sessions import SESSION, let_sessions_pass
 
 from .member import Member, poll_until, stable
 from .test_classic import Listener
@@ -24,7 +25,7 @@ T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 CONFIGS = {
     "group.min.session.timeout.ms": 100,
     "group.consumer.heartbeat.interval.ms": 50,
-    "group.consumer.session.timeout.ms": 1000,
+    "group.consumer.session.timeout.ms": SESSION * 1000,
 }
 
 
@@ -83,6 +84,7 @@ def test_a_crashed_member_s_partitions_go_to_the_others(broker):
         two = member(broker)
         poll_until(stable(one, two, partitions=6), one, two)
         two.crash()
+        let_sessions_pass(broker, times=2)
         poll_until(stable(one, partitions=6), one)
 
 
@@ -208,6 +210,7 @@ def test_a_static_member_that_was_killed_gets_its_place_when_the_old_session_end
     first.crash()
     with member(broker, listener=listener, group_instance_id="a") as again:
         poll_until(lambda: "UnreleasedInstanceId" in str(again.coordinator.health()["waiting_for"]), again)
+        broker.clock.advance(SESSION + 1)
         poll_until(stable(again, partitions=6), again)
         assert again.coordinator.health()["waiting_for"] is None
         assert listener.calls == [("assigned", set(range(6)))]

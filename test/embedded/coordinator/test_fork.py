@@ -65,7 +65,7 @@ def test_the_child_is_told_and_the_parent_stays_in_its_group(protocol):
             found = _fork(consumer)
             assert {name: kind for name, (kind, _, _) in found.items()} == dict.fromkeys(CALLS, "ForkedClientError")
             assert all("Create the client in the child" in text for _, text, _ in found.values())
-            assert all(seconds < 1 for _, _, seconds in found.values())
+            assert all(seconds < 4 for _, _, seconds in found.values())  # at once; what waits, waits for 5 and more
             # The parent reads on, commits, and nobody left or joined.
             records += _read(consumer, 6)
             consumer.commit()

@@ -23,12 +23,11 @@ from kafka.errors import (
     for_code,
 )
 from kafka.structs import OffsetAndMetadata, TopicPartition
+from test.embedded.sessions import SESSION, let_sessions_pass
 
 pytestmark = pytest.mark.slow
 
 PROTOCOLS = ["classic", "consumer"]
-# Seconds of the broker's time, which a test lets pass where it needs them to: a busy machine must not put a member out.
-SESSION = 10
 CONFIGS = {
     "group.initial.rebalance.delay.ms": 0,
     "group.consumer.heartbeat.interval.ms": 50,
@@ -130,24 +129,6 @@ def test_the_coordinator_moves_and_dies_and_the_group_stays(broker: Broker, make
     assert {partition: found.offset for partition, found in consumer.committed(ALL).items() if found} == dict.fromkeys(
         ALL, 4
     )
-
-
-def let_sessions_pass(broker: Broker, client_id: str) -> None:
-    """Let three sessions pass at the broker, as fast as a client's heartbeats come.
-
-    A member whose heartbeats do not come is out; a machine that stands still for a while only makes this longer.
-    """
-
-    def heartbeats() -> int:
-        return sum(seen.name.endswith("Heartbeat") and seen.client_id == client_id for seen in broker.requests)
-
-    deadline = time.monotonic() + PATIENCE
-    for _ in range(12):
-        wanted = heartbeats() + 2
-        while heartbeats() < wanted:
-            assert time.monotonic() < deadline, "no heartbeats"
-            sum(range(10_000))
-        broker.clock.advance(SESSION / 4)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
