@@ -52,6 +52,8 @@ WRITE: Final = selectors.EVENT_WRITE
 
 # The longest single sleep, in seconds: epoll counts milliseconds in 32 bits. One wake-up a day.
 _LONGEST_SLEEP: Final = 86_400.0
+# How long to wait for a pass of another thread to end, in seconds: they take well below a millisecond.
+_PASS_TIME: Final = 0.01
 # Passes that `close` makes without waiting; a task that is told to end needs two or three.
 _LAST_PASSES: Final = 50
 
@@ -354,12 +356,18 @@ class Loop:
         # Before the lock: in the child of a fork its holder may not exist.
         if not self.shareable or self._unusable is not None:
             return False
-        with self._lock:
+        # Who makes a pass holds the lock, and a pass may run a callback of the application that waits for something:
+        # then it is better to wait where there is a deadline, and where Ctrl-C is heard.
+        if not self._lock.acquire(timeout=_PASS_TIME):
+            return False
+        try:
             if self._claimed_by is not None or self._retiring:
                 return False
             self._claimed_by = get_ident()
             self.claims += 1
             return True
+        finally:
+            self._lock.release()
 
     @property
     def claimed(self) -> bool:

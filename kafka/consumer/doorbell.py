@@ -39,6 +39,5 @@ class Doorbell:
     def ring(self) -> None:
         """Wake who waits, if anybody does. Safe from every thread."""
         future = self._future
-        if future is not None:
-            self._future = None
+        if future is not None:  # and it stays: a ring that is slow must not take down what was hung up since
             future.try_success(None)

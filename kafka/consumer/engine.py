@@ -31,6 +31,7 @@ from kafka.errors import (
     InvalidTopicError,
     KafkaError,
     KafkaTimeoutError,
+    UnknownTopicOrPartitionError,
     WakeupError,
     for_code,
 )
@@ -103,6 +104,7 @@ class Engine:
         self._woken = False
         self._break_armed = False
         self._seen_topology: object = None
+        self._missed: frozenset[str] = frozenset()
         self.client.cluster.add_listener(lambda _cluster: self.bell.ring())
         self.loop.on_fork(self._end_iteration)
 
@@ -152,6 +154,7 @@ class Engine:
         """End the wait in poll with WakeupError: this one, or the next. Safe from every thread."""
         self._woken = True
         self._summon()
+        self.loop.wakeup()  # who waits turns the loop, and may be asleep in it
 
     def _summon(self) -> None:
         """Have the application's thread come by: out of its wait, or out of what an iteration has in hand."""
@@ -319,8 +322,13 @@ class Engine:
         self._seen_topology = cluster.topology
         for topic, code in cluster.topology.errors.items():
             error = for_code(code)
-            if topic in subscription.wanted_topics and issubclass(error, (FixNeededError, InvalidTopicError)):
+            if topic not in subscription.wanted_topics:
+                continue
+            if issubclass(error, (FixNeededError, InvalidTopicError)):
                 raise error(f"topic {topic!r}")
+            if issubclass(error, UnknownTopicOrPartitionError) and topic not in self._missed:
+                log.warning("There is no topic %r; it is looked for until there is", topic)
+        self._missed = frozenset(cluster.topology.errors)
         if subscription.is_automatic:
             subscription.match(cluster.topics(exclude_internal_topics=self.config["exclude_internal_topics"]))
             if self.membership is None:
@@ -338,9 +346,11 @@ class Engine:
         if found == before:
             return
         listener = subscription.listener
-        if listener is not None and before - found:
-            listener.on_partitions_revoked(before - found)
-        subscription.assign_from_group(sorted(found))
+        try:
+            if listener is not None and before - found:
+                listener.on_partitions_revoked(before - found)
+        finally:  # it is told of what is so, whatever it says
+            subscription.assign_from_group(sorted(found))
         if listener is not None and found - before:
             listener.on_partitions_assigned(found - before)
 
@@ -437,8 +447,14 @@ class Engine:
                 "problem": state.problem or (None if cursor.position is not None else "its position is looked up"),
             }
         brokers = {str(link.node_id): str(link.error) for link in self.client.links() if link.error is not None}
+        wanted = self.subscription.wanted_topics
+        topics = {
+            topic: for_code(code).__name__
+            for topic, code in self.client.cluster.topology.errors.items()
+            if topic in wanted
+        }
         membership = self.membership
-        ok = not brokers and all(entry["problem"] is None for entry in partitions.values())
+        ok = not brokers and not topics and all(entry["problem"] is None for entry in partitions.values())
         age = self.client.cluster.update_age()
         return {
             "ok": ok and not self.closed,
@@ -446,6 +462,7 @@ class Engine:
             "subscription": self.subscription.mode.value,
             "metadata_age_s": age,
             "unreachable_brokers": brokers,
+            "topics": topics,
             "partitions": partitions,
             "group": None if membership is None else membership.health(),
         }

@@ -78,6 +78,7 @@ class Fetcher:
         self._lanes: dict[int, tuple[Lane, Lane]] = {}
         self._by_node: dict[int, list[AssignedPartition]] = {}
         self._grouped: Mapping[TopicPartition, AssignedPartition] | None = None
+        self._subscribed: tuple[frozenset[str], Any] | None = None
         self._lost = 0
         self._due = False
         self._closed = False
@@ -119,10 +120,13 @@ class Fetcher:
         self._due = False
         if self._closed:
             return
-        partitions = self._subscription.partitions
+        subscription = self._subscription
+        partitions = subscription.partitions
         if partitions is not self._grouped:
             self._want_topics()
             self._group(partitions)
+        elif (subscription.subscribed_topics, subscription.pattern) != self._subscribed:
+            self._want_topics()  # nothing of what is new is assigned before it is known
         self._positions.look()
         for node_id in self._by_node:
             self._pump(node_id)
@@ -131,9 +135,15 @@ class Fetcher:
         subscription, cluster = self._subscription, self._cluster
         everything = subscription.mode is Mode.PATTERN and hasattr(subscription.pattern, "match")
         newly = everything and not cluster.need_all_topic_metadata
+        self._subscribed = subscription.subscribed_topics, subscription.pattern
+        topics = subscription.wanted_topics
+        if self._client.metadata.awaited:
+            # Somebody wants to know of topics that are not subscribed to. The answer leads here again.
+            everything = everything or cluster.need_all_topic_metadata
+            topics |= cluster.wanted_topics
         cluster.need_all_topic_metadata = everything
-        if subscription.wanted_topics != cluster.wanted_topics:
-            cluster.set_topics(subscription.wanted_topics)
+        if topics != cluster.wanted_topics:
+            cluster.set_topics(topics)
         if newly:
             cluster.request_update()
 

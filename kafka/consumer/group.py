@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, overload
 from kafka.config import defaults, resolve
 from kafka.consumer.engine import Engine
 from kafka.consumer.reset import EARLIEST, LATEST, Reset
+from kafka.consumer.subscription import Mode, check_topic, checked_partition, checked_partitions
 from kafka.errors import ClientClosedError, IllegalArgumentError, IllegalStateError
 from kafka.structs import (
     ConsumerGroupMetadata,
@@ -168,6 +169,8 @@ class KafkaConsumer:
                 engine = self._open()
                 hand = subscription.in_hand
                 if hand is None:
+                    if subscription.mode is Mode.NONE:
+                        raise IllegalStateError("There is nothing to read: call subscribe() or assign() first")
                     hand = engine.poll_hand(limit, engine.deadline(patience))
                 if hand is None:
                     return
@@ -186,7 +189,7 @@ class KafkaConsumer:
 
     def position(self, partition: TopicPartition, timeout_ms: float | None = None) -> int:
         """The offset of the next record of a partition."""
-        return self._open().position(partition, self._deadline(timeout_ms))
+        return self._open().position(checked_partition(partition), self._deadline(timeout_ms))
 
     def seek(self, partition: TopicPartition, offset: int | OffsetAndMetadata) -> None:
         """Go on with this offset."""
@@ -196,7 +199,7 @@ class KafkaConsumer:
             number, epoch = offset, -1
         if not isinstance(number, int) or number < 0:
             raise IllegalArgumentError(f"an offset is a whole number from 0 on, not {number!r}")
-        self._open().subscription.seek(partition, number, epoch)
+        self._open().subscription.seek(checked_partition(partition), number, epoch)
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
         """Go to the first record of these partitions, or of all; looked up when it is needed."""
@@ -215,17 +218,17 @@ class KafkaConsumer:
     def _seek_all(self, partitions: Collection[TopicPartition], reset: Reset) -> None:
         subscription = self._open().subscription
         for partition in partitions:
-            _check_partition(partition)
+            checked_partition(partition)
         self._open().seek_all(partitions, lambda partition: subscription.seek_to(partition, reset))
 
     def pause(self, *partitions: TopicPartition) -> None:
         """Return no records of these partitions until `resume`; what was fetched is kept."""
-        for partition in partitions:
+        for partition in checked_partitions(partitions):
             self._open().subscription.pause(partition)
 
     def resume(self, *partitions: TopicPartition) -> None:
         """Return records of these partitions again."""
-        for partition in partitions:
+        for partition in checked_partitions(partitions):
             self._open().subscription.resume(partition)
 
     def paused(self) -> set[TopicPartition]:
@@ -282,7 +285,8 @@ class KafkaConsumer:
     ) -> dict[TopicPartition, OffsetAndMetadata]:
         if offsets is None:
             return self._subscription.consumed()
-        return {_check_partition(partition): _check_offset(offset) for partition, offset in offsets.items()}
+        given = _check_mapping(offsets, "OffsetAndMetadata")
+        return {checked_partition(partition): _check_offset(offset) for partition, offset in given.items()}
 
     @overload
     def committed(
@@ -312,7 +316,7 @@ class KafkaConsumer:
         engine = self._open()
         membership = engine.check_group()
         one = isinstance(partition, TopicPartition)
-        asked = [partition] if isinstance(partition, TopicPartition) else [_check_partition(tp) for tp in partition]
+        asked = checked_partitions([partition] if isinstance(partition, TopicPartition) else partition)
         deadline = self._deadline(timeout_ms)
         found = engine.run(membership.committed(asked, deadline), deadline, "looking up committed offsets")
         if not one:
@@ -351,7 +355,7 @@ class KafkaConsumer:
     def _edge(
         self, partitions: Iterable[TopicPartition], place: Reset, timeout_ms: float | None
     ) -> dict[TopicPartition, int]:
-        wanted = {_check_partition(partition): place.timestamp for partition in partitions}
+        wanted = dict.fromkeys(checked_partitions(partitions), place.timestamp)
         found = self._open().find_offsets(wanted, self._deadline(timeout_ms))
         return {partition: 0 if offset is None else offset.offset for partition, offset in found.items()}
 
@@ -359,8 +363,8 @@ class KafkaConsumer:
         self, timestamps: Mapping[TopicPartition, int], timeout_ms: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """The first record at or after a time (in ms) in each partition; None where none is so late."""
-        for partition, timestamp in timestamps.items():
-            _check_partition(partition)
+        for partition, timestamp in _check_mapping(timestamps, "milliseconds").items():
+            checked_partition(partition)
             if not isinstance(timestamp, int) or timestamp < 0:
                 raise IllegalArgumentError(f"a timestamp is in milliseconds from 0 on, not {timestamp!r}")
         return dict(self._open().find_offsets(dict(timestamps), self._deadline(timeout_ms)))
@@ -373,6 +377,7 @@ class KafkaConsumer:
 
     def partitions_for_topic(self, topic: str, timeout_ms: float | None = None) -> set[int] | None:
         """The partitions of a topic; None if there is no such topic."""
+        check_topic(topic)
         return self._open().partitions_for_topic(topic, self._deadline(timeout_ms))
 
     # How it is…
@@ -432,7 +437,8 @@ class KafkaConsumer:
             engine.close(0.0, commit=False)
 
     def __repr__(self) -> str:
-        return f"<KafkaConsumer client_id={self.config['client_id']!r} group_id={self.config['group_id']!r}>"
+        closed = " closed" if self._engine is None or self._engine.closed else ""
+        return f"<KafkaConsumer client_id={self.config['client_id']!r} group_id={self.config['group_id']!r}{closed}>"
 
     # Arguments…
 
@@ -455,13 +461,17 @@ class KafkaConsumer:
 
     @staticmethod
     def _poll_deadline(engine: Engine, timeout_ms: float) -> float:
-        if timeout_ms < 0:
+        if not isinstance(timeout_ms, (int, float)):
+            raise TypeError(f"timeout_ms is a number of milliseconds, not {timeout_ms!r}")
+        if not timeout_ms >= 0:  # nor NaN
             raise IllegalArgumentError(f"timeout_ms must not be negative: {timeout_ms}")
         return engine.deadline(timeout_ms / 1000)
 
     def _limit(self, max_records: int | None) -> int:
         if max_records is None:
             return int(self.config["max_poll_records"])
+        if not isinstance(max_records, int):
+            raise TypeError(f"max_records is a whole number, not {max_records!r}")
         if max_records < 1:
             raise IllegalArgumentError(f"max_records must be at least 1, not {max_records}")
         return max_records
@@ -470,10 +480,12 @@ class KafkaConsumer:
 def _check_offset(offset: Any) -> OffsetAndMetadata:
     if not isinstance(offset, OffsetAndMetadata):
         raise TypeError(f"expected an OffsetAndMetadata, not {offset!r}")
+    if not isinstance(offset.offset, int) or offset.offset < 0:
+        raise IllegalArgumentError(f"an offset is a whole number from 0 on, not {offset.offset!r}")
     return offset
 
 
-def _check_partition(partition: Any) -> TopicPartition:
-    if not isinstance(partition, TopicPartition):
-        raise TypeError(f"expected a TopicPartition, not {partition!r}")
-    return partition
+def _check_mapping(given: Any, of: str) -> Mapping[Any, Any]:
+    if not isinstance(given, Mapping):
+        raise TypeError(f"expected a mapping of TopicPartitions to {of}, not {given!r}")
+    return given

@@ -18,7 +18,7 @@ from kafka.consumer.reset import Reset
 from kafka.errors import IllegalArgumentError, IllegalStateError
 from kafka.structs import OffsetAndMetadata, SubscriptionPattern, TopicPartition
 
-__all__ = ["Mode", "SubscriptionState"]
+__all__ = ["Mode", "SubscriptionState", "check_topic", "checked_partition", "checked_partitions"]
 
 _TOPIC_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
@@ -79,6 +79,11 @@ class SubscriptionState:
         return self._topics | self._group_topics
 
     @property
+    def wishes(self) -> tuple[object, ...]:
+        """All that decides which topics to know metadata of; as long as it is equal, that is the same."""
+        return self.mode, self.pattern, self._topics, self._group_topics, self.partitions
+
+    @property
     def is_automatic(self) -> bool:
         """Whether partitions are assigned by the group (or, without a group, all of the topics)."""
         return self.mode is Mode.TOPICS or self.mode is Mode.PATTERN
@@ -92,13 +97,20 @@ class SubscriptionState:
         topics = tuple(topics)
         if bool(topics) == (pattern is not None):
             raise IllegalArgumentError("subscribe() takes either topics or a pattern")
+        if isinstance(pattern, str):
+            try:
+                pattern = re.compile(pattern)
+            except re.error as error:
+                raise IllegalArgumentError(f"{pattern!r} is no pattern: {error}") from error
+        if pattern is not None and not isinstance(pattern, (re.Pattern, SubscriptionPattern)):
+            raise TypeError(f"a pattern is a str, what re.compile returns, or a SubscriptionPattern, not {pattern!r}")
         for topic in topics:
-            _check_topic(topic)
+            check_topic(topic)
         if listener is not None and not callable(getattr(listener, "on_partitions_assigned", None)):
             raise TypeError(f"a listener must be a ConsumerRebalanceListener, not {listener!r}")
         self.listener = listener
         self.mode = Mode.TOPICS if pattern is None else Mode.PATTERN
-        before, self.pattern = self.pattern, re.compile(pattern) if isinstance(pattern, str) else pattern
+        before, self.pattern = self.pattern, pattern
         if isinstance(pattern, SubscriptionPattern) and pattern != before:
             self.subscription_version += 1
         self._set_topics(topics)
@@ -140,7 +152,7 @@ class SubscriptionState:
             raise IllegalStateError(
                 f"This consumer subscribes to {self.mode.value}; call unsubscribe() before assign()"
             )
-        wanted = [_checked_partition(partition) for partition in partitions]
+        wanted = checked_partitions(partitions)
         self.mode = Mode.MANUAL if wanted else Mode.NONE
         self._replace(self._kept_and_new(wanted))
 
@@ -176,6 +188,7 @@ class SubscriptionState:
         """The state of an assigned partition; IllegalStateError if it is not assigned."""
         state = self.partitions.get(partition)
         if state is None:
+            checked_partition(partition)
             raise IllegalStateError(f"{partition.topic}-{partition.partition} is not assigned to this consumer")
         return state
 
@@ -264,14 +277,28 @@ class SubscriptionState:
         return {partition for partition, state in self.partitions.items() if state.paused}
 
 
-def _check_topic(topic: Any) -> None:
+def check_topic(topic: Any) -> None:
+    """Raise TypeError or IllegalArgumentError for what can be no topic's name."""
     if not isinstance(topic, str):
         raise TypeError(f"a topic is a str, not {topic!r}")
     if not _TOPIC_NAME.fullmatch(topic) or topic in {".", ".."}:
         raise IllegalArgumentError(f"{topic!r} cannot be a topic: 1 to 249 of a-z, A-Z, 0-9, '.', '_' and '-'")
 
 
-def _checked_partition(partition: Any) -> TopicPartition:
+def checked_partition(partition: Any) -> TopicPartition:
+    """Return what can be a partition: a topic's name and a number from 0 on, as TopicPartition."""
     if not isinstance(partition, TopicPartition):
-        raise TypeError(f"assign() takes TopicPartition objects, not {partition!r}")
+        raise TypeError(f"expected a TopicPartition, not {partition!r}")
+    check_topic(partition.topic)
+    if not isinstance(partition.partition, int):
+        raise TypeError(f"the partition of a TopicPartition is an int, not {partition.partition!r}")
+    if partition.partition < 0:
+        raise IllegalArgumentError(f"partitions have numbers from 0 on, not {partition.partition}")
     return partition
+
+
+def checked_partitions(partitions: Any) -> list[TopicPartition]:
+    """Return partitions as a list; one alone is none."""
+    if isinstance(partitions, (TopicPartition, str)):
+        raise TypeError(f"expected a list of TopicPartitions, not {partitions!r}")
+    return [checked_partition(partition) for partition in partitions]

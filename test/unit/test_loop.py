@@ -703,6 +703,27 @@ def test_blocking_on_the_network_thread_is_refused(driver):
         driver.run(outer())
 
 
+def test_a_callback_that_waits_costs_others_no_deadline_and_no_ctrl_c(driver):
+    driver.start()
+    entered, released = threading.Event(), threading.Event()
+    driver.loop.call_soon(lambda: (entered.set(), released.wait(30)))
+    assert entered.wait(10)
+
+    async def never():
+        await Future()
+
+    before = time.monotonic()
+    with pytest.raises(KafkaTimeoutError):
+        driver.run(never(), driver.loop.time() + 0.1)
+    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        driver.wait(Future(), driver.loop.time() + 20)
+    assert time.monotonic() - before < 15
+    timer.join()
+    released.set()
+
+
 def test_close_from_a_callback_ends_the_thread():
     driver = ThreadDriver(Loop())
 
@@ -928,7 +949,10 @@ def test_callbacks_that_end_the_program_do_not_end_the_network_thread(driver, ca
         return 1
 
     assert driver.run(fine()) == 1
-    assert "SystemExit(3)" in caplog.text
+    deadline = time.monotonic() + 10
+    while "SystemExit(3)" not in caplog.text:  # it is told after the pass
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
 
 
 def test_callbacks_that_end_the_program_end_it_after_the_pass_where_that_is_made_for_a_call(loop):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 
@@ -371,3 +372,32 @@ def test_a_partition_that_was_moved_has_one_turn_at_a_time(broker: Broker, make_
             seen += columns.offsets
         assert time.monotonic() < deadline, seen
     assert seen == list(range(100))
+
+
+@pytest.mark.parametrize("group", [None, "readers"])
+@pytest.mark.parametrize("how", ["topics", "pattern", "a compiled pattern"])
+def test_topics_that_are_subscribed_to_later_are_read(
+    broker: Broker, make_consumer: MakeConsumer, group: str | None, how: str
+) -> None:
+    """Without a group, and by a pattern, nobody asked for their metadata until it was old."""
+
+    def subscribe(*topics: str) -> None:
+        if how == "topics":
+            consumer.subscribe(topics)
+        else:
+            pattern = "|".join(f"{topic}$" for topic in topics)
+            consumer.subscribe(pattern=pattern if how == "pattern" else re.compile(pattern))
+
+    broker.create_topic("others")
+    broker.append("events", b"one")
+    broker.append("others", b"two")
+    consumer = make_consumer(group_id=group, heartbeat_interval_ms=100)
+    assert consumer.poll(timeout_ms=100) == {}
+    subscribe("events")
+    assert [record.value for record in read(consumer, 1)] == [b"one"]
+    subscribe("events", "others")
+    assert [record.value for record in read(consumer, 1)] == [b"two"]
+    consumer.unsubscribe()
+    subscribe("others")
+    broker.append("others", b"three")
+    assert read(consumer, 1)[-1].topic == "others"

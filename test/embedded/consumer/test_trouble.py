@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -18,6 +19,8 @@ from kafka.errors import (
     CorruptRecordError,
     FencedLeaderEpochError,
     FetchSessionIdNotFoundError,
+    IllegalArgumentError,
+    IllegalStateError,
     InvalidFetchSessionEpochError,
     KafkaError,
     LeaderNotAvailableError,
@@ -30,6 +33,7 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
     WakeupError,
 )
+from kafka.structs import OffsetAndMetadata, TopicPartition
 from test.embedded.holding import held_up
 
 from .conftest import MakeConsumer
@@ -459,6 +463,79 @@ def test_wakeup_ends_the_wait_from_another_thread(make_consumer: MakeConsumer) -
     consumer.wakeup()
     with pytest.raises(WakeupError):
         next(consumer)
+
+
+@pytest.mark.parametrize("name", ["poll", "iteration"])
+def test_wakeup_ends_the_wait_of_who_sleeps_in_the_selector(make_consumer: MakeConsumer, name: str) -> None:
+    """Nothing is asked of any broker meanwhile, so nothing else ends that sleep."""
+    consumer = make_consumer(consumer_timeout_ms=60_000)
+    consumer.assign([tp()])
+    consumer.seek(tp(), 0)
+    consumer.pause(tp())
+    consumer.poll(timeout_ms=700)  # the long poll that was under way has ended
+    timer = threading.Timer(0.3, consumer.wakeup)
+    timer.start()
+    before = time.monotonic()
+    with pytest.raises(WakeupError):
+        consumer.poll(timeout_ms=60_000) if name == "poll" else next(consumer)
+    assert time.monotonic() - before < 10
+    timer.join()
+
+
+def test_a_topic_that_is_not_there_is_told_once(
+    broker: Broker, make_consumer: MakeConsumer, caplog: pytest.LogCaptureFixture
+) -> None:
+    consumer = make_consumer("evnets", allow_auto_create_topics=False, metadata_max_age_ms=100)
+    deadline = time.monotonic() + TIMEOUT
+    while len([request for request in broker.requests if request.name == "Metadata"]) < 4:
+        consumer.poll(timeout_ms=50)
+        assert time.monotonic() < deadline
+    assert caplog.text.count("There is no topic 'evnets'") == 1
+    health = consumer.health()
+    assert not health["ok"]
+    assert health["topics"] == {"evnets": "UnknownTopicOrPartitionError"}
+    broker.create_topic("evnets")
+    broker.append("evnets", b"there")
+    assert [record.value for record in read(consumer, 1)] == [b"there"]
+    assert consumer.health()["topics"] == {}
+
+
+def test_iterating_over_nothing_says_so(make_consumer: MakeConsumer) -> None:
+    consumer = make_consumer()
+    with pytest.raises(IllegalStateError, match=r"call subscribe\(\) or assign\(\) first"):
+        next(consumer)
+    assert consumer.poll(timeout_ms=10) == {}
+
+
+MISTAKES: dict[str, tuple[Callable[[KafkaConsumer], object], str]] = {
+    "a list": (lambda c: c.pause([tp()]), "expected a TopicPartition, not \\["),  # type: ignore[arg-type]
+    "a tuple": (lambda c: c.seek(("events", 0), 3), "expected a TopicPartition, not \\("),  # type: ignore[arg-type]
+    "no list": (lambda c: c.end_offsets(tp()), "expected a list of TopicPartitions"),
+    "a name": (lambda c: c.assign("events"), "expected a list of TopicPartitions"),  # type: ignore[arg-type]
+    "bytes": (lambda c: c.assign([TopicPartition(b"events", 0)]), "a topic is a str"),  # type: ignore[arg-type]
+    "no topic": (lambda c: c.assign([TopicPartition("", 0)]), "'' cannot be a topic"),
+    "no number": (lambda c: c.assign([TopicPartition("events", "0")]), "is an int, not '0'"),  # type: ignore[arg-type]
+    "below zero": (lambda c: c.assign([TopicPartition("events", -1)]), "from 0 on, not -1"),
+    "a negative offset": (lambda c: c.commit({tp(): OffsetAndMetadata(-3)}), "from 0 on, not -3"),
+    "no offset": (lambda c: c.commit({tp(): 3}), "expected an OffsetAndMetadata"),  # type: ignore[dict-item]
+    "no mapping": (lambda c: c.commit([tp()]), "expected a mapping"),  # type: ignore[arg-type]
+    "no times": (lambda c: c.offsets_for_times([tp()]), "expected a mapping"),  # type: ignore[arg-type]
+    "no time": (lambda c: c.poll("1"), "a number of milliseconds"),  # type: ignore[arg-type]
+    "NaN": (lambda c: c.poll(float("nan")), "must not be negative"),
+    "no count": (lambda c: c.poll(max_records="9"), "a whole number"),  # type: ignore[arg-type]
+    "no pattern": (lambda c: c.subscribe(pattern="["), "is no pattern: "),
+    "a number as pattern": (lambda c: c.subscribe(pattern=3), "a pattern is a str"),
+    "no topic's name": (lambda c: c.partitions_for_topic(3), "a topic is a str, not 3"),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_are_told_at_once(make_consumer: MakeConsumer, name: str) -> None:
+    mistake, complaint = MISTAKES[name]
+    consumer = make_consumer(group_id="readers")
+    with pytest.raises((TypeError, IllegalArgumentError), match=complaint):
+        mistake(consumer)
+    assert consumer.topics() == {"events"}  # it goes on
 
 
 def test_ctrl_c_ends_the_wait(make_consumer: MakeConsumer) -> None:
