@@ -82,7 +82,7 @@ class FrameReader:
                 frames.append(bytes(data[position : position + size]))
                 position += size
             else:
-                # The size is the peer's word, but untouched zeros cost the machine no memory.
+                # The size is the peer's word, and all of it is written to here: the limit is what bounds it.
                 self._body = bytearray(size)
                 self._filled = end - position
                 self._body[: self._filled] = data[position:]
