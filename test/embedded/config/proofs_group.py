@@ -134,7 +134,7 @@ def commits_come_so_often(subject: Subject) -> None:
     _consumed(subject, used, broker)
     began = time.monotonic()
     used.until(lambda: seen(broker, "OffsetCommit"))
-    assert time.monotonic() - began < 3  # 5 by default
+    assert time.monotonic() - began < 4.5  # 5 by default
 
 
 @proves("default_offset_commit_callback")

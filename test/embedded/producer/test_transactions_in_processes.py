@@ -35,7 +35,7 @@ def test_ctrl_c_ends_every_wait_at_once_and_the_work_can_be_waited_for_again(bro
             try:
                 producer.{call}
             except KeyboardInterrupt:
-                print("interrupted", time.monotonic() - pressed[0] < 1)
+                print("interrupted", time.monotonic() - pressed[0] < 2)  # unheard, it would be 3
             producer.{call}
             print(producer.health()["transaction"]["state"])
             producer.close()
