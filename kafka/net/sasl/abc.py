@@ -14,12 +14,40 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator
 from typing import Any, ClassVar, Final
 
-from kafka.errors import IllegalStateError, SaslAuthenticationFailedError
+from kafka.errors import (
+    IllegalStateError,
+    KafkaConfigurationError,
+    KafkaConnectionError,
+    SaslAuthenticationFailedError,
+)
 
-__all__ = ["ExchangeMechanism", "SaslMechanism"]
+__all__ = ["ExchangeMechanism", "SaslMechanism", "secret_text"]
 
 # What comes out of code that takes a message apart which is not as it should be.
 _NONSENSE: Final = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
+
+
+def secret_text(given: Any, option: str) -> str:
+    """Return a password that was given as text, as bytes in UTF-8, or as a callable that returns one of these.
+
+    A callable is asked at each authentication, so that passwords may change. Errors do not show what it gave.
+
+    >>> secret_text(lambda: b"from the vault", "sasl_plain_password")
+    'from the vault'
+    """
+    if callable(given):
+        try:
+            given = given()
+        except Exception as error:
+            raise KafkaConnectionError(f"the callable {option} raised {type(error).__name__}") from error
+    if isinstance(given, (bytes, bytearray)):
+        try:
+            given = given.decode()
+        except UnicodeDecodeError:
+            raise KafkaConfigurationError(f"{option} is not UTF-8") from None
+    if not isinstance(given, str):
+        raise KafkaConfigurationError(f"{option} has to be a str, or to return one, not a {type(given).__name__}")
+    return given
 
 
 class SaslMechanism(ABC):

@@ -19,6 +19,7 @@ from urllib.parse import quote_plus, urlencode, urlsplit
 from kafka._clock import SYSTEM_CLOCK, Clock
 from kafka.errors import AuthenticationError, KafkaConfigurationError, KafkaConnectionError, KafkaError
 from kafka.net.http import HttpAnswer, http_request
+from kafka.net.sasl.abc import secret_text
 
 if TYPE_CHECKING:
     import ssl
@@ -68,7 +69,7 @@ class OidcTokenProvider:
         self,
         token_endpoint_url: str,
         client_id: str,
-        client_secret: str,
+        client_secret: str | bytes | Callable[[], str | bytes],
         *,
         scope: str | None = None,
         audience: str | None = None,
@@ -122,7 +123,8 @@ class OidcTokenProvider:
         return dict(self._extensions)
 
     def _ask(self, now: float) -> _Token:
-        credentials = f"{self._encode(self._client_id)}:{self._encode(self._client_secret)}"
+        secret = secret_text(self._client_secret, "sasl_oauthbearer_client_secret")
+        credentials = f"{self._encode(self._client_id)}:{self._encode(secret)}"
         answer = self._fetch(
             "POST",
             self._url,

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from typing import Any, ClassVar
 
 from kafka.errors import KafkaConfigurationError
-from kafka.net.sasl.abc import ExchangeMechanism
+from kafka.net.sasl.abc import ExchangeMechanism, secret_text
 
 __all__ = ["SaslMechanismPlain"]
 
@@ -21,15 +21,16 @@ class SaslMechanismPlain(ExchangeMechanism):
     name: ClassVar[str] = "PLAIN"
 
     def __init__(
-        self, *, sasl_plain_username: str | None = None, sasl_plain_password: str | None = None, **_config: Any
+        self, *, sasl_plain_username: str | None = None, sasl_plain_password: Any = None, **_config: Any
     ) -> None:
         super().__init__()
         if sasl_plain_username is None or sasl_plain_password is None:
             raise KafkaConfigurationError("SASL PLAIN needs sasl_plain_username and sasl_plain_password")
-        if "\0" in sasl_plain_username or "\0" in sasl_plain_password:
+        password = secret_text(sasl_plain_password, "sasl_plain_password")
+        if "\0" in sasl_plain_username or "\0" in password:
             raise KafkaConfigurationError("SASL PLAIN cannot carry a NUL character in the name or the password")
         self._username = sasl_plain_username
-        self._password = sasl_plain_password
+        self._password = password
 
     def exchange(self) -> Generator[bytes, bytes, None]:
         """One message; the broker's reply to it is empty."""

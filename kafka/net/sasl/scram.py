@@ -19,7 +19,7 @@ from collections.abc import Callable, Generator
 from typing import Any, ClassVar, Final
 
 from kafka.errors import KafkaConfigurationError, SaslAuthenticationFailedError
-from kafka.net.sasl.abc import ExchangeMechanism
+from kafka.net.sasl.abc import ExchangeMechanism, secret_text
 from kafka.net.sasl.saslprep import saslprep
 
 __all__ = ["MAX_ITERATIONS", "MIN_ITERATIONS", "SaslMechanismScram", "ScramSha256", "ScramSha512"]
@@ -49,7 +49,7 @@ class SaslMechanismScram(ExchangeMechanism):
         self,
         *,
         sasl_plain_username: str | None = None,
-        sasl_plain_password: str | None = None,
+        sasl_plain_password: Any = None,
         sasl_scram_delegation_token: bool = False,
         nonce: Callable[[], str] = _new_nonce,
         prepare: bool = True,
@@ -58,7 +58,7 @@ class SaslMechanismScram(ExchangeMechanism):
         super().__init__()
         if not sasl_plain_username or sasl_plain_password is None:
             raise KafkaConfigurationError(f"SASL {self.name} needs sasl_plain_username and sasl_plain_password")
-        self._given = (sasl_plain_username, sasl_plain_password)
+        self._given = (sasl_plain_username, secret_text(sasl_plain_password, "sasl_plain_password"))
         self._token = sasl_scram_delegation_token
         self._prepared = prepare
         self._username, self._password = self._given

@@ -24,6 +24,31 @@ from kafka.net.sasl.msk import SaslMechanismAwsMskIam
 from kafka.net.sasl.oidc import OidcTokenProvider, provider_from_config
 from kafka.net.sasl.sigv4 import AwsCredentials, presign
 
+# Passwords
+
+
+@pytest.mark.parametrize("name", ["PLAIN", "SCRAM-SHA-256"])
+@pytest.mark.parametrize("given", ["pässword", "pässword".encode(), lambda: "pässword", "pässword".encode])
+def test_a_password_is_text_bytes_or_a_callable_that_gives_these(name, given):
+    text = sasl_mechanism(name, sasl_plain_username="ann", sasl_plain_password="pässword")
+    assert sasl_mechanism(name, sasl_plain_username="ann", sasl_plain_password=given)._password == text._password
+
+
+@pytest.mark.parametrize("name", ["PLAIN", "SCRAM-SHA-256"])
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        (lambda: 7, "has to be a str, or to return one, not a int"),
+        (b"\xff secret", "is not UTF-8"),
+        (lambda: {}["secret"], "the callable sasl_plain_password raised KeyError"),
+    ],
+)
+def test_what_is_no_password_is_told_without_showing_it(name, given, complaint):
+    with pytest.raises((KafkaConfigurationError, KafkaConnectionError), match=complaint) as caught:
+        sasl_mechanism(name, sasl_plain_username="ann", sasl_plain_password=given)
+    assert "secret" not in str(caught.value).replace("sasl_plain_password", "")
+
+
 # The registry
 
 
