@@ -44,6 +44,7 @@ class MetadataKeeper:
         self._wanted = Event()
         self._task: Task[object] | None = None
         self._under_way = 0
+        self._awaited = 0
         self._failed: set[int | str] = set()  # brokers that did not answer since one last did
         self._failing_since: float | None = None
         self.error: KafkaError | None = None
@@ -55,6 +56,11 @@ class MetadataKeeper:
     def refreshing(self) -> bool:
         """Whether a request for metadata is under way."""
         return self._under_way > 0
+
+    @property
+    def awaited(self) -> bool:
+        """Whether somebody waits for metadata: until it came, none may take away from what is wanted."""
+        return self._awaited > 0
 
     # The first time…
 
@@ -156,8 +162,12 @@ class MetadataKeeper:
         """Ask for metadata and wait until it came; the error if it did not."""
         future = self._cluster.request_update()
         self.start()
-        with self._loop.timeout_at(deadline, "waiting for metadata"):
-            await future
+        self._awaited += 1
+        try:
+            with self._loop.timeout_at(deadline, "waiting for metadata"):
+                await future
+        finally:
+            self._awaited -= 1
 
     def start(self) -> None:
         """Keep metadata fresh from now on."""
@@ -203,9 +213,11 @@ class MetadataKeeper:
         """Ask one broker; what it answers is known afterwards, what goes wrong is raised and remembered."""
         client = self._client
         self._under_way += 1
+        version = None  # until a request has left, what goes wrong concerns all who wait
         try:
             link = client.link(node_id)
             await client.open(link, deadline)
+            version = self._cluster.wanted_version
             request, whole = self._request(link)
             left = max(0.0, deadline - self._loop.time())
             response = await link.submit(request, min(left, client.settings.request_timeout))
@@ -219,7 +231,7 @@ class MetadataKeeper:
             if self._failing_since is None:
                 self._failing_since = self._loop.time()
             self.error = error
-            self._cluster.failed_update(error)
+            self._cluster.failed_update(error, version=version)
             self._answered_in_vain[node_id] = self._loop.time() + self._cluster.refresh_backoff() / 1000
             raise
         finally:
@@ -227,7 +239,7 @@ class MetadataKeeper:
         self._failed.clear()
         self._answered_in_vain.clear()
         self._failing_since = self.error = None
-        self._cluster.update_metadata(response, whole=whole)
+        self._cluster.update_metadata(response, whole=whole, version=version)
         client.drop_departed()
 
     def _request(self, link: BrokerConnection) -> tuple[Any, bool]:

@@ -2,12 +2,17 @@
 
 Replies go in (`update_metadata`, `add_group_coordinator`), questions are answered from an immutable
 picture (`kafka.net.topology`) that any thread may read. Who sends the requests is `KafkaClient`.
+
+What is wanted may change while a request is under way. So changes are counted, a request is for what was wanted at
+some count (`wanted_version`), and a reply that is older than the last change ends nothing that came with the change: an
+update is still needed, and whoever asked for it since goes on waiting.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any, Final
 from uuid import UUID
@@ -59,8 +64,6 @@ class ClusterMetadata:
         from random import Random
 
         self.config = config if config is not None else resolve("cluster", configs)
-        self.need_all_topic_metadata = False
-        """Whether all topics are asked for, as for a pattern subscription."""
         self._clock = clock
         self._lock = Lock()
         self._topology = Topology()
@@ -74,7 +77,10 @@ class ClusterMetadata:
         self._tried_at: float | None = None
         self._updated_at: float | None = None
         self._need_update = True
-        self._future: Future[ClusterMetadata] | None = None
+        self._wants_all = False
+        self._wanted_version = 0
+        self._answered_version = 0
+        self._waiting: dict[int, Future[ClusterMetadata]] = {}  # by the version that they wait for
         self._listeners: set[Callable[[ClusterMetadata], object]] = set()
         self._coordinators: dict[tuple[int, str], int] = {}
         self._coordinator_brokers: dict[int, BrokerMetadata] = {}
@@ -83,6 +89,7 @@ class ClusterMetadata:
             for number, address in enumerate(self.config["bootstrap_servers"])
         )
         self._topics: frozenset[str] = frozenset()
+        self._held: list[frozenset[str] | None] = []  # what `also` adds; None for all topics
         self.on_request: Callable[[], object] | None = None
         """Called when an update is asked for; wakes whoever sends requests."""
 
@@ -257,28 +264,75 @@ class ClusterMetadata:
     def set_topics(self, topics: Iterable[str]) -> Future[ClusterMetadata]:
         """Ask for these topics from now on; an update follows if one of them is new."""
         wanted = frozenset(topics)
-        new = wanted - self._topics
-        self._topics = wanted
+        with self._lock:
+            new = wanted - self._topics
+            self._topics = wanted
+            self._wanted_version += bool(new)
         return self.request_update() if new else Future[ClusterMetadata]().success(self)
 
     def add_topic(self, topic: str) -> Future[ClusterMetadata]:
         """Ask for one topic more from now on."""
         return self.set_topics(self._topics | {topic})
 
+    @contextmanager
+    def also(self, topics: Iterable[str] = (), *, everything: bool = False) -> Iterator[None]:
+        """Ask for some topics too, or for all, as long as the block lasts and whatever `set_topics` says meanwhile.
+
+        An update follows if one of them is not known.
+        """
+        held = None if everything else frozenset(topics)
+        with self._lock:
+            new = not self._wants_everything if held is None else not held <= self._asked_topics
+            self._held.append(held)
+            self._wanted_version += new
+        try:
+            if new and (held is None or not held <= self._topology.topics.keys()):
+                self.request_update()
+            yield
+        finally:
+            with self._lock:
+                self._held.remove(held)
+
     @property
     def wanted_topics(self) -> frozenset[str]:
-        """The topics that are asked for."""
+        """The topics that are asked for until `set_topics` says otherwise."""
         return self._topics
+
+    @property
+    def need_all_topic_metadata(self) -> bool:
+        """Whether all topics are asked for, as for a pattern subscription."""
+        return self._wants_all
+
+    @need_all_topic_metadata.setter
+    def need_all_topic_metadata(self, wants_all: bool) -> None:
+        with self._lock:
+            self._wanted_version += wants_all and not self._wants_all
+            self._wants_all = wants_all
+
+    @property
+    def wanted_version(self) -> int:
+        """Counts what has come to be wanted; who makes a request reads it first, and says it with the outcome."""
+        return self._wanted_version
+
+    @property
+    def _asked_topics(self) -> frozenset[str]:
+        return self._topics.union(*(held for held in self._held if held is not None))
+
+    @property
+    def _wants_everything(self) -> bool:
+        return self._wants_all or None in self._held
 
     def metadata_request(self) -> Any:
         """The request that the next update takes; the version is the connection's to choose."""
         from kafka.protocol.metadata import MetadataRequest
 
-        if self.need_all_topic_metadata:
+        with self._lock:
+            names = None if self._wants_everything else sorted(self._asked_topics)
+        if names is None:
             return MetadataRequest(topics=None)
         topic: Any = MetadataRequest.MetadataRequestTopic
         return MetadataRequest(
-            topics=[topic(name=name) for name in sorted(self._topics)],
+            topics=[topic(name=name) for name in names],
             allow_auto_topic_creation=self.config["allow_auto_create_topics"],
         )
 
@@ -290,12 +344,12 @@ class ClusterMetadata:
         return self._need_update
 
     def request_update(self) -> Future[ClusterMetadata]:
-        """Ask for an update; the future resolves to this object when it came."""
+        """Ask for an update; the future resolves to this object when one came that has what is wanted now."""
         with self._lock:
             self._need_update = True
-            if self._future is None or self._future.is_done:
-                self._future = Future()
-            future = self._future
+            future = self._waiting.get(self._wanted_version)
+            if future is None or future.is_done:
+                future = self._waiting[self._wanted_version] = Future()
         if self.on_request is not None:
             self.on_request()
         return future
@@ -320,25 +374,29 @@ class ClusterMetadata:
 
     # When it was answered…
 
-    def update_metadata(self, response: Any, *, whole: bool | None = None) -> None:
-        """Take a MetadataResponse; `whole` if all topics had been asked for."""
+    def update_metadata(self, response: Any, *, whole: bool | None = None, version: int | None = None) -> None:
+        """Take a MetadataResponse; `whole` if all topics had been asked for, `version` as it was then."""
         if not response.brokers:
-            self.failed_update(MetadataEmptyBrokerList("the broker does not know any broker; it may be starting"))
+            error = MetadataEmptyBrokerList("the broker does not know any broker; it may be starting")
+            self.failed_update(error, version=version)
             return
         if whole is None:
-            whole = self.need_all_topic_metadata
+            whole = self._wants_everything
         now = self._clock.monotonic()
         with self._lock:
             self._topology = topology = merged(self._topology, response, whole=whole)
             self._tried_at = self._updated_at = now
-            future, self._future = self._future, None
+            futures = self._take_waiting(version)
+            if version is None:
+                version = self._wanted_version
+            self._answered_version = max(version, self._answered_version)
             names = topology.names_by_id
             incomplete = _incomplete(topology, {topic.name or names.get(topic.topic_id) for topic in response.topics})
-            self._need_update = incomplete
+            self._need_update = incomplete or self._answered_version < self._wanted_version
             # An answer that is no answer yet is asked for again, as after a failure.
             self._failures = self._failures + 1 if incomplete else 0
             self._wait = self._backoff.delay(max(1, self._failures))
-        if future is not None:
+        for future in futures:
             future.try_success(self)
         for listener in tuple(self._listeners):
             try:
@@ -346,15 +404,20 @@ class ClusterMetadata:
             except Exception:  # noqa: PERF203 - one listener's error is not the others'
                 log.exception("A metadata listener failed: %r", listener)
 
-    def failed_update(self, exception: BaseException) -> None:
-        """Take note that a request for metadata failed; whoever waits for the update hears why."""
+    def failed_update(self, exception: BaseException, *, version: int | None = None) -> None:
+        """Take note that a request for metadata failed; whoever waits for that update hears why."""
         with self._lock:
             self._failures += 1
             self._wait = self._backoff.delay(self._failures)
             self._tried_at = self._clock.monotonic()
-            future, self._future = self._future, None
-        if future is not None:
+            futures = self._take_waiting(version)
+        for future in futures:
             future.try_failure(exception)
+
+    def _take_waiting(self, version: int | None) -> list[Future[ClusterMetadata]]:
+        """Return who waits for an update that has what was wanted at a version; all who wait with None."""
+        over = [wanted for wanted in self._waiting if version is None or wanted <= version]
+        return [self._waiting.pop(wanted) for wanted in over]
 
     def add_listener(self, listener: Callable[[ClusterMetadata], object]) -> None:
         """Call `listener(cluster)` after each update."""

@@ -301,6 +301,98 @@ def test_topics_that_are_new_ask_for_an_update(cluster):
     assert cluster.metadata_request().topics is None
 
 
+# What is wanted while a request is under way
+
+
+def names(cluster):
+    topics = cluster.metadata_request().topics
+    return None if topics is None else [topic.name for topic in topics]
+
+
+def want_topics(cluster):
+    cluster.set_topics(["t", "new"])
+
+
+def want_all(cluster):
+    cluster.need_all_topic_metadata = True
+
+
+@pytest.mark.parametrize("change", [want_topics, want_all])
+def test_a_reply_does_not_answer_for_what_was_wanted_after_its_request(cluster, clock, change):
+    before = cluster.set_topics(["t"])
+    version = cluster.wanted_version
+    change(cluster)
+    after = cluster.request_update()
+    cluster.update_metadata(response(topic("t", partition(0, 1))), whole=False, version=version)
+    assert before.value is cluster
+    assert not after.is_done
+    assert cluster.need_update
+    clock.advance(1)
+    assert cluster.ttl() == 0
+    version = cluster.wanted_version
+    cluster.update_metadata(response(topic("t", partition(0, 1)), topic("new", partition(0, 1))), version=version)
+    assert after.value is cluster
+    assert not cluster.need_update
+
+
+def test_a_failure_is_told_to_those_who_waited_for_that_request(cluster):
+    before = cluster.set_topics(["t"])
+    version = cluster.wanted_version
+    after = cluster.add_topic("new")
+    cluster.failed_update(KafkaConnectionError("down"), version=version)
+    assert isinstance(before.exception, KafkaConnectionError)
+    assert not after.is_done
+    assert cluster.need_update
+    cluster.update_metadata(response(brokers=0), version=version)
+    assert not after.is_done
+    cluster.failed_update(KafkaConnectionError("nobody can be asked"))
+    assert isinstance(after.exception, KafkaConnectionError)
+
+
+def test_an_update_of_what_is_asked_for_already_comes_with_the_reply_under_way(cluster):
+    first = cluster.set_topics(["t"])
+    version = cluster.wanted_version
+    cluster.set_topics([])
+    cluster.need_all_topic_metadata = False
+    assert cluster.request_update() is first
+    cluster.update_metadata(response(topic("t", partition(0, 1))), version=version)
+    assert first.value is cluster
+    assert not cluster.need_update
+
+
+def test_of_two_replies_the_one_for_what_is_wanted_now_counts_whichever_comes_last(cluster):
+    older = cluster.wanted_version
+    future = cluster.add_topic("t")
+    cluster.update_metadata(response(topic("t", partition(0, 1))), version=cluster.wanted_version)
+    assert future.value is cluster
+    cluster.update_metadata(response(), version=older)
+    assert not cluster.need_update
+
+
+def test_what_a_block_asks_for_too_stays_wanted_to_its_end_whoever_sets_topics(cluster):
+    cluster.set_topics(["t"])
+    cluster.update_metadata(response(topic("t", partition(0, 1))))
+    with cluster.also(["t"]), cluster.also(["t"]):
+        assert not cluster.need_update
+    version = cluster.wanted_version
+    with cluster.also(["looked-up", "t"]):
+        assert cluster.need_update
+        assert cluster.wanted_version > version
+        for topics in ([], ["u"]):
+            cluster.set_topics(topics)
+            assert names(cluster) == sorted({"looked-up", "t", *topics})
+            assert cluster.wanted_topics == set(topics)
+        cluster.update_metadata(response(topic("looked-up", partition(0, 1)), topic("u", partition(0, 1))))
+        with cluster.also(everything=True):
+            assert names(cluster) is None
+            assert cluster.need_update
+    assert names(cluster) == ["u"]
+    cluster.update_metadata(response(topic("u", partition(0, 1))))
+    with cluster.also(["looked-up"]):
+        assert not cluster.need_update  # it is known, though an answer under way would not have it
+        assert names(cluster) == ["looked-up", "u"]
+
+
 def test_listeners_are_told_and_cannot_break_each_other(cluster, caplog):
     told = []
 
