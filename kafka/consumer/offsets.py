@@ -51,8 +51,11 @@ class OffsetLookup:
 
         Raises the first error that does not pass; when the time is up, KafkaTimeoutError from the last one.
         """
+        with self._client.cluster.also({partition.topic for partition in wanted}):
+            return await self._find(wanted, deadline)
+
+    async def _find(self, wanted: Mapping[TopicPartition, int], deadline: float) -> Found:
         loop, cluster = self._client.loop, self._client.cluster
-        cluster.set_topics(cluster.wanted_topics | {partition.topic for partition in wanted})
         found: Found = {}
         left = dict(wanted)
         failures = 0

@@ -1,4 +1,4 @@
-"""What a consumer comes to want while a request for metadata is under way, it gets as well."""
+"""What a consumer comes to want while a request for metadata is under way, or is refused at first, it gets as well."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from kafka.broker import Broker
+from kafka.broker.faults import Exchange
 from kafka.cluster import ClusterMetadata
 from kafka.consumer import KafkaConsumer
+from kafka.errors import LeaderNotAvailableError, UnknownTopicOrPartitionError
 from test.embedded.holding import held_up
 
 from .conftest import MakeConsumer
-from .reading import TIMEOUT, read, tp
+from .reading import TIMEOUT, fill, read, tp
 
 
 def cluster_of(consumer: KafkaConsumer) -> ClusterMetadata:
@@ -132,3 +134,31 @@ def test_listing_topics_bears_a_failure_after_partitions_were_regrouped(
         cluster.on_request = asked
         assert consumer.topics() == {"events", "other"}
     assert asked_for(broker) == [{"events"}, None, None]
+
+
+@pytest.mark.parametrize("topics", [(), ("events",)], ids=["no subscription", "another subscription"])
+@pytest.mark.parametrize("error", [LeaderNotAvailableError, UnknownTopicOrPartitionError])
+def test_offsets_are_found_in_a_topic_that_is_being_created(
+    broker: Broker, make_consumer: MakeConsumer, topics: tuple[str, ...], error: type[Exception]
+) -> None:
+    broker.create_topic("other")
+    fill(broker, 7, topic="other")
+    refused = 0
+
+    def refuse(exchange: Exchange) -> None:
+        nonlocal refused
+        for topic in exchange.reply.topics:
+            if topic.name == "other" and refused < 3:
+                refused += 1
+                topic.error_code, topic.partitions = error.errno, []  # type: ignore[attr-defined]
+
+    broker.intercept("Metadata", refuse)
+    consumer = make_consumer(*topics, fetch_max_wait_ms=50, allow_auto_create_topics=False)
+    if topics:
+        poll_until(consumer, consumer.assignment)
+    assert consumer.end_offsets([tp(0, "other")], timeout_ms=TIMEOUT * 1000) == {tp(0, "other"): 7}
+    assert refused == 3
+    broker.forget_requests()
+    consumer.topics()
+    cluster_of(consumer).request_update()
+    poll_until(consumer, lambda: set(topics) in asked_for(broker))  # and it is over with the other topic
