@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from kafka.consumer import ConsumerRebalanceListener as ConsumerRebalanceListener
     from kafka.consumer import KafkaConsumer as KafkaConsumer
     from kafka.producer import KafkaProducer as KafkaProducer
+    from kafka.serializer import DefaultSerializer as DefaultSerializer
+    from kafka.serializer import Deserializer as Deserializer
+    from kafka.serializer import JsonSerializer as JsonSerializer
+    from kafka.serializer import Serializer as Serializer
     from kafka.structs import ConsumerGroupMetadata as ConsumerGroupMetadata
     from kafka.structs import OffsetAndMetadata as OffsetAndMetadata
     from kafka.structs import SubscriptionPattern as SubscriptionPattern
@@ -31,10 +35,14 @@ _EXPORTS = {
     "BrokerConnection": "kafka.conn",
     "ConsumerGroupMetadata": "kafka.structs",
     "ConsumerRebalanceListener": "kafka.consumer",
+    "DefaultSerializer": "kafka.serializer",
+    "Deserializer": "kafka.serializer",
+    "JsonSerializer": "kafka.serializer",
     "KafkaConsumer": "kafka.consumer",
     "KafkaProducer": "kafka.producer",
     "KafkaClient": "kafka.client_async",
     "OffsetAndMetadata": "kafka.structs",
+    "Serializer": "kafka.serializer",
     "SubscriptionPattern": "kafka.structs",
     "TopicPartition": "kafka.structs",
     "TopicPartitionReplica": "kafka.structs",
@@ -45,10 +53,14 @@ __all__ = [
     "BrokerConnection",
     "ConsumerGroupMetadata",
     "ConsumerRebalanceListener",
-    "KafkaConsumer",
+    "DefaultSerializer",
+    "Deserializer",
+    "JsonSerializer",
     "KafkaClient",
+    "KafkaConsumer",
     "KafkaProducer",
     "OffsetAndMetadata",
+    "Serializer",
     "SubscriptionPattern",
     "TopicPartition",
     "TopicPartitionReplica",
@@ -64,4 +76,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    # Not what this module itself uses; but parts of the package, once they are loaded.
+    parts = (name for name, value in globals().items() if (getattr(value, "__package__", "") or "").startswith("kafka"))
+    return sorted({*__all__, *parts, *(name for name in globals() if name.startswith("__"))})

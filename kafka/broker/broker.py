@@ -111,6 +111,10 @@ class Broker(Control):
         thread.join()
         self._loop = self._cluster = None
 
+    def __repr__(self) -> str:
+        where = f"at {self.bootstrap_servers}" if self._cluster is not None else "not running"
+        return f"<Broker nodes={self._node_count} {where}>"
+
     def __enter__(self) -> Self:
         return self.start()
 

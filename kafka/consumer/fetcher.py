@@ -30,6 +30,7 @@ from kafka.errors import (
     for_code,
 )
 from kafka.net.backoff import Backoff
+from kafka.record.consumer_record import ConsumerRecord
 from kafka.structs import BrokerMetadata, TopicPartition
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from kafka.consumer.metrics import FetchMetrics
     from kafka.consumer.positions import Positions
 
-__all__ = ["Fetcher"]
+__all__ = ["ConsumerRecord", "Fetcher"]  # programs written for 1.x and 2.x import ConsumerRecord from here
 
 log = logging.getLogger(__name__)
 

@@ -87,6 +87,7 @@ def test_the_package_exports_lazily_what_it_lists():
     for name in kafka.__all__:
         assert getattr(kafka, name) is not None
     assert set(kafka._EXPORTS) == set(kafka.__all__) - {"__version__"}
-    assert set(kafka.__all__) <= set(dir(kafka))
+    assert set(kafka.__all__) | {"structs"} <= set(dir(kafka))
+    assert not {"Any", "TYPE_CHECKING", "annotations", "import_module"} & set(dir(kafka))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = kafka.nothing

@@ -320,3 +320,11 @@ def test_a_member_is_expired_at_once(broker: Broker) -> None:
         assert client.ask(beat).error_code == 25
         with pytest.raises(IllegalArgumentError, match="0 members"):
             broker.expire_member("readers")
+
+
+def test_a_broker_shows_where_it_is_and_whether_it_runs() -> None:
+    broker = Broker(nodes=2)
+    assert repr(broker) == "<Broker nodes=2 not running>"
+    with broker:
+        assert repr(broker) == f"<Broker nodes=2 at {broker.bootstrap_servers}>"
+    assert repr(broker) == "<Broker nodes=2 not running>"
