@@ -262,8 +262,9 @@ class Log:
     def read(self, offset: int, max_bytes: int, upper: int | None = None, *, whole_first: bool = True) -> Buffer:
         """Return batches from the one that holds ``offset`` on, at most ``max_bytes`` of them.
 
-        As from Kafka, the first may begin before ``offset``, and the last may be cut off; only if the first alone is
-        larger than ``max_bytes`` and ``whole_first`` says so does it come whole. Nothing from ``upper`` on is read.
+        As from Kafka, the first may begin before ``offset``, and the last may be cut off. If the first alone is larger
+        than ``max_bytes`` it comes whole with ``whole_first``, and else nothing does: a reader that is given a part of
+        its first batch, and no more, takes it for a limit that it cannot get over. Nothing from ``upper`` on is read.
         """
         upper = self.end_offset if upper is None else min(upper, self.end_offset)
         number = self._segment_number(offset)
@@ -276,8 +277,10 @@ class Log:
             if end > start:
                 if end - start > left:
                     end = start + left
-                    if whole_first and not parts:
-                        end = max(end, segment.batch_end(start))
+                    if not parts and segment.batch_end(start) > end:
+                        if not whole_first:
+                            return b""
+                        end = segment.batch_end(start)
                 parts.append(segment.read(start, end))
                 left -= end - start
             if segment.last_offset + 1 >= upper:

@@ -282,6 +282,26 @@ def test_the_first_batch_comes_whole_and_the_last_may_be_cut(shared: Broker, cli
     assert len(part.records) <= 10  # old versions had no such promise
 
 
+@pytest.mark.parametrize("version", [4, 11, 12])
+@pytest.mark.parametrize("limits", [{"max_bytes": 80}, {"reply": 180}])
+def test_only_the_first_partition_with_data_gets_more_than_the_limit(
+    shared: Broker, client: Wire, version: int, limits: dict[str, int]
+) -> None:
+    # Kafka answers 570, 0, 0: a part of a first batch is of no use to a reader, and Java's consumer gives up over it.
+    topic = f"three-{version}-{'-'.join(limits)}"
+    shared.create_topic(topic, 3)
+    for index in range(3):
+        client.ask(produce(batch(b"v" * 100), topic, index))
+    cls = FetchRequest[version]
+    most = limits.get("max_bytes", 1000)
+    parts = [cls.FetchPartition(partition=index, fetch_offset=0, partition_max_bytes=most) for index in range(3)]
+    request = cls(max_wait_ms=0, min_bytes=1, max_bytes=limits.get("reply", 1000))
+    request.topics = [cls.FetchTopic(topic=topic, partitions=parts)]
+    sizes = [len(part.records) for part in client.ask(request).responses[0].partitions]
+    assert sizes[0] > 100
+    assert sizes[1:] == [0, 0]
+
+
 def test_offsets_that_are_not_there_are_out_of_range(client: Wire, topic: str) -> None:
     assert only(client.ask(fetch(topic, offset=1))).error_code == 1
     assert only(client.ask(fetch(topic, offset=-1))).error_code == 1
