@@ -121,7 +121,9 @@ class ConsumerGroup:
             if ask.epoch != JOIN:
                 raise UnknownMemberIdError(f"Member {ask.member_id} is not a member of group {self.group_id}.")
             return self.add(ConsumerMember(ask.member_id))
-        _check_epoch(member, ask.epoch, ask.owned)
+        if ask.epoch != JOIN:
+            # Who joins again has given up everything, as it was told to; its place is still its own.
+            _check_epoch(member, ask.epoch, ask.owned)
         return member
 
     def _static_member(self, ask: HeartbeatAsk, instance_id: str) -> ConsumerMember:
@@ -129,7 +131,8 @@ class ConsumerGroup:
         if ask.epoch == JOIN:
             if present is None:
                 return self.add(ConsumerMember(ask.member_id, instance_id))
-            if present.epoch != LEAVE_STATIC and present.member_id != ask.member_id:
+            if present.epoch != LEAVE_STATIC:
+                # Its own member id makes no difference: only who has left may come back before the session ends.
                 raise UnreleasedInstanceIdError(
                     f"Static member {ask.member_id} with instance id {instance_id} cannot join the group because the"
                     f" instance id is still owned by member {present.member_id}."

@@ -158,9 +158,46 @@ def test_epochs_are_checked_and_a_lost_answer_is_forgiven() -> None:
     client.epoch = before
     client.beat()  # the answer that told the new epoch did not arrive
     assert client.epoch == before + 1
-    client.epoch = before - 2
+    assert before > 0
+    client.beat(names=("t",))
+    client.epoch = before
     with pytest.raises(FencedMemberEpochError, match="smaller"):
         client.beat()
+
+
+def test_a_member_that_is_there_joins_again_and_is_told_all_that_it_has() -> None:
+    # Kafka: no error, the member's epoch, its full assignment; with another subscription the next epoch.
+    _, group = make()
+    client, other = Client(group, "a"), Client(group, "b")
+    client.join()
+    other.join()
+    settle(client, other)
+    epoch, mine = client.epoch, client.partitions
+    client.epoch = epoch + 1
+    with pytest.raises(FencedMemberEpochError):
+        client.beat()
+    client.join()
+    client.obey()
+    assert (client.epoch, client.partitions) == (epoch, mine)
+    client.topics = ()
+    client.join()
+    assert (client.epoch, group.epoch, client.told) == (epoch + 1, epoch + 1, {})
+
+
+def test_a_member_that_was_to_revoke_has_done_so_when_it_joins_again() -> None:
+    _, group = make()
+    client, other = Client(group, "a"), Client(group, "b")
+    client.join()
+    settle(client)
+    other.join()
+    client.beat()
+    assert group.members["a"].holding.pending_revocation
+    client.join()
+    client.obey()
+    other.beat()
+    other.obey()
+    assert (len(client.partitions), len(other.partitions)) == (2, 2)
+    assert not client.partitions & other.partitions
 
 
 def test_a_static_member_keeps_its_place_while_it_is_away() -> None:
@@ -170,8 +207,9 @@ def test_a_static_member_keeps_its_place_while_it_is_away() -> None:
     other.join()
     settle(old, other)
     mine = old.partitions
-    with pytest.raises(UnreleasedInstanceIdError):
-        Client(group, "c", instance_id="i").join()
+    for name in ("c", "a"):  # as in Kafka, whoever it says that it is
+        with pytest.raises(UnreleasedInstanceIdError):
+            Client(group, name, instance_id="i").join()
     group.leave("a", "i", -2)
     epoch = group.epoch
     back = Client(group, "c", instance_id="i")
