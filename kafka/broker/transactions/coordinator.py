@@ -118,7 +118,9 @@ class TransactionCoordinator:
         if record.state is State.ONGOING:
             # The epoch of the fence is nobody's; the next attempt gets the one after it.
             self._check_expected(record, expected)
-            self._abort_fenced(record)
+            # But a producer that aborts its own transaction so is not fenced: its next attempt gets that epoch.
+            is_own = expected.epoch != NO_EPOCH and expected.epoch == record.epoch
+            self._abort_fenced(record, last_epoch=expected.epoch if is_own else NO_EPOCH)
             raise ConcurrentTransactionsError
         record.timeout = timeout
         granted = self._bump(record, expected)
@@ -278,12 +280,12 @@ class TransactionCoordinator:
         if record.state is State.ONGOING:
             self._abort_fenced(record)
 
-    def _abort_fenced(self, record: TransactionRecord) -> None:
+    def _abort_fenced(self, record: TransactionRecord, last_epoch: int = NO_EPOCH) -> None:
         """Abort a transaction whose producer is gone or late; whoever still writes with its epoch is fenced."""
         record.move(Event.FENCE, self._clock.now_ms())
         if record.epoch <= LAST_EPOCH:
             record.epoch += 1
-        record.last_epoch = NO_EPOCH
+        record.last_epoch = last_epoch
         # Who then wants to end it by KIP-890 is answered as if that had been its own end, with the new epoch.
         record.bumps_epoch = True
         self._prepare(record, committed=False)

@@ -201,6 +201,29 @@ def test_a_producer_goes_on_after_an_error_with_the_next_epoch() -> None:
         bench.coordinator.init_producer("x", 60.0, Granted(999, 0))
 
 
+def test_a_producer_that_recovers_in_its_own_transaction_goes_on_with_the_next_epoch() -> None:
+    # Kafka: CONCURRENT_TRANSACTIONS while the transaction is aborted, then the same producer id and the next epoch.
+    bench = Bench()
+    who = bench.start()
+    bench.coordinator.add("x", who, [A])
+    with pytest.raises(ConcurrentTransactionsError):
+        bench.coordinator.init_producer("x", 60.0, who)
+    again = bench.coordinator.init_producer("x", 60.0, who)
+    assert again == Granted(who.producer_id, who.epoch + 1)
+    assert bench.log.markers == [(A, who.producer_id, who.epoch + 1, False)]
+    assert bench.coordinator.init_producer("x", 60.0, again) == Granted(who.producer_id, who.epoch + 2)
+
+
+def test_a_producer_whose_transaction_another_one_has_aborted_stays_fenced() -> None:
+    bench = Bench()
+    who = bench.start()
+    bench.coordinator.add("x", who, [A])
+    with pytest.raises(ConcurrentTransactionsError):
+        bench.start()
+    with pytest.raises(ProducerFencedError):
+        bench.coordinator.init_producer("x", 60.0, who)
+
+
 def test_when_the_epochs_are_used_up_the_next_producer_id_comes() -> None:
     bench = Bench()
     who = bench.start()
