@@ -33,6 +33,7 @@ logger = logging.getLogger("kafka.broker")
 
 _LEADER_FROM: Final = 10
 _IDS_FROM: Final = 13
+_BUMPS_FROM: Final = 12
 _ALL: Final = -1
 
 
@@ -121,7 +122,7 @@ def _append(call: Call, request: ProduceRequest, partition: Partition, records: 
                 # Kafka tells the batch's greatest timestamp here, also where it is the producer's.
                 result.log_append_time_ms = duplicate.timestamp
                 return
-            log.producers.check(header)
+            log.producers.check(header, begins_at_zero=header.is_transactional and call.version >= _BUMPS_FROM)
     except Refused as refused:
         result.error_code = refused.code
         result.error_message = refused.message

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from kafka.errors import (
     InvalidProducerEpochError,
+    InvalidTxnStateError,
     OutOfOrderSequenceNumberError,
     TransactionCoordinatorFencedError,
 )
@@ -90,14 +91,26 @@ class Producers:
                 return mark
         return None
 
-    def check(self, header: BatchHeader) -> None:
-        """Raise unless the batch may follow what its producer has written here."""
+    def check(self, header: BatchHeader, *, begins_at_zero: bool = False) -> None:
+        """Raise unless the batch may follow what its producer has written here.
+
+        ``begins_at_zero``: transactions are those of KIP-890, which begin with a new epoch and so with sequence 0.
+        """
         state = self.states.get(header.producer_id)
         if state is None:
             # KIP-360: the producer may be known elsewhere, or its state may have expired; any sequence may begin.
+            if begins_at_zero and header.base_sequence > 0:
+                raise OutOfOrderSequenceNumberError(
+                    f"Producer {header.producer_id} is not known here, and begins with sequence number "
+                    f"{header.base_sequence} instead of 0"
+                )
             return
         self._check_epoch(state, header)
         self._check_sequence(state, header)
+        if state.transaction_start is not None and not header.is_transactional:
+            raise InvalidTxnStateError(
+                f"Producer {header.producer_id} has a transaction open here, and this batch is not of it"
+            )
 
     def _check_epoch(self, state: ProducerState, header: BatchHeader) -> None:
         if header.producer_epoch < state.epoch:

@@ -17,7 +17,7 @@ from kafka.protocol.transaction import (
 from kafka.record.builder import BatchBuilder
 from test.embedded.broker.wire import Wire
 
-INVALID_PRODUCER_EPOCH, PRODUCER_FENCED = 47, 90
+INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, PRODUCER_FENCED = 47, 48, 90
 
 
 def start(wire: Wire) -> tuple[int, int]:
@@ -26,10 +26,12 @@ def start(wire: Wire) -> tuple[int, int]:
     return reply.producer_id, reply.producer_epoch
 
 
-def produce(wire: Wire, who: tuple[int, int], sequence: int = 0, version: int = 12) -> int:
+def produce(
+    wire: Wire, who: tuple[int, int], sequence: int = 0, version: int = 12, *, transactional: bool = True
+) -> int:
     builder = BatchBuilder(limit=10_000)
     builder.append(1_700_000_000_000, None, b"value")
-    batch = builder.seal(producer_id=who[0], producer_epoch=who[1], base_sequence=sequence, transactional=True)
+    batch = builder.seal(producer_id=who[0], producer_epoch=who[1], base_sequence=sequence, transactional=transactional)
     part = ProduceRequest[version].PartitionProduceData(index=0, records=batch.data)
     data = ProduceRequest[version].TopicProduceData(name="t", partition_data=[part])
     reply = wire.ask(ProduceRequest[version](transactional_id="x", acks=-1, timeout_ms=1000, topic_data=[data]))
@@ -69,6 +71,24 @@ def test_writes_that_were_not_announced_are_refused_before_version_two() -> None
         who = start(wire)
         assert produce(wire, who, version=11) == 120  # TRANSACTION_ABORTABLE
         assert produce(wire, who, version=9) == 48  # INVALID_TXN_STATE
+
+
+def test_what_is_not_of_the_open_transaction_is_refused() -> None:
+    with Broker(topics={"t": 1}) as broker, Wire(broker.port()) as wire:
+        who = start(wire)
+        assert produce(wire, who) == 0
+        assert produce(wire, who, 1, transactional=False) == INVALID_TXN_STATE  # as Kafka has it
+        assert produce(wire, who, 1) == 0
+        assert wire.ask(EndTxnRequest[5]("x", *who, True)).error_code == 0
+
+
+def test_in_version_two_a_producer_begins_with_its_first_batch() -> None:
+    # Kafka: OUT_OF_ORDER_SEQUENCE_NUMBER, since the batches before it were lost.
+    with Broker(topics={"t": 1}) as broker, Wire(broker.port()) as wire:
+        who = start(wire)
+        assert produce(wire, who, 7) == 45
+        assert produce(wire, who, 0) == 0
+        assert produce(wire, (999, 0), 7, transactional=False) == 0  # an idempotent one may begin anywhere
 
 
 def test_markers_wait_for_a_leader() -> None:
