@@ -309,12 +309,19 @@ class Client:
         known = self.cluster.get_coordinator(key_type, key)
         if known is not None and known >= 0 and self.cluster.broker_metadata(int(known)) is not None:
             return int(known)
-        task = self._lookups.get((key_type, key))
-        if task is None or task.is_done:
-            task = self._lookups[key_type, key] = self.loop.spawn(self._look_up(key_type, key, deadline))
-            task.add_both(lambda _: self._lookups.pop((key_type, key), None))
-        with self.loop.timeout_at(deadline, f"looking up the coordinator of {key!r}"):
-            return await task
+        while True:
+            task = self._lookups.get((key_type, key))
+            joined = task is not None and not task.is_done
+            if task is None or not joined:
+                task = self._lookups[key_type, key] = self.loop.spawn(self._look_up(key_type, key, deadline))
+                task.add_both(lambda _: self._lookups.pop((key_type, key), None))
+            try:
+                with self.loop.timeout_at(deadline, f"looking up the coordinator of {key!r}"):
+                    return await task
+            except KafkaError as error:
+                # Whoever began it may have had less time; what was not found out in that is asked anew.
+                if not joined or not error.retriable or self.loop.time() >= deadline:
+                    raise
 
     async def _look_up(self, key_type: int, key: str, deadline: float) -> int:
         failures = 0

@@ -328,8 +328,8 @@ class KafkaClient(Client):
             self._run_overdue()
 
     def _run_overdue(self) -> None:
-        overdue, self._overdue = self._overdue, []
-        for task in overdue:
+        while self._overdue:  # one by one: a task may take back another, or put it off
+            task = self._overdue.pop(0)
             _, future = self._scheduled.pop(task)
             try:
                 future.try_success(task())

@@ -364,6 +364,25 @@ def test_a_task_runs_in_the_first_poll_after_its_time(make, cluster):
     assert future.value == "result"
 
 
+def test_a_task_may_take_back_another_that_is_due_as_well(make, cluster):
+    client, clock, ran = make(), cluster.network.clock, []
+
+    def second():
+        ran.append("second")
+
+    def first():
+        ran.append("first")
+        client.unschedule(second)
+
+    for task in (first, second):
+        client.schedule(task, clock.time())
+    last = client.schedule(lambda: ran.append("last"), clock.time())
+    client.poll(50, delayed_tasks=False)
+    client.poll(50)
+    assert ran == ["first", "last"]
+    assert last.is_done
+
+
 def test_a_task_is_scheduled_once_and_can_be_taken_back(make, cluster):
     client, ran = make(), []
 

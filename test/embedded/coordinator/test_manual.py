@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from kafka import KafkaClient
-from kafka.broker import Broker
+from kafka.broker import NO_REPLY, Broker
 from kafka.consumer.subscription import SubscriptionState
 from kafka.coordinator.base import BaseCoordinator, GroupCoordinatorMetrics, HeartbeatTask
 from kafka.coordinator.consumer import AutoCommitTask, ConsumerCoordinator, ConsumerCoordinatorMetrics
 from kafka.coordinator.heartbeat import Heartbeat
+from kafka.errors import KafkaError
 from kafka.metrics import Metrics
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
@@ -89,6 +90,27 @@ def test_waiting_has_an_end(client, broker):
     assert not workers.ensure_coordinator_known(50)
     assert not workers.ensure_active_group(50)
     workers.close(timeout_ms=100)
+
+
+def test_who_joins_a_look_up_has_time_of_its_own(client, broker):
+    """It failed for all who waited with the deadline of the one who had begun it."""
+    replies = []
+
+    def lose_the_first(_exchange):
+        replies.append(None)
+        return NO_REPLY if len(replies) == 1 else None
+
+    broker.intercept("FindCoordinator", lose_the_first)
+
+    async def both():
+        now = client.loop.time()
+        first = client.loop.spawn(client.coordinator(0, "g", now + 0.3))
+        await client.loop.sleep(0.05)
+        assert await client.coordinator(0, "g", now + 30) == 1
+        with pytest.raises(KafkaError):
+            await first
+
+    client.loop.run_until(client.loop.spawn(both()), client.loop.time() + 30)
 
 
 def test_a_consumer_s_coordinator(client):
