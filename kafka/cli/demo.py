@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka.broker import Broker
+from kafka.cli.words import count, writable_directory
 from kafka.consumer import KafkaConsumer
 from kafka.producer import KafkaProducer
 from kafka.structs import TopicPartition
@@ -39,8 +40,8 @@ PATIENCE_S = 60.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the words of this command."""
-    parser.add_argument("--events", type=int, default=200_000, help="how many events to send (default %(default)s)")
-    parser.add_argument("--members", type=int, default=2, help="consumers in the group (default %(default)s)")
+    parser.add_argument("--events", type=count, default=200_000, help="how many events to send (default %(default)s)")
+    parser.add_argument("--members", type=count, default=2, help="consumers in the group (default %(default)s)")
     parser.add_argument("--no-spark", action="store_true", help="leave the pipeline on Spark out")
     parser.add_argument("--directory", type=Path, help="where Parquet and checkpoint go (default: a new one)")
 
@@ -58,6 +59,8 @@ class Tally:
 def run(arguments: argparse.Namespace) -> int:
     """Run the demo."""
     started = time.perf_counter()
+    if arguments.directory is not None and not arguments.no_spark:
+        writable_directory(arguments.directory, "--directory")
     # A new group waits for its second member, as it does in Kafka, or the first would have it all.
     with Broker(topics={TOPIC: PARTITIONS}, configs={"group.initial.rebalance.delay.ms": 300}) as broker:
         _say("broker", f"{broker.bootstrap_servers}, {PARTITIONS} partitions", time.perf_counter() - started)

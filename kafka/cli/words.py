@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
+from pathlib import Path
 
 from kafka.errors import KafkaError
 
-__all__ = ["WrongWord", "pair", "positive"]
+__all__ = ["WrongWord", "count", "pair", "positive", "writable_directory"]
 
 
 class WrongWord(KafkaError):  # noqa: N818 - a word on the command line that means nothing
@@ -26,6 +28,29 @@ def pair(word: str, option: str) -> tuple[str, str]:
     if not equals:
         raise WrongWord(f"{option} takes NAME=VALUE, not {word!r}")
     return name, value
+
+
+def count(word: str) -> int:
+    """Read a whole number from one on, for argparse's ``type=``.
+
+    >>> count("3")
+    3
+    """
+    number = int(word)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{word} is below one")
+    return number
+
+
+def writable_directory(path: Path, option: str) -> Path:
+    """Make a directory if it is not there, and see that it can be written to, before work is done for it."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WrongWord(f"{option} {path}: {error.strerror}") from error
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise WrongWord(f"{option} {path}: it cannot be written to")
+    return path
 
 
 def positive(word: str) -> float:
