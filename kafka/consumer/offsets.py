@@ -6,7 +6,7 @@ asked again with fresh metadata until the deadline.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.errors import (
@@ -22,9 +22,8 @@ from kafka.structs import OffsetAndTimestamp, TopicPartition
 
 if TYPE_CHECKING:
     from kafka._client import Client
-    from kafka._tasks import Task
 
-__all__ = ["OffsetLookup"]
+__all__ = ["OffsetLookup", "no_leader"]
 
 # The first version that finds single offsets by time, and the first that knows of transactions.
 _BY_TIME: Final = 1
@@ -60,7 +59,7 @@ class OffsetLookup:
         left = dict(wanted)
         failures = 0
         while True:
-            answered, failed = await self.ask(left, deadline)
+            answered, failed = await self._round(left, deadline)
             found.update(answered)
             for error in failed.values():
                 if not error.retriable:
@@ -77,39 +76,40 @@ class OffsetLookup:
                 cluster.request_update()
             await loop.sleep(delay)
 
-    async def ask(self, wanted: Mapping[TopicPartition, int], deadline: float) -> tuple[Found, Failed]:
+    async def _round(self, wanted: Mapping[TopicPartition, int], deadline: float) -> tuple[Found, Failed]:
         """Ask each leader once; return what was found, and what went wrong."""
         found: Found = {}
         failed: Failed = {}
         by_leader: dict[int, dict[TopicPartition, int]] = {}
         for partition, timestamp in wanted.items():
             leader = self._client.cluster.leader_for_partition(partition)
-            if leader is None:
-                failed[partition] = UnknownTopicOrPartitionError(
-                    "the cluster does not know the partition", topic_partition=partition
-                )
-            elif leader < 0:
-                failed[partition] = LeaderNotAvailableError("no leader now", topic_partition=partition)
+            if leader is None or leader < 0:
+                failed[partition] = no_leader(partition, leader)
             else:
                 by_leader.setdefault(leader, {})[partition] = timestamp
-        tasks: list[tuple[Task[Any], dict[TopicPartition, int]]] = [
-            (self._client.loop.spawn(self._ask_leader(leader, part, deadline), "list offsets"), part)
+        tasks = [
+            self._client.loop.spawn(self.ask(leader, part, deadline), "list offsets")
             for leader, part in by_leader.items()
         ]
         try:
-            for task, part in tasks:
-                try:
-                    response = await task
-                except KafkaError as error:  # noqa: PERF203 - one broker's error is not the others'
-                    failed.update(dict.fromkeys(part, error))
-                else:
-                    _read(response, found, failed)
+            for task in tasks:
+                found_there, failed_there = await task
+                found.update(found_there)
+                failed.update(failed_there)
         finally:
-            for task, _ in tasks:
+            for task in tasks:
                 task.cancel()
         return found, failed
 
-    async def _ask_leader(self, leader: int, wanted: Mapping[TopicPartition, int], deadline: float) -> Any:
+    async def ask(self, leader: int, wanted: Mapping[TopicPartition, int], deadline: float) -> tuple[Found, Failed]:
+        """Ask one leader once; return what was found, and what went wrong: one or the other of each partition."""
+        try:
+            response = await self._request(leader, wanted, deadline)
+        except KafkaError as error:
+            return {}, dict.fromkeys(wanted, error)
+        return _read(response, wanted)
+
+    async def _request(self, leader: int, wanted: Mapping[TopicPartition, int], deadline: float) -> Any:
         from kafka.protocol.offset import ListOffsetsRequest
 
         link = self._client.link(leader)
@@ -134,15 +134,27 @@ class OffsetLookup:
         return await link.submit(request, max(0.0, deadline - self._client.loop.time()))
 
 
-def _read(response: Any, found: Found, failed: Failed) -> None:
-    for topic in response.topics:
-        for entry in topic.partitions:
-            partition = TopicPartition(topic.name, entry.partition_index)
-            if entry.error_code:
-                failed[partition] = for_code(entry.error_code)(topic_partition=partition)
-            elif entry.old_style_offsets:
-                found[partition] = OffsetAndTimestamp(entry.old_style_offsets[0], -1)
-            elif entry.offset < 0:
-                found[partition] = None
-            else:
-                found[partition] = OffsetAndTimestamp(entry.offset, entry.timestamp, entry.leader_epoch)
+def no_leader(partition: TopicPartition, leader: int | None) -> KafkaError:
+    """Return what is wrong with a partition whose leader is -1 or, if the cluster does not know it, None."""
+    if leader is None:
+        return UnknownTopicOrPartitionError("the cluster does not know the partition", topic_partition=partition)
+    return LeaderNotAvailableError("no leader now", topic_partition=partition)
+
+
+def _read(response: Any, wanted: Iterable[TopicPartition]) -> tuple[Found, Failed]:
+    entries = {(topic.name, entry.partition_index): entry for topic in response.topics for entry in topic.partitions}
+    found: Found = {}
+    failed: Failed = {}
+    for partition in wanted:
+        entry = entries.get(partition)
+        if entry is None:
+            failed[partition] = UnknownTopicOrPartitionError("the answer leaves it out", topic_partition=partition)
+        elif entry.error_code:
+            failed[partition] = for_code(entry.error_code)(topic_partition=partition)
+        elif entry.old_style_offsets:
+            found[partition] = OffsetAndTimestamp(entry.old_style_offsets[0], -1)
+        elif entry.offset < 0:
+            found[partition] = None
+        else:
+            found[partition] = OffsetAndTimestamp(entry.offset, entry.timestamp, entry.leader_epoch)
+    return found, failed

@@ -1,19 +1,21 @@
 """Finding out where partitions start: the committed offset, else what auto_offset_reset says.
 
-Runs on the client's loop. One task at a time, as long as there is a partition without a position.
+Runs on the client's loop. Each who has to be asked is a source: the group for what was committed, and every leader for
+its partitions. A source has one task at a time, and that only while one of its partitions has no position; so one that
+hangs, or that rests after a failure, holds up nobody else's partitions.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
-from kafka.consumer.offsets import OffsetLookup
+from kafka.consumer.offsets import Failed, OffsetLookup, no_leader
 from kafka.consumer.partition import AssignedPartition, Cursor, Fetched
 from kafka.consumer.reset import LATEST, Reset, policy
 from kafka.consumer.subscription import SubscriptionState
-from kafka.errors import KafkaError, NoOffsetForPartitionError
+from kafka.errors import KafkaError, LeaderNotAvailableError, NoOffsetForPartitionError
 from kafka.net.backoff import Backoff
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
@@ -25,6 +27,11 @@ if TYPE_CHECKING:
 __all__ = ["Positions"]
 
 log = logging.getLogger(__name__)
+
+# A leader's id, or one of these.
+_Source = int | str
+_GROUP: Final = "the group"
+_NOBODY: Final = "no leader yet"
 
 Places = dict[TopicPartition, tuple[AssignedPartition, Cursor]]
 
@@ -48,8 +55,9 @@ class Positions:
         self._reset = reset
         self._placed = placed
         self._failed = failed
-        self._task: Task[object] | None = None
-        self._failures = 0
+        self._tasks: dict[_Source, Task[object]] = {}
+        self._failures: dict[_Source, int] = {}
+        self._stopped = False
         self._backoff = Backoff(
             client.config.seconds("retry_backoff_ms"),
             client.config.seconds("retry_backoff_max_ms"),
@@ -61,73 +69,94 @@ class Positions:
         return policy(self._reset, self._client.environment.clock.time())
 
     def look(self) -> None:
-        """Start looking for what has no position, unless that is under way."""
-        if self._task is None and self._homeless():
-            self._task = self._client.loop.spawn_logged(self._run(), "find positions")
+        """Start looking for what has no position, wherever that is not under way."""
+        if self._stopped:
+            return
+        by_source: dict[_Source, Places] = {}
+        for partition, (state, cursor) in self._homeless():
+            by_source.setdefault(self._source(partition, cursor), {})[partition] = state, cursor
+        for source, places in by_source.items():
+            if source not in self._tasks:
+                self._tasks[source] = self._client.loop.spawn_logged(self._run(source, places), "find positions")
 
     def stop(self) -> None:
         """Look no more."""
-        if self._task is not None:
-            self._task.cancel()
+        self._stopped = True
+        for task in tuple(self._tasks.values()):
+            task.cancel()
 
-    def _homeless(self) -> Places:
-        return {
-            partition: (state, state.cursor)
-            for partition, state in self._subscription.partitions.items()
-            if state.cursor.position is None and not state.cursor.fetched and not state.leaving
-        }
+    def _homeless(self) -> Iterator[tuple[TopicPartition, tuple[AssignedPartition, Cursor]]]:
+        for partition, state in self._subscription.partitions.items():
+            cursor = state.cursor
+            if cursor.position is None and not cursor.fetched and not state.leaving:
+                yield partition, (state, cursor)
 
-    async def _run(self) -> None:
+    def _source(self, partition: TopicPartition, cursor: Cursor) -> _Source:
+        """Return who knows where a partition starts."""
+        if cursor.reset is None:
+            return _GROUP
+        leader = self._client.cluster.leader_for_partition(partition)
+        return _NOBODY if leader is None or leader < 0 else leader
+
+    async def _run(self, source: _Source, places: Places) -> None:
+        """Ask a source once, and let it rest if something went wrong."""
         loop = self._client.loop
+        deadline = loop.time() + self._client.settings.request_timeout
         try:
-            while places := self._homeless():
-                deadline = loop.time() + self._client.settings.request_timeout
-                try:
-                    failed = await self._round(places, deadline)
-                except KafkaError as error:
-                    failed = dict.fromkeys(places, error)
-                if not failed:
-                    self._failures = 0
-                    continue
+            failed = await self._ask(source, places, deadline)
+            if failed:
                 self._report(places, failed)
-                self._failures += 1
+                failures = self._failures[source] = self._failures.get(source, 0) + 1
                 if any(error.invalid_metadata for error in failed.values()):
                     self._client.cluster.request_update()
-                await loop.sleep(self._backoff.delay(self._failures))
+                await loop.sleep(self._backoff.delay(failures))
+            else:
+                self._failures.pop(source, None)
         finally:
-            self._task = None
+            del self._tasks[source]
+        self.look()
 
-    async def _round(self, places: Places, deadline: float) -> dict[TopicPartition, KafkaError]:
+    async def _ask(self, source: _Source, places: Places, deadline: float) -> Failed:
         """Place what can be placed; return what went wrong."""
-        undecided = [partition for partition, (_, cursor) in places.items() if cursor.reset is None]
-        failed = await self._from_commits(places, undecided, deadline) if undecided else {}
-        wanted: dict[TopicPartition, int] = {}
-        for partition, (state, cursor) in places.items():
-            if cursor.position is None and cursor.reset is not None and state.cursor is cursor:
-                wanted[partition] = cursor.reset.timestamp
-        if wanted:
-            found, errors = await self._lookup.ask(wanted, deadline)
-            failed.update(errors)
-            for partition, offset in found.items():
-                state, cursor = places[partition]
-                if offset is None:  # no record is as late as that: the end is next
-                    cursor.reset = LATEST
-                    failed.setdefault(partition, _AGAIN)
-                else:
-                    cursor.place(offset.offset)
-                    state.problem = None
-            self._placed()
-        return {partition: error for partition, error in failed.items() if error is not _AGAIN}
+        if source == _GROUP:
+            return await self._from_commits(places, deadline)
+        if source == _NOBODY:
+            leader_of = self._client.cluster.leader_for_partition
+            return {partition: no_leader(partition, leader_of(partition)) for partition in places}
+        assert isinstance(source, int)
+        return await self._from_leader(source, places, deadline)
 
-    async def _from_commits(
-        self, places: Places, undecided: list[TopicPartition], deadline: float
-    ) -> dict[TopicPartition, KafkaError]:
+    async def _from_leader(self, leader: int, places: Places, deadline: float) -> Failed:
+        wanted = {
+            partition: cursor.reset.timestamp for partition, (_, cursor) in places.items() if cursor.reset is not None
+        }
+        found, failed = await self._lookup.ask(leader, wanted, deadline)
+        for partition, offset in found.items():
+            state, cursor = places[partition]
+            if cursor.position is not None:  # its leader changed meanwhile, and the new one was faster
+                continue
+            if offset is not None:
+                cursor.place(offset.offset)
+                state.problem = None
+            elif cursor.reset != LATEST:
+                cursor.reset = LATEST  # no record is as late as that: the end is next
+            else:
+                failed[partition] = LeaderNotAvailableError(
+                    "its leader does not tell where it ends", topic_partition=partition
+                )
+        if found:
+            self._placed()
+        return failed
+
+    async def _from_commits(self, places: Places, deadline: float) -> Failed:
         committed: Mapping[TopicPartition, OffsetAndMetadata | None] = {}
         if self.membership is not None:
-            committed = await self.membership.committed(undecided, deadline)
-        failed: dict[TopicPartition, KafkaError] = {}
-        for partition in undecided:
-            cursor = places[partition][1]
+            try:
+                committed = await self.membership.committed(list(places), deadline)
+            except KafkaError as error:
+                return dict.fromkeys(places, error)
+        failed: Failed = {}
+        for partition, (_, cursor) in places.items():
             found = committed.get(partition)
             if found is not None:
                 cursor.place(found.offset, found.leader_epoch)
@@ -145,16 +174,15 @@ class Positions:
         """Say what keeps partitions from starting; what does not pass goes to the application."""
         for partition, error in failed.items():
             state, cursor = places[partition]
+            if state.cursor is not cursor or cursor.position is not None:
+                continue  # it was moved, or found elsewhere
             state.problem = str(error)
             if error.retriable or error.invalid_metadata:
                 log.debug("The position of %s-%s is not known yet: %s", *partition, error)
-            elif state.cursor is cursor:
+            else:
                 cursor.fetched.append(Fetched(None, 0, error))
                 self._failed(state)
 
     def health(self) -> dict[str, Any]:
         """Return which partitions it looks for."""
-        return {f"{topic}-{number}": "has no position yet" for topic, number in self._homeless()}
-
-
-_AGAIN = KafkaError("looked up again")
+        return {f"{topic}-{number}": "has no position yet" for (topic, number), _ in self._homeless()}

@@ -22,6 +22,17 @@ def fill(broker: Broker, count: int, partition: int = 0, *, batch: int = 10, top
         broker.append_many(topic, [b"%d" % n for n in range(start, min(count, start + batch))], partition=partition)
 
 
+def wait_until_fetched(consumer: KafkaConsumer, *partitions: TopicPartition) -> None:
+    """Wait until there is something to hand out of each partition: whoever comes first waits for no other."""
+    deadline = time.monotonic() + TIMEOUT
+    while True:
+        found = consumer.health()["partitions"]
+        if all(found[f"{topic}-{number}"]["buffered_bytes"] for topic, number in partitions):
+            return
+        assert time.monotonic() < deadline, found
+        time.sleep(0.002)  # the network thread needs the interpreter
+
+
 def read(consumer: KafkaConsumer, count: int, **options: Any) -> list[Any]:
     """Poll until there are `count` records."""
     found: list[Any] = []

@@ -21,7 +21,7 @@ from kafka.errors import (
 from kafka.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 
 from .conftest import MakeConsumer
-from .reading import TIMEOUT, fill, read, tp
+from .reading import TIMEOUT, fill, read, tp, wait_until_fetched
 
 
 def test_each_record_comes_once_and_in_order(broker: Broker, make_consumer: MakeConsumer) -> None:
@@ -176,7 +176,9 @@ def test_a_paused_partition_gives_nothing_and_keeps_what_was_fetched(
 ) -> None:
     fill(broker, 100, 0)
     fill(broker, 100, 1)
-    consumer = make_consumer("events", max_poll_records=10)
+    consumer = make_consumer(max_poll_records=10)
+    consumer.assign([tp(0), tp(1)])
+    wait_until_fetched(consumer, tp(0), tp(1))
     read(consumer, 20)
     at = consumer.position(tp(0))
     consumer.pause(tp(0))

@@ -61,19 +61,6 @@ def test_what_is_subscribed_to_while_metadata_is_under_way_is_read(broker: Broke
     assert asked_for(broker) == [{"events"}, {"other"}]
 
 
-@pytest.mark.parametrize("more", [{"topics": ["events", "other"]}, {"pattern": "events|other"}], ids=str)
-def test_what_is_subscribed_to_beside_what_is_read_already_is_read_too(
-    broker: Broker, make_consumer: MakeConsumer, more: dict[str, Any]
-) -> None:
-    broker.create_topic("other")
-    broker.append("other", b"there")
-    consumer = make_consumer("events", fetch_max_wait_ms=50)
-    poll_until(consumer, consumer.assignment)
-    consumer.subscribe(**more)
-    assert [record.value for record in read(consumer, 1)] == [b"there"]
-    assert consumer.assignment() == {tp(number) for number in range(4)} | {tp(0, "other")}
-
-
 @pytest.mark.parametrize(
     ("ask", "answer"),
     [
