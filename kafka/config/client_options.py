@@ -355,6 +355,6 @@ CLIENT_OPTIONS: Final = (
         None,
         Choice(("selector", "asyncio"), optional=True),
         "Chose the event loop of the network thread.",
-        obsolete="all clients run on one loop; use kafka.aio under asyncio",
+        obsolete="each client has a loop of its own, which any thread may turn",
     ),
 )
