@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Entity", "alter", "matching"]
 
 Entity = tuple[tuple[str, "str | None"], ...]
-"""Pairs of type and name, sorted; no name means the default."""
+"""Pairs of type and name, each type once, sorted; no name means the default."""
 
 USER, CLIENT, IP = "user", "client-id", "ip"
 _CLIENT_KEYS: Final = frozenset(
@@ -33,8 +33,6 @@ def check_entity(entity: Entity) -> None:
     for kind in types:
         if kind not in _KEYS:
             raise InvalidRequestError(f"Unhandled client quota entity type: {kind}")
-    if len(set(types)) != len(types):
-        raise InvalidRequestError(f"Invalid client quota entity, duplicate type in {types}")
     if IP in types and len(types) > 1:
         raise InvalidRequestError(f"Invalid quota entity combination, ip and {'/'.join(sorted(set(types) - {IP}))}")
 

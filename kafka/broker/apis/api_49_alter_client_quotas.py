@@ -21,15 +21,16 @@ def handle(call: Call, request: AlterClientQuotasRequest) -> Any:
     allowed = call.allows(Operation.ALTER_CONFIGS, Resource.CLUSTER, CLUSTER_NAME)
     entries = []
     for entry in request.entries:
-        entity = [(one.entity_type, one.entity_name) for one in entry.entity]
+        # Of a type that is named twice the last one counts, as in Kafka; so types alone are sorted by.
+        entity = {one.entity_type: one.entity_name for one in entry.entity}
         code, message = 0, None
         if not allowed:
             code = Code.CLUSTER_AUTHORIZATION_FAILED
         else:
             ops = [(op.key, None if op.remove else op.value) for op in entry.ops]
             try:
-                quotas.alter(call.cluster, tuple(sorted(entity)), ops, validate_only=request.validate_only)
+                quotas.alter(call.cluster, tuple(sorted(entity.items())), ops, validate_only=request.validate_only)
             except BrokerResponseError as error:
                 code, message = error.code, str(error.args[0])
-        entries.append((code, message, entity))
+        entries.append((code, message, list(entity.items())))
     return call.response(entries=entries)

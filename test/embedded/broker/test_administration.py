@@ -1,0 +1,34 @@
+"""What administrators ask for, request by request: the answers are those that Apache Kafka 4.3 gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kafka.broker import Broker
+from kafka.protocol.users import AlterClientQuotasRequest, DescribeClientQuotasRequest
+
+from .wire import Wire, wire
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Broker]:
+    with Broker(seed=1) as broker:
+        yield broker
+
+
+@pytest.fixture
+def client(shared: Broker) -> Iterator[Wire]:
+    with wire(shared) as connection:
+        yield connection
+
+
+def test_of_a_quota_s_entity_types_the_last_one_counts(client: Wire) -> None:
+    cls = AlterClientQuotasRequest[1]
+    entity = [("user", "ann"), ("client-id", None), ("user", None)]
+    entry = cls.EntryData(entity=entity, ops=[("producer_byte_rate", 10.0, False)])
+    assert client.ask(cls(entries=[entry])).entries[0].error_code == 0
+    reply = client.ask(DescribeClientQuotasRequest[1](components=[("user", 1, None)], strict=False))
+    (found,) = reply.entries
+    assert {one.entity_type: one.entity_name for one in found.entity} == {"user": None, "client-id": None}
