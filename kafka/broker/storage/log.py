@@ -117,7 +117,8 @@ class Log:
     def stable_offset(self) -> int:
         """The last stable offset: ``read_committed`` readers see what is below."""
         first = self.producers.first_open()
-        return self.end_offset if first is None else first
+        # The start may have been moved into an open transaction: nobody can read, nor stop, before it.
+        return self.end_offset if first is None else max(first, self.start_offset)
 
     @property
     def size(self) -> int:

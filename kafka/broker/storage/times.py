@@ -35,18 +35,20 @@ def _in_batch(log: Log, segment: Segment, number: int, timestamp: int) -> Found 
         return None
     data = segment.read(entry.position, entry.end)
     header = read_header(data)
-    if header is None or header.max_timestamp < timestamp or header.is_control:
+    if header is None or header.max_timestamp < timestamp:
         return None
+    # Markers are found too: for Kafka they are records like any other here.
     for row in decode_batch(data, header, check_crc=False):
-        if row.timestamp is not None and row.timestamp >= timestamp and row.offset >= log.start_offset:
-            return row.timestamp, row.offset, header.leader_epoch
+        at = -1 if row.timestamp is None else row.timestamp
+        if at >= timestamp and row.offset >= log.start_offset:
+            return at, row.offset, header.leader_epoch
     return None
 
 
 def greatest_timestamp(log: Log) -> Found | None:
-    """Return the first record that has the greatest timestamp of all."""
+    """Return the first record that has the greatest timestamp of all, be it -1 since none has any."""
     greatest = max((segment.max_timestamp for segment in log.segments), default=-1)
-    return first_at_or_after(log, greatest) if greatest >= 0 else None
+    return first_at_or_after(log, greatest)
 
 
 def offsets_before(log: Log, timestamp: int, count: int) -> list[int]:

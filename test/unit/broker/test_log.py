@@ -155,6 +155,27 @@ def test_records_are_found_by_time(make: Callable[..., Log]) -> None:
     assert offsets_before(log, -2, 10) == [0]
 
 
+def test_markers_are_found_by_time_too(make: Callable[..., Log], clock: Clock) -> None:
+    # Kafka answers MAX_TIMESTAMP with the marker, and a time between the last record and the marker as well.
+    log = make()
+    log.append(sent(0, transactional=True), 0)
+    clock.now += 500
+    log.append_marker(1, 0, 0, committed=True)
+    assert greatest_timestamp(log) == (NOW + 500, 1, 0)
+    assert first_at_or_after(log, NOW + 1) == (NOW + 500, 1, 0)
+
+
+def test_the_greatest_of_no_timestamps_is_the_first_record(make: Callable[..., Log]) -> None:
+    log = make()
+    assert greatest_timestamp(log) is None
+    builder = BatchBuilder(2**30, None)
+    builder.append(-1, None, b"a")
+    builder.append(-1, None, b"b")
+    log.append(builder.seal().data, 0)
+    assert greatest_timestamp(log) == (-1, 0, 0)  # as Kafka has it
+    assert first_at_or_after(log, 0) is None
+
+
 # Producers and transactions
 
 
@@ -196,6 +217,16 @@ def test_transactions_hold_the_stable_offset_back(make: Callable[..., Log]) -> N
     log.append(sent(1, transactional=True), 0)
     log.append_marker(1, 0, 0, committed=True)
     assert len(log.producers.aborted) == 1
+
+
+def test_the_stable_offset_is_not_before_the_start(make: Callable[..., Log]) -> None:
+    log = make()
+    log.append(sent(0, transactional=True), 0)
+    log.append(batch(b"a", b"b"), 0)
+    log.delete_before(3)
+    assert (log.start_offset, log.stable_offset, log.end_offset) == (3, 3, 3)  # as Kafka has it
+    log.append_marker(1, 0, 0, committed=False)
+    assert log.stable_offset == 4
 
 
 def test_late_markers_are_fenced(make: Callable[..., Log]) -> None:
