@@ -51,15 +51,20 @@ def handle(call: Call, request: FetchRequest) -> Any:
         sessions.end(request.session_id)
         wanted = partitions_of(request)
     reading = read_all(call, request, wanted.values(), only_news=session is not None)
-    if request.max_wait_ms > 0 and wanted and not reading.is_final and reading.size < request.min_bytes:
-        return _wait(call, request, session, wanted)
+    may_wait = request.max_wait_ms > 0 and reading.has_partitions and not reading.is_final
+    if may_wait and reading.size < reading.min_bytes:
+        return _wait(call, request, session, wanted, reading.min_bytes)
     return _reply(call, request, session, wanted, reading)
 
 
 async def _wait(
-    call: Call, request: FetchRequest, session: FetchSession | None, wanted: OrderedDict[Key, Wanted]
+    call: Call,
+    request: FetchRequest,
+    session: FetchSession | None,
+    wanted: OrderedDict[Key, Wanted],
+    min_bytes: int,
 ) -> Any:
-    await wait_for_bytes(call, request, wanted.values())
+    await wait_for_bytes(call, request, wanted.values(), min_bytes)
     reading = read_all(call, request, wanted.values(), only_news=session is not None)
     return _reply(call, request, session, wanted, reading)
 

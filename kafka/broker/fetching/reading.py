@@ -29,12 +29,16 @@ _RACK_AWARE: Final = "RackAwareReplicaSelector"
 class Reading:
     """What one pass over the partitions brought."""
 
-    __slots__ = ("data", "is_final", "leaders", "size")
+    __slots__ = ("data", "has_partitions", "is_final", "leaders", "min_bytes", "size")
 
-    def __init__(self) -> None:
-        #: (wanted, the reply's PartitionData) in the order of the request.
+    def __init__(self, min_bytes: int) -> None:
+        #: (wanted, the reply's PartitionData) in the order of the request, but those that are not there come last.
         self.data: list[tuple[Wanted, Any]] = []
         self.size = 0
+        #: How much is enough: what the request says, but no more than a reply may have.
+        self.min_bytes = min_bytes
+        #: Whether there is any partition whose records can be waited for.
+        self.has_partitions = False
         #: Whether to answer at once whatever was read: an error, another replica, or a divergence has to be told.
         self.is_final = False
         #: Leaders that the client has to be told of.
@@ -45,11 +49,16 @@ def find_partition(call: Call, wanted: Wanted) -> tuple[Partition | None, int]:
     """Return the partition that is wanted, or why it cannot be had."""
     by_id = call.version >= _IDS_FROM
     topic = call.cluster.topic(topic_id=wanted.topic_id) if by_id else call.cluster.topic(wanted.name)
-    if topic is None and by_id:
+    name = wanted.name
+    if topic is not None:
+        # A session and a waiting fetch go by it when the topic is gone.
+        name = wanted.name = topic.name
+    elif by_id and not name:
         return None, Code.UNKNOWN_TOPIC_ID
-    name = wanted.name if topic is None else topic.name
     if not call.allows(Operation.READ, Resource.TOPIC, name):
         return None, Code.TOPIC_AUTHORIZATION_FAILED
+    if topic is None and by_id and call.cluster.topic(name) is not None:
+        return None, Code.INCONSISTENT_TOPIC_ID
     partition = None if topic is None else topic.partition(wanted.index)
     if partition is None:
         return None, Code.UNKNOWN_TOPIC_OR_PARTITION
@@ -61,23 +70,34 @@ def read_all(call: Call, request: FetchRequest, partitions: Iterable[Wanted], *,
 
     With ``only_news``, for a session that goes on, partitions of which there is nothing to tell are left out.
     """
-    reading = Reading()
     whole_first = call.version >= _WHOLE_FIRST_FROM
     left = request.max_bytes if whole_first else 2**31 - 1
     left = min(left, call.cluster.configs.broker_int("fetch.max.bytes"))
+    reading = Reading(min(request.min_bytes, left))
+    missing: list[tuple[Wanted, Any]] = []
     only_news = only_news and call.cluster.authorizer is None
     for wanted in partitions:
         if only_news and _is_quiet(call, wanted):
+            reading.has_partitions = True
             continue
         data = call.response.PartitionData(
             partition_index=wanted.index, error_code=0, high_watermark=-1, aborted_transactions=[], records=b""
         )
-        size = _read(call, request, wanted, data, min(left, wanted.max_bytes), whole_first, reading)
+        partition, code = find_partition(call, wanted)
+        if partition is None:
+            data.error_code = code
+            missing.append((wanted, data))
+            # A topic made anew is told at once, one that is not there does not keep the others from waiting.
+            reading.is_final = reading.is_final or code == Code.INCONSISTENT_TOPIC_ID
+            continue
+        reading.has_partitions = True
+        size = _read(call, request, wanted, partition, data, min(left, wanted.max_bytes), whole_first, reading)
         if size:
             whole_first = False
             left -= min(size, left)
             reading.size += size
         reading.data.append((wanted, data))
+    reading.data += missing
     return reading
 
 
@@ -98,14 +118,16 @@ def _is_quiet(call: Call, wanted: Wanted) -> bool:
 
 
 def _read(
-    call: Call, request: FetchRequest, wanted: Wanted, data: Any, limit: int, whole_first: bool, reading: Reading
+    call: Call,
+    request: FetchRequest,
+    wanted: Wanted,
+    partition: Partition,
+    data: Any,
+    limit: int,
+    whole_first: bool,
+    reading: Reading,
 ) -> int:
     """Read one partition into ``data``; return how many bytes of records."""
-    partition, code = find_partition(call, wanted)
-    if partition is None:
-        data.error_code = code
-        reading.is_final = True
-        return 0
     code = _check_leader(call, wanted, partition)
     log = partition.log
     diverges = False

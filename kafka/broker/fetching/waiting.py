@@ -24,11 +24,11 @@ __all__ = ["wait_for_bytes"]
 class _Wait:
     """One waiting fetch."""
 
-    def __init__(self, call: Call, request: FetchRequest, partitions: Iterable[Wanted]) -> None:
+    def __init__(self, call: Call, request: FetchRequest, partitions: Iterable[Wanted], min_bytes: int) -> None:
         self._node_id = call.node.node_id
         self._loop = call.cluster.loop
         self._committed = request.isolation_level == READ_COMMITTED
-        self._min_bytes = request.min_bytes
+        self._min_bytes = min_bytes
         self._total = 0
         #: Partition -> what is wanted of it, and how many bytes it has so far.
         self._wanted: dict[Partition, Wanted] = {}
@@ -77,9 +77,9 @@ class _Wait:
             partition.unwatch(self.changed)
 
 
-async def wait_for_bytes(call: Call, request: FetchRequest, partitions: Iterable[Wanted]) -> None:
+async def wait_for_bytes(call: Call, request: FetchRequest, partitions: Iterable[Wanted], min_bytes: int) -> None:
     """Return when there is enough to read, something has changed that must be told, or the time is up."""
-    wait = _Wait(call, request, partitions)
+    wait = _Wait(call, request, partitions, min_bytes)
     timer = call.cluster.timers.call_later(request.max_wait_ms / 1000, wait.finish)
     try:
         await wait.done

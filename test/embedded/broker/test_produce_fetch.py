@@ -262,6 +262,60 @@ def test_fetch_waits_no_longer_than_it_is_told(shared: Broker) -> None:
         assert only(reply).records == b""
 
 
+def test_fetch_does_not_wait_for_more_than_a_reply_may_have(shared: Broker, client: Wire, topic: str) -> None:
+    for _ in range(5):
+        shared.append(topic, b"x" * 50)
+    request = fetch(topic, max_wait_ms=600_000, min_bytes=1000)
+    request.max_bytes = 100
+    assert values(only(client.ask(request)).records) == [b"x" * 50]
+
+
+def test_fetch_waits_for_what_is_there_beside_what_is_not() -> None:
+    with Broker(topics=["events"]) as broker, wire(broker) as client:
+        request = fetch("nowhere", max_wait_ms=600_000)
+        request.topics += fetch("events", partition=7).topics + fetch("events").topics
+        client.send(request)
+        _wait_for_request(broker, "Fetch")
+        with wire(broker) as other:  # a round trip: the fetch has been looked at
+            assert only(other.ask(fetch("events"))).high_watermark == 0
+        broker.append("events", b"x")
+        _, reply = client.receive(FetchRequest[12].RESPONSE_TYPE)
+        told = [(one.topic, each.partition_index, each.error_code) for one in reply.responses for each in one.partitions]
+        # As in Kafka, what is not there comes last.
+        assert told == [("events", 0, 0), ("nowhere", 0, 3), ("events", 7, 3)]
+        assert only(client.ask(fetch("nowhere", max_wait_ms=600_000))).error_code == 3  # nothing to wait for
+
+
+def by_id(topic_id: uuid.UUID, **fields: Any) -> FetchRequest:
+    cls = FetchRequest[13]
+    part = cls.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1000)
+    topics = [cls.FetchTopic(topic_id=topic_id, partitions=[part])] if fields.get("session_epoch", 0) <= 0 else []
+    return cls(**{"max_wait_ms": 0, "min_bytes": 1, "max_bytes": 1000, "topics": topics, **fields})
+
+
+def test_a_topic_that_is_deleted_under_a_fetch_is_known_by_its_name() -> None:
+    with Broker(topics=["events"]) as broker, wire(broker) as client:
+        topic_id = broker.run(lambda cluster: cluster.topics["events"].id)
+        client.send(by_id(topic_id, max_wait_ms=600_000))
+        _wait_for_request(broker, "Fetch")
+        with wire(broker) as other:
+            assert only(other.ask(fetch("events"))).error_code == 0
+        broker.delete_topic("events")
+        _, reply = client.receive(FetchRequest[13].RESPONSE_TYPE)
+        assert only(reply).error_code == 3
+        assert only(client.ask(by_id(topic_id))).error_code == 100
+
+
+def test_a_session_keeps_the_names_of_its_topics() -> None:
+    with Broker(topics=["events"]) as broker, wire(broker) as client:
+        topic_id = broker.run(lambda cluster: cluster.topics["events"].id)
+        session = client.ask(by_id(topic_id, session_epoch=0)).session_id
+        broker.delete_topic("events")
+        assert only(client.ask(by_id(topic_id, session_id=session, session_epoch=1))).error_code == 3
+        broker.create_topic("events")
+        assert only(client.ask(by_id(topic_id, session_id=session, session_epoch=2))).error_code == 103
+
+
 def _wait_for_request(broker: Broker, name: str) -> None:
     deadline = time.monotonic() + 10
     arrived = threading.Event()
