@@ -280,7 +280,9 @@ def test_fetch_waits_for_what_is_there_beside_what_is_not() -> None:
             assert only(other.ask(fetch("events"))).high_watermark == 0
         broker.append("events", b"x")
         _, reply = client.receive(FetchRequest[12].RESPONSE_TYPE)
-        told = [(one.topic, each.partition_index, each.error_code) for one in reply.responses for each in one.partitions]
+        told = [
+            (one.topic, each.partition_index, each.error_code) for one in reply.responses for each in one.partitions
+        ]
         # As in Kafka, what is not there comes last.
         assert told == [("events", 0, 0), ("nowhere", 0, 3), ("events", 7, 3)]
         assert only(client.ask(fetch("nowhere", max_wait_ms=600_000))).error_code == 3  # nothing to wait for
