@@ -84,7 +84,10 @@ class Run(NamedTuple):
 
     def timestamps(self, base: int) -> Iterable[int]:
         """Return the timestamp of each record."""
-        return chain.from_iterable([repeat(base + delta, times) for delta, times in self.timestamp_deltas])
+        deltas = self.timestamp_deltas
+        if len(deltas) == self.count:
+            return [base + delta for delta, _ in deltas]
+        return chain.from_iterable([repeat(base + delta, times) for delta, times in deltas])
 
     def header_rows(self) -> Iterable[list[Header]]:
         """Return the headers of each record, in a list of its own."""
