@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _GROUPS_FROM: Final = 1
 _IDS_FROM: Final = 10
+#: Partitions with these codes so far are for the group to look at: whether the member may commit comes first.
+_FOR_THE_GROUP: Final = frozenset({Code.NONE, Code.OFFSET_METADATA_TOO_LARGE})
 
 #: One partition of the request on its way: where it is, what is committed, its code so far.
 _Row = tuple[TopicPartition, Any, int]
@@ -39,15 +41,19 @@ def handle(call: Call, request: OffsetCommitRequest) -> Any:
     elif not call.allows(Operation.READ, Resource.GROUP, request.group_id):
         refused = Code.GROUP_AUTHORIZATION_FAILED
     topics = [(topic, [_check(call, topic, part, refused) for part in topic.partitions]) for topic in request.topics]
-    good = [row for _, rows in topics for row in rows if not row[2]]
-    if not refused:
-        refused = _commit(call, request, good)
+    rows = [row for _, rows in topics for row in rows]
+    if not refused and any(code in _FOR_THE_GROUP for _, _, code in rows):
+        # Where nothing is left to commit the group is not asked, and so does not come to be.
+        refused = _commit(call, request, [row for row in rows if not row[2]])
     return call.response(
         topics=[
             call.response.OffsetCommitResponseTopic(
                 name=topic.name,
                 topic_id=topic.topic_id,
-                partitions=[(part.partition_index, code or refused) for _, part, code in rows],
+                partitions=[
+                    (part.partition_index, refused if refused and code in _FOR_THE_GROUP else code)
+                    for _, part, code in rows
+                ],
             )
             for topic, rows in topics
         ]

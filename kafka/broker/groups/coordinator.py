@@ -16,7 +16,7 @@ from kafka.broker.groups.classic_face import ClassicFace
 from kafka.broker.groups.classic_terms import JoinAsk, JoinResult, State, SyncAsk, SyncResult
 from kafka.broker.groups.consumer import ConsumerGroup
 from kafka.broker.groups.consumer_terms import JOIN, HeartbeatAsk, HeartbeatResult
-from kafka.broker.groups.migration import downgrade, upgrade
+from kafka.broker.groups.migration import check_first_join, downgrade, upgrade
 from kafka.broker.groups.offsets import NO_EXPIRY, CommittedOffset, GroupOffsets
 from kafka.broker.groups.ports import Answer, Clock, Timers, Topics
 from kafka.broker.groups.roster import CONSUMER
@@ -230,6 +230,7 @@ class GroupCoordinator:
             raise GroupIdNotFoundError(
                 f"Group {group_id} is not a consumer group." if group else f"Consumer group {group_id} not found."
             )
+        check_first_join(group, ask, self.settings.consumer_max_size)
         consumer = self._new_consumer(group_id)
         if group is not None and len(group.roster):
             upgrade(group, consumer, self._topics)

@@ -12,16 +12,23 @@ from typing import TYPE_CHECKING
 from kafka.broker.groups.classic_face import read_assignment, write_assignment
 from kafka.broker.groups.classic_terms import State
 from kafka.broker.groups.consumer_terms import ClassicTerms, ConsumerMember
+from kafka.broker.groups.pattern import compile_re2
 from kafka.broker.groups.reconcile import Holding
 from kafka.broker.groups.roster import CONSUMER, Member, read_subscription
-from kafka.errors import GroupIdNotFoundError, RebalanceInProgressError
+from kafka.errors import (
+    GroupIdNotFoundError,
+    GroupMaxSizeReachedError,
+    RebalanceInProgressError,
+    UnreleasedInstanceIdError,
+)
 
 if TYPE_CHECKING:
     from kafka.broker.groups.classic import ClassicGroup
     from kafka.broker.groups.consumer import ConsumerGroup
+    from kafka.broker.groups.consumer_terms import HeartbeatAsk
     from kafka.broker.groups.ports import Topics
 
-__all__ = ["downgrade", "upgrade", "why_no_upgrade"]
+__all__ = ["check_first_join", "downgrade", "upgrade", "why_no_upgrade"]
 
 
 def why_no_upgrade(group: ClassicGroup) -> str | None:
@@ -36,6 +43,18 @@ def why_no_upgrade(group: ClassicGroup) -> str | None:
     if any(read_subscription(member.metadata(member.protocols[0][0])) is None for member in group.roster):
         return "a subscription cannot be read"
     return None
+
+
+def check_first_join(group: ClassicGroup | None, ask: HeartbeatAsk, max_size: int) -> None:
+    """Raise what a member's join would be refused with, before a group is made, or made of another, for its sake."""
+    if ask.regex:
+        compile_re2(ask.regex)
+    if group is None:
+        return
+    if len(group.roster) >= max_size and ask.member_id not in group.roster:
+        raise GroupMaxSizeReachedError(f"The consumer group has reached its maximum capacity of {max_size} members.")
+    if ask.instance_id in group.roster.static:
+        raise UnreleasedInstanceIdError(f"Instance id {ask.instance_id} is still owned by a classic member.")
 
 
 def upgrade(group: ClassicGroup, into: ConsumerGroup, topics: Topics) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafka.broker import Broker
-from kafka.protocol.admin import DescribeGroupsRequest
+from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.commit import FindCoordinatorRequest, OffsetCommitRequest, OffsetFetchRequest
 from kafka.protocol.group import (
     ConsumerGroupHeartbeatRequest,
@@ -144,6 +144,25 @@ def test_what_the_oldest_clients_commit_is_kept_apart_as_in_zookeeper() -> None:
         assert (new.committed_offset, new.error_code) == (-1, 0)
         absent = wire.ask(OffsetFetchRequest[0]("h", [("t", [0])])).topics[0].partitions[0]
         assert (absent.committed_offset, absent.error_code) == (-1, 3)
+
+
+def test_a_commit_of_nothing_makes_no_group() -> None:
+    # Kafka answers for the partitions that are not there by itself, and does not ask the group.
+    with Broker(topics={"t": 1}) as broker, Wire(broker.port()) as wire:
+        reply = wire.ask(OffsetCommitRequest[8](group_id="g", topics=[("t", [(9, 1, -1, None)])]))
+        assert reply.topics[0].partitions[0].error_code == 3
+        assert wire.ask(OffsetCommitRequest[8](group_id="g", topics=[])).topics == []
+        assert wire.ask(ListGroupsRequest[4]()).groups == []
+
+
+def test_who_may_not_commit_is_told_so_before_what_is_wrong_with_the_offset() -> None:
+    with Broker(topics={"t": 1}) as broker, Wire(broker.port()) as wire:
+        joined(wire)
+        parts = [(0, 1, -1, "m" * 5000), (9, 1, -1, None)]
+        commit = OffsetCommitRequest[8](group_id="g", generation_id_or_member_epoch=1, member_id="stranger")
+        commit.topics = [("t", parts)]
+        codes = [part.error_code for part in wire.ask(commit).topics[0].partitions]
+        assert codes == [UNKNOWN_MEMBER_ID, 3]
 
 
 def test_a_broker_with_a_disk_remembers_members_and_offsets(tmp_path: Path) -> None:

@@ -17,7 +17,9 @@ from kafka.broker.groups.offsets import CommittedOffset
 from kafka.broker.groups.settings import GroupSettings
 from kafka.errors import (
     GroupIdNotFoundError,
+    GroupMaxSizeReachedError,
     IllegalGenerationError,
+    InvalidRegularExpressionError,
     InvalidSessionTimeoutError,
     NonEmptyGroupError,
     NotCoordinatorError,
@@ -248,6 +250,24 @@ def test_groups_that_may_not_or_cannot_change_stay_what_they_are() -> None:
     groups.join("g", join_ask(protocol_type="connect"))
     with pytest.raises(GroupIdNotFoundError, match="does not use"):
         enter(groups, "new")
+
+
+def test_a_join_that_is_refused_leaves_no_group_behind_and_none_changed() -> None:
+    # Kafka: INVALID_REGULAR_EXPRESSION, and there is no such group.
+    _, groups = make()
+    bad = HeartbeatAsk("m", 0, rebalance_timeout=10.0, names=(), regex="(", owned={})
+    with pytest.raises(InvalidRegularExpressionError):
+        groups.consumer_heartbeat("g", bad)
+    assert not groups.groups
+    _, groups = make(consumer_max_size=1)
+    classic_member(groups)
+    for ask, error in (
+        (bad, InvalidRegularExpressionError),
+        (HeartbeatAsk("m", 0, names=("t",)), GroupMaxSizeReachedError),
+    ):
+        with pytest.raises(error):
+            groups.consumer_heartbeat("g", ask)
+        assert groups.classic("g").state is State.STABLE
 
 
 def test_an_empty_group_gives_way_to_the_other_protocol_and_keeps_its_offsets() -> None:
