@@ -15,6 +15,7 @@ from kafka.protocol.fetch import FetchRequest
 from kafka.protocol.group import HeartbeatRequest, JoinGroupRequest
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 from kafka.protocol.offset import ListOffsetsRequest
+from test.embedded.threads import nothing_left
 
 from .batches import batch, produce
 from .wire import Wire, wire
@@ -266,8 +267,7 @@ def test_a_broker_that_is_closed_says_so() -> None:
 
 
 def test_nothing_is_left_behind() -> None:
-    before = threading.active_count()
-    with Broker(nodes=3, topics=["events"]) as broker:
+    with nothing_left(), Broker(nodes=3, topics=["events"]) as broker:
         client = wire(broker, broker.leader("events"))
         client.send(
             FetchRequest[4](
@@ -278,7 +278,6 @@ def test_nothing_is_left_behind() -> None:
             )
         )
         port = broker.port()
-    assert threading.active_count() == before
     assert client.is_closed()
     client.close()
     with pytest.raises(ConnectionRefusedError):

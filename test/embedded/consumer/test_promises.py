@@ -16,6 +16,7 @@ from kafka.broker.faults import NO_REPLY, Exchange
 from kafka.consumer import KafkaConsumer
 from kafka.errors import NotLeaderForPartitionError
 from kafka.structs import OffsetAndMetadata, TopicPartition
+from test.embedded.threads import nothing_left
 
 from .conftest import MakeConsumer
 from .reading import TIMEOUT, fill, read, tp
@@ -72,15 +73,14 @@ def test_ctrl_c_returns_within_a_second(broker: Broker, make_consumer: MakeConsu
 
 def test_closing_with_a_group_and_everything_down_is_bounded(broker: Broker, make_consumer: MakeConsumer) -> None:
     fill(broker, 10)
-    threads = threading.active_count()
-    consumer = make_consumer("events", group_id="readers")
-    read(consumer, 10)
-    broker.stop_node(1, crash=True)
-    broker.stop_node(2, crash=True)
-    before = time.monotonic()
-    consumer.close(timeout_ms=500)
-    assert time.monotonic() - before < 5  # a busy machine adds to it; unbounded, requests have 30
-    assert threading.active_count() <= threads
+    with nothing_left():
+        consumer = make_consumer("events", group_id="readers")
+        read(consumer, 10)
+        broker.stop_node(1, crash=True)
+        broker.stop_node(2, crash=True)
+        before = time.monotonic()
+        consumer.close(timeout_ms=500)
+        assert time.monotonic() - before < 5  # a busy machine adds to it; unbounded, requests have 30
 
 
 # Idle costs nothing (P14)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ssl
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from kafka.protocol.metadata import MetadataRequest
 from kafka.structs import TopicPartition
 from test.embedded.chaos import END, HALF, MANNERS, RESET, SILENCE, ChaosProxy
 from test.embedded.cutting import DOWN, UP
+from test.embedded.threads import nothing_left
 
 QUICK: dict[str, Any] = {"retry_backoff_ms": 5, "reconnect_backoff_ms": 5, "reconnect_backoff_max_ms": 20}
 # A request that is met with silence is given up after this; long enough for a busy machine to answer.
@@ -35,10 +35,8 @@ def broker() -> Iterator[Broker]:
 
 @pytest.fixture
 def proxy(broker: Broker) -> Iterator[ChaosProxy]:
-    threads = threading.active_count()
-    with ChaosProxy(broker) as proxy:
+    with nothing_left(), ChaosProxy(broker) as proxy:
         yield proxy
-    assert threading.active_count() <= threads
 
 
 # Every byte of a connection's life

@@ -14,6 +14,7 @@ from kafka import KafkaProducer
 from kafka.broker import Broker
 from kafka.broker.faults import CLOSE, NO_REPLY
 from kafka.errors import ClientClosedError, KafkaError
+from test.embedded.threads import nothing_left
 
 from .conftest import WAIT
 
@@ -72,21 +73,22 @@ def closed_in_time(producer: KafkaProducer, timeout: float) -> bool:
 @pytest.mark.parametrize("timeout", [0, TIMEOUT])
 @pytest.mark.parametrize("trouble", TROUBLES)
 def test_close_returns_by_its_time_and_every_future_has_failed(broker, caplog, trouble, timeout, idempotent):
-    threads = set(threading.enumerate())
-    producer = KafkaProducer(
-        bootstrap_servers=broker.bootstrap_servers, batch_size=200, linger_ms=0, enable_idempotence=idempotent
-    )
-    producer.send("events", b"first").get(WAIT)
-    before = sum(len(broker.records("events", index)) for index in range(3))
-    with trouble(broker):
-        futures = [producer.send("events", b"%d" % number) for number in range(200)]
-        assert closed_in_time(producer, timeout)
-    assert all(isinstance(future.exception, KafkaError) for future in futures)
-    written = {record.value for index in range(3) for record in broker.records("events", index)}
-    for number, future in enumerate(futures):
-        assert future.exception.outcome_unknown or b"%d" % number not in written
-    assert trouble is no_reply_after_the_append or sum(len(broker.records("events", at)) for at in range(3)) == before
-    assert set(threading.enumerate()) <= threads
+    with nothing_left():
+        producer = KafkaProducer(
+            bootstrap_servers=broker.bootstrap_servers, batch_size=200, linger_ms=0, enable_idempotence=idempotent
+        )
+        producer.send("events", b"first").get(WAIT)
+        before = sum(len(broker.records("events", index)) for index in range(3))
+        with trouble(broker):
+            futures = [producer.send("events", b"%d" % number) for number in range(200)]
+            assert closed_in_time(producer, timeout)
+        assert all(isinstance(future.exception, KafkaError) for future in futures)
+        written = {record.value for index in range(3) for record in broker.records("events", index)}
+        for number, future in enumerate(futures):
+            assert future.exception.outcome_unknown or b"%d" % number not in written
+        assert (
+            trouble is no_reply_after_the_append or sum(len(broker.records("events", at)) for at in range(3)) == before
+        )
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
     producer.close()  # again
 
@@ -129,13 +131,11 @@ def test_whoever_waits_hears_that_it_was_closed(broker, trouble):
 
 
 def test_a_producer_that_never_got_to_its_cluster_is_gone_at_once():
-    threads = set(threading.enumerate())
-    with socket.create_server(("127.0.0.1", 0)) as silent:
+    with nothing_left(), socket.create_server(("127.0.0.1", 0)) as silent:
         began = time.monotonic()
         with pytest.raises(KafkaError):
             KafkaProducer(bootstrap_servers=f"127.0.0.1:{silent.getsockname()[1]}", bootstrap_timeout_ms=500)
         assert time.monotonic() - began < 0.5 + 2 * SLACK
-    assert set(threading.enumerate()) <= threads
 
 
 def test_close_in_a_callback_returns_at_once_and_ends_the_producer(broker):

@@ -9,6 +9,7 @@ import pytest
 from kafka import KafkaProducer
 from kafka.errors import RecordTooLargeError, TopicAuthorizationFailedError
 from kafka.interceptors import ProducerInterceptor, ProducerRecord
+from test.embedded.threads import nothing_left
 
 from .conftest import WAIT
 
@@ -113,7 +114,5 @@ def test_an_error_in_configure_is_raised_and_leaves_nothing_behind(broker):
         def configure(self, configs):
             raise LookupError("no tracer")
 
-    before = threading.active_count()
-    with pytest.raises(LookupError, match="no tracer"):
+    with nothing_left(), pytest.raises(LookupError, match="no tracer"):
         KafkaProducer(bootstrap_servers=broker.bootstrap_servers, interceptors=[Refuses()])
-    assert threading.active_count() == before

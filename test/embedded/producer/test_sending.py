@@ -25,6 +25,7 @@ from kafka.errors import (
 from kafka.partitioner import RoundRobinPartitioner, StickyPartitioner, murmur2
 from kafka.producer.delivery import DeliveryReport
 from kafka.serializer import Serializer
+from test.embedded.threads import nothing_left
 
 from .conftest import WAIT
 
@@ -409,11 +410,10 @@ def test_close_sends_what_is_left(broker, topic):
 
 
 def test_close_leaves_no_thread(broker, topic):
-    before = set(threading.enumerate())
-    producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
-    producer.send(topic, b"x")
-    producer.close()
-    assert set(threading.enumerate()) <= before
+    with nothing_left():
+        producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+        producer.send(topic, b"x")
+        producer.close()
 
 
 def test_old_brokers_get_old_formats():
