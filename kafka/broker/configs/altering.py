@@ -25,6 +25,7 @@ def alter_all(call: Call, request: Any, change_of: Callable[[Any], Change], *, r
             try:
                 alter(
                     call.cluster,
+                    call.node.node_id,
                     kind,
                     name,
                     [change_of(config) for config in resource.configs],

@@ -59,7 +59,7 @@ def describe(cluster: Cluster, node_id: int, kind: int, name: str, keys: Iterabl
     if kind == TOPIC:
         rows = _describe_topic(cluster, node_id, name)
     elif kind == BROKER:
-        rows = _describe_broker(cluster, name)
+        rows = _describe_broker(cluster, node_id, name)
     elif kind == GROUP:
         rows = _describe_group(cluster, name)
     else:
@@ -81,7 +81,7 @@ def _describe_topic(cluster: Cluster, node_id: int, name: str) -> list[Described
     ]
 
 
-def _describe_broker(cluster: Cluster, name: str) -> list[Described]:
+def _describe_broker(cluster: Cluster, asked: int, name: str) -> list[Described]:
     if not name:
         own = cluster.configs.dynamic(None)
         return [
@@ -89,7 +89,7 @@ def _describe_broker(cluster: Cluster, name: str) -> list[Described]:
             for option in BROKER_OPTIONS.values()
             if option.name in own
         ]
-    node_id = _node_id(cluster, name, " or empty string")
+    node_id = _own_id(asked, name, " or empty string")
     return [
         Described(option, _of_node(cluster, option, node_id), not option.is_dynamic)
         for option in BROKER_OPTIONS.values()
@@ -112,14 +112,14 @@ def _of_node(cluster: Cluster, option: Option, node_id: int) -> list[Value]:
     return values if fact is None else [Value(option.name, fact, Source.STATIC_BROKER), values[-1]]
 
 
-def _node_id(cluster: Cluster, name: str, alternative: str = "") -> int:
+def _own_id(asked: int, name: str, alternative: str = "") -> int:
+    """Return the node that ``name`` is; raise if it is not the one that is asked: each answers for itself alone."""
     try:
         node_id = int(name)
     except ValueError:
         raise InvalidRequestError(f"Broker id must be an integer, but it is: {name}") from None
-    if node_id not in cluster.nodes:
-        known = ", ".join(map(str, sorted(cluster.nodes)))
-        raise InvalidRequestError(f"Unexpected broker id, expected {known}{alternative}, but received {name}")
+    if node_id != asked:
+        raise InvalidRequestError(f"Unexpected broker id, expected {asked}{alternative}, but received {name}")
     return node_id
 
 
@@ -139,16 +139,24 @@ def _describe_group(cluster: Cluster, name: str) -> list[Described]:
 
 
 def alter(
-    cluster: Cluster, kind: int, name: str, changes: Iterable[Change], *, replace: bool, validate_only: bool
+    cluster: Cluster,
+    node_id: int,
+    kind: int,
+    name: str,
+    changes: Iterable[Change],
+    *,
+    replace: bool,
+    validate_only: bool,
 ) -> None:
-    """Change the configuration of a resource, or with ``replace`` put this in the place of all that was set."""
+    """Change the configuration of a resource, or with ``replace`` put this in the place of all that was set.
+
+    ``node_id`` is the node that is asked.
+    """
     options = _OPTIONS.get(kind)
     if options is None:
         raise InvalidRequestError(f"Unsupported resource type: {kind}")
-    before = {} if replace else _own(cluster, kind, name)
-    if replace:
-        _own(cluster, kind, name)
-    after = dict(before)
+    before = _own(cluster, node_id, kind, name)
+    after = {} if replace else dict(before)
     seen: set[str] = set()
     for change in changes:
         if change.name in seen:
@@ -159,7 +167,7 @@ def alter(
         _keep(cluster, kind, name, after)
 
 
-def _own(cluster: Cluster, kind: int, name: str) -> dict[str, str]:
+def _own(cluster: Cluster, node_id: int, kind: int, name: str) -> dict[str, str]:
     """Return what is set for the resource itself."""
     if kind == TOPIC:
         problem = name_problem(name)
@@ -170,7 +178,7 @@ def _own(cluster: Cluster, kind: int, name: str) -> dict[str, str]:
             raise UnknownTopicOrPartitionError(f"The topic '{name}' does not exist.")
         return dict(topic.configs)
     if kind == BROKER:
-        return cluster.configs.dynamic(_node_id(cluster, name) if name else None)
+        return cluster.configs.dynamic(_own_id(node_id, name) if name else None)
     if not name:
         raise InvalidRequestError("Default group resources are not allowed.")
     return dict(cluster.store.table("group_configs").get(name, {}))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from kafka.broker import Broker
+from kafka.protocol.configs import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 from kafka.protocol.users import AlterClientQuotasRequest, DescribeClientQuotasRequest
 
 from .wire import Wire, wire
@@ -32,3 +33,14 @@ def test_of_a_quota_s_entity_types_the_last_one_counts(client: Wire) -> None:
     reply = client.ask(DescribeClientQuotasRequest[1](components=[("user", 1, None)], strict=False))
     (found,) = reply.entries
     assert {one.entity_type: one.entity_name for one in found.entity} == {"user": None, "client-id": None}
+
+
+def test_a_broker_s_configuration_is_the_affair_of_that_broker() -> None:
+    with Broker(nodes=2) as broker, wire(broker) as client:
+        for name, code in (("1", 0), ("", 0), ("2", 42), ("77", 42)):
+            (described,) = client.ask(DescribeConfigsRequest[4](resources=[(4, name, None)])).results
+            assert described.error_code == code
+            change = IncrementalAlterConfigsRequest[1](resources=[(4, name, [("message.max.bytes", 0, "2000000")])])
+            (altered,) = client.ask(change).responses
+            assert altered.error_code == code
+        assert altered.error_message == "Unexpected broker id, expected 1, but received 77"
