@@ -204,10 +204,15 @@ class Log:
         now = self._now_ms()
         if self.segments:
             last = self.segments[-1]
+            if not len(last):
+                return last
             limit = min(self.config.segment_bytes, self._max_segment_bytes)
             full = last.size + header.size > limit
-            old = now - last.created_ms >= self.config.segment_ms
-            if not len(last) or not (full or old):
+            # A segment is as long as its records say, by the clock only if they say nothing: so what is to be kept
+            # for some days is not held up, nor taken along, by what has the timestamps of another day.
+            first = last.timestamps[0]
+            age = header.max_timestamp - first if first >= 0 else now - last.created_ms
+            if not full and age <= self.config.segment_ms:
                 return last
             self.complete(last)
         segment = self._make_segment(self.end_offset, now)

@@ -142,6 +142,36 @@ def test_retention_by_time_and_by_size(make: Callable[..., Log], clock: Clock) -
     assert not log.apply_retention()
 
 
+def test_a_segment_is_as_long_as_its_records_say(make: Callable[..., Log], clock: Clock) -> None:
+    day = 86_400_000
+    log = make(segment_ms=7 * day, retention_ms=7 * day)
+    log.append(batch(b"old", at=NOW - 30 * day), 0)
+    log.append(batch(b"new"), 0)
+    clock.now += 6 * day
+    log.append(batch(b"newer", at=clock.now), 0)
+    assert [segment.base_offset for segment in log.segments] == [0, 1]
+    assert log.apply_retention()
+    assert log.start_offset == 1  # Kafka's answer for the old record: OFFSET_OUT_OF_RANGE
+
+
+def test_by_the_clock_a_segment_ends_only_where_records_have_no_time(make: Callable[..., Log], clock: Clock) -> None:
+    log = make(segment_ms=1000)
+    log.append(batch(b"a"), 0)
+    clock.now += 5000
+    log.append(batch(b"b", at=NOW + 1), 0)
+    assert len(log.segments) == 1
+    builder = BatchBuilder(2**30, None)
+    builder.append(-1, None, b"c")
+    data = builder.seal().data
+    log.roll()
+    log.append(data, 0)
+    log.append(data, 0)
+    assert len(log.segments) == 2
+    clock.now += 5000
+    log.append(data, 0)
+    assert len(log.segments) == 3
+
+
 def test_records_are_found_by_time(make: Callable[..., Log]) -> None:
     log = make(segment_bytes=200)
     for at in (NOW, NOW + 100, NOW + 50):
