@@ -20,7 +20,8 @@ __all__ = ["Reading", "find_partition", "read_all"]
 
 _IDS_FROM: Final = 13
 _WHOLE_FIRST_FROM: Final = 3
-_LEADER_FROM: Final = 12
+#: The field is there from version 12 on, but Kafka fills it in from where it tells the address too (KIP-951).
+_LEADER_FROM: Final = 16
 _FOLLOWERS_FROM: Final = 11
 READ_COMMITTED: Final = 1
 _RACK_AWARE: Final = "RackAwareReplicaSelector"

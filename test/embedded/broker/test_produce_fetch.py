@@ -437,8 +437,15 @@ def test_produce_to_the_wrong_node_names_the_leader() -> None:
             assert part.current_leader.leader_id == leader
             assert [(node.node_id, node.port) for node in reply.node_endpoints] == [(leader, broker.port(leader))]
             reply = client.ask(fetch("events", version=12))
-            assert only(reply).error_code == 6
-            assert only(reply).current_leader.leader_id == leader
+            assert (only(reply).error_code, only(reply).current_leader.leader_id) == (6, -1)
+            topic_id = broker.run(lambda cluster: cluster.topics["events"].id)
+            for version in (15, 16):  # Kafka has the field from 12 on, and fills it in from 16 on
+                cls = FetchRequest[version]
+                part = cls.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1000)
+                topics = [cls.FetchTopic(topic_id=topic_id, partitions=[part])]
+                reply = client.ask(cls(max_wait_ms=0, min_bytes=1, max_bytes=1000, topics=topics))
+                assert only(reply).error_code == 6
+                assert only(reply).current_leader.leader_id == (leader if version >= 16 else -1)
 
 
 def test_topics_are_known_by_id() -> None:
