@@ -132,7 +132,7 @@ class Configs:
         """Return what the logs of a topic go by."""
         policies = parse_list(self.topic_value(topic, "cleanup.policy"))
         return LogConfig(
-            segment_bytes=self.topic_int(topic, "segment.bytes"),
+            segment_bytes=int(topic.configs.get("internal.segment.bytes", self.topic_value(topic, "segment.bytes"))),
             segment_ms=self.topic_int(topic, "segment.ms"),
             retention_bytes=self.topic_int(topic, "retention.bytes"),
             retention_ms=self.topic_int(topic, "retention.ms"),

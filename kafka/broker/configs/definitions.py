@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-__all__ = ["BROKER_OPTIONS", "GROUP_OPTIONS", "TOPIC_OPTIONS", "Kind", "Option"]
+__all__ = ["BROKER_OPTIONS", "GROUP_OPTIONS", "SETTABLE_TOPIC_OPTIONS", "TOPIC_OPTIONS", "Kind", "Option"]
 
 
 class Kind(IntEnum):
@@ -124,6 +124,12 @@ _TOPIC: Final = (
 )  # fmt: skip
 
 TOPIC_OPTIONS: Final = {option.name: option for option in _TOPIC}
+
+#: What can be set for a topic beside them and is not described: in Kafka's tests segments are smaller than its users'.
+SETTABLE_TOPIC_OPTIONS: Final = {
+    **TOPIC_OPTIONS,
+    "internal.segment.bytes": Option("internal.segment.bytes", Kind.INT, None, "The size of a segment, without limit."),
+}
 
 
 def _broker(

@@ -6,7 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafka.broker.configs import Source, Value
-from kafka.broker.configs.definitions import BROKER_OPTIONS, GROUP_OPTIONS, TOPIC_OPTIONS, Kind, Option
+from kafka.broker.configs.definitions import (
+    BROKER_OPTIONS,
+    GROUP_OPTIONS,
+    SETTABLE_TOPIC_OPTIONS,
+    TOPIC_OPTIONS,
+    Kind,
+    Option,
+)
 from kafka.broker.configs.values import check_value, parse_list
 from kafka.broker.topics import name_problem
 from kafka.errors import (
@@ -29,7 +36,7 @@ CLIENT_METRICS: Final = 16
 GROUP: Final = 32
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
-_OPTIONS: Final = {TOPIC: TOPIC_OPTIONS, BROKER: BROKER_OPTIONS, GROUP: GROUP_OPTIONS}
+_OPTIONS: Final = {TOPIC: SETTABLE_TOPIC_OPTIONS, BROKER: BROKER_OPTIONS, GROUP: GROUP_OPTIONS}
 #: What Kafka says where it does not say more.
 _MALFORMED: Final = (
     "This most likely occurs because of a request being malformed by the client library or the message was sent to an "

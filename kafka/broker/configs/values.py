@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from kafka.broker.configs.definitions import Kind, Option
@@ -9,6 +10,9 @@ from kafka.errors import InvalidConfigurationError
 
 __all__ = ["check_value", "parse_bool", "parse_list"]
 
+#: Python's int() and float() take more than Java's do: underscores between digits, "nan" and "inf" in any case.
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,40}")
+_DECIMAL: Final = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _WHOLE: Final = {Kind.INT: 31, Kind.SHORT: 15, Kind.LONG: 63}
 
 
@@ -37,20 +41,18 @@ def check_value(option: Option, value: str) -> None:
 
 
 def _whole(option: Option, text: str, value: str) -> float:
-    try:
-        number = int(text)
-    except ValueError:
-        raise _refuse(option, value, f"Not a number of type {option.kind.name}") from None
+    if not _INTEGER.fullmatch(text):
+        raise _refuse(option, value, f"Not a number of type {option.kind.name}")
+    number = int(text)
     if not -(1 << _WHOLE[option.kind]) <= number < 1 << _WHOLE[option.kind]:
         raise _refuse(option, value, f"Not a number of type {option.kind.name}")
     return number
 
 
 def _double(option: Option, text: str, value: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise _refuse(option, value, f"Not a number of type {option.kind.name}") from None
+    if not _DECIMAL.fullmatch(text):
+        raise _refuse(option, value, f"Not a number of type {option.kind.name}")
+    return float(text)
 
 
 def _check_words(option: Option, text: str, value: str) -> None:
