@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafka.broker.configs.definitions import TOPIC_OPTIONS
+from kafka.broker.configs.definitions import SETTABLE_TOPIC_OPTIONS
 from kafka.broker.configs.values import check_value
 from kafka.broker.leaders import place
 from kafka.broker.topics import name_problem
@@ -23,9 +23,19 @@ if TYPE_CHECKING:
     from kafka.broker.cluster import Cluster
     from kafka.broker.topics import Topic
 
-__all__ = ["TopicPlan", "check_assignment", "check_topic_configs", "plan_partitions", "plan_topic"]
+__all__ = [
+    "TopicPlan",
+    "check_assignment",
+    "check_topic_configs",
+    "is_too_much",
+    "plan_partitions",
+    "plan_topic",
+    "twin_of",
+]
 
 _DEFAULT = -1
+#: Kafka's MAX_PARTITIONS_PER_BATCH.
+_MOST_PARTITIONS = 10_000
 
 
 class TopicPlan(NamedTuple):
@@ -50,8 +60,7 @@ def plan_topic(
         raise InvalidTopicError(problem)
     if name in cluster.topics:
         raise TopicAlreadyExistsError(f"Topic '{name}' already exists.")
-    # Metric names have '_' for '.', so two topics that differ in that alone would be mixed up.
-    twin = next((other for other in cluster.topics if other.replace(".", "_") == name.replace(".", "_")), None)
+    twin = twin_of(cluster, name)
     if twin is not None:
         raise InvalidTopicError(f"Topic '{name}' collides with existing topic: {twin}")
     checked = check_topic_configs(configs)
@@ -70,6 +79,21 @@ def plan_topic(
     return TopicPlan(name, place(partitions, replication_factor, nodes, cluster.random), checked)
 
 
+def twin_of(cluster: Cluster, name: str) -> str | None:
+    """Return the topic that a new one of this name would collide with.
+
+    Metric names have '_' for '.', so two topics that differ in that alone would be mixed up.
+    """
+    plain = name.replace(".", "_")
+    return next((other for other in cluster.topics if other.replace(".", "_") == plain), None)
+
+
+def is_too_much(cluster: Cluster, counts: Iterable[int]) -> bool:
+    """Whether these are more partitions than Kafka makes for one request; -1 takes the default."""
+    default = cluster.configs.broker_int("num.partitions")
+    return sum(default if count == _DEFAULT else count for count in counts) > _MOST_PARTITIONS
+
+
 def _check_copies(copies: int, nodes: int) -> None:
     if copies > nodes:
         raise InvalidReplicationFactorError(
@@ -83,7 +107,7 @@ def check_topic_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
     """Return the configuration if all of it may be set for a topic."""
     checked: dict[str, str] = {}
     for key, value in configs.items():
-        option = TOPIC_OPTIONS.get(key)
+        option = SETTABLE_TOPIC_OPTIONS.get(key)
         if option is None:
             raise InvalidConfigurationError(f"Unknown topic config name: {key}")
         if value is None:
@@ -106,6 +130,12 @@ def _manual(
         raise InvalidReplicationAssignmentError("partitions should be a consecutive 0-based integer sequence")
     replicas = [list(assignments[index]) for index in range(len(assignments))]
     check_assignment(cluster, replicas)
+    for index, nodes in enumerate(replicas):
+        if not any(cluster.nodes[node_id].is_running for node_id in nodes):
+            raise InvalidReplicationAssignmentError(
+                f"All brokers specified in the manual partition assignment for partition {index} are fenced or in "
+                "controlled shutdown."
+            )
     return replicas
 
 

@@ -14,11 +14,14 @@ is there at once, where Kafka first answers LEADER_NOT_AVAILABLE.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.broker.authorized import cluster_operations, topic_operations
 from kafka.broker.codes import CLUSTER_NAME, Code, Operation, Resource
-from kafka.broker.topics import NO_LEADER, is_valid_topic_name
+from kafka.broker.coordinators import PARTITIONS
+from kafka.broker.creation import twin_of
+from kafka.broker.topics import INTERNAL_TOPICS, NO_LEADER, is_valid_topic_name
 from kafka.protocol.fields import ZERO_UUID
 
 if TYPE_CHECKING:
@@ -29,12 +32,18 @@ if TYPE_CHECKING:
 _NULL_MEANS_ALL_FROM: Final = 1
 _CLIENT_DECIDES_FROM: Final = 4
 _OPERATIONS: Final = range(8, 11)
+_IDS_FROM: Final = 12
+_IDS_IN_VAIN: Final = frozenset({10, 11})
 
 
 def handle(call: Call, request: MetadataRequest) -> Any:
     """Describe the cluster."""
     cluster = call.cluster
     asked = request.topics
+    if call.version in _IDS_IN_VAIN and any(one.topic_id != ZERO_UUID or one.name is None for one in asked or ()):
+        # There are fields for ids in these versions, but Kafka refuses them; and tells nothing else.
+        refused = [_error(call, Code.INVALID_REQUEST, one.name, one.topic_id) for one in asked or ()]
+        return call.response(brokers=[], cluster_id=None, controller_id=-1, topics=refused)
     if asked is None or (not asked and call.version < _NULL_MEANS_ALL_FROM):
         found = [
             _describe(call, request, topic)
@@ -42,7 +51,7 @@ def handle(call: Call, request: MetadataRequest) -> Any:
             if call.allows(Operation.DESCRIBE, Resource.TOPIC, topic.name)
         ]
     else:
-        found = [_find(call, request, one.name, one.topic_id) for one in asked]
+        found = [_find(call, request, name, topic_id) for name, topic_id in _wanted(call, asked)]
     reply = call.response(
         brokers=[(node.node_id, node.host, node.port, *rack_if(call, node.rack)) for node in cluster.live_nodes()],
         cluster_id=cluster.cluster_id,
@@ -52,6 +61,14 @@ def handle(call: Call, request: MetadataRequest) -> Any:
     if request.include_cluster_authorized_operations and call.version in _OPERATIONS:
         reply.cluster_authorized_operations = cluster_operations(call)
     return reply
+
+
+def _wanted(call: Call, asked: Iterable[Any]) -> Iterable[tuple[str | None, Any]]:
+    """Return name or id of each topic once; where there are ids Kafka goes by them alone."""
+    ids = {one.topic_id: None for one in asked if one.topic_id != ZERO_UUID} if call.version >= _IDS_FROM else {}
+    if ids:
+        return [(None, topic_id) for topic_id in ids]
+    return dict.fromkeys((one.name, one.topic_id) for one in asked)
 
 
 def rack_if(call: Call, rack: str | None) -> tuple[str | None, ...]:
@@ -82,7 +99,9 @@ def _find(call: Call, request: MetadataRequest, name: str | None, topic_id: Any)
         or call.allows(Operation.CREATE, Resource.TOPIC, name)
     ):
         return _error(call, Code.TOPIC_AUTHORIZATION_FAILED, name)
-    return _describe(call, request, cluster.create_topic(name))
+    if twin_of(cluster, name) is not None:
+        return _error(call, Code.UNKNOWN_TOPIC_OR_PARTITION, name)
+    return _describe(call, request, cluster.create_topic(name, PARTITIONS if name in INTERNAL_TOPICS else None))
 
 
 def _error(call: Call, code: int, name: str | None, topic_id: Any = ZERO_UUID) -> Any:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from kafka.broker.codes import CLUSTER_NAME, Code, Operation, Resource
 from kafka.broker.configs.definitions import TOPIC_OPTIONS
-from kafka.broker.creation import TopicPlan, plan_topic
-from kafka.errors import BrokerResponseError
+from kafka.broker.creation import TopicPlan, is_too_much, plan_topic
+from kafka.errors import BrokerResponseError, InvalidReplicationAssignmentError
 
 if TYPE_CHECKING:
     from kafka.broker.call import Call
@@ -28,12 +28,16 @@ def handle(call: Call, request: CreateTopicsRequest) -> Any:
     """Create them, or say why not."""
     names = Counter(topic.name for topic in request.topics)
     may_create_any = call.allows(Operation.CREATE, Resource.CLUSTER, CLUSTER_NAME)
+    too_much = is_too_much(call.cluster, [len(one.assignments) or one.num_partitions for one in request.topics])
     results = []
     for topic in {topic.name: topic for topic in request.topics}.values():
         if names[topic.name] > 1:
             results.append(_refused(call, topic.name, Code.INVALID_REQUEST, "Duplicate topic name."))
         elif not (may_create_any or call.allows(Operation.CREATE, Resource.TOPIC, topic.name)):
             results.append(_refused(call, topic.name, Code.TOPIC_AUTHORIZATION_FAILED, "Authorization failed."))
+        elif too_much:
+            message = "Excessively large number of partitions per request."
+            results.append(_refused(call, topic.name, Code.POLICY_VIOLATION, message))
         else:
             results.append(_create(call, request, topic))
     return call.response(topics=results)
@@ -44,7 +48,13 @@ def _refused(call: Call, name: str, code: int, message: str | None) -> Any:
 
 
 def _create(call: Call, request: CreateTopicsRequest, topic: Any) -> Any:
+    indexes = Counter(one.partition_index for one in topic.assignments)
+    double = next((index for index, times in indexes.items() if times > 1), None)
     try:
+        if double is not None:
+            raise InvalidReplicationAssignmentError(
+                f"Found multiple manual partition assignments for partition {double}"
+            )
         plan = plan_topic(
             call.cluster,
             topic.name,

@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from typing import TYPE_CHECKING, Any, TypeAlias
+from uuid import UUID
 
 from kafka.broker.codes import Code, Operation, Resource
 from kafka.protocol.fields import ZERO_UUID
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
     from kafka.broker.call import Call
     from kafka.protocol.admin import DeleteTopicsRequest
 
+#: Name and id, of which one is to be given.
+_Asked: TypeAlias = "tuple[str | None, UUID]"
+
 _WITH_IDS_FROM = 6
 _DISABLED_FROM = 3
 
@@ -22,10 +27,35 @@ _DISABLED_FROM = 3
 def handle(call: Call, request: DeleteTopicsRequest) -> Any:
     """Delete them."""
     if call.version >= _WITH_IDS_FROM:
-        asked = [(topic.name, topic.topic_id) for topic in request.topics]
+        asked: list[_Asked] = [(topic.name, topic.topic_id) for topic in request.topics]
     else:
         asked = [(name, ZERO_UUID) for name in request.topic_names]
-    return call.response(responses=[_delete(call, name, topic_id) for name, topic_id in asked])
+    twice = _named_twice(call, asked)
+    responses = [
+        call.response.DeletableTopicResult(
+            name=name, topic_id=topic_id, error_code=Code.INVALID_REQUEST, error_message=message
+        )
+        for (name, topic_id), message in dict.fromkeys(twice.values())
+    ]
+    responses += [_delete(call, *each) for each in asked if each not in twice]
+    return call.response(responses=responses)
+
+
+def _named_twice(call: Call, asked: list[_Asked]) -> dict[_Asked, tuple[_Asked, str]]:
+    """Return which of those asked for are the same topic, each with what it is told of and why; none is deleted."""
+    twice: dict[_Asked, tuple[_Asked, str]] = {}
+    for each, times in Counter(asked).items():
+        if times > 1 and (each[0] is None) != (each[1] == ZERO_UUID):
+            message = "Duplicate topic id." if each[0] is None else "Duplicate topic name."
+            twice[each] = each, message
+    for name, topic_id in dict.fromkeys(asked):
+        topic = call.cluster.topic(name) if name is not None and topic_id == ZERO_UUID else None
+        if topic is not None and (None, topic.id) in asked:
+            both = topic.name, topic.id
+            twice[name, topic_id] = both, "The provided topic name maps to an ID that was already supplied."
+            twice.pop((None, topic.id), None)
+            twice[None, topic.id] = twice[name, topic_id]
+    return twice
 
 
 def _delete(call: Call, name: str | None, topic_id: Any) -> Any:

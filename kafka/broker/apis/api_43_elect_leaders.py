@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kafka.broker.topics import Partition
     from kafka.protocol.admin import ElectLeadersRequest
 
-_PREFERRED = 0
+_PREFERRED, _UNCLEAN = 0, 1
 
 
 def handle(call: Call, request: ElectLeadersRequest) -> Any:
@@ -29,6 +29,8 @@ def handle(call: Call, request: ElectLeadersRequest) -> Any:
         if call.version >= 1:
             reply.error_code = Code.CLUSTER_AUTHORIZATION_FAILED
         return reply
+    if request.election_type not in {_PREFERRED, _UNCLEAN}:
+        return _refuse(call, request)
     everything = request.topic_partitions is None
     asked: list[tuple[str, list[int]]] = (
         [(topic.name, [p.index for p in topic.partitions]) for topic in cluster.topics.values()]
@@ -47,17 +49,26 @@ def handle(call: Call, request: ElectLeadersRequest) -> Any:
     return call.response(replica_election_results=results)
 
 
+def _refuse(call: Call, request: ElectLeadersRequest) -> Any:
+    message = f"Unknown election type {request.election_type}"
+    results = [
+        (one.topic, [(index, Code.INVALID_REQUEST, message) for index in one.partitions])
+        for one in request.topic_partitions or ()
+    ]
+    return call.response(error_code=Code.INVALID_REQUEST, replica_election_results=results)
+
+
 def _elect(call: Call, kind: int, name: str, index: int) -> tuple[int, int, str | None]:
     partition = call.cluster.partition(name, index)
     if partition is None:
         return index, Code.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}"
     wanted = _candidate(call, partition, kind)
-    if wanted == partition.leader:
-        return index, Code.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
     if wanted == NO_LEADER:
         if kind == _PREFERRED:
             return index, Code.PREFERRED_LEADER_NOT_AVAILABLE, "The preferred leader was not available."
         return index, Code.ELIGIBLE_LEADERS_NOT_AVAILABLE, "Eligible topic partition leaders are not available."
+    if wanted == partition.leader:
+        return index, Code.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
     leaders.move(partition, wanted)
     return index, 0, None
 
