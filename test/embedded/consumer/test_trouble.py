@@ -148,17 +148,17 @@ def test_a_crashed_broker_is_replaced_and_the_whole_cluster_may_be_away(
     read(consumer, 40)
     broker.stop_node(1, crash=True)
     broker.stop_node(2, crash=True)
-    deadline = time.monotonic() + TIMEOUT
-    while (health := consumer.health())["ok"]:
-        assert consumer.poll(timeout_ms=300) == {}
-        assert time.monotonic() < deadline
+
+    assert consumer.poll(timeout_ms=300) == {}
+    health = consumer.health()
+    assert not health["ok"]
     assert any(entry["problem"] for entry in health["partitions"].values()) or health["unreachable_brokers"]
     broker.start_node(1)
     broker.start_node(2)
     for partition in range(4):
         broker.append("events", b"back", partition=partition)
     assert sorted(record.partition for record in read(consumer, 4)) == [0, 1, 2, 3]
-    assert consumer.health()["ok"]
+    assert consumer.health()["ok"], consumer.health()
 
 
 def test_a_topic_that_is_made_anew_is_read_from_its_beginning(broker: Broker, make_consumer: MakeConsumer) -> None:
