@@ -454,9 +454,9 @@ class ClassicGroup:
         """Let members go, each named by its id or its instance id; return an error code for each."""
         if self.state is State.DEAD:
             raise CoordinatorNotAvailableError
-        before = len(self.roster)
         codes = [self._leave(member_id, instance_id) for member_id, instance_id in members]
-        if len(self.roster) != before:
+        if 0 in codes:
+            # Also where it had no more than its id: Kafka makes no difference.
             self._left()
         return codes
 
@@ -465,7 +465,7 @@ class ClassicGroup:
             # An administrator removes a static member, whose present id it need not know (KIP-345).
             member_id = self.roster.static.get(instance_id or "", "")
         elif member_id in self._pending and instance_id is None:
-            self._drop_pending(member_id)
+            self._pending.pop(member_id).cancel()
             return 0
         try:
             self._forget(self.roster.expect(member_id, instance_id).member_id)
@@ -483,7 +483,7 @@ class ClassicGroup:
         member = self.roster.remove(member_id)
         self._unsynced.discard(member_id)
         if member is not None:
-            self._answer_join(member, JoinResult(_UNKNOWN, member_id))
+            self._answer_join(member, JoinResult(_UNKNOWN, ""))  # its id is nobody's any more
             self._answer_sync(member, SyncResult(_UNKNOWN))
 
     def _left(self) -> None:

@@ -115,6 +115,26 @@ def test_a_rebalance_waits_for_ids_that_were_given_out() -> None:
     assert rejoin.value.generation == second.value.generation == 2
 
 
+def test_who_leaves_with_no_more_than_an_id_rebalances_the_group_too() -> None:
+    # Kafka: from then on the members' heartbeats are answered with REBALANCE_IN_PROGRESS.
+    _, group = make()
+    (member,) = stable(group)
+    given = group.join(join_ask(needs_id_first=True)).value.member_id
+    assert group.leave([(given, None)]) == [NONE]
+    with pytest.raises(RebalanceInProgressError):
+        group.heartbeat(member, None, group.generation)
+    assert group.join(join_ask(member)).value.error_code == NONE
+
+
+def test_who_is_put_out_while_it_joins_has_no_id_any_more() -> None:
+    _, group = make()
+    stable(group)
+    waiting = group.join(join_ask())
+    (newcomer,) = (each.member_id for each in group.roster if each.join_answer is not None)
+    group.expel(newcomer)
+    assert (waiting.value.error_code, waiting.value.member_id) == (UNKNOWN_MEMBER_ID, "")
+
+
 def test_the_initial_delay_waits_for_company_while_it_comes() -> None:
     world, group = make(initial_rebalance_delay=3.0)
     first = group.join(join_ask(rebalance_timeout=10))
