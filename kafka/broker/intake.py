@@ -115,9 +115,7 @@ def _accept(data: Buffer, version: int, config: LogConfig, tp: TopicPartition, n
     header = check_produced(data, read_records=False)
     if header.base_offset:
         raise Refused(Code.INVALID_RECORD, by_log=True)
-    rows = decode_batch(data, header, check_crc=False)
-    if rows[0].offset or rows[-1].offset != len(rows) - 1:
-        raise Refused(Code.INVALID_RECORD, by_log=True)
+    rows = _rows_of(data, header)
     _check_keys(rows, config, tp)
     greatest = max(map(_timestamp_of, rows))
     if config.append_time:
@@ -129,6 +127,20 @@ def _accept(data: Buffer, version: int, config: LogConfig, tp: TopicPartition, n
     if greatest != header.max_timestamp:
         return _rewritten(rows, header, header.codec, config, None)
     return Accepted(data, header, NO_TIMESTAMP)
+
+
+def _rows_of(data: Buffer, header: BatchHeader) -> list[Any]:
+    """Return the records of a batch whose checksum is right: what is wrong with them was made so by the producer.
+
+    It was not damaged on its way, and would be no better a second time: so it gets the error that is final.
+    """
+    try:
+        rows = decode_batch(data, header, check_crc=False)
+    except CorruptRecordError as error:
+        raise Refused(Code.INVALID_RECORD, by_log=True) from error
+    if rows[0].offset or rows[-1].offset != len(rows) - 1:
+        raise Refused(Code.INVALID_RECORD, by_log=True)
+    return rows
 
 
 def _codec(config: LogConfig) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 import threading
 import time
 import uuid
@@ -16,6 +17,7 @@ from kafka.broker.connection import Connection
 from kafka.protocol.fetch import FetchRequest
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.produce import ProduceRequest
+from kafka.record._crc32c import crc32c
 from kafka.record.header import scan
 from kafka.record.legacy_builder import LegacyBuilder
 from kafka.record.rows import decode_batch
@@ -136,6 +138,18 @@ def test_damaged_batches_are_refused(shared: Broker, client: Wire, topic: str, d
     part = only(client.ask(produce(damage(batch(b"v" * 50)), topic)))
     assert (part.error_code, part.base_offset) == (code, -1)
     assert shared.records(topic) == []
+
+
+@pytest.mark.parametrize("codec", [None, "gzip"])
+def test_a_batch_that_was_made_wrong_is_not_taken_for_a_damaged_one(
+    client: Wire, topic: str, codec: str | None
+) -> None:
+    # Kafka: INVALID_RECORD, which is final, where CORRUPT_MESSAGE has producers send the same again and again.
+    data = bytearray(batch(b"a", b"b", codec=codec))
+    struct.pack_into(">i", data, 23, 2)  # the last offset delta, and below the count: one record more than there are
+    struct.pack_into(">i", data, 57, 3)
+    struct.pack_into(">I", data, 17, crc32c(data[21:]))
+    assert only(client.ask(produce(bytes(data), topic))).error_code == 87
 
 
 def test_a_batch_beyond_max_message_bytes_is_refused(shared: Broker, client: Wire) -> None:
