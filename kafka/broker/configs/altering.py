@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +19,12 @@ __all__ = ["alter_all"]
 def alter_all(call: Call, request: Any, change_of: Callable[[Any], Change], *, replace: bool) -> Any:
     """Serve either request; ``change_of`` reads one entry of it."""
     responses = []
+    times = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
     for resource in request.resources:
         kind, name = resource.resource_type, resource.resource_name
         code, message = _refusal(call, kind, name)
+        if not code and times[kind, name] > 1:
+            code, message = Code.INVALID_REQUEST, "Each resource must appear at most once."
         if not code:
             try:
                 alter(

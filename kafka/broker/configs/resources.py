@@ -194,6 +194,8 @@ def _own(cluster: Cluster, node_id: int, kind: int, name: str) -> dict[str, str]
 def _apply(options: Mapping[str, Option], kind: int, values: dict[str, str], change: Change) -> None:
     option = options.get(change.name)
     if option is None:
+        if change.operation == DELETE and kind == TOPIC:
+            return  # it is not set, as is wanted
         if kind == BROKER:  # brokers take what they do not know, for their plugins
             option = Option(change.name, Kind.STRING, None, "")
         else:

@@ -160,3 +160,15 @@ def test_an_election_needs_a_kind_and_somebody_to_elect(shared: Broker, client: 
             for kind, code in ((0, 80), (1, 83)):
                 ask = ElectLeadersRequest[2](election_type=kind, topic_partitions=[("t", [0])], timeout_ms=5000)
                 assert other.ask(ask).replica_election_results[0].partition_result[0].error_code == code
+
+
+def test_a_resource_is_changed_once_in_a_request_or_not_at_all(shared: Broker, client: Wire) -> None:
+    shared.create_topic("altered")
+    twice = (2, "altered", [("retention.ms", 0, "5")])
+    other = (2, "altered", [("retention.ms", 0, "6")])
+    reply = client.ask(IncrementalAlterConfigsRequest[1](resources=[twice, other]))
+    told = (42, "Each resource must appear at most once.")
+    assert [(one.error_code, one.error_message) for one in reply.responses] == [told, told]
+    assert shared.run(lambda cluster: cluster.topics["altered"].configs) == {}
+    absent = (2, "altered", [("no.such.option", 1, None)])
+    assert client.ask(IncrementalAlterConfigsRequest[1](resources=[absent])).responses[0].error_code == 0
