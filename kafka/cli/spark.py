@@ -285,14 +285,14 @@ def _on_spark(arguments: argparse.Namespace, work: Callable[[Any], Any]) -> Any:
     from pyspark.errors import PySparkException
 
     from kafka.spark.running import QueryFailedError
-    from kafka.spark.session import local_session
+    from kafka.spark.session import end_session, local_session
 
     try:
         spark = local_session(f"purekafka {arguments.job}", master=arguments.master, configs=_pairs(arguments.conf))
         try:
             return work(spark)
         finally:
-            spark.stop()
+            end_session(spark)
     except (PySparkException, Py4JError) as error:
         # Of Java's stacks, of which there may be several, the messages.
         said = [line for line in str(error).partition("JVM stacktrace")[0].splitlines() if not _FRAME.match(line)]

@@ -77,13 +77,13 @@ def count_by_window(servers: str, topic: str, directory: Path) -> Result:
 
 @contextmanager
 def _session() -> Iterator[Any]:
-    from kafka.spark.session import local_session
+    from kafka.spark.session import end_session, local_session
 
     spark = local_session("purekafka demo", configs=_CONFIGS)
     try:
         yield spark
     finally:
-        spark.stop()
+        end_session(spark)
 
 
 def table(rows: list[dict[str, Any]]) -> str:

@@ -30,6 +30,8 @@ _FOUND_NOTHING: Final = "Waiting for data to arrive"
 #: How often a query is started that a busy machine keeps from starting, and how Spark says that.
 _STARTS: Final = 8
 _TOO_BUSY: Final = "Python worker failed to connect back"
+#: What Java says of itself when it is shutting down.
+_SIGNS_OF_THE_END: Final = ("Shutdown", "stopped SparkContext", "SparkContext was shut down")
 
 
 class QueryFailedError(KafkaError):
@@ -96,7 +98,19 @@ def watch(
             stop.wait(_EVERY)
         if any(query.isActive for query in queries):
             print("\nstopping after the batch in hand", file=out, flush=True)
-            _stop(queries, out, hold)
+            try:
+                _stop(queries, out, hold)
+            except Exception as lost:
+                if not stop.is_set() or not _has_lost_java(lost):
+                    raise
+                # Whoever asked us asked Java too, which waits for nothing.
+                print(
+                    "Spark was stopped by the same signal, within its batch, which is done again at the next start: "
+                    "send signals to this process alone",
+                    file=out,
+                    flush=True,
+                )
+                return max(seen.values(), default=Seen())
     for query in queries:
         _show(query, shown, seen, out)
     _end_line(out)
@@ -105,6 +119,15 @@ def watch(
         if error is not None:
             raise QueryFailedError(f"the query {query.name or query.id} failed: {error}") from error
     return max(seen.values(), default=Seen())
+
+
+def _has_lost_java(error: Exception) -> bool:
+    """Whether what Spark's Python half says is that its other half is gone, or is about to be."""
+    from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
+
+    if isinstance(error, Py4JJavaError):
+        return any(sign in str(error) for sign in _SIGNS_OF_THE_END)
+    return isinstance(error, (Py4JError, ConnectionError, EOFError))
 
 
 def _has_failed(queries: Sequence[Any]) -> bool:

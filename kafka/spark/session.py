@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,7 +15,9 @@ from kafka.spark.jre import ensure_java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["ensure_java", "local_session", "register"]
+__all__ = ["end_session", "ensure_java", "local_session", "register"]
+
+log = logging.getLogger(__name__)
 
 _OWN: Final = "purekafka"
 _OFFICIAL: Final = "kafka"
@@ -39,11 +43,15 @@ def register(spark: SparkSession, *, shim: bool = False) -> None:
     An installed package is found without this. With ``shim`` programs that say ``format("kafka")`` get it too, in this
     process and without a change to them; Spark itself does not let that name be taken.
 
+    On this machine Spark's workers get this process's interpreter, unless another one is chosen by ``PYSPARK_PYTHON``
+    or ``spark.pyspark.python``: Spark would take the ``python3`` of the path, which need not have this package.
+
     >>> import kafka.spark
     >>> # kafka.spark.register(spark)
     """
     from kafka.spark.source import KafkaDataSource
 
+    _share_interpreter(spark)
     try:
         spark.dataSource.register(KafkaDataSource)
     except Exception as error:
@@ -52,6 +60,17 @@ def register(spark: SparkSession, *, shim: bool = False) -> None:
             raise
     if shim:
         _install_shim()
+
+
+def _share_interpreter(spark: SparkSession) -> None:
+    """Have local workers run this interpreter where none was chosen."""
+    try:
+        context = spark.sparkContext
+        chosen = "PYSPARK_PYTHON" in os.environ or context.getConf().contains("spark.pyspark.python")
+        if not chosen and str(context.master).startswith("local"):
+            context.pythonExec = sys.executable
+    except Exception as error:  # Spark Connect has no context here: its server chooses
+        log.debug("Spark's workers choose their interpreter: %s", error)
 
 
 def _install_shim() -> None:
@@ -124,6 +143,14 @@ def local_session(name: str, *, master: str | None = None, configs: Mapping[str,
     spark = builder.getOrCreate()
     register(spark)
     return spark
+
+
+def end_session(spark: SparkSession) -> None:
+    """Stop a session, whether or not its Java half is still there."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
+    with suppress(Py4JError, ConnectionError):
+        spark.stop()
 
 
 def _surroundings(

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -210,3 +213,29 @@ def test_programs_that_say_kafka_get_this_source_with_the_shim(spark: Any, broke
     finally:
         for cls, name, original in originals:
             setattr(cls, name, original)
+
+
+PROGRAM = """
+import sys
+from pyspark.sql import SparkSession
+import kafka.spark
+
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+kafka.spark.register(spark)
+frame = spark.read.format("purekafka").option("kafka.bootstrap.servers", sys.argv[1]).option("subscribe", "events")
+print("rows:", frame.load().count())
+spark.stop()
+"""
+
+
+def test_workers_on_this_machine_run_the_interpreter_of_the_driver(broker: Broker, tmp_path: Path) -> None:
+    """A virtual environment that is not activated is not on the path, where Spark looks for python3."""
+    fill(broker, 10)
+    wrong = tmp_path / "python3"
+    wrong.write_text("#!/bin/sh\nexit 3\n")
+    wrong.chmod(0o755)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_")}
+    environment["PATH"] = f"{tmp_path}{os.pathsep}{environment['PATH']}"
+    words = [sys.executable, "-c", PROGRAM, broker.bootstrap_servers]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=250, check=False, env=environment)
+    assert "rows: 10" in done.stdout, done.stderr[-3000:]

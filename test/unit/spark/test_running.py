@@ -49,6 +49,40 @@ class Query:
         return self._error
 
 
+class Orphan(Query):
+    """A query whose Java half gets the signal, too."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self._asked = 0
+        self._lost = error
+
+    @property
+    def isActive(self) -> bool:
+        self._asked += 1
+        if self._asked == 3:
+            os.kill(os.getpid(), signal.SIGTERM)
+        if self._asked > 5:
+            raise self._lost
+        return True
+
+    @property
+    def status(self) -> dict[str, Any]:
+        return {"isTriggerActive": True, "message": "Processing new data"}
+
+    def stop(self) -> None:
+        raise self._lost
+
+
+def test_java_that_is_stopped_by_the_same_signal_is_told_in_a_line() -> None:
+    protocol = pytest.importorskip("py4j.protocol", reason="py4j comes with pyspark")
+    out = io.StringIO()
+    watch([Orphan(protocol.Py4JNetworkError("Answer from Java side is empty"))], out)
+    assert "Spark was stopped by the same signal" in out.getvalue()
+    with pytest.raises(RuntimeError, match="something else"):
+        watch([Orphan(RuntimeError("something else"))], out)
+
+
 class Endless(Query):
     """A query that goes on until it is stopped, and is within a batch every other time that it is asked."""
 
