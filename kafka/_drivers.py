@@ -43,6 +43,8 @@ T = TypeVar("T")
 
 # How long a call whose time is up waits for its own coroutine to clean up, in seconds.
 _CANCEL_GRACE: Final = 0.25
+# How often the main thread looks for signals while it waits for another one, in seconds.
+_GLANCE: Final = 0.5
 # How long tasks may take to end when a client is closed without saying how long.
 _CLOSE_GRACE: Final = 1.0
 # How long the network thread lets a thread that claims its loop again and again have it, in seconds, before it looks
@@ -198,12 +200,15 @@ class ThreadDriver:
                 gate.release()
 
         future.add_both(opened)
-        remaining = -1.0 if deadline is None else max(0.0, deadline - self.loop.time())
+        # A lock's wait is interruptible by signals, which is what makes Ctrl-C work here. But a signal that comes right
+        # before it, or to another thread, does not end it: where handlers run, that is looked at now and then.
+        longest = _GLANCE if threading.current_thread() is threading.main_thread() else threading.TIMEOUT_MAX
         self._parked.gates.add(gate)
         try:
-            if not self._parked.ended:
-                # A lock's wait is interruptible by signals, which is what makes Ctrl-C work here.
-                gate.acquire(timeout=min(remaining, threading.TIMEOUT_MAX))
+            while not self._parked.ended:
+                remaining = longest if deadline is None else max(0.0, deadline - self.loop.time())
+                if gate.acquire(timeout=min(remaining, longest)) or (remaining <= longest and deadline is not None):
+                    break
         finally:
             self._parked.gates.discard(gate)
 

@@ -446,7 +446,14 @@ class Engine:
                 "paused": state.paused,
                 "problem": state.problem or (None if cursor.position is not None else "its position is looked up"),
             }
-        brokers = {str(link.node_id): str(link.error) for link in self.client.links() if link.error is not None}
+        links = tuple(self.client.links())
+        # What a connection that is not needed now ended with says nothing of a broker that another one reaches.
+        reached = {link.node_id for link in links if link.ready}
+        brokers = {
+            str(link.node_id): str(link.error)
+            for link in links
+            if link.error is not None and link.node_id not in reached
+        }
         wanted = self.subscription.wanted_topics
         topics = {
             topic: for_code(code).__name__

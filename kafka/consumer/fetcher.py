@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka.consumer.doorbell import Doorbell
 from kafka.consumer.fetch_session import NO_TOPIC_ID, Wanted
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 __all__ = ["ConsumerRecord", "Fetcher"]  # programs written for 1.x and 2.x import ConsumerRecord from here
 
 log = logging.getLogger(__name__)
+
+# Looks at the metadata, with growing pauses between, after which it is said that partitions have no leader: seconds.
+_TELL_AFTER: Final = 6
 
 
 class Fetcher:
@@ -79,7 +82,7 @@ class Fetcher:
         self._lanes: dict[int, tuple[Lane, Lane]] = {}
         self._by_node: dict[int, list[AssignedPartition]] = {}
         self._grouped: Mapping[TopicPartition, AssignedPartition] | None = None
-        self._subscribed: tuple[frozenset[str], Any] | None = None
+        self._wishes: object = None
         self._lost = 0
         self._due = False
         self._closed = False
@@ -126,7 +129,7 @@ class Fetcher:
         if partitions is not self._grouped:
             self._want_topics()
             self._group(partitions)
-        elif (subscription.subscribed_topics, subscription.pattern) != self._subscribed:
+        elif subscription.wishes != self._wishes:
             self._want_topics()  # nothing of what is new is assigned before it is known
         self._positions.look()
         for node_id in self._by_node:
@@ -136,7 +139,7 @@ class Fetcher:
         subscription, cluster = self._subscription, self._cluster
         everything = subscription.mode is Mode.PATTERN and hasattr(subscription.pattern, "match")
         newly = everything and not cluster.need_all_topic_metadata
-        self._subscribed = subscription.subscribed_topics, subscription.pattern
+        self._wishes = subscription.wishes
         topics = subscription.wanted_topics
         if self._client.metadata.awaited:
             # Somebody wants to know of topics that are not subscribed to. The answer leads here again.
@@ -152,11 +155,11 @@ class Fetcher:
         """Sort partitions by the broker that they are read from."""
         now = self._loop.time()
         self._by_node = {}
-        lost = False
+        lost = []
         for partition, state in partitions.items():
             leader = self._cluster.leader_for_partition(partition)
             if leader is None or leader < 0:
-                lost = True
+                lost.append(partition)
                 state.problem = "its leader is not known" if leader is not None else "the cluster does not know it"
                 continue
             node_id = leader
@@ -168,6 +171,10 @@ class Fetcher:
             self._by_node.setdefault(node_id, []).append(state)
         self._grouped = partitions
         self._lost = self._lost + 1 if lost else 0
+        if self._lost == _TELL_AFTER:
+            names = ", ".join(f"{topic}-{number}" for topic, number in lost[:5])
+            more = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
+            log.warning("Nobody leads %s%s; records are waited for until somebody does", names, more)
         if lost and not self._cluster.need_update:
             self._loop.call_later(self._backoff.delay(self._lost), self._cluster.request_update)
 

@@ -22,6 +22,7 @@ from kafka.errors import (
     IllegalArgumentError,
     IllegalStateError,
     InvalidFetchSessionEpochError,
+    KafkaConnectionError,
     KafkaError,
     LeaderNotAvailableError,
     LogTruncationError,
@@ -499,6 +500,38 @@ def test_a_topic_that_is_not_there_is_told_once(
     broker.append("evnets", b"there")
     assert [record.value for record in read(consumer, 1)] == [b"there"]
     assert consumer.health()["topics"] == {}
+
+
+def test_partitions_that_nobody_leads_are_told_once(
+    broker: Broker, make_consumer: MakeConsumer, caplog: pytest.LogCaptureFixture
+) -> None:
+    consumer = make_consumer()
+    consumer.assign([tp()])
+    consumer.seek(tp(), 0)
+    leader = broker.leader("events", 0)
+    broker.stop_node(leader)
+    deadline = time.monotonic() + TIMEOUT
+    while "Nobody leads events-0" not in caplog.text:
+        assert time.monotonic() < deadline
+        consumer.poll(timeout_ms=50)
+    broker.start_node(leader)
+    fill(broker, 1)
+    assert len(read(consumer, 1)) == 1
+    assert caplog.text.count("Nobody leads") == 1
+
+
+def test_a_connection_that_is_not_needed_any_more_is_no_trouble(broker: Broker, make_consumer: MakeConsumer) -> None:
+    consumer = make_consumer()
+    consumer.assign([tp()])
+    consumer.seek(tp(), 0)
+    fill(broker, 1)
+    assert len(read(consumer, 1)) == 1
+    engine = consumer._engine
+    assert engine is not None
+    lost = engine.client.link(broker.leader("events", 0), "unused")
+    lost.error = KafkaConnectionError("the broker was away")
+    assert consumer.health()["ok"]
+    assert consumer.health()["unreachable_brokers"] == {}
 
 
 def test_iterating_over_nothing_says_so(make_consumer: MakeConsumer) -> None:
