@@ -43,8 +43,8 @@ class _Wait:
                 self._bytes[partition] = 0
                 self._count(partition)
                 partition.watch(self.changed)
-        if self._total >= self._min_bytes:
-            self.finish()  # it came after the fetch had looked and before it began to wait
+        if self._total >= self._min_bytes or not self._wanted:
+            self.finish()  # it came, or was deleted, after the fetch had looked and before it began to wait
 
     def changed(self, partition: Partition) -> None:
         """Something happened to one of the partitions."""

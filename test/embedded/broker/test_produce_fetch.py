@@ -266,6 +266,19 @@ def test_fetch_sees_what_comes_just_before_it_begins_to_wait(
     assert time.monotonic() - began < 8
 
 
+def test_fetch_does_not_wait_for_what_is_deleted_just_before_it_begins_to_wait(
+    shared: Broker, client: Wire, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin_to_wait = Connection._wait_for
+
+    def delete_first(connection: Connection, result: Any) -> None:
+        shared.delete_topic(topic)
+        begin_to_wait(connection, result)
+
+    monkeypatch.setattr(Connection, "_wait_for", delete_first)
+    assert only(client.ask(fetch(topic, max_wait_ms=600_000))).error_code == 3
+
+
 def test_fetch_waits_no_longer_than_it_is_told(shared: Broker) -> None:
     with Broker(topics=["events"]) as broker, wire(broker) as client:
         broker.clock.freeze()
