@@ -4,6 +4,18 @@ The threads of the application fill it and the sender empties it; one lock guard
 the length of one append. What the sender has to look at is handed over per batch, never per record: a batch is
 *fresh* when it is opened, and the loop is called when the first one is.
 
+The thread that holds the lock may come in again: a signal handler or a finalizer that sends can run between any two
+instructions. Therefore the lock is reentrant, and what holds for such a *call from inside* is this.
+
+- A batch that a record is being added to looks full to it (`taken_up`), any other takes its record.
+- It opens no batch. Its record gets a batch of its own, and the partition's open batch is closed without a look at what
+  is in it: what is sent later is behind it. Who was interrupted and opens a batch looks whether it is still the last.
+- It waits for nothing: its memory is taken even if there is none, and what would turn the loop, which might seal the
+  batch that is being added to, is refused (`check_outside`).
+
+Ctrl-C may come at the same places. A batch knows what memory it holds, and one that did not get to its place
+is taken back.
+
 Nothing here does I/O or reads a clock.
 """
 
@@ -11,105 +23,25 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.errors import RecordTooLargeError
-from kafka.producer.batch import ProducerBatch
+from kafka.errors import IllegalStateError, RecordTooLargeError
+from kafka.producer.batch import ProducerBatch, taken_up
 from kafka.producer.memory import Memory, Ticket
+from kafka.producer.partitions import Partition, Topic
 from kafka.record.builder import FULL, BatchBuilder, record_size
 from kafka.record.header import V2_HEADER_SIZE
 from kafka.record.legacy_builder import LegacyBuilder, message_size
-from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
     from kafka.producer.core import ProducerCore
-    from kafka.producer.sink import Sink
 
-__all__ = ["Accumulator", "Partition", "Topic"]
+__all__ = ["Accumulator", "Partition", "Topic", "too_large"]
 
 Headers = Any
 # What the rest of a request takes beside its records: names, lengths, transactional id.
 _REQUEST_OVERHEAD: Final = 512
-
-
-class Partition:
-    """One partition of a topic, from the producer's side."""
-
-    __slots__ = (
-        "acknowledged",
-        "answers_due",
-        "broken",
-        "core",
-        "epoch",
-        "in_flight",
-        "index",
-        "known",
-        "next_sequence",
-        "not_before",
-        "open",
-        "producer_id",
-        "queue",
-        "recovering",
-        "scheduled",
-        "sink",
-        "timer",
-        "topic",
-        "tp",
-    )
-
-    def __init__(self, topic: Topic, index: int, core: ProducerCore) -> None:
-        self.topic = topic
-        self.index = index
-        self.tp = TopicPartition(topic.name, index)
-        self.core = core
-        # Under the accumulator's lock:
-        self.queue: deque[ProducerBatch] = deque()
-        self.open: ProducerBatch | None = None
-        """The last of the queue, as long as it takes records."""
-        # On the loop only:
-        self.in_flight: deque[ProducerBatch] = deque()
-        """Sent and not settled, in order; all of them on one connection."""
-        self.answers_due = 0
-        """How many answers are still to come; those of batches that were given up meanwhile too."""
-        self.recovering = False
-        """A batch has to be sent again: nothing goes out until all answers are in."""
-        self.broken = False
-        """A sequence number was spent on a batch that may not be in the log: the next ones need a new epoch."""
-        self.known = False
-        """Its leader has taken a batch of this epoch, so it will refuse one that does not follow."""
-        self.sink: Sink | None = None
-        self.scheduled = False
-        """It stands in its sink's line."""
-        self.not_before = 0.0
-        self.timer: Any = None
-        self.producer_id = -1
-        self.epoch = -1
-        self.next_sequence = 0
-        self.acknowledged = 0
-        """The sequence number after the last batch of this epoch that is in the log."""
-
-    def __repr__(self) -> str:
-        return (
-            f"<Partition {self.tp.topic}-{self.tp.partition} queue={len(self.queue)} in_flight={len(self.in_flight)}>"
-        )
-
-
-class Topic:
-    """A topic's partitions, and where its records without a key go now (KIP-480, KIP-794)."""
-
-    __slots__ = ("filled", "indexes", "line", "name", "partitions", "sticky", "used_at")
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.partitions: dict[int, Partition] = {}
-        self.indexes: list[int] = []
-        self.line: list[Partition] = []
-        """The partitions in the order of their numbers."""
-        self.sticky: Partition | None = None
-        self.filled = 0
-        """Bytes that went to the sticky partition since it was chosen."""
-        self.used_at = 0.0
 
 
 class Accumulator:
@@ -125,7 +57,7 @@ class Accumulator:
         codec: str | None,
         level: int | None,
     ) -> None:
-        self.lock = Lock()
+        self.renew_lock()
         self.memory = Memory(buffer_memory)
         self.topics: dict[str, Topic] = {}
         self.sticky: dict[str, ProducerBatch] = {}
@@ -143,6 +75,12 @@ class Accumulator:
         self._fresh: list[ProducerBatch] = []
         self._retired: dict[str, Topic] = {}
         self._choose: Callable[[Topic], Partition] = core.choose_partition
+
+    def renew_lock(self) -> None:
+        """Make a lock that nobody holds: at first, and in the child of a fork."""
+        self.lock = RLock()
+        self.inside: Callable[[], bool] = self.lock._is_owned  # type: ignore[attr-defined]  # noqa: SLF001 - as Condition
+        """Whether the calling thread holds the lock."""
 
     # Filling: on the threads of the application…
 
@@ -163,13 +101,19 @@ class Accumulator:
             if self.refusal is not None:
                 raise self.refusal.with_traceback(None)
             found = self._append(topic, partition, timestamp, key, value, headers)
+        if found is not None:
+            return found
+        if self.inside():
+            return self._add_inside(topic, partition, (timestamp, key, value, headers))
+        with self.lock:
+            self.check_admits()
+            size = self._room_for(topic, partition, key, value, headers)
+            found = self._append_elsewhere(topic, partition, timestamp, key, value, headers)
             if found is not None:
                 return found
-            size = self._room_for(key, value, headers)
-            if not self.memory.take(size):
-                self._core.hurry_soon()
-                return self.memory.queue(size)
-            return self._open(topic, partition, size, timestamp, key, value, headers)
+            if not self.memory.has(size):
+                return self._queue_up(size)
+            return self._open(topic, partition, size, None, timestamp, key, value, headers)
 
     def add_granted(
         self,
@@ -183,11 +127,10 @@ class Accumulator:
     ) -> tuple[ProducerBatch, int]:
         """The same for whom memory was granted."""
         with self.lock:
-            if self.refusal is not None:
-                raise self.refusal.with_traceback(None)
-            found = self._append(topic, partition, timestamp, key, value, headers)
+            self.check_admits()
+            found = self._append_elsewhere(topic, partition, timestamp, key, value, headers)
             if found is None:
-                return self._open(topic, partition, self.memory.spend(ticket), timestamp, key, value, headers)
+                return self._open(topic, partition, ticket.size, ticket, timestamp, key, value, headers)
             served = self.memory.leave(ticket)
         _tell(served)
         return found
@@ -197,20 +140,16 @@ class Accumulator:
     ) -> tuple[ProducerBatch, int, int] | Ticket:
         """Add values without keys from `start` on, as many as fit one batch: batch, first index, count."""
         with self.lock:
-            if self.refusal is not None:
-                raise self.refusal.with_traceback(None)
+            self.check_admits()
             batch = self.sticky.get(topic.name)
             if batch is not None:
-                first = batch.count
-                taken = batch.builder.extend(values, timestamp, start=start)
+                first, taken = batch.extend(values, timestamp, start)
                 if taken:
                     return batch, first, taken
-            size = self._room_for(None, values[start], None)
-            if not self.memory.take(size):
-                self._core.hurry_soon()
-                return self.memory.queue(size)
-            batch, first = self._open(topic, None, size, timestamp, None, values[start], None)
-            return batch, first, 1 + batch.builder.extend(values, timestamp, start=start + 1)
+        place = self.add(topic, None, timestamp, None, values[start], None)
+        if isinstance(place, Ticket):
+            return place
+        return *place, 1
 
     def add_built(
         self, topic: Topic, built: deque[tuple[Partition | None, BatchBuilder]], ticket: Ticket | None = None
@@ -221,31 +160,65 @@ class Accumulator:
         where some are left the ticket to wait for first: come again with it.
         """
         added: list[ProducerBatch] = []
+        inside = self.inside()
         with self.lock:
-            if self.refusal is not None:
-                raise self.refusal.with_traceback(None)
+            self.check_admits()
             while built:
                 partition, builder = built[0]
-                size = builder.size
-                if ticket is not None:
-                    self.memory.spend(ticket)
+                if inside:
+                    added.append(self._queue_inside(topic, partition, builder))
+                elif ticket is None and not self.memory.has(builder.size):
+                    return added, self._queue_up(builder.size)
+                else:
+                    added.append(self._add_built(topic, partition, builder, ticket))
                     ticket = None
-                elif not self.memory.take(size):
-                    self._core.hurry_soon()
-                    return added, self.memory.queue(size)
-                added.append(self._add_built(topic, partition, builder, size))
                 built.popleft()
             return added, None
 
-    def _add_built(self, topic: Topic, partition: Partition | None, builder: BatchBuilder, size: int) -> ProducerBatch:
+    def _add_built(
+        self, topic: Topic, partition: Partition | None, builder: BatchBuilder, ticket: Ticket | None
+    ) -> ProducerBatch:
         if partition is None:
             partition = self._sticky_partition(topic)
-        if partition.open is not None:  # its records were first
-            self.close(partition.open)
-        batch = ProducerBatch(partition, builder, self._core.now(), size)
+        if (opened := partition.open) is not None:  # its records were first
+            self.close(opened)
+        batch = ProducerBatch(partition, builder, self._core.now(), 0)
+        self._queue(batch, builder.size, ticket)
         if partition is topic.sticky:
-            topic.filled += size
-        self._queue(batch)
+            topic.filled += builder.size
+        return batch
+
+    # …also in the midst of that…
+
+    def check_outside(self, what: str) -> None:
+        """Raise if the calling thread was interrupted while it held the lock: what waits would wait for itself."""
+        if self.inside():
+            raise IllegalStateError(
+                f"{what} was called by a signal handler or a finalizer that interrupted this producer within send(), "
+                "where only send() to a topic that it knows can be called: have the handler take a note, or raise, and "
+                "do the rest after it"
+            )
+
+    def _add_inside(
+        self, topic: Topic, partition: Partition | None, record: tuple[int, bytes | None, bytes | None, Headers]
+    ) -> tuple[ProducerBatch, int]:
+        """Give a record a batch of its own."""
+        with self.lock:
+            self.check_admits()
+            builder = self._builder(self._room_for(topic, partition, *record[1:]))
+            builder.append(*record)
+            return self._queue_inside(topic, partition, builder), 0
+
+    def _queue_inside(
+        self, topic: Topic, partition: Partition | None, builder: BatchBuilder | LegacyBuilder
+    ) -> ProducerBatch:
+        """Queue a batch that takes no more records."""
+        if partition is None:
+            partition = topic.sticky or self._choose(topic)
+        if (opened := partition.open) is not None:
+            self._shut(opened)
+        batch = ProducerBatch(partition, builder, self._core.now(), 0)
+        self._queue(batch, builder.size, None)
         return batch
 
     def sticky_partition(self, topic: Topic) -> Partition:
@@ -276,10 +249,45 @@ class Accumulator:
         batch = self.sticky.get(topic.name) if partition is None else partition.open
         if batch is None:
             return None
-        index = batch.append(timestamp, key, value, headers)
+        append, batch.append = batch.append, taken_up
+        try:
+            index = append(timestamp, key, value, headers)
+        finally:
+            batch.append = append
         return None if index == FULL else (batch, index)
 
-    def _room_for(self, key: bytes | None, value: bytes | None, headers: Headers) -> int:
+    def _append_elsewhere(
+        self,
+        topic: Topic,
+        partition: Partition | None,
+        timestamp: int,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Headers,
+    ) -> tuple[ProducerBatch, int] | None:
+        """Add a record to an open batch, which others may have opened; without a partition to that of the next one."""
+        found = self._append(topic, partition, timestamp, key, value, headers)
+        if found is not None or partition is not None:
+            return found
+        if (full := self.sticky.get(topic.name)) is not None:
+            self.close(full)
+        partition = self._sticky_partition(topic)
+        found = self._append(topic, partition, timestamp, key, value, headers)
+        if found is not None:
+            # Records with keys have opened one there.
+            self.sticky[topic.name] = found[0]
+            if partition.open is not found[0]:  # not any more
+                self._shut(found[0])
+        return found
+
+    def _queue_up(self, size: int) -> Ticket:
+        """There is not enough memory."""
+        self._core.hurry_soon()
+        return self.memory.queue(size)
+
+    def _room_for(
+        self, topic: Topic, partition: Partition | None, key: bytes | None, value: bytes | None, headers: Headers
+    ) -> int:
         """Return how much memory a batch that begins with this record takes."""
         if self.magic > 1:
             size = V2_HEADER_SIZE + record_size(key, value, headers)
@@ -287,7 +295,7 @@ class Accumulator:
             size = message_size(self.magic, key, value)
         for limit, name in ((self.max_request_size, "max_request_size"), (self.memory.total, "buffer_memory")):
             if size > limit:
-                raise RecordTooLargeError(f"The record takes {size} bytes, which is more than {name} ({limit}) allows")
+                raise too_large(size, name, limit, topic.name, partition)
         return max(size, self._batch_size)
 
     def _open(
@@ -295,50 +303,54 @@ class Accumulator:
         topic: Topic,
         partition: Partition | None,
         reserved: int,
+        ticket: Ticket | None,
         timestamp: int,
         key: bytes | None,
         value: bytes | None,
         headers: Headers,
     ) -> tuple[ProducerBatch, int]:
-        """Open a batch that begins with this record; the memory is taken."""
+        """Open a batch that begins with this record; the memory is there, or the ticket's."""
         sticky = partition is None
         if partition is None:
-            full = self.sticky.get(topic.name)
-            if full is not None:
-                self.close(full)
             partition = self._sticky_partition(topic)
-        if partition.open is not None:
-            if sticky and (index := partition.open.append(timestamp, key, value, headers)) != FULL:
-                # Records with keys have opened one there.
-                self.sticky[topic.name] = partition.open
-                _tell_later(self._core, self.memory.give(reserved))
-                return partition.open, index
-            self.close(partition.open)
-        builder: BatchBuilder | LegacyBuilder
-        if self.magic > 1:
-            builder = BatchBuilder(self._batch_size, self._codec, self._level)
-        else:
-            builder = LegacyBuilder(self.magic, self._batch_size, self._codec, self._level)
-        batch = ProducerBatch(partition, builder, self._core.now(), reserved)
+        if (opened := partition.open) is not None:
+            self.close(opened)
+        batch = ProducerBatch(partition, self._builder(self._batch_size), self._core.now(), 0)
         index = batch.append(timestamp, key, value, headers)
-        self._queue(batch)
+        self._queue(batch, reserved, ticket)
         partition.open = batch
         if sticky:
             self.sticky[topic.name] = batch
+        if partition.queue[-1] is not batch:  # somebody came in between: what is sent from now on is behind that
+            self._shut(batch)
         return batch, index
 
-    def _queue(self, batch: ProducerBatch) -> None:
-        """Have a batch sent when its time has come.
+    def _builder(self, limit: int) -> BatchBuilder | LegacyBuilder:
+        if self.magic > 1:
+            return BatchBuilder(limit, self._codec, self._level)
+        return LegacyBuilder(self.magic, limit, self._codec, self._level)
+
+    def _queue(self, batch: ProducerBatch, size: int, ticket: Ticket | None) -> None:
+        """Have a batch sent when its time has come; it holds so much memory from now on.
 
         Ctrl-C may come between any two steps. Nobody appends to a batch that is in no queue, and the loop is woken
         before there is something that whoever comes next takes for a sign that it was; it waits for the lock.
         """
-        batch.keeper = self._core.keeper()
-        batch.partition.queue.append(batch)
-        self.incomplete[batch] = None
-        if not self._fresh:
-            self._core.work_soon()
-        self._fresh.append(batch)
+        try:
+            batch.keeper = self._core.keeper()
+            self.memory.lend(batch, size, ticket)
+            batch.partition.queue.append(batch)
+            self.incomplete[batch] = None
+            if not self._fresh:
+                self._core.work_soon()
+            self._fresh.append(batch)
+        except BaseException:
+            if batch not in self._fresh:
+                if batch in batch.partition.queue:
+                    batch.partition.queue.remove(batch)
+                self.incomplete.pop(batch, None)
+                _tell_later(self._core, self.memory.take_back(batch))
+            raise
 
     def _sticky_partition(self, topic: Topic) -> Partition:
         partition = topic.sticky
@@ -357,20 +369,27 @@ class Accumulator:
 
     def close(self, batch: ProducerBatch) -> None:
         """Let a batch take no more records. The lock is held."""
-        assert self.lock.locked()
-        partition = batch.partition
-        if partition.open is not batch:
+        assert self.inside()
+        if not self._shut(batch):
             return
-        partition.open = None
-        topic = partition.topic
-        if self.sticky.get(topic.name) is batch:
-            del self.sticky[topic.name]
+        partition = batch.partition
         size = batch.builder.size
-        if partition is topic.sticky:
-            topic.filled += size
+        if partition is partition.topic.sticky:
+            partition.topic.filled += size
         if size < batch.reserved:
-            spare, batch.reserved = batch.reserved - size, size
-            _tell_later(self._core, self.memory.give(spare))
+            _tell_later(self._core, self.memory.take_back(batch, size))
+
+    def _shut(self, batch: ProducerBatch) -> bool:
+        """Let nobody find a batch to add to; whether it could be found until now."""
+        partition = batch.partition
+        name = partition.topic.name
+        # In this order: one that is not open is not the one for records without a key either.
+        if self.sticky.get(name) is batch:
+            self.sticky.pop(name, None)
+        if partition.open is not batch:
+            return False
+        partition.open = None
+        return True
 
     def close_for_sending(self, batch: ProducerBatch) -> None:
         """Let a batch that is about to be sealed take no more records."""
@@ -400,8 +419,7 @@ class Accumulator:
         """Give the memory of a batch back."""
         with self.lock:
             self.incomplete.pop(batch, None)
-            served = self.memory.give(batch.reserved)
-            batch.reserved = 0
+            served = self.memory.take_back(batch)
         _tell(served)
 
     def refuse(self, error: BaseException) -> None:
@@ -474,6 +492,15 @@ class Accumulator:
     def all_topics(self) -> list[Topic]:
         """Return the topics that anything was ever sent to."""
         return [*self.topics.values(), *self._retired.values()]
+
+
+def too_large(size: int, name: str, limit: int, topic: str, partition: Partition | None = None) -> RecordTooLargeError:
+    """Return the error for a record that is larger than an option allows."""
+    where = topic if partition is None else f"{topic}-{partition.index}"
+    return RecordTooLargeError(
+        f"The record to {where} takes {size} bytes, which is more than {name} ({limit}) allows",
+        **({} if partition is None else {"topic_partition": partition.tp}),
+    )
 
 
 def _tell(served: list[Ticket]) -> None:

@@ -31,12 +31,14 @@ def checked_config(configs: dict[str, Any]) -> Config:
     return config
 
 
-def as_bytes(data: Any, what: str) -> bytes | None:
-    """Return bytes; other buffers are copied, as they could change before they are sent."""
+def as_bytes(data: Any, what: str, serialized: bool = False) -> bytes | None:
+    """Return bytes, which a serializer may have made; other buffers are copied, as they could change meanwhile."""
     if data is None or type(data) is bytes:
         return data
     if isinstance(data, (bytes, bytearray, memoryview)):
         return bytes(data)
+    if serialized:
+        raise TypeError(f"{what}_serializer must return bytes, not {type(data).__name__}")
     hint = f"; set {what}_serializer, as in {what}_serializer=str.encode" if what in {"key", "value"} else ""
     raise TypeError(f"{what} must be bytes, not {type(data).__name__}{hint}")
 

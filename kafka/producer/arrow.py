@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from kafka.errors import IllegalArgumentError, RecordTooLargeError
+from kafka.errors import IllegalArgumentError
 from kafka.partitioner.hash_column import murmur2_column
+from kafka.producer.accumulator import too_large
 from kafka.producer.memory import Ticket
 from kafka.record.arrow import binary_column, encode_arrow, encode_divided, larger_chunks
 
@@ -124,9 +125,7 @@ class _Handing:
             (accumulator.memory.total, "buffer_memory"),
         ):
             if builder.size > limit:  # it is one record: batches of several keep to batch_size
-                raise RecordTooLargeError(
-                    f"The record takes {builder.size} bytes, which is more than {name} ({limit}) allows"
-                )
+                raise too_large(builder.size, name, limit, self.topic.name)
 
     def _add(self, built: deque[tuple[Partition | None, BatchBuilder]]) -> list[ProducerBatch]:
         """Hand batches over, in the order of arrival where memory is short."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka._passes import raise_after_pass
 from kafka.future import Future
-from kafka.record.builder import BatchBuilder
+from kafka.record.builder import FULL, BatchBuilder
 from kafka.record.legacy_builder import LegacyBuilder, SealedMessages
 from kafka.record.sealed import SealedBatch
 
@@ -24,11 +24,20 @@ if TYPE_CHECKING:
     from kafka.producer.accumulator import Partition
     from kafka.producer.future import FutureRecordMetadata
 
-__all__ = ["Delivered", "Divided", "ProducerBatch"]
+__all__ = ["Delivered", "Divided", "ProducerBatch", "taken_up"]
 
 log = logging.getLogger(__name__)
 
 Back = Callable[[Any], object]
+
+
+def taken_up(*_: object) -> int:
+    """Stand in for a batch's `append` while a record is added to it.
+
+    A signal handler or a finalizer can interrupt that, and send: for it the batch is full. The same holds for
+    everybody after one that raised.
+    """
+    return FULL
 
 
 class Delivered(NamedTuple):
@@ -74,7 +83,7 @@ class ProducerBatch(Future[None]):
         self.partition = partition
         self.builder = builder
         # Bound once: the one call per record.
-        self.append = builder.append
+        self.append: Callable[..., int] = builder.append
         self.created = created
         """When it was opened, as the loop counts: linger_ms and delivery_timeout_ms run from here."""
         self.reserved = reserved
@@ -115,6 +124,16 @@ class ProducerBatch(Future[None]):
                 return part.locate(index)
             index -= part.count
         raise AssertionError("a divided batch has all its records in its parts")
+
+    def extend(self, values: list[bytes | None], timestamp: int, start: int) -> tuple[int, int]:
+        """Add as many values as fit, from `start` on; return the index of the first one and how many. As `append`."""
+        append, self.append = self.append, taken_up
+        try:
+            if append is taken_up:
+                return 0, 0
+            return self.builder.count, self.builder.extend(values, timestamp, start=start)
+        finally:
+            self.append = append
 
     # Waiting…
 

@@ -237,10 +237,12 @@ class ProducerCore:
         """The same, for whoever is on the loop or finds it closed: connections change while others look at them."""
         memory = self.accumulator.memory
         transaction = {} if self.transactions is None else {"transaction": self.transactions.health()}
+        health = self.client.health()
+        health["metadata_age_s"] = health.pop("metadata_age")
         return {
-            **self.client.health(),
+            **health,
             **transaction,
-            "buffer_available": memory.free,
+            "buffer_available": max(0, memory.free),
             "buffer_waited_for": memory.waited_for,
             "partitions": self._partitions_under_way(),
         }

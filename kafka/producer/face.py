@@ -8,11 +8,11 @@ from __future__ import annotations
 import atexit
 import logging
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka._drivers import ThreadDriver
 from kafka.config import Config, defaults
@@ -27,15 +27,38 @@ from kafka.serializer import bind_serializer
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from kafka.future import Future
     from kafka.interceptors import Interceptors
 
 __all__ = ["ProducerFace"]
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
 # How long the records that are left over may take when the program ends without closing its producer, in seconds.
 _EXIT_GRACE: Final = 5.0
 _FOREVER: Final = 10.0**9
+
+
+class _Driver(ThreadDriver):
+    """Refuses to turn the loop in a thread that was interrupted within `send()`."""
+
+    def __init__(self, core: ProducerCore, name: str) -> None:
+        super().__init__(core.loop, name)
+        self._check_outside = core.accumulator.check_outside
+
+    def run(self, coro: Coroutine[Any, Any, T], deadline: float | None = None, what: str = "the call") -> T:
+        try:
+            self._check_outside(what)
+        except IllegalStateError:
+            coro.close()
+            raise
+        return super().run(coro, deadline, what)
+
+    def wait(self, future: Future[Any], deadline: float | None = None) -> bool:
+        self._check_outside("get()")
+        return super().wait(future, deadline)
 
 
 class ProducerFace:
@@ -62,7 +85,7 @@ class ProducerFace:
             self._interceptors = Interceptors(config["interceptors"], config)
             self._plain = False
         self._core = core = ProducerCore(config, environment)
-        self._driver = ThreadDriver(core.loop, f"kafka-producer-{config['client_id']}")
+        self._driver = _Driver(core, f"kafka-producer-{config['client_id']}")
         core.driver = weakref.ref(self._driver)
         core.keeper = weakref.ref(self)
         self._accumulator = core.accumulator
@@ -141,9 +164,9 @@ class ProducerFace:
     def health(self) -> dict[str, Any]:
         """Return what works and what does not, and why: for people, probes and dashboards.
 
-        ``ok``, ``brokers`` and ``metadata_age`` are the client's; ``partitions`` has those with records under way, what
-        waits there and the last error; ``buffer_available`` is in bytes; with a `transactional_id`, ``transaction`` has
-        its state, its error, and what it waits for.
+        ``ok``, ``brokers`` and ``metadata_age_s`` are the client's; ``partitions`` has those with records under way,
+        what waits there and the last error; ``buffer_available`` is in bytes; with a `transactional_id`,
+        ``transaction`` has its state, its error, and what it waits for.
 
         >>> from kafka import KafkaProducer
         >>> from kafka.broker import Broker
@@ -152,7 +175,7 @@ class ProducerFace:
         {}
         """
         core, driver = self._core, self._driver
-        if core.loop.closed or core.loop.in_pass or driver.on_network_thread:
+        if core.loop.closed or self._on_loop():
             return core.health_now()
         return driver.run(core.health(), None, "health()")
 
@@ -182,12 +205,14 @@ class ProducerFace:
         """
         if self._closed:
             return
+        if not self._on_loop():
+            self._core.accumulator.check_outside("close()")
         self._closed = True
         _OPEN.discard(self)
         atexit.unregister(self._at_exit)
-        core, driver = self._core, self._driver
+        core = self._core
         try:
-            if not core.loop.closed and not driver.on_network_thread and not core.loop.in_pass:
+            if not core.loop.closed and not self._on_loop():
                 self._drain(_FOREVER if timeout is None else timeout)
         finally:
             self._stop()
@@ -215,7 +240,7 @@ class ProducerFace:
 
         if core.loop.forked:
             return
-        if core.loop.closed or driver.on_network_thread or core.loop.in_pass:
+        if core.loop.closed or self._on_loop():
             given_up = core.shut_down()
         else:
             try:
@@ -267,8 +292,11 @@ class ProducerFace:
             if core.metrics is not None:
                 core.metrics.waited(call, core.now() - began)
 
+    def _on_loop(self) -> bool:
+        return self._driver.on_network_thread or self._core.loop.in_pass
+
     def _refuse_on_loop(self, what: str) -> None:
-        if self._driver.on_network_thread or self._core.loop.in_pass:
+        if self._on_loop():
             raise IllegalStateError(f"{what} would block, so it cannot be called from a callback on the network thread")
 
     def __repr__(self) -> str:
@@ -287,11 +315,10 @@ def _close_at_exit(find: Callable[[], ProducerFace | None]) -> None:
 
 def _after_fork_in_child() -> None:
     """The child gets a clear error from each call, also where another thread of the parent held the lock."""
-    from threading import Lock
-
     for producer in tuple(_OPEN):
         accumulator = producer._accumulator  # noqa: SLF001 - the same module
-        accumulator.lock = producer._lock = Lock()  # noqa: SLF001
+        accumulator.renew_lock()
+        producer._lock = accumulator.lock  # noqa: SLF001
         accumulator.sticky.clear()
         producer._topics.clear()  # noqa: SLF001
     _OPEN.clear()

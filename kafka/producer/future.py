@@ -162,17 +162,17 @@ class FutureRecordMetadata(tuple[Any, ...]):
 
     def add_callback(self, f: Callable[..., object], *args: Any, **kwargs: Any) -> Self:
         """Call ``f(*args, metadata, **kwargs)`` when the record is written: on the network thread, so be brief."""
-        self[0].follow(self, partial(f, *args, **kwargs) if args or kwargs else f, None)
+        self[0].follow(self, _bound(f, args, kwargs), None)
         return self
 
     def add_errback(self, f: Callable[..., object], *args: Any, **kwargs: Any) -> Self:
         """Call ``f(*args, exception, **kwargs)`` when the record is given up."""
-        self[0].follow(self, None, partial(f, *args, **kwargs) if args or kwargs else f)
+        self[0].follow(self, None, _bound(f, args, kwargs))
         return self
 
     def add_both(self, f: Callable[..., object], *args: Any, **kwargs: Any) -> Self:
         """Call ``f(*args, metadata or exception, **kwargs)`` when there is an outcome."""
-        back = partial(f, *args, **kwargs) if args or kwargs else f
+        back = _bound(f, args, kwargs)
         self[0].follow(self, back, back)
         return self
 
@@ -180,6 +180,15 @@ class FutureRecordMetadata(tuple[Any, ...]):
         batch, index, outcome = self._look()
         state = "pending" if outcome is None else repr(outcome)
         return f"<FutureRecordMetadata {batch.partition.tp.topic}-{batch.partition.tp.partition} #{index} {state}>"
+
+
+def _bound(f: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., object]:
+    """Return what to call with the outcome alone; TypeError for what cannot be called."""
+    if args or kwargs:
+        return partial(f, *args, **kwargs)
+    if not callable(f):
+        raise TypeError(f"a callback must be callable, not {f!r}")
+    return f
 
 
 class SentRecords(Sequence[FutureRecordMetadata]):

@@ -18,13 +18,13 @@ from kafka.errors import (
     UnsupportedVersionError,
 )
 from kafka.partitioner import murmur2
-from kafka.producer.accumulator import Partition, Topic
 from kafka.producer.arguments import Headers, as_bytes, checked_headers, checked_timestamp
-from kafka.producer.batch import ProducerBatch
+from kafka.producer.batch import ProducerBatch, taken_up
 from kafka.producer.future import FutureRecordMetadata, SentRecords
 from kafka.producer.hindrance import counted
 from kafka.producer.intercepting import intercepted
 from kafka.producer.memory import Ticket
+from kafka.producer.partitions import Partition, Topic
 from kafka.producer.transactional import TransactionalFace
 from kafka.record.builder import BatchBuilder
 
@@ -74,14 +74,18 @@ class KafkaProducer(TransactionalFace):
         0
         """
         # Hot. Only where a batch for such records is open already; what opens one takes the other way. With a key it is
-        # the default partitioner's rule, spelled out.
+        # the default partitioner's rule, spelled out. A signal handler or a finalizer may send in the midst of it:
+        # for that the batch is `taken_up`.
         if self._plain and type(value) is bytes and headers is None and partition is None and timestamp_ms is None:
             if key is None:
                 now = int(self._time() * 1000)
                 with self._lock:
                     batch = self._sticky.get(topic)
                     if batch is not None:
-                        index = batch.append(now, None, value)
+                        append = batch.append
+                        batch.append = taken_up
+                        index = append(now, None, value)
+                        batch.append = append
                         if index >= 0:
                             return FutureRecordMetadata((batch, index, now, -1, len(value)))
             elif type(key) is bytes and self._hashes:
@@ -93,7 +97,10 @@ class KafkaProducer(TransactionalFace):
                     with self._lock:
                         batch = where.open
                         if batch is not None:
-                            index = batch.append(now, key, value)
+                            append = batch.append
+                            batch.append = taken_up
+                            index = append(now, key, value)
+                            batch.append = append
                             if index >= 0:
                                 return FutureRecordMetadata((batch, index, now, len(key), len(value)))
         if self._interceptors is not None:
@@ -126,6 +133,7 @@ class KafkaProducer(TransactionalFace):
             raise UnsupportedVersionError("headers need brokers of Kafka 0.11 or newer")
         timestamp = int(self._time() * 1000) if timestamp_ms is None else checked_timestamp(timestamp_ms)
         where = self._place(state, key, key_bytes, value, value_bytes, partition)
+        place: tuple[ProducerBatch, int] | Ticket | None = None
         try:
             place = self._accumulator.add(state, where, timestamp, key_bytes, value_bytes, pairs)
             if isinstance(place, Ticket):
@@ -135,6 +143,9 @@ class KafkaProducer(TransactionalFace):
             raise
         except RecordTooLargeError as error:
             return self._failed(topic, error)
+        except BaseException:
+            self._give_up(place)
+            raise
         facts: tuple[Any, ...] = (
             *place,
             timestamp,
@@ -184,12 +195,18 @@ class KafkaProducer(TransactionalFace):
             state = self._find(topic, deadline)
         start = 0
         while start < len(values):
-            place = self._accumulator.extend(state, values, start, timestamp)
-            if isinstance(place, Ticket):
-                deadline = deadline or self._core.now() + self._max_block
-                batch, index = self._wait_for_memory(place, deadline, state, None, timestamp, None, values[start], None)
-                deadline = None
-                place = (batch, index, 1)
+            place: tuple[ProducerBatch, int, int] | Ticket | None = None
+            try:
+                place = self._accumulator.extend(state, values, start, timestamp)
+                if isinstance(place, Ticket):
+                    deadline = deadline or self._core.now() + self._max_block
+                    value = values[start]
+                    batch, index = self._wait_for_memory(place, deadline, state, None, timestamp, None, value, None)
+                    deadline = None
+                    place = (batch, index, 1)
+            except BaseException:
+                self._give_up(place)
+                raise
             sent._add(*place)  # noqa: SLF001 - one thing in two classes
             start += place[2]
         return sent
@@ -211,7 +228,10 @@ class KafkaProducer(TransactionalFace):
         serialize = self._serialize_value
         if serialize is not None:
             value = serialize.call(value) if serialize.plain else serialize.call(topic, headers, value)
-        return as_bytes(key, "key"), as_bytes(value, "value")
+        return (
+            as_bytes(key, "key", self._serialize_key is not None),
+            as_bytes(value, "value", self._serialize_value is not None),
+        )
 
     def _place(
         self, state: Topic, key: Any, key_bytes: bytes | None, value: Any, value_bytes: bytes | None, asked: int | None
@@ -256,12 +276,13 @@ class KafkaProducer(TransactionalFace):
         headers: Headers | None,
     ) -> tuple[ProducerBatch, int]:
         """The buffer is full: wait for room, in the order of arrival, and add the record."""
-        try:
-            self._wait_for_room(ticket, deadline, "send()")
-            return self._accumulator.add_granted(ticket, state, where, timestamp, key, value, headers)
-        except BaseException:
-            self._accumulator.give_up(ticket)
-            raise
+        self._wait_for_room(ticket, deadline, "send()")
+        return self._accumulator.add_granted(ticket, state, where, timestamp, key, value, headers)
+
+    def _give_up(self, place: object) -> None:
+        """Nothing comes of a record: it waits for memory no more, if it did."""
+        if isinstance(place, Ticket):
+            self._accumulator.give_up(place)
 
     def _wait_for_room(self, ticket: Ticket, deadline: float, what: str) -> None:
         """Wait until memory is granted; where it is not, the caller gives the ticket back."""

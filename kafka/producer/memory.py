@@ -6,6 +6,7 @@ Guarded by the accumulator's lock; whoever holds it calls. The futures of those 
 from __future__ import annotations
 
 from collections import deque
+from typing import Protocol
 
 from kafka.future import Future
 
@@ -26,6 +27,12 @@ class Ticket(Future[None]):
         self.size = size
         self.held = 0
         """What was granted and neither spent nor given back."""
+
+
+class Holder(Protocol):
+    """What knows by itself how much it holds: a batch."""
+
+    reserved: int
 
 
 class Memory:
@@ -55,10 +62,29 @@ class Memory:
 
     def take(self, size: int) -> bool:
         """Take memory if there is enough and nobody was first."""
-        if self._waiting or size > self.free:
+        if not self.has(size):
             return False
         self.free -= size
         return True
+
+    def has(self, size: int) -> bool:
+        """Whether `take` would take it."""
+        return not self._waiting and size <= self.free
+
+    def lend(self, holder: Holder, size: int, ticket: Ticket | None = None) -> None:
+        """Take memory for a holder, that of a ticket if there is one; without it even if there is too little.
+
+        Ctrl-C comes before or after that, here as in `take_back`: there is no call between the two stores.
+        """
+        if ticket is None:
+            self.free, holder.reserved = self.free - size, size
+        else:
+            holder.reserved, ticket.held = ticket.held, 0
+
+    def take_back(self, holder: Holder, left: int = 0) -> list[Ticket]:
+        """Take memory from a holder, all but what is left to it; return those who have theirs now."""
+        self.free, holder.reserved = self.free + holder.reserved - left, left
+        return self.give(0)
 
     def queue(self, size: int) -> Ticket:
         """Wait for memory."""
@@ -72,8 +98,7 @@ class Memory:
         served = []
         while self._waiting and self._waiting[0].size <= self.free:
             ticket = self._waiting.popleft()
-            self.free -= ticket.size
-            ticket.held = ticket.size
+            self.free, ticket.held = self.free - ticket.size, ticket.size
             served.append(ticket)
         return served
 

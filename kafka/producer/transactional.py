@@ -59,6 +59,8 @@ class TransactionalFace(ProducerFace):
         records to be read. The consumer must not commit itself: ``enable_auto_commit=False``.
         """
         group = _checked_group(consumer_group_id if group_metadata is None else group_metadata)
+        if not isinstance(offsets, Mapping):
+            raise TypeError(f"offsets must be a dict of offsets by TopicPartition, not {type(offsets).__name__}")
         checked = {_checked_partition(where): _checked_offset(offset) for where, offset in offsets.items()}
         self._wait_for(
             self._transactions.send_offsets(checked, group),

@@ -454,3 +454,32 @@ def test_a_topic_that_was_idle_goes_on_with_its_sequence_numbers(make, broker, t
     second = producer.send(topic, b"second").get(WAIT)
     assert (first.offset, second.offset) == (0, 1)
     assert [record.value for record in broker.records(topic)] == [b"first", b"second"]
+
+
+def test_a_serializer_that_returns_no_bytes_is_named(make, topic):
+    with pytest.raises(TypeError, match="key_serializer must return bytes, not str"):
+        make(key_serializer=str).send(topic, b"x", key=3)
+    with pytest.raises(TypeError, match="value_serializer must return bytes, not str"):
+        make(value_serializer=str).send(topic, 3)
+
+
+def test_a_record_that_is_too_large_says_where_it_was_to_go(make, topic):
+    producer = make(max_request_size=1000)
+    error = producer.send(topic, b"x" * 2000).exception
+    assert f"The record to {topic} takes" in str(error)
+    error = producer.send(topic, b"x" * 2000, partition=0).exception
+    assert f"The record to {topic}-0 takes" in str(error)
+    assert error.topic_partition == TopicPartition(topic, 0)
+
+
+def test_a_callback_that_cannot_be_called_is_refused_at_once(make, topic):
+    future = make().send(topic, b"x")
+    for add in (future.add_callback, future.add_errback, future.add_both):
+        with pytest.raises(TypeError, match="a callback must be callable, not 3"):
+            add(3)
+
+
+def test_health_says_in_seconds_how_old_the_metadata_is(make):
+    health = make().health()
+    assert health["metadata_age_s"] >= 0
+    assert "metadata_age" not in health

@@ -537,6 +537,7 @@ def test_offsets_that_make_no_sense(topic, producer):
         ({where: 1}, ConsumerGroupMetadata(), IllegalArgumentError),
         ({where: 1}, 7, TypeError),
         ({"topic": 1}, "g", TypeError),
+        ([1], "g", TypeError),
     ]:
         with pytest.raises(kind):
             producer.send_offsets_to_transaction(offsets, group)
