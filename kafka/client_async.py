@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable, Coroutine, Iterable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 from kafka._client import Client, NodeId
 from kafka._drivers import SignalsDeferred, run_here
@@ -361,5 +361,10 @@ class KafkaClient(Client):
     def __del__(self) -> None:
         loop = getattr(self, "loop", None)
         if loop is not None and not self.closed and not loop.closed:
-            warnings.warn(f"{self!r} was not closed: use it in a with statement", ResourceWarning, stacklevel=2)
-            self.close()
+            try:
+                warnings.warn(f"{self!r} was not closed: use it in a with statement", ResourceWarning, stacklevel=2)
+            finally:  # warnings may be errors
+                self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a KafkaClient cannot be copied or pickled: make one in each process that needs one")

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Literal, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, overload
 
 from kafka.config import defaults, resolve
 from kafka.consumer.engine import Engine
@@ -433,8 +433,13 @@ class KafkaConsumer:
     def __del__(self) -> None:
         engine = getattr(self, "_engine", None)
         if engine is not None and not engine.closed:
-            warnings.warn(f"{self!r} was not closed: use `with` or call close()", ResourceWarning, 2, self)
-            engine.close(0.0, commit=False)
+            try:
+                warnings.warn(f"{self!r} was not closed: use `with` or call close()", ResourceWarning, 2, self)
+            finally:  # warnings may be errors
+                engine.close(0.0, commit=False)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"a {type(self).__name__} cannot be copied or pickled: make one in each process that needs one")
 
     def __repr__(self) -> str:
         closed = " closed" if self._engine is None or self._engine.closed else ""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 from kafka._drivers import ThreadDriver
 from kafka.config import Config, defaults
@@ -298,6 +298,9 @@ class ProducerFace:
     def _refuse_on_loop(self, what: str) -> None:
         if self._on_loop():
             raise IllegalStateError(f"{what} would block, so it cannot be called from a callback on the network thread")
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"a {type(self).__name__} cannot be copied or pickled: make one in each process that needs one")
 
     def __repr__(self) -> str:
         state = "closed" if self._closed else "open"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import gc
 import json
 import os
+import pickle
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -500,6 +504,27 @@ def test_a_topic_that_is_not_there_is_told_once(
     broker.append("evnets", b"there")
     assert [record.value for record in read(consumer, 1)] == [b"there"]
     assert consumer.health()["topics"] == {}
+
+
+def test_a_consumer_cannot_be_copied_or_pickled(make_consumer: MakeConsumer) -> None:
+    consumer = make_consumer()
+    for way in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="a KafkaConsumer cannot be copied or pickled"):
+            way(consumer)
+    assert consumer.topics() == {"events"}
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_consumer_that_is_dropped_ends_though_warnings_are_errors(broker: Broker) -> None:
+    consumer = KafkaConsumer(bootstrap_servers=broker.bootstrap_servers)
+    consumer.topics()
+    engine = consumer._engine
+    assert engine is not None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        del consumer
+        gc.collect()
+    assert engine.closed
 
 
 def test_partitions_that_nobody_leads_are_told_once(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -35,6 +37,15 @@ def test_what_was_sent_arrives_though_nobody_closed(broker, topic):
     """)  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     assert [record.value for record in broker.records(topic)] == [b"last words"]
+
+
+def test_a_producer_cannot_be_copied_or_pickled(make, topic):
+    """A shallow copy closed the original when it was collected."""
+    producer = make()
+    for way in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="a KafkaProducer cannot be copied or pickled"):
+            way(producer)
+    assert producer.send(topic, b"x").get(WAIT).offset == 0
 
 
 def test_an_exit_with_nobody_there_ends_and_every_future_has_failed(broker, topic):
