@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafka.broker import Broker
 from test.spark_runs.sessions import spark_session
+
+HERE = Path(__file__).parent
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let parity come first: it needs a Java machine with jars, and the package's session keeps its own to the end."""
+    items.sort(key=lambda item: item.path != HERE / "test_parity.py")
 
 
 @pytest.fixture(scope="package")
