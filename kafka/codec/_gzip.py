@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from typing import Final
+from typing import Any, Final
 
-from kafka.codec._common import CODEC_GZIP, Bytes, bad, bounded, too_large
+from kafka.codec._common import CODEC_GZIP, Bytes, bad, unpack_members
 
 _GZIP_DEFAULT_LEVEL: Final = 6
 
@@ -17,22 +17,12 @@ def gzip_compress(data: Bytes, level: int | None) -> bytes:
 
 
 def gzip_decompress(data: Bytes, limit: int) -> bytes:
-    bound = bounded(CODEC_GZIP, len(data), limit)
-    parts: list[bytes] = []
-    size = 0
-    rest: Bytes = data
-    while rest or not parts:  # a gzip file may consist of several members
-        unpacker = zlib.decompressobj(31)
-        try:
-            parts.append(unpacker.decompress(rest, bound - size + 1))
-        except zlib.error as err:
-            raise bad(CODEC_GZIP, err) from err
-        size += len(parts[-1])
-        if size > bound:
-            raise too_large(CODEC_GZIP, len(data), bound)
-        if not unpacker.eof:
-            raise bad(CODEC_GZIP, "the stream ends early")
-        rest = unpacker.unused_data
-        if not rest.strip(b"\0"):
-            break  # padding after the last member is legal
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+    try:
+        # A gzip file may consist of several members, with zeros after the last one.
+        return unpack_members(CODEC_GZIP, data, limit, _new_unpacker, padding=b"\0")
+    except zlib.error as err:
+        raise bad(CODEC_GZIP, err) from err
+
+
+def _new_unpacker() -> Any:
+    return zlib.decompressobj(31)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kafka.codec._common import CODEC_ZSTD, Bytes, bad, bounded, load, too_large
+from kafka.codec._common import CODEC_ZSTD, Bytes, bad, bounded, load, too_large, unpack_members
 
 _ZSTD_DEFAULT_LEVEL: Final = 3
 ZSTD_MODULES: Final = ("compression.zstd", "backports.zstd", "zstandard")
@@ -51,7 +51,7 @@ def zstd_decompress(data: Bytes, limit: int) -> bytes:
     try:
         if module.__name__ == "zstandard":
             return _zstandard_frames(module, data, bound)
-        return _stdlib_zstd_frames(module, data, bound)
+        return unpack_members(CODEC_ZSTD, data, limit, module.ZstdDecompressor)
     except module.ZstdError as err:
         raise bad(CODEC_ZSTD, err) from err
 
@@ -93,19 +93,3 @@ def _frame_at_once(module: Any, view: memoryview) -> int:
         if header & 1 or at >= len(view):
             return at + 4
     return 0
-
-
-def _stdlib_zstd_frames(module: Any, data: Bytes, bound: int) -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    rest: Bytes = data
-    while rest:
-        frame = module.ZstdDecompressor()
-        parts.append(frame.decompress(rest, bound - size + 1))
-        size += len(parts[-1])
-        if size > bound:
-            raise too_large(CODEC_ZSTD, len(data), bound)
-        if not frame.eof:
-            raise bad(CODEC_ZSTD, "the frame ends early")
-        rest = frame.unused_data
-    return b"".join(parts)

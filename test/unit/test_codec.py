@@ -216,12 +216,11 @@ def test_zstd_of_the_standard_library_is_preferred() -> None:
     assert load(4, *ZSTD_MODULES).__name__ == "compression.zstd"
 
 
-@pytest.mark.skipif(importlib.util.find_spec("zstandard") is None, reason="needs zstandard")
-def test_zstd_module_with_the_interface_of_the_standard_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stands in for compression.zstd where this Python has none: the same calls, on top of zstandard."""
+def _stdlib_zstd(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Install a module with the interface of compression.zstd where this Python has none."""
     import types
 
-    import zstandard
+    zstandard = pytest.importorskip("zstandard")
 
     class Decompressor:
         def __init__(self) -> None:
@@ -237,8 +236,14 @@ def test_zstd_module_with_the_interface_of_the_standard_library(monkeypatch: pyt
     module.ZstdDecompressor = Decompressor
     module.ZstdError = zstandard.ZstdError
     module.compress = lambda data, level: zstandard.ZstdCompressor(level=level).compress(data)
+    monkeypatch.setattr("kafka.codec._common._loaded", {})  # it remembers what was found before
     monkeypatch.setitem(sys.modules, "compression", types.ModuleType("compression"))
     monkeypatch.setitem(sys.modules, "compression.zstd", module)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("zstandard") is None, reason="needs zstandard")
+def test_zstd_module_with_the_interface_of_the_standard_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    _stdlib_zstd(monkeypatch)
     data = codec.zstd_encode(PAYLOAD) + codec.zstd_encode(b"more", 19)
     assert codec.zstd_decode(data) == PAYLOAD + b"more"
     for broken in (data[:-1], b"", b"garbage"):
@@ -266,3 +271,38 @@ def test_zstd_frames_of_many_blocks_and_of_few_come_out_whole() -> None:
     for size in (0, 1, 128 * 1024, 128 * 1024 * 255, 128 * 1024 * 257):
         packed = codec.zstd_encode(bytes(size))
         assert codec.zstd_decode(packed + packed[:]) == bytes(2 * size)
+
+
+class _Counted:
+    """Stands for a package's decompressor, and counts the bytes that it is given and has to copy."""
+
+    handled = 0
+
+    def __init__(self, inner: object) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._inner, name)
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        found = self._inner.decompress(data, max_length)  # type: ignore[attr-defined]
+        _Counted.handled += len(data) + len(self._inner.unused_data or b"")  # type: ignore[attr-defined]
+        return found
+
+
+@pytest.mark.parametrize("name", ["gzip", "lz4", "zstd"])
+def test_streams_of_many_members_take_work_in_proportion(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    if name == "zstd":
+        _stdlib_zstd(monkeypatch)
+        module = load(4, *ZSTD_MODULES)
+        kind = "ZstdDecompressor"
+    else:
+        module = zlib if name == "gzip" else pytest.importorskip("lz4.frame")
+        kind = "decompressobj" if name == "gzip" else "LZ4FrameDecompressor"
+    original = getattr(module, kind)
+    empty, full = pack(name, b""), pack(name, b"some content")
+    monkeypatch.setattr(module, kind, lambda *args: _Counted(original(*args)))
+    for members, content in ((empty * 4000, b""), (full * 4000, b"some content" * 4000), (empty * 16_000, b"")):
+        _Counted.handled = 0
+        assert unpack(name, members) == content
+        assert _Counted.handled < 40 * len(members)
