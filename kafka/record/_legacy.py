@@ -13,7 +13,7 @@ from kafka.codec import decompressor
 from kafka.errors import CorruptRecordError
 from kafka.record._errors import corrupt
 from kafka.record.consumer_record import NO_HEADERS, ConsumerRecord
-from kafka.record.header import CODEC_MASK, BatchHeader, Buffer, read_header
+from kafka.record.header import CODEC_MASK, LAST_OFFSET, BatchHeader, Buffer, read_header
 from kafka.record.legacy_message import check_message, read_key_value
 
 Message = tuple[int, "int | None", "int | None", int, "bytes | None", "bytes | None"]
@@ -70,6 +70,8 @@ def _unwrap(inner: bytes, wrapper: BatchHeader, check_crcs: bool, nested: Nested
     # Absolute inner offsets in v1, as some producers wrote them, come out right as well: the last one then is the
     # wrapper's, and the base is 0.
     base = wrapper.base_offset - headers[-1].base_offset if wrapper.magic else 0
+    if base + max(header.base_offset for header in headers) > LAST_OFFSET:
+        raise corrupt("a compressed set with an offset beyond 64 bits", wrapper.base_offset)
     append_time = wrapper.base_timestamp if wrapper.timestamp_type == 1 else None
     messages: list[Message] = []
     for header in headers:

@@ -47,6 +47,8 @@ CONTROL: Final = 0x20
 DELETE_HORIZON: Final = 0x40
 
 NO_TIMESTAMP: Final = -1
+#: A record with this offset could be read, but no position after it could be told to a broker.
+LAST_OFFSET: Final = 2**63 - 2
 
 _OFFSET_AND_SIZE = struct.Struct(">qi")
 
@@ -166,6 +168,8 @@ def read_header(buffer: Buffer, position: int = 0) -> BatchHeader | None:
         raise corrupt(
             f"{header.count} records in offsets {header.base_offset} to {header.last_offset}", header.base_offset
         )
+    if header.last_offset > LAST_OFFSET:
+        raise corrupt(f"the last offset would be {header.last_offset}, beyond 64 bits", header.base_offset)
     if not header.count and length != _V2_LEAST:
         raise corrupt(f"no records in {length - _V2_LEAST} bytes of them", header.base_offset)
     return header
@@ -183,8 +187,8 @@ def _read_legacy_header(buffer: Buffer, position: int, magic: int) -> BatchHeade
         _, _, crc, _, attributes, timestamp = V1_HEADER.unpack_from(buffer, position)
     else:
         _, _, crc, _, attributes = V0_HEADER.unpack_from(buffer, position)
-    if offset < 0:
-        raise corrupt("negative offset", offset)
+    if not 0 <= offset <= LAST_OFFSET:
+        raise corrupt(f"an offset of {offset}", offset)
     count = -1 if attributes & CODEC_MASK else 1
     return BatchHeader(position, offset, length, -1, magic, crc, attributes, 0, timestamp, timestamp, -1, -1, -1, count)
 

@@ -283,3 +283,27 @@ def test_scan_neither_unpacks_nor_parses() -> None:
     data[61:] = b"\xee" * (len(data) - 61)
     header = next(scan(data))
     assert (header.count, header.codec) == (22, 1)
+
+
+@pytest.mark.parametrize("magic", [0, 1, 2])
+@pytest.mark.parametrize("name", ["none", "gzip"])
+@pytest.mark.parametrize("base_offset", [2**63 - 1, 2**63 - 2, 2**63 - 20])
+def test_offsets_that_no_position_can_follow_are_refused(magic: int, name: str, base_offset: int) -> None:
+    # A wrapper of the old formats has the offset of its last message.
+    data = base_offset.to_bytes(8, "big") + SAMPLES[f"v{magic}-{name}"][8:]
+    count = {(2, "none"): 22, (2, "gzip"): 22}.get((magic, name), 1)
+    if base_offset + count - 1 > 2**63 - 2:
+        with pytest.raises(CorruptRecordError) as info:
+            read_header(data)
+        assert info.value.offset == base_offset
+    else:
+        assert read_header(data) is not None
+
+
+def test_a_wrapper_whose_messages_count_beyond_64_bits_is_refused() -> None:
+    messages = LegacyBuilder(1, 10_000, "gzip")
+    messages.append_at(2**62, NOW, None, b"v" * 100)
+    messages.append_at(0, NOW, None, b"v" * 100)
+    data = messages.seal(wrapper_offset=2**63 - 10).data
+    with pytest.raises(CorruptRecordError, match="64 bits"):
+        RecordReader(data, "topic", 0, 0).take(5)
