@@ -4,10 +4,35 @@ Plain named tuples: immutable, cheap, comparable, picklable, and usable as keys.
 last and have defaults, so that code written for the older forms goes on working.
 """
 
+# ruff: noqa: PLC0414 - an import "X as X" is what tells a type checker that a name is public here
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Literal, NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from kafka.legacy.payloads import ConsumerMetadataRequest as ConsumerMetadataRequest
+    from kafka.legacy.payloads import ConsumerMetadataResponse as ConsumerMetadataResponse
+    from kafka.legacy.payloads import FetchRequestPayload as FetchRequestPayload
+    from kafka.legacy.payloads import FetchResponsePayload as FetchResponsePayload
+    from kafka.legacy.payloads import KafkaMessage as KafkaMessage
+    from kafka.legacy.payloads import ListOffsetRequestPayload as ListOffsetRequestPayload
+    from kafka.legacy.payloads import ListOffsetResponsePayload as ListOffsetResponsePayload
+    from kafka.legacy.payloads import Message as Message
+    from kafka.legacy.payloads import MetadataRequest as MetadataRequest
+    from kafka.legacy.payloads import MetadataResponse as MetadataResponse
+    from kafka.legacy.payloads import OffsetAndMessage as OffsetAndMessage
+    from kafka.legacy.payloads import OffsetCommitRequestPayload as OffsetCommitRequestPayload
+    from kafka.legacy.payloads import OffsetCommitResponsePayload as OffsetCommitResponsePayload
+    from kafka.legacy.payloads import OffsetFetchRequestPayload as OffsetFetchRequestPayload
+    from kafka.legacy.payloads import OffsetFetchResponsePayload as OffsetFetchResponsePayload
+    from kafka.legacy.payloads import OffsetRequestPayload as OffsetRequestPayload
+    from kafka.legacy.payloads import OffsetResponsePayload as OffsetResponsePayload
+    from kafka.legacy.payloads import ProduceRequestPayload as ProduceRequestPayload
+    from kafka.legacy.payloads import ProduceResponsePayload as ProduceResponsePayload
+    from kafka.legacy.payloads import RetryOptions as RetryOptions
 
 # TopicPartition is a key in every hot path. A tuple subclass hashes and compares in C; nothing is overridden.
 
@@ -134,178 +159,47 @@ class GroupInformation(NamedTuple):
     authorized_operations: Any = None
 
 
-class RetryOptions(NamedTuple):
-    """How often and how fast the legacy asynchronous producers retry; ``limit=None`` is for ever."""
-
-    limit: int | None
-    backoff_ms: int
-    retry_on_timeouts: bool
-
-
-# The legacy Simple* API: payloads that go into a request for many partitions, and what comes back for each.
-
-
-class MetadataRequest(NamedTuple):
-    """Topics to describe."""
-
-    topics: Sequence[str]
-
-
-class MetadataResponse(NamedTuple):
-    """Brokers, and topics with their partitions."""
-
-    brokers: Sequence[Any]
-    topics: Sequence[Any]
-
-
-class ConsumerMetadataRequest(NamedTuple):
-    """The group whose coordinator is asked for."""
-
-    groups: str
-
-
-class ConsumerMetadataResponse(NamedTuple):
-    """Where a group's coordinator is."""
-
-    error: int
-    nodeId: int  # noqa: N815 - the historic spelling
-    host: str
-    port: int
-
-
-class ProduceRequestPayload(NamedTuple):
-    """Messages to append to one partition."""
-
-    topic: str
-    partition: int
-    messages: Sequence[Any]
-
-
-class ProduceResponsePayload(NamedTuple):
-    """The offset of the first message appended."""
-
-    topic: str
-    partition: int
-    error: int
-    offset: int
-
-
-class FetchRequestPayload(NamedTuple):
-    """Where to read a partition from."""
-
-    topic: str
-    partition: int
-    offset: int
-    max_bytes: int
-
-
-class FetchResponsePayload(NamedTuple):
-    """Messages read from one partition."""
-
-    topic: str
-    partition: int
-    error: int
-    highwaterMark: int  # noqa: N815 - the historic spelling
-    messages: Sequence[Any]
-
-
-class OffsetRequestPayload(NamedTuple):
-    """Which offsets of a partition to look up; ``time`` is in ms, -1 for the latest, -2 for the earliest."""
-
-    topic: str
-    partition: int
-    time: int
-    max_offsets: int
-
-
-class ListOffsetRequestPayload(NamedTuple):
-    """A timestamp to look up in a partition."""
-
-    topic: str
-    partition: int
-    time: int
-
-
-class OffsetResponsePayload(NamedTuple):
-    """The offsets found."""
-
-    topic: str
-    partition: int
-    error: int
-    offsets: Sequence[int]
-
-
-class ListOffsetResponsePayload(NamedTuple):
-    """The offset found for a timestamp."""
-
-    topic: str
-    partition: int
-    error: int
-    timestamp: int
-    offset: int
-
-
-class OffsetCommitRequestPayload(NamedTuple):
-    """A position to commit."""
-
-    topic: str
-    partition: int
-    offset: int
-    metadata: str | bytes | None
-
-
-class OffsetCommitResponsePayload(NamedTuple):
-    """Whether a position was committed."""
-
-    topic: str
-    partition: int
-    error: int
-
-
-class OffsetFetchRequestPayload(NamedTuple):
-    """A partition whose committed position is asked for."""
-
-    topic: str
-    partition: int
-
-
-class OffsetFetchResponsePayload(NamedTuple):
-    """A committed position."""
-
-    topic: str
-    partition: int
-    offset: int
-    metadata: str | None
-    error: int
-
-
-class Message(NamedTuple):
-    """A message of the formats before 0.11, as the legacy API makes and shows it."""
-
-    magic: int
-    attributes: int
-    key: bytes | None
-    value: bytes | None
-
-
-class OffsetAndMessage(NamedTuple):
-    """A message with its offset."""
-
-    offset: int
-    message: Message
-
-
-class KafkaMessage(NamedTuple):
-    """What the consumer of 0.9.x yielded."""
-
-    topic: str
-    partition: int
-    offset: int
-    key: Any
-    value: Any
-
-
 OnCommit = Callable[[dict[TopicPartition, OffsetAndMetadata], Any], object]
 """What ``commit_async`` calls: ``(offsets, response or error)``."""
 
 IsolationLevelName = Literal["read_uncommitted", "read_committed"]
+
+
+# The payloads of the Simple* clients, at the place where programs of the 1.x generation import them from. They are
+# loaded on first use: nineteen named tuples take as long to make as the rest of this module.
+_PAYLOADS: Final = frozenset(
+    (
+        "ConsumerMetadataRequest",
+        "ConsumerMetadataResponse",
+        "FetchRequestPayload",
+        "FetchResponsePayload",
+        "KafkaMessage",
+        "ListOffsetRequestPayload",
+        "ListOffsetResponsePayload",
+        "Message",
+        "MetadataRequest",
+        "MetadataResponse",
+        "OffsetAndMessage",
+        "OffsetCommitRequestPayload",
+        "OffsetCommitResponsePayload",
+        "OffsetFetchRequestPayload",
+        "OffsetFetchResponsePayload",
+        "OffsetRequestPayload",
+        "OffsetResponsePayload",
+        "ProduceRequestPayload",
+        "ProduceResponsePayload",
+        "RetryOptions",
+    )
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PAYLOADS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module("kafka.legacy.payloads"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PAYLOADS})

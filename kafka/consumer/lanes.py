@@ -10,8 +10,7 @@ have nothing, while a third has plenty. The side lane connects when it is first 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka._client import FETCH
 from kafka.consumer.fetch_session import NO_TOPIC_ID, FetchSession, Outgoing, Wanted
@@ -37,8 +36,7 @@ _SESSIONS_SINCE: Final = 7
 _LAST_EPOCH_SINCE: Final = 12
 
 
-@dataclass(frozen=True)
-class FetchSettings:
+class FetchSettings(NamedTuple):
     """What every request says."""
 
     max_wait_ms: int

@@ -7,9 +7,8 @@ bytes in memory, and the copy is what keys and values are cut from later.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kafka.consumer.partition import AssignedPartition, Cursor, Fetched
 from kafka.errors import (
@@ -59,8 +58,7 @@ class Asked:
         return self.state.cursor is not self.cursor or self.cursor.fetch_offset != self.offset
 
 
-@dataclass(frozen=True)
-class ReaderSettings:
+class ReaderSettings(NamedTuple):
     """How records are to be read."""
 
     check_crcs: bool

@@ -11,9 +11,8 @@ tries again.
 
 from __future__ import annotations
 
-import inspect
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from kafka._tasks import Event, Task
@@ -490,4 +489,4 @@ _GONE: Final = (
 
 async def _result(value: Any) -> Any:
     """Return a hook's result, awaited if it is a coroutine."""
-    return await value if inspect.isawaitable(value) else value
+    return await value if isinstance(value, Awaitable) else value

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from kafka.net.proxy import ProxyUrl
-
 if TYPE_CHECKING:
     import ssl
+
+    from kafka.net.proxy import ProxyUrl
 
 __all__ = ["ConnectionSettings"]
 
@@ -40,7 +40,7 @@ class ConnectionSettings:
         self.socket_options: tuple[tuple[Any, ...], ...] = tuple(config["socket_options"])
         self.use_tls = protocol in {"SSL", "SASL_SSL"}
         self.sasl_mechanism: str | None = config["sasl_mechanism"] if protocol.startswith("SASL") else None
-        self.proxy = ProxyUrl.parse(proxy) if proxy else None
+        self.proxy = _parse_proxy(proxy) if proxy else None
         self.security: Mapping[str, Any] = {
             name: config[name] for name in config if name.startswith(("ssl_", "sasl_")) and name != "sasl_mechanism"
         }
@@ -61,3 +61,10 @@ class ConnectionSettings:
         from kafka.net.tls import tls_context
 
         return tls_context(self.security, check_hostname=False)
+
+
+def _parse_proxy(url: str) -> ProxyUrl:
+    # Imported here because few clients have a proxy, and urllib.parse and ipaddress take a millisecond each to import.
+    from kafka.net.proxy import ProxyUrl
+
+    return ProxyUrl.parse(url)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka._client import COORDINATOR
@@ -32,27 +31,40 @@ _WORTH_TELLING: Final = 4
 """Failures in a row after which somebody should hear of it: about a second, with the default backoff."""
 
 
-@dataclass
 class Question:
     """A request to a coordinator, and what became of the attempts to ask it."""
 
-    step: Step
-    kind: int
-    """GROUP or TRANSACTION."""
-    key: str
-    request_type: Any
-    build: Callable[[int], Any]
-    """Makes the request of a version."""
-    read: Callable[[Any], KafkaError | None]
-    """Finds the error in a response."""
-    newest: int = 2**15
-    """The last version to use, whatever the broker has."""
-    wanted: Callable[[], bool] = lambda: True
-    """Whether to ask again after an error that may pass."""
-    doubtful: bool = False
-    """An earlier attempt may have been carried out, whatever the last answer says."""
-    unanswered: bool = False
-    """An attempt has no answer: it may still arrive at the coordinator."""
+    __slots__ = ("build", "doubtful", "key", "kind", "newest", "read", "request_type", "step", "unanswered", "wanted")
+
+    def __init__(
+        self,
+        step: Step,
+        kind: int,
+        key: str,
+        request_type: Any,
+        build: Callable[[int], Any],
+        read: Callable[[Any], KafkaError | None],
+        newest: int = 2**15,
+        wanted: Callable[[], bool] = lambda: True,
+        doubtful: bool = False,
+    ) -> None:
+        self.step = step
+        self.kind = kind
+        """GROUP or TRANSACTION."""
+        self.key = key
+        self.request_type = request_type
+        self.build = build
+        """Makes the request of a version."""
+        self.read = read
+        """Finds the error in a response."""
+        self.newest = newest
+        """The last version to use, whatever the broker has."""
+        self.wanted = wanted
+        """Whether to ask again after an error that may pass."""
+        self.doubtful = doubtful
+        """An earlier attempt may have been carried out, whatever the last answer says."""
+        self.unanswered = False
+        """An attempt has no answer: it may still arrive at the coordinator."""
 
 
 class Asker:

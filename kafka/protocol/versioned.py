@@ -15,7 +15,6 @@ import struct
 from typing import Any, NamedTuple, TypeVar
 
 from kafka.errors import KafkaProtocolError
-from kafka.protocol import control_records, group_log, transaction_log
 from kafka.protocol._interpret import decode_prefix
 from kafka.protocol.struct import Struct, StructMeta
 
@@ -73,11 +72,15 @@ def decode_group_log(key: Any, value: Any) -> LogEntry:
     >>> decode_group_log(key, None)
     LogEntry(key=OffsetCommitKey[0](group='g', topic='t', partition=0), value=None)
     """
+    from kafka.protocol import group_log  # few programs read this log; the module takes 2 ms to import
+
     return _decode_log(group_log, key, value)
 
 
 def decode_transaction_log(key: Any, value: Any) -> LogEntry:
     """Decode a record of ``__transaction_state``."""
+    from kafka.protocol import transaction_log
+
     return _decode_log(transaction_log, key, value)
 
 
@@ -103,6 +106,8 @@ def decode_control_record(key: Any, value: Any) -> tuple[str, Struct]:
     >>> kind, marker.coordinator_epoch
     ('commit', 5)
     """
+    from kafka.protocol import control_records
+
     _leading_number(key, "the key of a control record")
     # Version 0 is the only one; a later one may only add to it, so it is read whatever the key says.
     known: Any = control_records.ControlRecordTypeSchema[0]

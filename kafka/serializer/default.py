@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from kafka.serializer.abstract import Deserializer, Headers, Serializer
@@ -55,10 +54,16 @@ class JsonSerializer(DefaultSerializer):
     {'a': [1, None]}
     """
 
+    def __init__(self, encoding: str = "utf-8") -> None:
+        super().__init__(encoding)
+        import json  # here, because clients that send no JSON need not load it
+
+        self._dumps, self._loads = json.dumps, json.loads
+
     def serialize(self, topic: str, headers: Headers, data: Any) -> bytes | None:
         """Encode anything that `json.dumps` takes."""
-        return None if data is None else json.dumps(data).encode(self.encoding)
+        return None if data is None else self._dumps(data).encode(self.encoding)
 
     def deserialize(self, topic: str, headers: Headers, data: bytes | None) -> Any:
         """Decode with `json.loads`."""
-        return None if data is None else json.loads(str(data, self.encoding))
+        return None if data is None else self._loads(str(data, self.encoding))

@@ -8,7 +8,11 @@ import kafka
 from kafka import structs
 from kafka.structs import BrokerMetadata, ConsumerGroupMetadata, OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 
-TUPLES = [c for c in vars(structs).values() if isinstance(c, type) and issubclass(c, tuple) and hasattr(c, "_fields")]
+TUPLES = [
+    c
+    for c in (getattr(structs, name) for name in dir(structs))
+    if isinstance(c, type) and issubclass(c, tuple) and hasattr(c, "_fields")
+]
 
 # The leading fields of each tuple, in releases 1.3.4 and 2.x where they had it.
 HISTORIC = {
