@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import SystemRandom
 from typing import Any
 
 from benchmarks.stats import Sample, plan_counts
@@ -99,6 +100,7 @@ class Runner:
         self._libraries = libraries
         self._options = list(options)
         self._progress = progress
+        self._seed = _new_seed()
 
     def measure(self, case: Case, pace: Pace) -> CaseResult:
         """Calibrate the case for every library, compare what they make, and take the samples round by round."""
@@ -106,6 +108,7 @@ class Runner:
         try:
             counts = self._calibrate(case, pace, result)
             for number in range(pace.rounds if counts else 0):
+                self._seed = _new_seed()
                 for impl, count in counts.items():
                     sample = Sample.from_line(self._child(impl, case, count))
                     result.samples.setdefault(impl, []).append(sample)
@@ -148,8 +151,13 @@ class Runner:
 
     def _child(self, impl: str, case: Case, count: int) -> dict[str, Any]:
         who = f"{case.name} with {impl}"
-        arguments = ["--impl", impl, "--case", case.name, "--count", str(count)]
+        arguments = ["--impl", impl, "--case", case.name, "--count", str(count), "--seed", str(self._seed)]
         return parse_line(run_script(self._script, *self._libraries[impl], arguments + self._options, who), who, count)
+
+
+def _new_seed() -> int:
+    # The libraries of a round get the same content and each round gets another, so that no code can be tuned to it.
+    return SystemRandom().getrandbits(32)
 
 
 def run_script(script: Path, library: Library, venv: Venv, arguments: Sequence[str], who: str) -> str:

@@ -142,6 +142,7 @@ def main(workload: Workload, argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--impl", choices=workload.impls, help="the library to run")
     parser.add_argument("--case", choices=[case.name for case in workload.cases], metavar="NAME", help="see --list")
     parser.add_argument("--count", type=int, default=1000, help="how many operations (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="of the random content (default: %(default)s)")
     if workload.needs_broker:
         parser.add_argument("--bootstrap", metavar="HOST:PORT", help="the broker")
     if workload.set_up:
