@@ -12,7 +12,7 @@ heartbeat, and a broker answers the requests of one connection one after another
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, TypeVar
 
 from kafka._metadata import MetadataKeeper
@@ -399,25 +399,62 @@ class Client:
     def health(self) -> dict[str, Any]:
         """Return what works and what does not, and why: for people, probes and dashboards.
 
-        ``brokers`` has for each connection its state, its error and how often it failed in a row;
-        ``metadata_age`` is in seconds, None before the first; ``ok`` is whether some broker answers.
+        Producers, consumers and clients answer in the same form, which ``json.dumps`` takes. ``ok`` is true as long as
+        the client is open and ``problems`` is empty. ``problems`` has one sentence for each thing that keeps the client
+        from its work; ``brokers`` has for each connection its state, its error and how often it failed in a row;
+        ``topics`` has the topics that the cluster refuses, with the error; ``metadata_age_s`` is None before the first
+        metadata; ``partitions`` is empty here, and has the partitions of a producer or a consumer.
         """
-        brokers = {
-            f"{link.node_id}/{use}": {
-                "address": f"{link.host}:{link.port}",
-                "state": link.state.value.strip("<>"),
-                "error": None if link.error is None else str(link.error),
-                "failures": link.failures,
-                "in_flight": link.pipeline.in_flight,
-                "throttled": link.throttled(),
-            }
-            for (_, use), link in tuple(self._links.items())  # another thread may ask
+        return self.health_with({})
+
+    def health_with(
+        self, partitions: dict[str, dict[str, Any]], problems: Iterable[str] = (), *, closed: bool = False, **more: Any
+    ) -> dict[str, Any]:
+        """Return `health()` with the partitions of a producer or a consumer, its own problems, and more entries.
+
+        A partition has at least a ``leader``, None if that is not known, and a ``problem``, None if there is none.
+        """
+        links = dict(self._links)  # a copy: another thread may ask while connections come and go
+        # An error of a connection that is not needed now says nothing of a broker that another connection reaches.
+        reached = {node_id for (node_id, _), link in links.items() if link.ready}
+        lost = {
+            node_id: str(link.error)
+            for (node_id, _), link in links.items()
+            if link.error is not None and node_id not in reached
         }
+        for entry in partitions.values():
+            entry["problem"] = entry["problem"] or lost.get(entry["leader"])
+        topology = self.cluster.topology
+        wanted = topology.errors if self.cluster.need_all_topic_metadata else self.cluster.wanted_topics
+        topics = {name: for_code(code).__name__ for name, code in topology.errors.items() if name in wanted}
+        age = self.cluster.update_age()
+        closed = closed or self.closed
+        found = list(problems)
+        if age is None:
+            found.append("the cluster has not sent metadata yet")
+        if not reached:
+            found += lost.values()
+        found += [f"topic {name!r}: {error}" for name, error in topics.items()]
+        found += [f"{name}: {entry['problem']}" for name, entry in partitions.items() if entry["problem"]]
         return {
-            "ok": not self.closed and any(link.ready for link in self.links()),
-            "closed": self.closed,
-            "metadata_age": self.cluster.update_age(),
-            "brokers": brokers,
+            "ok": not closed and not found,
+            "closed": closed,
+            "problems": list(dict.fromkeys(found)),
+            "metadata_age_s": age,
+            "brokers": {
+                f"{node_id}/{use}": {
+                    "address": f"{link.host}:{link.port}",
+                    "state": link.state.value.strip("<>"),
+                    "error": None if link.error is None else str(link.error),
+                    "failures": link.failures,
+                    "in_flight": link.pipeline.in_flight,
+                    "throttled_s": link.throttled(),
+                }
+                for (node_id, use), link in links.items()
+            },
+            "topics": topics,
+            "partitions": partitions,
+            **more,
         }
 
     # Ending…

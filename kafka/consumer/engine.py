@@ -444,35 +444,18 @@ class Engine:
                 "position": cursor.position,
                 "buffered_bytes": cursor.held,
                 "paused": state.paused,
+                "leader": self.client.cluster.leader_for_partition(TopicPartition(topic, number)),
                 "problem": state.problem or (None if cursor.position is not None else "its position is looked up"),
             }
-        links = tuple(self.client.links())
-        # What a connection that is not needed now ended with says nothing of a broker that another one reaches.
-        reached = {link.node_id for link in links if link.ready}
-        brokers = {
-            str(link.node_id): str(link.error)
-            for link in links
-            if link.error is not None and link.node_id not in reached
-        }
-        wanted = self.subscription.wanted_topics
-        topics = {
-            topic: for_code(code).__name__
-            for topic, code in self.client.cluster.topology.errors.items()
-            if topic in wanted
-        }
-        membership = self.membership
-        ok = not brokers and not topics and all(entry["problem"] is None for entry in partitions.values())
-        age = self.client.cluster.update_age()
-        return {
-            "ok": ok and not self.closed,
-            "closed": self.closed,
-            "subscription": self.subscription.mode.value,
-            "metadata_age_s": age,
-            "unreachable_brokers": brokers,
-            "topics": topics,
-            "partitions": partitions,
-            "group": None if membership is None else membership.health(),
-        }
+        group = None if self.membership is None else self.membership.health()
+        waiting_for = group and group["waiting_for"]
+        return self.client.health_with(
+            partitions,
+            [f"group {group['group_id']!r}: {waiting_for}"] if group and waiting_for else [],
+            closed=self.closed,
+            subscription=self.subscription.mode.value,
+            group=group,
+        )
 
     # When it ends…
 

@@ -406,9 +406,10 @@ class KafkaConsumer:
         return dict(found)
 
     def health(self) -> dict[str, Any]:
-        """What works and what is waited for: partitions, brokers, group. For a health check or a log.
+        """Return what works and what does not, and why: for people, probes and dashboards; `json.dumps` takes it.
 
-        ``ok`` is true when nothing is waited for; each partition's ``problem`` says why nothing comes.
+        In the form of all clients (``docs/operations.rst``). ``partitions`` has those assigned, each with its position
+        and the problem that keeps records from coming; ``group`` has the member's state and what it waits for.
         """
         if self._engine is None:
             raise ClientClosedError("This consumer was not made.")

@@ -27,10 +27,9 @@ from kafka.errors import (
 from kafka.net.environment import Environment
 from kafka.producer.accumulator import Accumulator, Partition, Topic
 from kafka.producer.batch import Delivered, ProducerBatch
-from kafka.producer.hindrance import hindrances, no_answers
+from kafka.producer.hindrance import hindrance, hindrances, no_answers
 from kafka.producer.identity import Identity
 from kafka.producer.sender import Sender
-from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
     from kafka.cluster import ClusterMetadata
@@ -45,6 +44,8 @@ _PRODUCE: Final = 0
 _ZSTD_SINCE: Final = 7
 _V2_SINCE: Final = 3
 _V1_SINCE: Final = 2
+# How long a record may wait for its turn and for an answer before `health()` calls that a problem, in seconds.
+_PATIENCE: Final = 1.0
 
 
 class ProducerCore:
@@ -236,27 +237,46 @@ class ProducerCore:
     def health_now(self) -> dict[str, Any]:
         """The same, for whoever is on the loop or finds it closed: connections change while others look at them."""
         memory = self.accumulator.memory
-        transaction = {} if self.transactions is None else {"transaction": self.transactions.health()}
-        health = self.client.health()
-        health["metadata_age_s"] = health.pop("metadata_age")
-        return {
-            **health,
-            **transaction,
-            "buffer_available": max(0, memory.free),
-            "buffer_waited_for": memory.waited_for,
-            "partitions": self._partitions_under_way(),
-        }
+        problems = []
+        more: dict[str, Any] = {}
+        if self.transactions is not None:
+            more["transaction"] = transaction = self.transactions.health()
+            problems = [f"transaction: {why}" for why in (transaction["error"], transaction["waiting_for"]) if why]
+        return self.client.health_with(
+            self._partitions_under_way(),
+            problems,
+            closed=self.closed,
+            buffer_available=max(0, memory.free),
+            buffer_waited_for=memory.waited_for,
+            **more,
+        )
 
-    def _partitions_under_way(self) -> dict[TopicPartition, dict[str, Any]]:
-        found: dict[TopicPartition, dict[str, Any]] = {}
+    def _partitions_under_way(self) -> dict[str, dict[str, Any]]:
+        """Return the partitions with records under way, and for each what keeps its oldest record from being written.
+
+        A record that waits for linger_ms, or for the answer to a request that has just been sent, has no problem yet.
+        """
+        found: dict[str, dict[str, Any]] = {}
+        patience = self.config.seconds("linger_ms") + _PATIENCE
+        now = self.now()
         for batch in self.accumulator.unsettled():
+            if batch.outcome is not None:
+                continue
             partition = batch.partition
-            entry = found.setdefault(partition.tp, {"records": 0, "oldest": 0.0, "attempts": 0, "error": None})
+            name = f"{partition.tp.topic}-{partition.index}"
+            entry = found.get(name)
+            if entry is None:
+                waited = max(0.0, now - batch.created)
+                hindered = batch.error is not None or waited > patience
+                entry = found[name] = {
+                    "records": 0,
+                    "oldest_s": waited,
+                    "attempts": 0,
+                    "leader": self.cluster.leader_for_partition(partition.tp),
+                    "problem": hindrance(self, batch) if hindered else None,
+                }
             entry["records"] += batch.count
-            entry["oldest"] = max(entry["oldest"], self.now() - batch.created)
             entry["attempts"] = max(entry["attempts"], batch.attempts)
-            entry["error"] = entry["error"] or (None if batch.error is None else str(batch.error))
-            entry["leader"] = self.cluster.leader_for_partition(partition.tp)
         return found
 
     # Choosing partitions for records without a key…

@@ -162,17 +162,19 @@ class ProducerFace:
         return dict(found)
 
     def health(self) -> dict[str, Any]:
-        """Return what works and what does not, and why: for people, probes and dashboards.
+        """Return what works and what does not, and why: for people, probes and dashboards; `json.dumps` takes it.
 
-        ``ok``, ``brokers`` and ``metadata_age_s`` are the client's; ``partitions`` has those with records under way,
-        what waits there and the last error; ``buffer_available`` is in bytes; with a `transactional_id`,
-        ``transaction`` has its state, its error, and what it waits for.
+        In the form of all clients (``docs/operations.rst``). ``partitions`` has those with records under way: how many
+        records, the age of the oldest in seconds, and the problem that keeps it from being written;
+        ``buffer_available`` is in bytes, ``buffer_waited_for`` whether a call waits for room in the buffer; with a
+        `transactional_id`, ``transaction`` has its state, its error, and what it waits for.
 
         >>> from kafka import KafkaProducer
         >>> from kafka.broker import Broker
         >>> with Broker() as broker, KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
-        ...     producer.health()["partitions"]
-        {}
+        ...     health = producer.health()
+        >>> health["ok"], health["problems"], health["partitions"]
+        (True, [], {})
         """
         core, driver = self._core, self._driver
         if core.loop.closed or self._on_loop():

@@ -157,7 +157,7 @@ def test_a_crashed_broker_is_replaced_and_the_whole_cluster_may_be_away(
     assert consumer.poll(timeout_ms=300) == {}
     health = consumer.health()
     assert not health["ok"]
-    assert any(entry["problem"] for entry in health["partitions"].values()) or health["unreachable_brokers"]
+    assert all(entry["problem"] for entry in health["partitions"].values())
     broker.start_node(1)
     broker.start_node(2)
     for partition in range(4):
@@ -556,7 +556,7 @@ def test_a_connection_that_is_not_needed_any_more_is_no_trouble(broker: Broker, 
     lost = engine.client.link(broker.leader("events", 0), "unused")
     lost.error = KafkaConnectionError("the broker was away")
     assert consumer.health()["ok"]
-    assert consumer.health()["unreachable_brokers"] == {}
+    assert consumer.health()["problems"] == []
 
 
 def test_iterating_over_nothing_says_so(make_consumer: MakeConsumer) -> None:
@@ -672,3 +672,15 @@ def test_partitions_without_records_do_not_hold_up_one_that_has_many(
     assert [record.offset for record in read(consumer, 1000)] == list(range(1000))
     # Each time its buffer is full the long poll asks for the others alone; its turn must not wait for that to end.
     assert time.monotonic() - before < 5
+
+
+def test_health_is_what_json_takes_and_counts_the_group(broker: Broker, make_consumer: MakeConsumer) -> None:
+    fill(broker, 1)
+    consumer = make_consumer("events", group_id="readers")
+    assert len(read(consumer, 1)) == 1
+    health = consumer.health()
+    assert json.loads(json.dumps(health)) == health
+    assert (health["ok"], health["problems"], health["group"]["waiting_for"]) == (True, [], None)
+    assert health["partitions"]["events-0"]["leader"] == broker.leader("events", 0)
+    consumer.close()
+    assert (consumer.health()["ok"], consumer.health()["closed"]) == (False, True)

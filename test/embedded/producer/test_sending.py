@@ -480,6 +480,4 @@ def test_a_callback_that_cannot_be_called_is_refused_at_once(make, topic):
 
 
 def test_health_says_in_seconds_how_old_the_metadata_is(make):
-    health = make().health()
-    assert health["metadata_age_s"] >= 0
-    assert "metadata_age" not in health
+    assert make().health()["metadata_age_s"] >= 0
