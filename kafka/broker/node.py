@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+from contextlib import suppress
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kafka.broker.connection import Connection
 from kafka.errors import KafkaConnectionError
@@ -25,6 +26,10 @@ _numbers = count(1)
 _BACKLOG = 1024
 #: Seconds until connections are taken again where descriptors have run out.
 _RETRY_AFTER = 0.5
+#: Errors of a handshake that say no more than that the client has left.
+_GONE = frozenset({"ConnectionResetError", "ConnectionAbortedError", "BrokenPipeError", "SSLEOFError"})
+#: Seconds that a client that was refused has to take the last words and close.
+_GOODBYE = 1.0
 
 
 class ListenerOptions:
@@ -43,6 +48,47 @@ class ListenerOptions:
     def protocol(self) -> str:
         """Kafka's name for it, as ``SASL_SSL``."""
         return ("SASL_" if self.needs_sasl else "") + ("SSL" if self.ssl_context else "PLAINTEXT")
+
+
+class _TlsContext:
+    """An SSL context for one connection that keeps the alert in which a failed handshake ends."""
+
+    __slots__ = ("_context", "alert")
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        self._context = context
+        self.alert = b""
+
+    def wrap_bio(self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, **options: Any) -> ssl.SSLObject:
+        """Begin TLS on two buffers, as asyncio asks of a context."""
+        import ssl
+
+        tls = self._context.wrap_bio(incoming, outgoing, **options)
+        begin = tls.do_handshake
+
+        def do_handshake() -> None:
+            try:
+                begin()
+            except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                raise
+            except ssl.SSLError:
+                self.alert = outgoing.read()
+                raise
+
+        tls.do_handshake = do_handshake  # type: ignore[method-assign]
+        return tls
+
+
+async def _say_goodbye(sock: socket.socket, last: bytes) -> None:
+    """Send the last bytes of a connection and wait until the client has closed it.
+
+    A socket that is closed with bytes unread resets the connection, and the client may lose what was just sent.
+    """
+    loop = asyncio.get_running_loop()
+    await loop.sock_sendall(sock, last)
+    sock.shutdown(socket.SHUT_WR)
+    while await loop.sock_recv(sock, _BACKLOG):
+        pass
 
 
 class Listener:
@@ -107,14 +153,47 @@ class Listener:
             asyncio.get_running_loop().add_reader(self._socket, self._accept)
 
     async def _take(self, client: socket.socket) -> None:
-        loop = asyncio.get_running_loop()
+        context = self.options.ssl_context
+        if context is not None:
+            await self._take_tls(client, context)
+            return
         try:
-            await loop.connect_accepted_socket(
-                lambda: Connection(self, next(_numbers)), client, ssl=self.options.ssl_context
-            )
-        except (OSError, asyncio.CancelledError) as error:  # a TLS handshake that failed, or the end of the broker
+            await asyncio.get_running_loop().connect_accepted_socket(self._connection, client)
+        except (OSError, asyncio.CancelledError) as error:  # the client has gone, or the broker is closing
             log.debug("a connection to node %d did not come about: %s", self.node.node_id, error)
             client.close()
+
+    def _connection(self) -> Connection:
+        return Connection(self, next(_numbers))
+
+    async def _take_tls(self, client: socket.socket, context: ssl.SSLContext) -> None:
+        """Take a client through the TLS handshake; one that is refused gets the alert that says why.
+
+        asyncio closes the socket of a failed handshake without sending the alert, which under TLS 1.3 is all that a
+        client learns about a refused certificate. So the alert goes out on a duplicate of the socket.
+        """
+        tls = _TlsContext(context)
+        try:
+            host, spare = client.getpeername()[0], client.dup()
+        except OSError as error:
+            log.debug("a TLS connection to node %d did not come about: %s", self.node.node_id, error)
+            client.close()
+            return
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(
+                self._connection, client, ssl=cast("ssl.SSLContext", tls)
+            )
+        except (OSError, asyncio.CancelledError) as error:
+            client.close()
+            if type(error).__name__ in _GONE or not isinstance(error, OSError):
+                log.debug("a TLS connection to node %d did not come about: %r", self.node.node_id, error)
+            else:
+                log.warning("node %d: the TLS handshake with %s failed: %s", self.node.node_id, host, error)
+            if tls.alert:
+                with suppress(OSError, asyncio.TimeoutError):
+                    await asyncio.wait_for(_say_goodbye(spare, tls.alert), _GOODBYE)
+        finally:
+            spare.close()
 
     def stop(self, *, crash: bool = False) -> None:
         """Stop listening and close every connection."""

@@ -52,10 +52,11 @@ def test_who_knows_the_password_gets_in(broker: Broker, version: int) -> None:
         assert is_served(wire)
 
 
-def test_who_does_not_is_told_and_put_out(broker: Broker) -> None:
+def test_who_does_not_is_told_and_put_out(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
     with Wire(broker.port()) as wire:
         assert log_in(wire, "admin", "b") == SASL_AUTHENTICATION_FAILED
         assert not is_served(wire)
+    assert "SASL authentication failed" in caplog.text
 
 
 def test_nothing_is_served_before(broker: Broker) -> None:
@@ -173,6 +174,24 @@ def test_a_client_s_certificate_says_who_it_is() -> None:
         for certificate, seen in (("client", ["t"]), (None, [])):
             with tls_wire(broker, certificate) as wire:
                 assert [topic.name for topic in wire.ask(MetadataRequest[1](None)).topics] == seen
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=["1.2", "1.3"])
+def test_a_client_without_a_certificate_gets_the_alert_that_says_so(
+    version: ssl.TLSVersion, caplog: pytest.LogCaptureFixture
+) -> None:
+    ca = CERTIFICATES / "ca.pem"
+    server = server_context(CERTIFICATES / "server.pem", CERTIFICATES / "server.key", ca=ca, client_auth="required")
+    client = ssl.create_default_context(cafile=str(ca))
+    client.check_hostname = False
+    client.minimum_version = client.maximum_version = version
+    refused = pytest.raises(ssl.SSLError, match=r"(?i)certificate.required|handshake.failure")
+    with Broker(ssl_context=server) as broker, Wire(broker.port()) as wire, refused:
+        # Under TLS 1.3 the client is through with its handshake before the server has seen what it lacks.
+        wire.socket = client.wrap_socket(wire.socket)
+        wire.send(MetadataRequest[1](None))
+        wire.socket.recv(1)
+    assert "node 1: the TLS handshake with 127.0.0.1 failed" in caplog.text
 
 
 def test_a_context_that_cannot_be_made_is_one_clear_error(tmp_path: Path) -> None:
