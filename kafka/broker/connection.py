@@ -3,7 +3,8 @@
 As in Kafka, a connection has one request in work at a time; what comes after it waits (and, beyond a few frames, is
 not even read), so replies leave in the order of the requests whatever takes how long.
 
-Runs on the broker's event loop. A frame gets memory as its bytes arrive, never on the word of its length alone.
+Runs on the broker's event loop. A frame gets memory as its bytes arrive, at most twice as much as has come, never on
+the word of its length alone.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ log = logging.getLogger("kafka.broker")
 
 #: The size of the buffer for what is small; a frame that does not fit gets its own.
 _SMALL: Final = 64 * 1024
-#: The most that is allocated for a frame before any of it has come.
-_STEP: Final = 1024 * 1024
+#: The most of a reply that waits to be sent before the next request is served.
+_WRITE_LIMIT: Final = 1024 * 1024
+#: The largest frame of a client that has not authenticated yet (sasl.server.max.receive.size, KIP-684).
+_MAX_SASL_FRAME: Final = 512 * 1024
 #: Frames that may wait behind the one in work before reading stops.
 _QUEUE: Final = 16
 #: Pieces of a reply from this size on are written without being copied together with the others.
@@ -83,7 +86,7 @@ class Connection(asyncio.BufferedProtocol):
 
             self.principal = principal_of(certificate) or self.principal
         # A produce request of a megabyte should not come in 64 kB pieces, nor a reply leave in such.
-        transport.set_write_buffer_limits(high=_STEP)
+        transport.set_write_buffer_limits(high=_WRITE_LIMIT)
         self._used_at = self.node.cluster.clock.monotonic()
         self._watch_idleness(self.node.max_idle)
         self.listener.opened(self)
@@ -127,6 +130,14 @@ class Connection(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._transport.abort()
 
+    def refuse(self, reason: str) -> None:
+        """Close a connection whose client did what the protocol does not allow, and log the reason."""
+        software = "" if self.software_name == "unknown" else f" ({self.software_name} {self.software_version})"
+        # The reason may quote the client, who must not be able to write lines of the log.
+        shown = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in reason)
+        log.warning("closing connection %d from %s%s: %s", self.number, self.host, software, shown)
+        self.close()
+
     @property
     def is_open(self) -> bool:
         """Whether the client is still there."""
@@ -146,6 +157,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Bytes have come: cut frames off and work on them."""
+        if not self.is_open:  # TLS hands over what came before the connection was closed
+            return
         if self._large is not None:
             self._large_filled += nbytes
             if self._large_filled < self._large_size:
@@ -156,8 +169,6 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self._filled += nbytes
             if not self._cut_frames():
-                log.debug("closing connection %d from %s: no Kafka request begins so", self.number, self.host)
-                self.abort()
                 return
         self._work()
 
@@ -166,24 +177,26 @@ class Connection(asyncio.BufferedProtocol):
         small, at, filled = self._small, 0, self._filled
         while filled - at >= 4:
             (size,) = _SIZE.unpack_from(small, at)
-            if size < 0 or size > self.node.max_frame:
+            limit = self.node.max_frame if self.is_authenticated else min(self.node.max_frame, _MAX_SASL_FRAME)
+            if size < 0 or size > limit:
+                self.refuse(_misfit(bytes(small[at : at + 4]), size, limit))
                 return False
             if filled - at - 4 < size:
-                if size + 4 > _SMALL:
-                    self._begin_large(size, at + 4)
-                    return True
                 break
             self._waiting.append(bytes(memoryview(small)[at + 4 : at + 4 + size]))
             at += 4 + size
-        if at:
+        if filled - at == _SMALL:
+            # All of the buffer is one frame's: it gets one that grows.
+            self._begin_large(size)
+        elif at:
             small[: filled - at] = small[at:filled]
             self._filled = filled - at
         return True
 
-    def _begin_large(self, size: int, start: int) -> None:
-        self._large = large = bytearray(min(size, _STEP))
-        got = self._filled - start
-        large[:got] = memoryview(self._small)[start : self._filled]
+    def _begin_large(self, size: int) -> None:
+        got = _SMALL - 4
+        self._large = large = bytearray(min(size, 2 * _SMALL))
+        large[:got] = memoryview(self._small)[4:]
         self._large_filled = got
         self._large_size = size
         self._filled = 0
@@ -261,3 +274,12 @@ class Connection(asyncio.BufferedProtocol):
                 small.append(part)
         if small:
             transport.write(b"".join(small) if len(small) > 1 else small[0])
+
+
+def _misfit(start: bytes, size: int, limit: int) -> str:
+    """Return why no frame begins with these four bytes, and what the client probably speaks instead."""
+    if start[:2] == b"\x16\x03":
+        return "the client speaks TLS and this listener does not"
+    if start in (b"GET ", b"POST", b"HEAD", b"PUT ", b"OPTI", b"PRI "):
+        return "the client speaks HTTP, not Kafka's protocol"
+    return f"a request of {size} bytes: the limit here is {limit}"

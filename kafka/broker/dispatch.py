@@ -22,7 +22,7 @@ from kafka.errors import KafkaError
 from kafka.protocol.admin import ApiVersionsResponse
 from kafka.protocol.api import Request
 from kafka.protocol.headers import RequestHeader
-from kafka.protocol.registry import request_class
+from kafka.protocol.registry import APIS, request_class
 
 if TYPE_CHECKING:
     from kafka.broker.cluster import Cluster
@@ -57,22 +57,22 @@ class Dispatcher:
                 return _bare(connection, frame)
             return self._serve(connection, frame)
         except KafkaError as error:
-            log.debug("closing connection %d from %s: %s", connection.number, connection.host, error)
+            connection.refuse(str(error))
         except Exception:  # a bug of ours must cost this connection and no more
             log.exception("closing connection %d from %s: the broker failed", connection.number, connection.host)
-        connection.close()
+            connection.close()
         return None
 
     def _serve(self, connection: Connection, frame: Frame) -> Parts | Awaitable[Parts | None] | None:
         if len(frame) < _START.size:
-            connection.close()
+            connection.refuse(f"a request of {len(frame)} bytes, which is less than a header has")
             return None
         api_key, version, correlation_id = _START.unpack_from(frame)
         offered = self._cluster.apis.get(api_key)
         if offered is None or not offered[0] <= version <= offered[1]:
             return self._unsupported(connection, api_key, version, correlation_id)
         if not connection.is_authenticated and api_key not in _BEFORE_SASL:
-            connection.close()
+            connection.refuse(f"{APIS[api_key].name} before the client has authenticated with SASL")
             return None
         header, request = _read(frame, api_key, version, correlation_id)
         response = _classes(api_key, version).response
@@ -100,13 +100,19 @@ class Dispatcher:
 
     def _unsupported(self, connection: Connection, api_key: int, version: int, correlation_id: int) -> Parts | None:
         if api_key != API_VERSIONS or self._cluster.apis.get(API_VERSIONS) is None:
-            log.debug("closing connection %d: API %d version %d is not served", connection.number, api_key, version)
-            connection.close()
+            connection.refuse(self._not_served(api_key, version))
             return None
         # Only the range of ApiVersions itself is told: enough for the client to choose again.
         low, high = self._cluster.apis.get(API_VERSIONS) or (0, 0)
         reply = ApiVersionsResponse[0](error_code=UNSUPPORTED_VERSION, api_keys=[(API_VERSIONS, low, high)])
         return reply.frame_parts(correlation_id)
+
+    def _not_served(self, api_key: int, version: int) -> str:
+        name = APIS[api_key].name if api_key in APIS else f"the API with key {api_key}"
+        offered = self._cluster.apis.get(api_key)
+        if offered is None:
+            return f"{name} is not served"
+        return f"{name} version {version} is not served, only {offered[0]} to {offered[1]}"
 
     # With orders of a test in force
 
@@ -196,28 +202,38 @@ def _classes(api_key: int, version: int) -> _Classes:
 
 
 def _read(frame: Frame, api_key: int, version: int, correlation_id: int) -> tuple[RequestHeader, Request]:
-    """Read a request as ``Request.unframe`` does; a header without tags, as nearly all are, in a few steps."""
+    """Read a request; a header without tags, as nearly all are, in a few steps.
+
+    Bytes behind the last field of a request are ignored, as Kafka does: librdkafka 2.16 sends three behind Metadata 12
+    and 13.
+    """
     classes = _classes(api_key, version)
     size = len(frame)
     if size < _NAME_AT or classes.header is RequestHeader[0]:
-        return Request.unframe(frame)
+        return _read_slowly(frame, classes)
     length = frame[_NAME_AT - 2] << 8 | frame[_NAME_AT - 1]
     name: str | None = None
     start = _NAME_AT
     if length != _NO_NAME:
         start += length
         if length > _LONGEST_NAME or start > size:
-            return Request.unframe(frame)
+            return _read_slowly(frame, classes)
         try:
             name = str(frame[_NAME_AT:start], "utf-8")
         except UnicodeDecodeError:
-            return Request.unframe(frame)
+            return _read_slowly(frame, classes)
     if classes.has_tags:
         if start >= size or frame[start]:
-            return Request.unframe(frame)
+            return _read_slowly(frame, classes)
         start += 1
     header = classes.header(api_key, version, correlation_id, name)
-    return header, classes.request.decode(frame, start=start)
+    return header, classes.request.decode_prefix(frame, start=start)[0]
+
+
+def _read_slowly(frame: Frame, classes: _Classes) -> tuple[RequestHeader, Request]:
+    """Read any header and the request behind it; raise KafkaProtocolError for what is not one."""
+    header, start = classes.header.decode_prefix(frame)
+    return header, classes.request.decode_prefix(frame, start=start)[0]
 
 
 def _bare(connection: Connection, frame: Frame) -> Parts | None:

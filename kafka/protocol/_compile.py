@@ -37,9 +37,11 @@ class Codec(NamedTuple):
     encode: Callable[[Any, list[bytes]], None]
     #: ``decode(data, *, start=0)`` reads one message that fills ``data`` from ``start`` to its end.
     decode: Callable[..., Any]
+    #: ``decode_prefix(data, start)`` reads one message that more bytes may follow; it returns the message and its end.
+    decode_prefix: Callable[[Any, int], tuple[Any, int]]
 
 
-def compile_codec(cls: StructMeta) -> Codec:  # noqa: C901 - four small functions that share what is compiled
+def compile_codec(cls: StructMeta) -> Codec:  # noqa: C901 - five small functions that share what is compiled
     """Compile both directions of a message, or of a part of one, in the version that ``cls`` is bound to.
 
     The bound class gets an ``encode`` and a ``decode`` of its own, which go straight to the code.
@@ -81,10 +83,18 @@ def compile_codec(cls: StructMeta) -> Codec:  # noqa: C901 - four small function
             pass
         return _interpret.decode(cls, data, start)
 
+    def decode_prefix(data: Any, start: int) -> tuple[Any, int]:
+        if data.__class__ is not bytes and not (views and data.__class__ is bytearray):
+            data = _as_bytes(data)
+        try:
+            return straight_decode(data, start, len(data))  # type: ignore[no-any-return]
+        except MISFITS:
+            return _interpret.decode_prefix(cls, data, start)
+
     encode.__doc__, decode.__doc__ = Struct.encode.__doc__, Struct.decode.__doc__
     cls.encode = encode
     cls.decode = staticmethod(decode)
-    return Codec(encode_into, decode)
+    return Codec(encode_into, decode, decode_prefix)
 
 
 def _as_bytes(data: Any) -> bytes:

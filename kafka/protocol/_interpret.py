@@ -50,9 +50,9 @@ def decode(cls: StructMeta, data: Any, start: int = 0) -> Any:
     return message
 
 
-def decode_prefix(cls: StructMeta, data: Any) -> tuple[Any, int]:
-    """Decode a message that more bytes follow; return it and the number of bytes it took."""
-    reader = Reader(data)
+def decode_prefix(cls: StructMeta, data: Any, start: int = 0) -> tuple[Any, int]:
+    """Decode a message that more bytes may follow; return it and the position of its end."""
+    reader = Reader(data, start)
     return _decode_struct(layout_of(cls), reader, describe(cls)), reader.position
 
 

@@ -386,6 +386,19 @@ class Struct(metaclass=StructMeta):
             version = _need_version(meta)
         return meta._unbound._codec(version).decode(data, start=start)  # type: ignore[no-any-return]
 
+    @classmethod
+    def decode_prefix(cls, data: Any, *, start: int = 0) -> tuple[Self, int]:
+        """Read a message that more bytes may follow; return it and the position of its end.
+
+        Kafka's brokers ignore bytes behind the last field of a request, and librdkafka sends some.
+
+        >>> from kafka.protocol.metadata import MetadataRequest
+        >>> MetadataRequest[0].decode_prefix(MetadataRequest[0]([]).encode() + b"more")
+        (MetadataRequest[0](topics=[]), 4)
+        """
+        meta: StructMeta = cls
+        return meta._unbound._codec(_need_version(meta)).decode_prefix(data, start)
+
     @property
     def unknown_tags(self) -> dict[int, bytes]:
         """Tagged fields that our definition does not know, kept so that they can be passed on."""

@@ -58,7 +58,7 @@ def handle(call: Call, request: ProduceRequest) -> Any:
         )
     if request.acks == 0:
         if failed:
-            call.connection.close()
+            call.connection.refuse("a Produce request with acks=0 failed, which has no reply to tell it in")
         return None
     reply = call.response(responses=responses)
     if leaders:

@@ -30,22 +30,27 @@ def handle(call: Call, request: SaslHandshakeRequest) -> Any:
         here.session_of(call.connection).handshake(request.mechanism)
     except IllegalSaslStateError as error:
         if not call.connection.is_authenticated:
-            call.cluster.loop.call_soon(call.connection.close)  # once the reply is out
+            _refuse_later(call, error)
         return call.response(error_code=error.code, mechanisms=[])
     except BrokerResponseError as error:
-        call.cluster.loop.call_soon(call.connection.close)  # once the reply is out
+        _refuse_later(call, error)
         return call.response(error_code=error.code, mechanisms=here.mechanisms)
     if call.version < _WRAPPED_FROM:
         call.connection.bare_frames = _bare(here, call.connection)
     return call.response(error_code=0, mechanisms=here.mechanisms)
 
 
+def _refuse_later(call: Call, error: BrokerResponseError) -> None:
+    """Close the connection once the reply is out."""
+    call.cluster.loop.call_soon(call.connection.refuse, f"SASL handshake failed: {error.args[0]}")
+
+
 def _bare(here: Security, connection: Connection) -> Callable[[Any], bytes | None]:
     def take(frame: Any) -> bytes | None:
         try:
             step = here.session_of(connection).token(bytes(frame))
-        except (SaslAuthenticationFailedError, IllegalSaslStateError):
-            connection.close()  # there is no way to say why
+        except (SaslAuthenticationFailedError, IllegalSaslStateError) as error:
+            connection.refuse(f"SASL authentication failed: {error.args[0]}")  # the client cannot be told why
             return None
         if step.user is not None:
             connection.bare_frames = None

@@ -23,13 +23,14 @@ def handle(call: Call, request: SaslAuthenticateRequest) -> Any:
     session = here.session_of(call.connection)
     if (session.state is State.NEW and call.connection.listener.needs_sasl) or session.changes_mechanism:
         # Nobody has named a mechanism, or it is not the one of this session; Kafka does not even answer.
-        call.connection.close()
+        call.connection.refuse("SaslAuthenticate without a SaslHandshake, or with another mechanism than before")
         return None
     try:
         step = session.token(bytes(request.auth_bytes))
     except BrokerResponseError as error:
         if not (isinstance(error, IllegalSaslStateError) and call.connection.is_authenticated):
-            call.cluster.loop.call_soon(call.connection.close)  # once the reply is out
+            # Once the reply is out.
+            call.cluster.loop.call_soon(call.connection.refuse, f"SASL authentication failed: {error.args[0]}")
         return call.response(error_code=error.code, error_message=str(error.args[0]), auth_bytes=b"")
     lifetime_ms = 0 if step.user is None else here.accept(call.connection, step.user)
     return call.response(error_code=0, error_message=None, auth_bytes=step.words, session_lifetime_ms=lifetime_ms)

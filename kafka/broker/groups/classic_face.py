@@ -209,7 +209,7 @@ def read_assignment(data: bytes, topics: Topics) -> Assignment:
     if len(data) < 2 or version < 0:
         return {}
     try:
-        assignment = ConsumerProtocolAssignment[min(version, _NEWEST)].decode(bytes(data), start=2)
+        assignment = ConsumerProtocolAssignment[min(version, _NEWEST)].decode_prefix(bytes(data), start=2)[0]
     except KafkaError:
         return {}
     found: Assignment = {}

@@ -193,6 +193,6 @@ def read_subscription(metadata: bytes) -> ConsumerProtocolSubscription | None:
         return None
     try:
         # A version from the future begins like the newest that we know.
-        return ConsumerProtocolSubscription[min(version, 3)].decode(bytes(metadata), start=2)
+        return ConsumerProtocolSubscription[min(version, 3)].decode_prefix(bytes(metadata), start=2)[0]
     except KafkaError:
         return None
