@@ -1,4 +1,4 @@
-"""Each library's consumer behind one small face, with the settings of traffic.py.
+"""Each library's consumer behind one small face, with the options of a plan.
 
 ``read`` is what is timed: the whole topic, ``passes`` times, in the way that the plan says, key and value of each
 record looked at. It is always the whole topic, so that nobody has fetched and unpacked ahead what is then not counted.
@@ -10,24 +10,23 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Coroutine
-from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
-from traffic import FETCH_MAX_BYTES, FETCH_MIN_BYTES, FETCH_WAIT_MS, PARTITION_FETCH_BYTES, TIMEOUT_S
+from traffic import FETCH_WAIT_MS, TIMEOUT_S
 from workload import Unsupported
 
 _POLL_MS = 1000
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(NamedTuple):
     """What to read and how. ``mode``: "poll" (``at_once`` records a call), "iterate" or "columns"."""
 
     topic: str
-    size: int
+    shape: str
     partitions: int
     records: int  # how many the topic holds
+    codec: str = "none"
     mode: str = "poll"
     at_once: int = 500
     group: bool = False
@@ -54,11 +53,7 @@ class ClassicConsumer:
             group_id=_group() if plan.group else None,
             auto_offset_reset="earliest",
             max_poll_records=plan.at_once,
-            fetch_min_bytes=FETCH_MIN_BYTES,
             fetch_max_wait_ms=FETCH_WAIT_MS,
-            fetch_max_bytes=FETCH_MAX_BYTES,
-            max_partition_fetch_bytes=PARTITION_FETCH_BYTES,
-            check_crcs=True,
             enable_auto_commit=plan.group,
         )
         self._partitions = [TopicPartition(plan.topic, index) for index in range(plan.partitions)]
@@ -120,11 +115,7 @@ class AiokafkaConsumer:
             bootstrap_servers=self._bootstrap,
             group_id=_group() if plan.group else None,
             auto_offset_reset="earliest",
-            fetch_min_bytes=FETCH_MIN_BYTES,
             fetch_max_wait_ms=FETCH_WAIT_MS,
-            fetch_max_bytes=FETCH_MAX_BYTES,
-            max_partition_fetch_bytes=PARTITION_FETCH_BYTES,
-            check_crcs=True,
             enable_auto_commit=plan.group,
         )
         self._partitions = [TopicPartition(plan.topic, index) for index in range(plan.partitions)]
@@ -181,12 +172,8 @@ class ConfluentConsumer:
                 "bootstrap.servers": bootstrap,
                 "group.id": _group(),  # it cannot be without; a group is joined by subscribe alone
                 "auto.offset.reset": "earliest",
-                "fetch.min.bytes": FETCH_MIN_BYTES,
                 "fetch.wait.max.ms": FETCH_WAIT_MS,
-                "fetch.max.bytes": FETCH_MAX_BYTES,
-                "max.partition.fetch.bytes": PARTITION_FETCH_BYTES,
                 "check.crcs": True,
-                "isolation.level": "read_uncommitted",
                 "enable.auto.commit": plan.group,
             }
         )
@@ -235,7 +222,97 @@ class ConfluentConsumer:
 
 CONSUMERS = {
     "purekafka": ClassicConsumer,
+    "purekafka-no-numpy": ClassicConsumer,
     "kafka-python": ClassicConsumer,
     "aiokafka": AiokafkaConsumer,
     "confluent-kafka": ConfluentConsumer,
 }
+
+
+# Followers: a consumer at the end of a topic of one partition, which polls for what a producer of the process sends.
+
+
+class ClassicFollower:
+    """KafkaConsumer, ours and kafka-python's."""
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        from kafka import KafkaConsumer, TopicPartition
+
+        self._consumer = KafkaConsumer(bootstrap_servers=bootstrap, group_id=None)
+        partition = TopicPartition(topic, 0)
+        self._consumer.assign([partition])
+        self._consumer.seek_to_end(partition)
+        self._consumer.position(partition)
+
+    def send_and_poll(self, producer: Any) -> None:
+        producer.send_only()
+        poll = self._consumer.poll
+        while not poll(timeout_ms=_POLL_MS):
+            pass
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+class AiokafkaFollower:
+    """aiokafka's consumer, on the producer's event loop."""
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        self._bootstrap, self._topic = bootstrap, topic
+        self._consumer: Any = None
+        self._run: Any = None
+
+    async def _start(self) -> None:
+        from aiokafka import AIOKafkaConsumer, TopicPartition
+
+        self._consumer = AIOKafkaConsumer(bootstrap_servers=self._bootstrap, group_id=None)
+        await self._consumer.start()
+        partition = TopicPartition(self._topic, 0)
+        self._consumer.assign([partition])
+        await self._consumer.seek_to_end(partition)
+        await self._consumer.position(partition)
+
+    def send_and_poll(self, producer: Any) -> None:
+        if self._consumer is None:
+            self._run = producer.run
+            self._run(self._start())
+        self._run(self._round(producer))
+
+    async def _round(self, producer: Any) -> None:
+        await producer.send_only()
+        while not await self._consumer.getmany(timeout_ms=_POLL_MS):
+            pass
+
+    def close(self) -> None:
+        if self._consumer is not None:
+            self._run(self._consumer.stop())
+
+
+class ConfluentFollower:
+    """confluent-kafka's consumer."""
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        from confluent_kafka import OFFSET_END, Consumer, TopicPartition
+
+        self._consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": _group()})
+        self._consumer.assign([TopicPartition(topic, 0, OFFSET_END)])
+        self._consumer.poll(1.0)  # the end is looked up at first; what is sent before that is not read
+
+    def send_and_poll(self, producer: Any) -> None:
+        producer.send_only()
+        poll = self._consumer.poll
+        while True:
+            message = poll(_POLL_MS / 1000)
+            if message is not None:
+                if message.error():
+                    raise RuntimeError(str(message.error()))
+                return
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+def follower(impl: str, bootstrap: str, topic: str) -> Any:
+    """The follower of a library."""
+    made = {"aiokafka": AiokafkaFollower, "confluent-kafka": ConfluentFollower}.get(impl, ClassicFollower)
+    return made(bootstrap, topic)

@@ -119,7 +119,7 @@ def prepare(impl: str, case: str, args: argparse.Namespace) -> Job:
 def set_up(args: argparse.Namespace) -> None:
     """Make the topic, with a few records in each partition."""
     if traffic.make_topics(args.bootstrap, {_TOPIC: _PARTITIONS}, {"retention.ms": "-1", "retention.bytes": "-1"}):
-        traffic.fill(args.bootstrap, _TOPIC, traffic.values(100) * 4, "none")
+        traffic.fill(args.bootstrap, _TOPIC, traffic.Content("mix", args.seed).records(4000), "none")
 
 
 WORKLOAD = Workload(

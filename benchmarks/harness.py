@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks import machine, ours, report, table, targets
 from benchmarks.broker import NoBroker, broker
-from benchmarks.runner import CaseResult, ChildError, Description, Pace, Runner, describe, run_script
+from benchmarks.runner import CaseResult, ChildError, Description, Pace, Runner, describe, new_seed, run_script
 from benchmarks.together import measure_together
 from benchmarks.venvs import LIBRARIES, Library, Venv, VenvError, ensure
 from benchmarks.workload import OURS
@@ -77,8 +77,9 @@ def run_sub_target(name: str, args: argparse.Namespace, argv: Sequence[str]) -> 
     versions[OURS] = {**versions.get(OURS, {}), OURS: ours.version()}
     with ours.snapshot() as package, ready_broker(script, told, args) as (options, facts):
         host = told.together_impl or OURS  # in whose environment our package is looked for
-        library, venv = libraries[host]
-        libraries[host] = (replace(library, env={"PYTHONPATH": str(package)}), venv)
+        for impl, (library, venv) in libraries.items():
+            if impl == host or impl.startswith(OURS):
+                libraries[impl] = (replace(library, env={"PYTHONPATH": str(package)}), venv)
         if told.together_impl:
             outcome, more = in_one_process(script, told, libraries[host], args, options)
             facts.update(more)
@@ -138,7 +139,9 @@ def ready_broker(
         if told.set_up_impl:
             library = LIBRARIES[told.set_up_impl]
             venv = ensure(library, refresh=args.refresh)
-            run_script(script, library, venv, ["--set-up", *options], f"the set-up of {script.name}")
+            run_script(
+                script, library, venv, ["--set-up", "--seed", str(new_seed()), *options], f"the set-up of {script.name}"
+            )
         yield options, {"broker": about}
 
 

@@ -1,7 +1,7 @@
-"""Producing to a real broker: records handed over one by one, with a callback each, and many per call.
+"""Producing to a real broker what users send: uneven values, keys on every second record, default options.
 
 One operation is one record, from the call that takes it to its acknowledgement; the loop ends with a flush. Records
-have no key and go where each library's own partitioner for such records puts them.
+without a key go where each library's own partitioner puts them.
 """
 
 from __future__ import annotations
@@ -16,21 +16,23 @@ _TOPICS = {1: "bench-produce-1", 6: "bench-produce-6"}
 
 
 def _plans() -> dict[str, Plan]:
-    """The cases: a plain one per size and number of partitions, then one thing changed at a time."""
+    """The main rows first, then one thing changed at a time."""
     plans = {}
-
-    def add(name: str, size: int, partitions: int, **more: object) -> None:
-        plans[name] = Plan(_TOPICS[partitions], size, partitions, **more)  # type: ignore[arg-type]
-
-    for size, label in ((100, "100"), (1000, "1k")):
+    for shape in ("mix", "json"):
         for partitions in (1, 6):
-            add(f"send-{label}-p{partitions}", size, partitions)
-            add(f"callback-{label}-p{partitions}", size, partitions, mode="callback")
-            add(f"many-{label}-p{partitions}", size, partitions, mode="many")
-        for codec in ("lz4", "zstd"):
-            add(f"send-{label}-p6-{codec}", size, 6, codec=codec)
-        add(f"send-{label}-p6-plain", size, 6, idempotent=False)
-        add(f"send-{label}-p6-acks1", size, 6, idempotent=False, acks="1")
+            plain = plans[f"send-{shape}-p{partitions}"] = Plan(_TOPICS[partitions], shape)
+            for codec in ("lz4", "zstd"):
+                plans[f"send-{shape}-p{partitions}-{codec}"] = plain._replace(codec=codec)
+    six = Plan(_TOPICS[6], "mix")
+    plans["send-mix-p6-headers"] = six._replace(shape="mix-headers")
+    plans["send-mix-p6-acks1"] = six._replace(acks="1")
+    plans["callback-mix-p6"] = six._replace(mode="callback")
+    plans["many-mix-p6"] = six._replace(mode="many")
+    plans["flush20-mix-p1"] = Plan(_TOPICS[1], "mix", mode="flush20")
+    plans["flush500-mix-p6"] = six._replace(mode="flush500")
+    plans["paced-mix-p1"] = Plan(_TOPICS[1], "mix", mode="paced")
+    plans["send-100-p6"] = six._replace(shape="100")
+    plans["send-1000-p6"] = six._replace(shape="1000")
     return plans
 
 
@@ -40,8 +42,9 @@ PLANS = _plans()
 def prepare(impl: str, case: str, args: argparse.Namespace) -> Job:
     """A producer that is connected and knows its topic before the clock starts (the warm-up sees to it)."""
     plan = PLANS[case]
-    producer = PRODUCERS[impl](args.bootstrap, plan)
-    return Job(producer.send_all, bytes=plan.size, close=producer.close)
+    content = traffic.Content(plan.shape, args.seed)
+    producer = PRODUCERS[impl](args.bootstrap, plan, content)
+    return Job(producer.send_all, bytes=content.mean_size, close=producer.close)
 
 
 def set_up(args: argparse.Namespace) -> None:
@@ -49,31 +52,29 @@ def set_up(args: argparse.Namespace) -> None:
     traffic.make_topics(args.bootstrap, {name: count for count, name in _TOPICS.items()}, {})
 
 
-def _about(plan: Plan) -> str:
-    safety = "idempotent" if plan.idempotent else "not idempotent"
-    return f"{plan.size} B, {plan.partitions} partitions, {plan.codec}, acks {plan.acks}, {safety}, {plan.mode}"
-
-
 WORKLOAD = Workload(
     title="records to a real broker",
     unit="record",
     impls=tuple(PRODUCERS),
-    cases=[Case(name, _about(plan), start=20_000) for name, plan in PLANS.items()],
+    cases=[Case(name, f"{plan.shape}, {plan.codec}, {plan.mode}", start=1000) for name, plan in PLANS.items()],
     prepare=prepare,
     targets=[
-        Target("send-*", peer="kafka-python", at_least=4),
-        Target("callback-*", peer="kafka-python", at_least=4),
-        Target("send-*", peer="aiokafka", at_least=1),
-        Target("many-*", peer="confluent-kafka", at_least=1),
-        *(Target("*", peer=peer, metric="wall_us", at_least=1) for peer in ("kafka-python", "aiokafka")),
+        target
+        for shape in ("mix", "json")
+        for target in (
+            Target(f"send-{shape}-p?*", peer="aiokafka", at_least=2),
+            Target(f"send-{shape}-p?*", peer="kafka-python", at_least=6.67),
+            Target(f"send-{shape}-p?*", peer="confluent-kafka", at_least=0.67),
+        )
     ],
     settings={
-        "linger": f"{traffic.LINGER_MS} ms",
-        "batch": f"{traffic.BATCH_BYTES:,} B",
-        "in flight": f"{traffic.IN_FLIGHT} requests (aiokafka: its own 1 per broker)",
-        "acks and codec": "all, none, idempotent; a case's name says where it differs (-plain: not idempotent)",
+        "options": "each library's defaults; acks=all where its default is less; -acks1: acks=1",
+        "records": "mix: values of 20 to 300 B; json: documents of 80 to 2,000 B; 100, 1000: values of that size",
+        "keys": "on every second record; -headers: two headers on every tenth",
+        "content": "random, another in each round, the same for all libraries in a round",
         "many": f"calls of {BULK:,} records (aiokafka: whole batches built by hand)",
-        "partitioner": "each library's own for records without a key",
+        "flush20, flush500": "a flush after as many records",
+        "paced": "one record per millisecond, so that each has a timestamp of its own",
     },
     needs_broker=True,
     set_up=set_up,

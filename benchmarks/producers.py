@@ -1,36 +1,40 @@
-"""Each library's producer behind one small face, with the settings of traffic.py.
+"""Each library's producer behind one small face, with the options of a plan.
 
 ``send_all`` is what is timed: it hands over ``count`` records in the way that ``mode`` says and returns when all of
 them are acknowledged. Everything in it is what a user of that library would write. ``send_one`` sends a record and
 waits.
+
+Options are the library's defaults, but for acks=all where a default is less.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from dataclasses import dataclass
-from itertools import cycle, islice
-from typing import Any
+import time
+from collections.abc import Coroutine, Iterable
+from itertools import islice
+from typing import Any, NamedTuple
 
-from traffic import BATCH_BYTES, IN_FLIGHT, TIMEOUT_S, confluent_producer, values
+from traffic import TIMEOUT_S, Content, Record
 from workload import Unsupported
 
 BULK = 1000  # records per call where there is a call for many
+_PACE_S = 0.001
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What to send and how. ``mode``: "send" (futures ignored), "callback" (one per record) or "many"."""
+class Plan(NamedTuple):
+    """What to send and how.
+
+    ``mode``: "send" (futures ignored), "callback" (one per record), "many" (one call per thousand values),
+    "flush20" and "flush500" (a flush after as many records), or "paced" (one record per millisecond).
+    """
 
     topic: str
-    size: int
-    partitions: int = 1
+    shape: str
     codec: str = "none"
     acks: str = "all"
-    idempotent: bool = True
     mode: str = "send"
-    linger_ms: int = 5
+    linger_ms: int | None = None  # None: the library's default
 
 
 class Tally:
@@ -53,104 +57,137 @@ class Tally:
         self.delivered = 0
 
 
+def _per_flush(plan: Plan) -> int:
+    return int(plan.mode.removeprefix("flush")) if plan.mode.startswith("flush") else 0
+
+
+def _ticks(records: Iterable[Record]) -> Iterable[tuple[Record, float]]:
+    """Each record with the seconds to sleep before it, so that one is due per millisecond."""
+    begin = time.monotonic()
+    for at, record in enumerate(records):
+        yield record, begin + at * _PACE_S - time.monotonic()
+
+
 class ClassicProducer:
     """KafkaProducer, ours and kafka-python's: the same interface, so the same code."""
 
-    def __init__(self, bootstrap: str, plan: Plan) -> None:
+    def __init__(self, bootstrap: str, plan: Plan, content: Content) -> None:
         try:
             from kafka import KafkaProducer
         except ImportError as error:
             raise Unsupported("there is no KafkaProducer in it") from error
-        self._plan = plan
-        self._values = values(plan.size)
-        self._producer = KafkaProducer(
-            bootstrap_servers=bootstrap,
-            linger_ms=plan.linger_ms,
-            batch_size=BATCH_BYTES,
-            compression_type=None if plan.codec == "none" else plan.codec,
-            acks="all" if plan.acks == "all" else int(plan.acks),
-            enable_idempotence=plan.idempotent,
-            max_in_flight_requests_per_connection=IN_FLIGHT,
-        )
+        options: dict[str, Any] = {"acks": "all" if plan.acks == "all" else int(plan.acks)}
+        if plan.acks != "all":
+            options["enable_idempotence"] = False
+        if plan.codec != "none":
+            options["compression_type"] = plan.codec
+        if plan.linger_ms is not None:
+            options["linger_ms"] = plan.linger_ms
+        self._plan, self._content = plan, content
+        self._producer = KafkaProducer(bootstrap_servers=bootstrap, **options)
         if plan.mode == "many" and not hasattr(self._producer, "send_many"):
             self.close()
             raise Unsupported("it has no call for many records")
 
     def send_all(self, count: int) -> None:
-        send, topic = self._producer.send, self._plan.topic
-        records = islice(cycle(self._values), count)
-        if self._plan.mode == "many":
-            last = None
-            while chunk := list(islice(records, BULK)):
-                last = self._producer.send_many(topic, chunk)
-            self._producer.flush(TIMEOUT_S)
-            assert last is not None
-        elif self._plan.mode == "callback":
-            tally = Tally()
-            for value in records:
-                future = send(topic, value)
-                future.add_callback(tally.success)
-                future.add_errback(tally.fail)
-            self._producer.flush(TIMEOUT_S)
-            tally.check(count)
+        mode = "flush" if self._plan.mode.startswith("flush") else self._plan.mode
+        getattr(self, f"_{mode}")(self._content.records(count), count)
+
+    def _send(self, records: Iterable[Record], _count: int) -> None:
+        send, topic, future = self._producer.send, self._plan.topic, None
+        if self._content.has_headers:
+            for key, value, headers in records:
+                future = send(topic, value, key, headers)
         else:
-            future = None
-            for value in records:
-                future = send(topic, value)
-            self._producer.flush(TIMEOUT_S)
-            if future is not None:
-                future.get(TIMEOUT_S)
+            for key, value, _ in records:
+                future = send(topic, value, key)
+        self._producer.flush(TIMEOUT_S)
+        if future is not None:
+            future.get(TIMEOUT_S)
+
+    def _callback(self, records: Iterable[Record], count: int) -> None:
+        send, topic, tally = self._producer.send, self._plan.topic, Tally()
+        for key, value, _ in records:
+            future = send(topic, value, key)
+            future.add_callback(tally.success)
+            future.add_errback(tally.fail)
+        self._producer.flush(TIMEOUT_S)
+        tally.check(count)
+
+    def _many(self, records: Iterable[Record], _count: int) -> None:
+        rest = iter(records)
+        while chunk := [(key, value) for key, value, _ in islice(rest, BULK)]:
+            self._producer.send_many(self._plan.topic, chunk)
+        self._producer.flush(TIMEOUT_S)
+
+    def _flush(self, records: Iterable[Record], _count: int) -> None:
+        send, flush, topic, rest = self._producer.send, self._producer.flush, self._plan.topic, iter(records)
+        while chunk := list(islice(rest, _per_flush(self._plan))):
+            for key, value, _ in chunk:
+                send(topic, value, key)
+            flush(TIMEOUT_S)
+
+    def _paced(self, records: Iterable[Record], _count: int) -> None:
+        send, topic = self._producer.send, self._plan.topic
+        for (key, value, _), wait in _ticks(records):
+            if wait > 0:
+                time.sleep(wait)
+            send(topic, value, key)
+        self._producer.flush(TIMEOUT_S)
 
     def send_one(self) -> None:
-        self._producer.send(self._plan.topic, self._values[0]).get(TIMEOUT_S)
+        (record,) = self._content.records(1)
+        self._producer.send(self._plan.topic, record.value, record.key).get(TIMEOUT_S)
+
+    def send_only(self) -> None:
+        (record,) = self._content.records(1)
+        self._producer.send(self._plan.topic, record.value, record.key)
 
     def close(self) -> None:
         self._producer.close(TIMEOUT_S)
 
 
 class AiokafkaProducer:
-    """aiokafka's producer, on an event loop that runs only while it is asked for something.
+    """aiokafka's producer, on an event loop that runs only while it is asked for something."""
 
-    It has no setting for requests in flight: it keeps one per broker.
-    """
-
-    def __init__(self, bootstrap: str, plan: Plan) -> None:
+    def __init__(self, bootstrap: str, plan: Plan, content: Content) -> None:
         from aiokafka import AIOKafkaProducer
 
-        self._plan = plan
-        self._values = values(plan.size)
+        options: dict[str, Any] = {"acks": "all" if plan.acks == "all" else int(plan.acks)}
+        if plan.codec != "none":
+            options["compression_type"] = plan.codec
+        if plan.linger_ms is not None:
+            options["linger_ms"] = plan.linger_ms
+        self._plan, self._content = plan, content
         self._loop = asyncio.new_event_loop()
 
         async def start() -> Any:
-            producer = AIOKafkaProducer(
-                bootstrap_servers=bootstrap,
-                linger_ms=plan.linger_ms,
-                max_batch_size=BATCH_BYTES,
-                compression_type=None if plan.codec == "none" else plan.codec,
-                acks="all" if plan.acks == "all" else int(plan.acks),
-                enable_idempotence=plan.idempotent,
-            )
+            producer = AIOKafkaProducer(bootstrap_servers=bootstrap, **options)
             await producer.start()
             return producer
 
-        self._producer = self._run(start())
+        self._producer = self.run(start())
 
-    def _run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+    def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         return self._loop.run_until_complete(coroutine)
 
     def send_all(self, count: int) -> None:
-        modes = {"send": self._send, "callback": self._callback, "many": self._many}
-        self._run(modes[self._plan.mode](count))
+        mode = "flush" if self._plan.mode.startswith("flush") else self._plan.mode
+        self.run(getattr(self, f"_{mode}")(self._content.records(count), count))
 
-    async def _send(self, count: int) -> None:
+    async def _send(self, records: Iterable[Record], _count: int) -> None:
         send, topic, future = self._producer.send, self._plan.topic, None
-        for value in islice(cycle(self._values), count):
-            future = await send(topic, value)
+        if self._content.has_headers:
+            for key, value, headers in records:
+                future = await send(topic, value, key, headers=headers)
+        else:
+            for key, value, _ in records:
+                future = await send(topic, value, key)
         await self._producer.flush()
         if future is not None:
             await future
 
-    async def _callback(self, count: int) -> None:
+    async def _callback(self, records: Iterable[Record], count: int) -> None:
         send, topic, tally = self._producer.send, self._plan.topic, Tally()
 
         def done(future: Any) -> None:
@@ -160,44 +197,69 @@ class AiokafkaProducer:
             else:
                 tally.fail(error)
 
-        for value in islice(cycle(self._values), count):
-            (await send(topic, value)).add_done_callback(done)
+        for key, value, _ in records:
+            (await send(topic, value, key)).add_done_callback(done)
         await self._producer.flush()
         await asyncio.sleep(0)  # callbacks run one turn of the loop after their future
         tally.check(count)
 
-    async def _many(self, count: int) -> None:
+    async def _many(self, records: Iterable[Record], _count: int) -> None:
         """Whole batches by hand: that is this library's call for many records."""
-        producer, plan, future = self._producer, self._plan, None
-        batch, partition = producer.create_batch(), 0
-        for value in islice(cycle(self._values), count):
-            if batch.append(key=None, value=value, timestamp=None) is None:
-                future = await producer.send_batch(batch, plan.topic, partition=partition)
-                partition = (partition + 1) % plan.partitions
+        producer, topic = self._producer, self._plan.topic
+        partitions = sorted(await producer.partitions_for(topic))
+        batch, number, futures = producer.create_batch(), 0, []
+        for key, value, _ in records:
+            if batch.append(key=key, value=value, timestamp=None) is None:
+                futures.append(await producer.send_batch(batch, topic, partition=partitions[number % len(partitions)]))
+                number += 1
                 batch = producer.create_batch()
-                batch.append(key=None, value=value, timestamp=None)
-        last = await producer.send_batch(batch, plan.topic, partition=partition)
+                batch.append(key=key, value=value, timestamp=None)
+        futures.append(await producer.send_batch(batch, topic, partition=partitions[number % len(partitions)]))
         await producer.flush()
-        for one in filter(None, (future, last)):
-            await one
+        for future in futures:
+            await future
+
+    async def _flush(self, records: Iterable[Record], _count: int) -> None:
+        send, flush, topic, rest = self._producer.send, self._producer.flush, self._plan.topic, iter(records)
+        while chunk := list(islice(rest, _per_flush(self._plan))):
+            for key, value, _ in chunk:
+                await send(topic, value, key)
+            await flush()
+
+    async def _paced(self, records: Iterable[Record], _count: int) -> None:
+        send, topic = self._producer.send, self._plan.topic
+        for (key, value, _), wait in _ticks(records):
+            if wait > 0:
+                await asyncio.sleep(wait)
+            await send(topic, value, key)
+        await self._producer.flush()
 
     def send_one(self) -> None:
-        self._run(self._producer.send_and_wait(self._plan.topic, self._values[0]))
+        (record,) = self._content.records(1)
+        self.run(self._producer.send_and_wait(self._plan.topic, record.value, record.key))
+
+    async def send_only(self) -> None:
+        (record,) = self._content.records(1)
+        await self._producer.send(self._plan.topic, record.value, record.key)
 
     def close(self) -> None:
-        self._run(self._producer.stop())
+        self.run(self._producer.stop())
         self._loop.close()
 
 
 class ConfluentProducer:
     """confluent-kafka: librdkafka queues up to a bound and then wants to be polled."""
 
-    def __init__(self, bootstrap: str, plan: Plan) -> None:
-        self._plan = plan
-        self._values = values(plan.size)
-        self._producer = confluent_producer(
-            bootstrap, compression=plan.codec, acks=plan.acks, idempotent=plan.idempotent, linger_ms=plan.linger_ms
-        )
+    def __init__(self, bootstrap: str, plan: Plan, content: Content) -> None:
+        from confluent_kafka import Producer
+
+        options: dict[str, Any] = {"bootstrap.servers": bootstrap, "acks": plan.acks}
+        if plan.codec != "none":
+            options["compression.type"] = plan.codec
+        if plan.linger_ms is not None:
+            options["linger.ms"] = plan.linger_ms
+        self._plan, self._content = plan, content
+        self._producer = Producer(options)
         self._tally = Tally()
 
     def _delivered(self, error: Any, message: Any) -> None:
@@ -207,68 +269,100 @@ class ConfluentProducer:
             self._tally.success(message)
 
     def send_all(self, count: int) -> None:
-        modes = {"send": self._send, "callback": self._callback, "many": self._many}
-        modes[self._plan.mode](count)
-        left = self._producer.flush(TIMEOUT_S)
-        if left:
-            raise RuntimeError(f"{left} records were not sent in time")
-        self._tally.check(count if self._plan.mode == "callback" else 1)
+        mode = "flush" if self._plan.mode.startswith("flush") else self._plan.mode
+        getattr(self, f"_{mode}")(self._content.records(count), count)
 
-    def _send(self, count: int) -> None:
+    def _send(self, records: Iterable[Record], _count: int) -> None:
         produce, topic = self._producer.produce, self._plan.topic
-        for value in islice(cycle(self._values), count - 1):
-            try:
-                produce(topic, value)
-            except BufferError:  # noqa: PERF203 - the library's way to say that its queue is full
-                self._wait_and_produce(value)
-        self._wait_and_produce(self._values[0], on_delivery=self._delivered)
+        record = None
+        if self._content.has_headers:
+            for record in records:
+                key, value, headers = record
+                try:
+                    produce(topic, value, key, headers=headers)
+                except BufferError:
+                    self._wait_and_produce(record)
+        else:
+            for record in records:
+                key, value, _ = record
+                try:
+                    produce(topic, value, key)
+                except BufferError:
+                    self._wait_and_produce(record)
+        self._finish()
 
-    def _callback(self, count: int) -> None:
-        produce, poll, topic = self._producer.produce, self._producer.poll, self._plan.topic
-        delivered = self._delivered
-        for number, value in enumerate(islice(cycle(self._values), count)):
+    def _callback(self, records: Iterable[Record], count: int) -> None:
+        produce, poll, topic, delivered = self._producer.produce, self._producer.poll, self._plan.topic, self._delivered
+        for number, record in enumerate(records):
+            key, value, _ = record
             try:
-                produce(topic, value, on_delivery=delivered)
+                produce(topic, value, key, on_delivery=delivered)
             except BufferError:
-                self._wait_and_produce(value, on_delivery=delivered)
+                self._wait_and_produce(record, on_delivery=delivered)
             if not number % BULK:
                 poll(0)
+        self._finish()
+        self._tally.check(count)
 
-    def _many(self, count: int) -> None:
+    def _many(self, records: Iterable[Record], _count: int) -> None:
         if not hasattr(self._producer, "produce_batch"):
             raise Unsupported("this version has no produce_batch")
-        records = islice(cycle(self._values), count - 1)
-        while chunk := list(islice(records, BULK)):
-            messages = [{"value": value} for value in chunk]
+        rest = iter(records)
+        while messages := [{"value": value, "key": key} for key, value, _ in islice(rest, BULK)]:
             while self._producer.produce_batch(self._plan.topic, messages) < len(messages):
                 messages = [message for message in messages if "_error" in message]
                 for message in messages:
                     del message["_error"]
                 self._producer.poll(0.05)
-        self._wait_and_produce(self._values[0], on_delivery=self._delivered)
+        self._finish()
 
-    def _wait_and_produce(self, value: bytes, **more: Any) -> None:
+    def _flush(self, records: Iterable[Record], _count: int) -> None:
+        produce, topic, rest = self._producer.produce, self._plan.topic, iter(records)
+        while chunk := list(islice(rest, _per_flush(self._plan))):
+            for key, value, _ in chunk:
+                produce(topic, value, key)
+            self._finish()
+
+    def _paced(self, records: Iterable[Record], _count: int) -> None:
+        produce, topic = self._producer.produce, self._plan.topic
+        for (key, value, _), wait in _ticks(records):
+            if wait > 0:
+                time.sleep(wait)
+            produce(topic, value, key)
+        self._finish()
+
+    def _finish(self) -> None:
+        left = self._producer.flush(TIMEOUT_S)
+        if left:
+            raise RuntimeError(f"{left} records were not sent in time")
+
+    def _wait_and_produce(self, record: Record, **more: Any) -> None:
         while True:
             try:
-                self._producer.produce(self._plan.topic, value, **more)
+                self._producer.produce(self._plan.topic, record.value, record.key, headers=record.headers, **more)
                 return
-            except BufferError:  # noqa: PERF203 - see above
+            except BufferError:  # noqa: PERF203 - the library's way to say that its queue is full
                 self._producer.poll(0.05)
 
     def send_one(self) -> None:
-        self._producer.produce(self._plan.topic, self._values[0], on_delivery=self._delivered)
+        (record,) = self._content.records(1)
+        self._producer.produce(self._plan.topic, record.value, record.key, on_delivery=self._delivered)
         while not self._tally.delivered and not self._tally.failure:
             self._producer.poll(1)
         self._tally.check(1)
 
+    def send_only(self) -> None:
+        (record,) = self._content.records(1)
+        self._producer.produce(self._plan.topic, record.value, record.key)
+        self._producer.poll(0)
+
     def close(self) -> None:
-        self._producer.flush(TIMEOUT_S)
+        self._finish()
 
 
 PRODUCERS = {
     "purekafka": ClassicProducer,
     "kafka-python": ClassicProducer,
     "aiokafka": AiokafkaProducer,
-    "aiokafka-pure": AiokafkaProducer,
     "confluent-kafka": ConfluentProducer,
 }

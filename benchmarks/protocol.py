@@ -1,4 +1,4 @@
-"""Encoding and decoding of messages, and ``import kafka``, against kafka-python and kio.
+"""Encoding and decoding of messages against kafka-python and kio, and importing the clients against all libraries.
 
 One operation is one message body, without header and frame. "encode" starts from a message that exists already and ends
 with its bytes; "decode" starts from bytes and ends with the message, all structs in it made. Before anything is timed,
@@ -16,8 +16,9 @@ from protocol_content import MESSAGES, Message
 from protocol_impls import Codec, codec
 from workload import Case, Job, Target, Unsupported, Workload, main
 
-_IMPORT = "import-kafka"
-_IMPLS = ("purekafka", "kafka-python", "kio")
+_IMPORT = "import-clients"
+_CODECS = ("purekafka", "kafka-python", "kio")
+_IMPLS = (*_CODECS, "aiokafka", "confluent-kafka")
 
 
 def _cases() -> list[Case]:
@@ -25,14 +26,14 @@ def _cases() -> list[Case]:
     for message in MESSAGES:
         start = 5 if message.name.startswith("metadata") or "500" in message.name else 200
         about = f"{message.cls} v{message.version}, {message.size}"
-        cases += [Case(f"{message.name}-{verb}", about, start) for verb in ("encode", "decode")]
-    return [*cases, Case(_IMPORT, "a process that imports the package", 3, impls=("purekafka", "kafka-python"))]
+        cases += [Case(f"{message.name}-{verb}", about, start, impls=_CODECS) for verb in ("encode", "decode")]
+    return [*cases, Case(_IMPORT, "a process that imports producer and consumer", 3, impls=tuple(imports.STATEMENTS))]
 
 
 def prepare(impl: str, case: str, _args: argparse.Namespace) -> Job:
     """Make the message, see that the library does with it what it should, and leave the bare loop."""
     if case == _IMPORT:
-        processes = imports.Imports()
+        processes = imports.Imports(impl)
         return Job(processes.run, extra=processes.figures, cpu_s=imports.cpu_s, warm_up=1)
     name, _, verb = case.rpartition("-")
     message = next(message for message in MESSAGES if message.name == name)
@@ -74,7 +75,8 @@ WORKLOAD = Workload(
     targets=[
         Target("*-encode", peer="*", at_least=2),
         Target("*-decode", peer="*", at_least=2),
-        Target(_IMPORT, metric="import_ms", at_most=100),
+        Target(_IMPORT, metric="import_ms", at_most=80),
+        Target(_IMPORT, peer="aiokafka", metric="import_ms", at_least=1),
     ],
     settings={
         "versions": _VERSIONS,
@@ -82,7 +84,8 @@ WORKLOAD = Workload(
         "timed": "the body alone, from a made message to bytes and from bytes to a message with all its structs",
         "checked": "all libraries make the same bytes of the same content and read the same content of them",
         "kio": "decodes in a compiled extension of its own, encodes in Python",
-        _IMPORT: "a message is a process here; CPU is that of the whole process, import ms what -X importtime says",
+        _IMPORT: "a message is a process here; CPU is that of the whole process, import ms what it takes more than an "
+        "empty one",
     },
 )
 

@@ -100,7 +100,7 @@ class Runner:
         self._libraries = libraries
         self._options = list(options)
         self._progress = progress
-        self._seed = _new_seed()
+        self._seed = new_seed()
 
     def measure(self, case: Case, pace: Pace) -> CaseResult:
         """Calibrate the case for every library, compare what they make, and take the samples round by round."""
@@ -108,7 +108,7 @@ class Runner:
         try:
             counts = self._calibrate(case, pace, result)
             for number in range(pace.rounds if counts else 0):
-                self._seed = _new_seed()
+                self._seed = new_seed()
                 for impl, count in counts.items():
                     sample = Sample.from_line(self._child(impl, case, count))
                     result.samples.setdefault(impl, []).append(sample)
@@ -155,8 +155,8 @@ class Runner:
         return parse_line(run_script(self._script, *self._libraries[impl], arguments + self._options, who), who, count)
 
 
-def _new_seed() -> int:
-    # The libraries of a round get the same content and each round gets another, so that no code can be tuned to it.
+def new_seed() -> int:
+    """The seed of a round. All libraries get the same content and each round gets other, so nothing is tuned to it."""
     return SystemRandom().getrandbits(32)
 
 

@@ -38,21 +38,20 @@ def set_up(args: argparse.Namespace) -> None:
     made = traffic.make_topics(args.bootstrap, dict.fromkeys((PLAIN, KEYED, SMALL), PARTITIONS), stay)
     traffic.make_topics(args.bootstrap, {OUT: PARTITIONS}, {})
     if PLAIN in made:
-        _fill(args.bootstrap, PLAIN, RECORDS, keyed=False)
+        _fill(args.bootstrap, PLAIN, RECORDS, args.seed, keyed=False)
     if KEYED in made:
-        _fill(args.bootstrap, KEYED, RECORDS, keyed=True)
+        _fill(args.bootstrap, KEYED, RECORDS, args.seed, keyed=True)
     if SMALL in made:
-        _fill(args.bootstrap, SMALL, SMALL_ROWS * (SMALL_TRIGGERS + SMALL_WARM_UP + 10), keyed=False)
+        _fill(args.bootstrap, SMALL, SMALL_ROWS * (SMALL_TRIGGERS + SMALL_WARM_UP + 10), args.seed, keyed=False)
 
 
-def _fill(bootstrap: str, topic: str, count: int, *, keyed: bool) -> None:
-    producer = traffic.confluent_producer(bootstrap, compression="none", acks="all", idempotent=True)
-    values = traffic.values(100)
-    for number in range(count):
+def _fill(bootstrap: str, topic: str, count: int, seed: int, *, keyed: bool) -> None:
+    producer = traffic.confluent_producer(bootstrap, compression="none")
+    for number, record in enumerate(traffic.Content("mix", seed).records(count)):
         key = b"key%05d" % (number % 50_000) if keyed else None
         while True:
             try:
-                producer.produce(topic, values[number % len(values)], key, number % PARTITIONS)
+                producer.produce(topic, record.value, key, number % PARTITIONS)
                 break
             except BufferError:
                 producer.poll(0.05)
@@ -87,7 +86,7 @@ WORKLOAD = Workload(
         Target("small-*", peer=PEER, metric="p90_ms", at_least=0.667),
     ],
     settings={
-        "records": f"{RECORDS:,} of 100 B in {PARTITIONS} partitions, uncompressed, batches of "
+        "records": f"{RECORDS:,} of 20 to 300 B in {PARTITIONS} partitions, uncompressed, batches of "
         f"{traffic.BATCH_BYTES:,} B; with keys of 8 B in batch-columns, batch-noop and stream-add-batch",
         "reading": "each side's own defaults, checksums checked by both",
         "stream-add-batch": f"{PER_BATCH:,} offsets a trigger at most; the sum of durationMs.addBatch",

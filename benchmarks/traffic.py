@@ -1,35 +1,87 @@
-"""What the workloads with a broker have in common: values, topics, and the settings that are the same for everyone."""
+"""What the workloads with a broker have in common: records like those that users send, topics, limits.
+
+A shape names the records: ``mix`` has values of 20 to 300 bytes, ``json`` JSON documents of 80 to 2,000 bytes, ``100``
+and ``1000`` values of that size. Every second record has a key; ``-headers`` adds two headers to every tenth record.
+The content is random: it comes from the seed of the round.
+"""
 
 from __future__ import annotations
 
 import json
 import random
 from collections.abc import Iterable, Mapping
-from typing import Any
+from itertools import cycle, islice
+from typing import Any, NamedTuple
 
-LINGER_MS = 5
-BATCH_BYTES = 65_536
-IN_FLIGHT = 5
-FETCH_MAX_BYTES = 52_428_800
-PARTITION_FETCH_BYTES = 1_048_576
-FETCH_MIN_BYTES = 1
+BATCH_BYTES = 16_384
 FETCH_WAIT_MS = 10  # short: what is asked for at the end of a topic shall not delay the next pass
 TIMEOUT_S = 60.0
 
-_POOL = 1000
+_POOL = 4096
+_HEADERS = [("trace-id", b"0af7651916cd43dd8448eb211c80319c"), ("source", b"billing")]
+_WORDS = ["alpha", "bravo", "delta", "order", "customer", "payment", "status", "of", "to", "2026"]
 
 
-def values(size: int) -> list[bytes]:
-    """A thousand different values of that size that compress about as well as JSON events do."""
-    rng = random.Random(size)
-    made = []
-    for number in range(_POOL):
-        event = {"id": rng.getrandbits(40), "kind": rng.choice(["view", "cart", "order"]), "n": number, "text": ""}
-        spare = size - len(json.dumps(event))
-        words = " ".join(rng.choice(["alpha", "bravo", "delta", f"{rng.getrandbits(16):x}"]) for _ in range(size // 4))
-        event["text"] = words[: max(0, spare)]
-        made.append(json.dumps(event).encode()[:size].ljust(size, b"."))
-    return made
+class Record(NamedTuple):
+    """What a user hands over: key and value as bytes, headers as pairs or None."""
+
+    key: bytes | None
+    value: bytes
+    headers: list[tuple[str, bytes]] | None
+
+
+class Content:
+    """The records of a shape, as many as asked for."""
+
+    def __init__(self, shape: str, seed: int) -> None:
+        kind, _, extra = shape.partition("-")
+        rng = random.Random(f"{shape}/{seed}")
+        value = {"mix": _mixed, "json": _document}.get(kind) or _of_size(int(kind))
+        self._pool = [
+            Record(
+                b"user-%07d" % rng.randrange(10_000_000) if at % 2 else None,
+                value(rng),
+                _HEADERS if extra == "headers" and not at % 10 else None,
+            )
+            for at in range(_POOL)
+        ]
+        self.mean_size = sum(len(record.value) + len(record.key or b"") for record in self._pool) / _POOL
+        self.has_headers = extra == "headers"
+
+    def records(self, count: int) -> Iterable[Record]:
+        """``count`` records, from the first of the pool on."""
+        return islice(cycle(self._pool), count)
+
+
+def _text(rng: random.Random, size: int) -> str:
+    words: list[str] = []
+    length = 0
+    while length <= size:
+        word = rng.choice(_WORDS) if rng.random() < 0.7 else f"{rng.getrandbits(24):x}"
+        words.append(word)
+        length += len(word) + 1
+    return " ".join(words)[:size]
+
+
+def _mixed(rng: random.Random) -> bytes:
+    return _text(rng, rng.randint(20, 300)).encode()
+
+
+def _of_size(size: int) -> Any:
+    return lambda rng: _text(rng, size).encode()
+
+
+def _document(rng: random.Random) -> bytes:
+    """80 to 2,000 bytes; small ones are more frequent than large ones."""
+    event = {
+        "id": f"{rng.getrandbits(48):012x}",
+        "type": rng.choice(["view", "cart", "order", "refund"]),
+        "at": 1_700_000_000_000 + rng.randrange(10**9),
+        "text": "",
+    }
+    spare = min(2000, round(80 * 25 ** rng.random())) - len(json.dumps(event))
+    event["text"] = _text(rng, spare) if spare > 0 else ""
+    return json.dumps(event).encode()
 
 
 def make_topics(bootstrap: str, topics: Mapping[str, int], config: Mapping[str, str]) -> set[str]:
@@ -50,19 +102,19 @@ def make_topics(bootstrap: str, topics: Mapping[str, int], config: Mapping[str, 
     return created
 
 
-def fill(bootstrap: str, topic: str, records: Iterable[bytes], codec: str) -> None:
-    """Produce the records with confluent-kafka, in batches of the size that all workloads use."""
-    producer = confluent_producer(bootstrap, compression=codec, acks="all", idempotent=True)
+def fill(bootstrap: str, topic: str, records: Iterable[Record], codec: str) -> None:
+    """Produce the records with confluent-kafka, in batches of 16 KiB as ours and kafka-python's producers make them."""
+    producer = confluent_producer(bootstrap, compression=codec)
     failed: list[Any] = []
 
     def delivered(error: Any, _message: Any) -> None:
         if error:
             failed.append(error)
 
-    for record in records:
+    for key, value, headers in records:
         while True:
             try:
-                producer.produce(topic, record, on_delivery=delivered)
+                producer.produce(topic, value, key, on_delivery=delivered, headers=headers)
                 break
             except BufferError:
                 producer.poll(0.05)
@@ -71,21 +123,18 @@ def fill(bootstrap: str, topic: str, records: Iterable[bytes], codec: str) -> No
         raise RuntimeError(f"filling {topic}: {left} records left, {len(failed)} failed, first: {failed[:1]}")
 
 
-def confluent_producer(
-    bootstrap: str, *, compression: str, acks: str, idempotent: bool, linger_ms: int = LINGER_MS
-) -> Any:
-    """A confluent-kafka producer with the settings of this file."""
+def confluent_producer(bootstrap: str, *, compression: str) -> Any:
+    """A confluent-kafka producer that fills topics: batches of ``BATCH_BYTES``, nothing lost."""
     from confluent_kafka import Producer
 
     return Producer(
         {
             "bootstrap.servers": bootstrap,
-            "linger.ms": linger_ms,
+            "linger.ms": 50,
             "batch.size": BATCH_BYTES,
-            "batch.num.messages": 1_000_000,  # the bytes alone shall bound a batch, as everywhere else
+            "batch.num.messages": 1_000_000,  # the bytes alone shall bound a batch
             "compression.type": compression,
-            "acks": acks,
-            "enable.idempotence": idempotent,
-            "max.in.flight.requests.per.connection": IN_FLIGHT,
+            "acks": "all",
+            "enable.idempotence": True,
         }
     )

@@ -1,4 +1,5 @@
 import argparse
+from pathlib import Path
 
 import pytest
 
@@ -62,15 +63,28 @@ def test_machine_facts_name_no_host():
     assert int(found["cores"]) >= 1
 
 
-def test_import_time_is_read_from_the_report():
-    report = (
-        "import time: self [us] | cumulative | imported package\n"
-        "import time:        10 |         70 |   kafka.errors\n"
-        "import time:         5 |        120 | kafka\n"
-    )
-    assert imports.cumulative_us(report, "kafka") == 120
-    with pytest.raises(ValueError, match="nothing is not in the report"):
-        imports.cumulative_us(report, "nothing")
+def test_importing_is_timed_as_processes_that_import_the_clients():
+    assert "KafkaProducer, KafkaConsumer" in imports.STATEMENTS["purekafka"]
+    processes = imports.Imports("purekafka")
+    before = imports.cpu_s()
+    processes.run(1)
+    assert imports.cpu_s() > before
+
+
+def test_content_is_uneven_and_comes_from_the_seed(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(harness.__file__).parent))
+    from traffic import Content
+
+    for shape, least, most in (("mix", 20, 300), ("json", 80, 2000)):
+        sizes = [len(record.value) for record in Content(shape, 1).records(3000)]
+        assert least <= min(sizes) < least * 1.2
+        assert most * 0.8 < max(sizes) <= most
+    one, same, other = (list(Content("mix", seed).records(100)) for seed in (1, 1, 2))
+    assert one == same != other
+    assert [record.key is None for record in one[:4]] == [True, False, True, False]
+    assert all(record.headers is None for record in one)
+    assert sum(record.headers is not None for record in Content("mix-headers", 1).records(100)) == 10
+    assert {len(record.value) for record in Content("1000", 1).records(100)} == {1000}
 
 
 @pytest.fixture
