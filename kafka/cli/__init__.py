@@ -1,4 +1,13 @@
-"""The command line: one module per command, imported only when that command runs."""
+"""The command line: one module per command, imported only when that command runs.
+
+Exit codes of all commands:
+
+0. It succeeded.
+1. It failed: a broker cannot be reached, refuses, or does not answer in time; a port, directory or file cannot be used.
+2. The arguments are wrong: an unknown option, API or field, or a value that is out of range or malformed.
+3. ``purekafka request`` printed a reply that has an error code in it.
+130. Ctrl-C ended it.
+"""
 
 from __future__ import annotations
 
@@ -16,48 +25,61 @@ from kafka.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: Command -> what it does. The module of that name has ``add_arguments(parser)`` and ``run(arguments) -> exit code``.
+#: Command -> what it does, in the order in which a newcomer needs them. The module of that name has
+#: ``add_arguments(parser)`` and ``run(arguments) -> exit code``.
 COMMANDS = {
-    "protocol": "show the messages of the protocol; decode and encode them",
     "demo": "a first look: a broker, a producer and a group of consumers in one process",
+    "broker": "run a broker of one or several nodes on this machine",
     "request": "send a request of the protocol to a broker and print the reply as JSON",
     "spark": "jobs on Spark: a pipeline, copies, dumps, lag",
-    "broker": "run a broker of one or several nodes on this machine",
+    "protocol": "show the messages of the protocol; decode and encode them",
 }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; return the exit code: 0 fine, 1 it failed, 2 the words are wrong."""
+    """Run one command and return its exit code; the codes are listed in this module's docstring."""
     words = list(sys.argv[1:] if argv is None else argv)
-    parser = argparse.ArgumentParser(prog="purekafka", description="Kafka from the shell, in pure Python.")
+    if words and words[0] in COMMANDS:
+        return _run(words[0], words[1:])
+    parser = argparse.ArgumentParser(
+        prog="purekafka",
+        description="Kafka from the shell, in pure Python.",
+        epilog='"purekafka COMMAND --help" shows the arguments of a command.',
+    )
     parser.add_argument("--version", action="version", version=f"purekafka {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    asked = parser
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name, help_ in COMMANDS.items():
-        command = commands.add_parser(name, help=help_, description=help_[0].upper() + help_[1:] + ".")
-        if words[:1] == [name]:
-            asked = command
-            import_module(f"kafka.cli.{name}").add_arguments(command)
-    arguments, rest = parser.parse_known_args(words)
-    if len(rest) == 1 and not rest[0].startswith("-") and getattr(arguments, "json", None) == "{}":
-        # argparse gives up an optional last word when options stand before it: request Metadata --version 1 '{...}'
-        arguments.json = rest.pop()
-    if rest:
-        asked.error(f"unrecognized arguments: {' '.join(rest)}")
+        commands.add_parser(name, help=help_)
+    parser.parse_args(words)
+    parser.print_help()
+    return 0
+
+
+def _run(command: str, words: list[str]) -> int:
+    module = import_module(f"kafka.cli.{command}")
+    about = COMMANDS[command]
+    parser = argparse.ArgumentParser(prog=f"purekafka {command}", description=about[0].upper() + about[1:] + ".")
+    module.add_arguments(parser)
+    # An optional word may stand behind options, `request Metadata --version 1 '{...}'`; argparse can do that for
+    # commands without actions only.
+    arguments = (parser.parse_args if hasattr(module, "ACTIONS") else parser.parse_intermixed_args)(words)
+    if getattr(arguments, "print_help", None) is not None:
+        arguments.print_help()
+        return 0
     try:
-        code = int(import_module(f"kafka.cli.{arguments.command}").run(arguments))
+        code = int(module.run(arguments))
         sys.stdout.flush()
     except (WrongWord, KafkaConfigurationError, IllegalArgumentError) as error:
-        return _failed(arguments.command, error, 2)
+        return _failed(command, error, 2)
     except KafkaError as error:
-        return _failed(arguments.command, error, 1)
+        return _failed(command, error, 1)
     except BrokenPipeError:  # the reader of our output, head for example, has seen enough
         _forget_output()
         sys.stderr.close()
         return 0
     except OSError as error:  # a disk that is full, a file that is not there
         _forget_output()
-        return _failed(arguments.command, error, 1)
+        return _failed(command, error, 1)
     except KeyboardInterrupt:
         return 130
     return code

@@ -8,7 +8,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from kafka.broker import Broker
-from kafka.cli.words import WrongWord, pair
+from kafka.cli.words import VALUES, WrongWord, expand, pair, pairs
 
 if TYPE_CHECKING:
     import argparse
@@ -19,16 +19,22 @@ _WITHOUT_PASSWORD = ("OAUTHBEARER",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the broker can be told."""
-    parser.add_argument("--host", default="127.0.0.1", help="where to listen (%(default)s)")
+    """Describe the arguments of this command."""
+    parser.epilog = VALUES
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (%(default)s)")
     parser.add_argument(
-        "--port", type=int, default=9092, help="of the first node, the others follow; 0: any (%(default)s)"
+        "--port",
+        type=int,
+        default=9092,
+        help="the port of the first node; further nodes take the next ones; 0: any free port (%(default)s)",
     )
     parser.add_argument("--nodes", type=int, default=1, help="how many nodes (%(default)s)")
     parser.add_argument(
         "--topic", action="append", default=[], metavar="NAME[:PARTITIONS]", help="create a topic; may be repeated"
     )
-    parser.add_argument("--data", metavar="DIR", help="keep records in a directory instead of in memory")
+    parser.add_argument(
+        "--data", metavar="DIR", help="keep topics, records and offsets in this directory, not in memory"
+    )
     parser.add_argument("--fsync", action="store_true", help="have each append on the disk before it is acknowledged")
     parser.add_argument("--as-version", metavar="RELEASE", help="offer what this release of Kafka does, such as 2.8")
     parser.add_argument(
@@ -36,15 +42,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--tls",
-        metavar="cert=FILE,key=FILE[,ca=FILE][,password=WORD]",
-        help="serve TLS with this certificate; with ca, ask clients for theirs",
+        metavar="cert=FILE,key=FILE[,ca=FILE][,password=PASSWORD]",
+        help="serve TLS with this certificate, whose key may need a password; with ca, clients must show a certificate",
     )
     parser.add_argument(
         "--sasl",
         action="append",
         default=[],
         metavar="MECHANISM:USER:PASSWORD",
-        help="ask for SASL (PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER); may be repeated",
+        help="let only this user in (PLAIN, SCRAM-SHA-256, SCRAM-SHA-512; OAUTHBEARER alone); may be repeated",
     )
     parser.add_argument("--verbose", action="store_true", help="log what happens on connections")
 
@@ -77,7 +83,7 @@ def _make(arguments: argparse.Namespace) -> Broker:
         port=arguments.port,
         data_dir=arguments.data,
         fsync=arguments.fsync,
-        configs=dict(pair(word, "--config") for word in arguments.config),
+        configs=pairs(arguments.config, "--config"),
         as_version=arguments.as_version,
         ssl_context=_tls(arguments.tls) if arguments.tls else None,
         sasl=[_user(word) for word in arguments.sasl],
@@ -97,8 +103,8 @@ def _user(word: str) -> tuple[str, str, str]:
     mechanism, _, rest = word.partition(":")
     user, colon, password = rest.partition(":")
     if mechanism.upper() not in _WITHOUT_PASSWORD and not (user and colon):
-        raise WrongWord(f"--sasl {mechanism}: say it as {mechanism}:USER:PASSWORD")
-    return mechanism.upper(), user, password
+        raise WrongWord(f"--sasl {mechanism}: write it as {mechanism}:USER:PASSWORD")
+    return mechanism.upper(), user, expand(password, f"--sasl {mechanism}:{user}")
 
 
 def _tls(word: str) -> ssl.SSLContext:

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import json
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from kafka.errors import KafkaProtocolError
-from kafka.protocol.registry import APIS, api_named
+from kafka.cli.words import WrongWord, add_actions, find_api, parse_json
+from kafka.errors import KafkaError
+from kafka.protocol.registry import APIS
 
 if TYPE_CHECKING:
     import argparse
@@ -34,21 +36,31 @@ _OTHERS = {
 }
 
 
+ACTIONS = {
+    "list": "all APIs with their keys, versions and listeners",
+    "show": "the fields of a message",
+    "decode": "turn bytes into JSON",
+    "encode": "turn JSON into bytes, in hexadecimal",
+}
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the words of this command."""
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    actions.add_parser("list", help="all APIs with their keys and versions")
-    show = actions.add_parser("show", help="the fields of a message")
-    show.add_argument("message", help="FetchRequest, FetchResponse, or Fetch for both")
-    show.add_argument("--version", type=int, help="one version, in wire order; otherwise all of them")
-    decode = actions.add_parser("decode", help="bytes to JSON")
-    encode = actions.add_parser("encode", help="JSON to bytes, in hexadecimal")
-    for action, data, what in ((decode, "hex", "the bytes in hexadecimal"), (encode, "json", "the message as JSON")):
-        action.add_argument("message", help="for example FetchResponse")
-        action.add_argument("--version", type=int, required=True)
-        action.add_argument("data", metavar=data.upper(), help=f"{what}; - reads it from standard input")
+    """Describe the arguments of this command."""
+    actions = add_actions(parser, ACTIONS, "action")
+    show, decode, encode = actions["show"], actions["decode"], actions["encode"]
+    show.add_argument(
+        "message", metavar="MESSAGE", help="FetchRequest, FetchResponse, or Fetch for both; also RequestHeader and such"
+    )
+    show.add_argument("--version", type=int, help="show this version, in wire order, instead of all versions")
+    for action in (decode, encode):
+        action.add_argument("message", metavar="MESSAGE", help="FetchRequest, FetchResponse, RequestHeader and such")
+        action.add_argument("--version", type=int, required=True, help="the version of the message")
     decode.add_argument(
-        "--framed", action="store_true", help="the bytes begin with a header, as they travel after their size"
+        "data", metavar="HEX", nargs="+", help="the bytes in hexadecimal, in one or more words; - reads standard input"
+    )
+    encode.add_argument("data", metavar="JSON", help="the message as JSON; - reads standard input")
+    decode.add_argument(
+        "--framed", action="store_true", help="the bytes begin with a header, as on the wire after the frame's size"
     )
 
 
@@ -72,22 +84,32 @@ def _find(name: str) -> list[StructMeta]:
     if name.lower() in others:
         key, module = others[name.lower()]
         return [getattr(import_module(f"kafka.protocol.{module}"), key)]
-    api = api_named(name)
+    near = get_close_matches(name.lower(), others, n=1, cutoff=0.8)
+    if near:
+        raise WrongWord(f"Kafka has no message named {name!r}: did you mean {others[near[0]][0]}?")
+    found = find_api(name)
     if name.lower().endswith("request"):
-        return [api.request]
-    return [api.response] if name.lower().endswith("response") else [api.request, api.response]
+        return [found.request]
+    return [found.response] if name.lower().endswith("response") else [found.request, found.response]
 
 
 def _find_one(name: str, version: int) -> Any:
     found = _find(name)
     if len(found) > 1:
-        raise KafkaProtocolError(f"{name} is two messages: say {found[0].__name__} or {found[1].__name__}")
-    return found[0]._of_version(version)
+        raise WrongWord(f"{name} is two messages: write {found[0].__name__} or {found[1].__name__}")
+    return _of_version(found[0], version)
+
+
+def _of_version(cls: StructMeta, version: int) -> Any:
+    try:
+        return cls._of_version(version)
+    except KafkaError as error:
+        raise WrongWord(f"--version {version}: {error.args[0]}") from None
 
 
 def _show(arguments: argparse.Namespace) -> int:
     for cls in _find(arguments.message):
-        chosen = cls if arguments.version is None else cls._of_version(arguments.version)
+        chosen = cls if arguments.version is None else _of_version(cls, arguments.version)
         print(repr(cls).removeprefix("<class ").removesuffix(">"))
         for line in _tree(chosen, 1):
             print(line)
@@ -127,11 +149,11 @@ def _facts(cls: StructMeta, field: Field) -> str:
 
 def _decode(arguments: argparse.Namespace) -> int:
     cls = _find_one(arguments.message, arguments.version)
-    text = sys.stdin.read() if arguments.data == "-" else arguments.data
+    text = sys.stdin.read() if arguments.data == ["-"] else " ".join(arguments.data)
     try:
         data = bytes.fromhex(text.replace(":", "").removeprefix("0x"))
     except ValueError as error:
-        raise KafkaProtocolError(f"the bytes are no hexadecimal text: {error}") from None
+        raise WrongWord(f"this is not hexadecimal: {error}") from None
     if arguments.framed:
         header, message = cls.unframe(data)
         about = header if isinstance(header, int) else header.correlation_id
@@ -144,10 +166,10 @@ def _decode(arguments: argparse.Namespace) -> int:
 
 def _encode(arguments: argparse.Namespace) -> int:
     cls = _find_one(arguments.message, arguments.version)
-    text = sys.stdin.read() if arguments.data == "-" else arguments.data
+    fields = parse_json(arguments.data)
     try:
-        data = json.loads(text)
-    except ValueError as error:
-        raise KafkaProtocolError(f"the message is no JSON: {error}") from None
-    print(cls.from_json(data).encode().hex())
+        data = cls.from_json(fields).encode()
+    except KafkaError as error:  # all that comes in is what the user wrote
+        raise WrongWord(error.args[0]) from None
+    print(data.hex())
     return 0

@@ -3,9 +3,10 @@
     purekafka request -b localhost:9092 Metadata
     purekafka request -b localhost:9092 Metadata --version 1 '{"topics": [{"name": "events"}]}'
     purekafka request -b localhost:9092 -X security.protocol=SSL -X ssl.cafile=ca.pem DescribeCluster
+    purekafka request -b localhost:9092 CreateTopics '{"topics": [{"name": "events"}]}'
 
-It goes to whom it is for, and the reply is printed as JSON. The exit code is 0 if there was a reply, whatever
-error codes are in it; what they mean is said beside it, on standard error.
+The request goes to the broker that the API demands: the controller, a partition's leader, a coordinator, or any. The
+reply is printed as JSON. The error codes in it are named on standard error, and the exit code then is 3.
 """
 
 from __future__ import annotations
@@ -13,80 +14,132 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from kafka.cli.words import WrongWord, pair, positive
+from kafka.cli.words import VALUES, WrongWord, find_api, pairs, parse_json, positive
 from kafka.client_async import KafkaClient
 from kafka.config import parse
-from kafka.errors import for_code
+from kafka.errors import KafkaError, for_code
 from kafka.protocol.negotiation import ApiVersions
-from kafka.protocol.registry import api_named
 from kafka.version import __version__
 
 if TYPE_CHECKING:
     import argparse
 
-#: What is sent where a field is not said and the protocol's own default asks for nothing, or is refused.
-_UNSAID: dict[str, dict[str, Any]] = {
+#: How long a request may take that has no --timeout, connecting included.
+_TIMEOUT_S = 30.0
+_ERROR_IN_REPLY = 3
+#: topicConfigErrorCode is not among them: with it a topic was created whose configuration may not be shown.
+_ERROR_FIELDS = frozenset({"errorCode", "partitionErrorCode", "acknowledgeErrorCode"})
+_MAX_INT32 = 2**31 - 1
+#: What is sent where the user does not set a field and the message's own default asks for nothing, or is refused.
+_UNSET: dict[str, dict[str, Any]] = {
     "ApiVersionsRequest": {"client_software_name": "purekafka", "client_software_version": __version__},
     "DescribeLogDirsRequest": {"topics": None},
     "MetadataRequest": {"topics": None},
 }
+#: From this version on a broker (2.4, KIP-464) puts its own default in place of -1; older ones want a number.
+_BROKER_DEFAULTS_FROM = 4
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the words of this command."""
-    parser.add_argument("-b", "--bootstrap-servers", required=True, metavar="HOST:PORT", help="brokers to begin with")
-    parser.add_argument(
-        "-X", action="append", default=[], dest="options", metavar="NAME=VALUE", help="a client's option"
-    )
-    parser.add_argument("--node", type=int, help="the broker to ask; otherwise whom the request is for")
-    parser.add_argument("--version", type=int, help="of the message; otherwise the newest that both sides have")
-    parser.add_argument("--timeout", type=positive, default=30.0, help="in seconds (default %(default)s)")
+    """Describe the arguments of this command."""
+    parser.epilog = f"Exit codes: 0 done, 1 failed, 2 wrong arguments, 3 the reply has an error code in it. {VALUES}"
     parser.add_argument("api", metavar="API", help="for example Metadata; purekafka protocol list shows all")
-    parser.add_argument("json", nargs="?", default="{}", metavar="JSON", help="its fields; - reads standard input")
+    parser.add_argument(
+        "json", nargs="?", default="{}", metavar="JSON", help="the fields of the request; - reads standard input"
+    )
+    parser.add_argument(
+        "-b", "--bootstrap-servers", required=True, metavar="HOST:PORT[,HOST:PORT]", help="brokers to connect to first"
+    )
+    parser.add_argument(
+        "-X",
+        action="append",
+        default=[],
+        dest="options",
+        metavar="NAME=VALUE",
+        help="an option of the client, such as security.protocol=SSL; may be repeated",
+    )
+    parser.add_argument("--node", type=int, help="the id of the broker to ask, instead of the one that the API demands")
+    parser.add_argument(
+        "--version", type=int, help="the version of the request; by default the newest that the broker supports"
+    )
+    parser.add_argument(
+        "--timeout",
+        type=positive,
+        metavar="SECONDS",
+        help=f"how long connecting and the request may take together (default {_TIMEOUT_S:g})",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Send the request, print the reply."""
-    cls = api_named(arguments.api).request
-    fields = _fields(arguments.json)
-    options = parse("client", dict(pair(option, "-X") for option in arguments.options))
-    # What keeps it from its goal is in the error at the end; a log of the way there would say it twice.
+    cls = find_api(arguments.api).request
+    timeout = arguments.timeout or _TIMEOUT_S
+    deadline = time.monotonic() + timeout
+    if arguments.version is not None:
+        cls = _of_version(cls, arguments.version)
+    fields = parse_json(arguments.json)
+    options = parse("client", pairs(arguments.options, "-X"))
+    if arguments.timeout is not None:
+        options.setdefault("bootstrap_timeout_ms", round(timeout * 1000))
+    # The error at the end says what prevented it; a log of the attempts would repeat that.
     logging.getLogger("kafka").addHandler(logging.NullHandler())
     with KafkaClient(bootstrap_servers=arguments.bootstrap_servers, **options) as client:
-        version = _newest(client, cls) if arguments.version is None else arguments.version
-        request = _complete(cls[version], fields)
-        response = client.ask(request, arguments.node, arguments.timeout * 1000)
+        if arguments.version is None:
+            cls = cls[_newest(client, cls)]
+        request = _complete(cls, fields, round(timeout * 1000))
+        response = client.ask(request, arguments.node, max(0.0, deadline - time.monotonic()) * 1000)
     if response is None:
-        print("sent; to this request, with these fields, brokers do not reply", file=sys.stderr)
+        print("sent; brokers do not reply to a request with these fields", file=sys.stderr)
         return 0
     reply = response.to_json()
     print(json.dumps(reply, indent=2))
-    for where, code in _errors(reply):
+    errors = list(_errors(reply))
+    for where, code in errors:
         print(f"{where}: {code} is {for_code(code).__name__}", file=sys.stderr)
-    return 0
+    return _ERROR_IN_REPLY if errors else 0
 
 
-def _fields(text: str) -> Any:
+def _of_version(cls: Any, version: int) -> Any:
     try:
-        return json.loads(sys.stdin.read() if text == "-" else text)
-    except ValueError as error:
-        raise WrongWord(f"the fields are no JSON: {error}") from None
+        return cls[version]
+    except KafkaError as error:
+        raise WrongWord(f"--version {version}: {error.args[0]}") from None
 
 
-def _complete(cls: Any, fields: Any) -> Any:
-    """Return the request, with what asks for everything where its user has not said anything."""
-    request = cls.from_json(fields)
-    said = {} if not isinstance(fields, dict) else fields
-    for name, value in _UNSAID.get(cls._unbound.__name__, {}).items():
+def _complete(cls: Any, fields: Any, timeout_ms: int) -> Any:
+    """Build the request; fields that the user did not set get what Kafka's own tools would send.
+
+    Kafka's message definitions have 0 where they name no default: a topic without replicas, and a deletion that may
+    take no time.
+    """
+    try:
+        request = cls.from_json(fields)
+        request.encode()  # finds the values that the JSON form lets through
+    except KafkaError as error:
+        raise WrongWord(error.args[0]) from None
+    _fill(request, fields, _UNSET.get(cls._unbound.__name__, {}))
+    if "timeout_ms" in cls._fields:
+        _fill(request, fields, {"timeout_ms": min(timeout_ms, _MAX_INT32)})
+    if cls._unbound.__name__ == "CreateTopicsRequest" and cls._version >= _BROKER_DEFAULTS_FROM:
+        for topic, given in zip(request.topics, fields.get("topics", ()), strict=True):
+            # A topic with an assignment of replicas must have -1 for both, too.
+            _fill(topic, given, {"num_partitions": -1, "replication_factor": -1})
+    return request
+
+
+def _fill(struct: Any, given: dict[str, Any], values: dict[str, Any]) -> None:
+    """Set the fields that the user's JSON does not have and that this version of the message has."""
+    cls = type(struct)
+    for name, value in values.items():
         field = cls._fields[name]
-        if name in said or field.json_name in said or cls._version not in field.versions:
+        if name in given or field.json_name in given or cls._version not in field.versions:
             continue
         if value is not None or cls._version in field.nullable:
-            setattr(request, name, value)
-    return request
+            setattr(struct, name, value)
 
 
 def _errors(reply: Any, where: str = "") -> Iterator[tuple[str, int]]:
@@ -98,7 +151,7 @@ def _errors(reply: Any, where: str = "") -> Iterator[tuple[str, int]]:
     if isinstance(reply, dict):
         for name, value in reply.items():
             path = f"{where}.{name}" if where else name
-            if name == "errorCode":
+            if name in _ERROR_FIELDS:
                 if value:
                     yield path, value
             else:

@@ -17,6 +17,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from kafka.cli.words import VALUES, add_actions, pairs
 from kafka.errors import KafkaConfigurationError
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from kafka.spark.options import SourceOptions
     from kafka.spark.ranges import OffsetRange
 
-_COMMANDS = {
+ACTIONS = {
     "run": "count JSON events by window and columns, into a topic and into Parquet",
     "copy": "copy a topic to another one, with keys and headers",
     "dump": "write what a topic has now as Parquet",
@@ -40,61 +41,91 @@ _RATE_COLUMNS = "{:<30} {:>14} {:>14} {:>10}"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the words of this command."""
-    commands = parser.add_subparsers(dest="job", metavar="JOB", required=True)
-    for name, help_ in _COMMANDS.items():
-        command = commands.add_parser(name, help=help_, description=help_[0].upper() + help_[1:] + ".")
-        command.add_argument("-b", "--bootstrap-servers", required=True, metavar="HOST:PORT")
+    """Describe the arguments of this command."""
+    parser.epilog = VALUES
+    for name, command in add_actions(parser, ACTIONS, "job").items():
+        command.add_argument(
+            "-b",
+            "--bootstrap-servers",
+            required=True,
+            metavar="HOST:PORT[,HOST:PORT]",
+            help="brokers to connect to first",
+        )
         command.add_argument(
             "-O",
             action="append",
             default=[],
             dest="options",
             metavar="NAME=VALUE",
-            help="an option of the source; freezeWorkers and those that begin with kafka. are the sink's too",
+            help="an option of the source, such as minPartitions=8 or kafka.security.protocol=SSL; may be repeated. "
+            "freezeWorkers and those that begin with kafka. hold for the sink too",
         )
         if name != "lag":
-            command.add_argument("--source", required=True, metavar="TOPIC[,TOPIC]", help="what to read")
+            command.add_argument("--source", required=True, metavar="TOPIC[,TOPIC]", help="the topics to read")
         if name in {"run", "copy", "dump"}:
-            command.add_argument("--master", help="Spark's master; its own configuration, or all of this machine")
-            command.add_argument("-c", "--conf", action="append", default=[], metavar="NAME=VALUE", help="of Spark")
+            command.add_argument(
+                "--master", help="the Spark master; by default the one in its configuration, else this machine"
+            )
+            command.add_argument(
+                "-c",
+                "--conf",
+                action="append",
+                default=[],
+                metavar="NAME=VALUE",
+                help="a property of Spark, such as spark.executor.memory=4g; may be repeated",
+            )
         if name in {"run", "copy", "lag"}:
             command.add_argument(
-                "--checkpoint", required=True, metavar="DIR", help="where the query notes its progress"
+                "--checkpoint", required=True, metavar="DIR", help="where the query records its progress"
             )
         if name in {"run", "copy"}:
             command.add_argument(
-                "--trigger", default="10 seconds", help="how often, or available-now: once, to its end (%(default)s)"
+                "--trigger",
+                default="10 seconds",
+                help="the time between batches; or available-now: read what there is, then end (%(default)s)",
             )
         if name in {"run", "dump"}:
-            command.add_argument("--parquet", required=name == "dump", metavar="DIR", help="where to write Parquet")
+            command.add_argument(
+                "--parquet", required=name == "dump", metavar="DIR", help="the directory to write Parquet to"
+            )
         if name in {"run", "copy"}:
             command.add_argument("--sink", required=name == "copy", metavar="TOPIC", help="the topic to write to")
             command.add_argument(
-                "--exactly-once", action="store_true", help="write to topics by transactions, each row once"
+                "--exactly-once", action="store_true", help="write to the topic in transactions, each row once"
             )
         if name == "run":
             _add_run(command)
         if name == "plan":
-            command.add_argument("--batch", action="store_true", help="of a batch query, not a streaming one")
+            command.add_argument("--batch", action="store_true", help="plan a batch query instead of a streaming one")
 
 
 def _add_run(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--schema", required=True, metavar="DDL", help='the events: "user string, amount double"')
-    command.add_argument("--event-time", metavar="COLUMN", help="the time of an event; else its record's timestamp")
+    command.add_argument(
+        "--schema", required=True, metavar="DDL", help='the fields of an event: "user string, amount double"'
+    )
+    command.add_argument(
+        "--event-time", metavar="COLUMN", help="the field with the event's time; by default the record's timestamp"
+    )
     command.add_argument("--window", default="1 minute", help="length of a window (%(default)s)")
     command.add_argument("--watermark", default="2 minutes", help="how late events may be (%(default)s)")
-    command.add_argument("--group-by", default="", metavar="COLUMN[,COLUMN]", help="count for each of their values")
-    command.add_argument("--sum", default="", dest="sums", metavar="COLUMN[,COLUMN]", help="add these up")
-    command.add_argument("--dead-letter", metavar="TOPIC", help="where events go that are not as the schema says")
-    command.add_argument("--dead-letter-column", metavar="NAME", help="the column of the result that has them instead")
     command.add_argument(
-        "--complete", action="store_true", help="write the whole result anew with each batch, open windows too"
+        "--group-by", default="", metavar="COLUMN[,COLUMN]", help="count separately for each value of these fields"
+    )
+    command.add_argument("--sum", default="", dest="sums", metavar="COLUMN[,COLUMN]", help="sum these fields")
+    command.add_argument("--dead-letter", metavar="TOPIC", help="where to write events that do not match the schema")
+    command.add_argument(
+        "--dead-letter-column", metavar="NAME", help="keep such events in this column of the result instead"
+    )
+    command.add_argument(
+        "--complete", action="store_true", help="write the whole result with each batch, windows that are open too"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Do the job."""
+    arguments.options = pairs(arguments.options, "-O")  # once: a value may come from standard input
+    if "conf" in arguments:
+        arguments.conf = pairs(arguments.conf, "-c")
     result: int = _JOBS[arguments.job](arguments)
     return result
 
@@ -173,7 +204,11 @@ def _source(arguments: argparse.Namespace, topics: str, *, streaming: bool) -> S
     """Return the options of the source as a job has them: streaming ones start with what there is."""
     from kafka.spark.options import SourceOptions
 
-    given = {**_pairs(arguments.options), "kafka.bootstrap.servers": arguments.bootstrap_servers, "subscribe": topics}
+    given = {
+        **arguments.options,
+        "kafka.bootstrap.servers": arguments.bootstrap_servers,
+        "subscribe": topics,
+    }
     if streaming and "startingoffsets" not in {name.lower() for name in given}:
         given["startingOffsets"] = "earliest"
     return SourceOptions.parse(given, streaming=streaming)
@@ -186,7 +221,7 @@ def _run(arguments: argparse.Namespace) -> int:
     _check_installed()
     from kafka.spark.pipeline import Pipeline
 
-    options = _pairs(arguments.options)
+    options = arguments.options
     pipeline = Pipeline(
         servers=arguments.bootstrap_servers,
         source=arguments.source,
@@ -224,7 +259,7 @@ def _copy(arguments: argparse.Namespace) -> int:
     _source(arguments, arguments.source, streaming=True)
     if arguments.sink in _names(arguments.source):
         raise KafkaConfigurationError(f"A copy of {arguments.sink!r} to itself would never end")
-    options = {"startingOffsets": "earliest", "includeHeaders": "true", **_pairs(arguments.options)}
+    options = {"startingOffsets": "earliest", "includeHeaders": "true", **arguments.options}
 
     def start(spark: Any, held: dict[str, str]) -> list[Any]:
         reader = spark.readStream.format("purekafka").options(**options, **held).option("subscribe", arguments.source)
@@ -242,7 +277,7 @@ def _copy(arguments: argparse.Namespace) -> int:
 def _dump(arguments: argparse.Namespace) -> int:
     _check_installed()
     _source(arguments, arguments.source, streaming=False)
-    options = {"includeHeaders": "true", **_pairs(arguments.options)}
+    options = {"includeHeaders": "true", **arguments.options}
 
     def dump(spark: Any) -> int:
         reader = spark.read.format("purekafka").options(**options).option("subscribe", arguments.source)
@@ -288,7 +323,7 @@ def _on_spark(arguments: argparse.Namespace, work: Callable[[Any], Any]) -> Any:
     from kafka.spark.session import end_session, local_session
 
     try:
-        spark = local_session(f"purekafka {arguments.job}", master=arguments.master, configs=_pairs(arguments.conf))
+        spark = local_session(f"purekafka {arguments.job}", master=arguments.master, configs=arguments.conf)
         try:
             return work(spark)
         finally:
@@ -306,16 +341,6 @@ def _names(text: str) -> tuple[str, ...]:
 def _is_shared(name: str) -> bool:
     """Whether an option of the source is one of the sink too, which has to be the same where they share workers."""
     return name.lower().startswith("kafka.") or name.lower() == "freezeworkers"
-
-
-def _pairs(texts: list[str]) -> dict[str, str]:
-    pairs = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise KafkaConfigurationError(f"an option is name=value, not {text!r}")
-        pairs[name] = value
-    return pairs
 
 
 _JOBS = {"run": _run, "copy": _copy, "dump": _dump, "lag": _lag, "plan": _plan}

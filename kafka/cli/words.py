@@ -1,14 +1,40 @@
-"""What the commands have in common: how their words are read, and how it is said that one means nothing."""
+"""What the commands have in common: how arguments are read, and how one that is wrong is reported."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from kafka.errors import KafkaError
+from kafka.errors import IllegalArgumentError, KafkaError
 
-__all__ = ["WrongWord", "count", "pair", "positive", "writable_directory"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kafka.protocol.registry import Api
+
+__all__ = [
+    "VALUES",
+    "WrongWord",
+    "add_actions",
+    "find_api",
+    "count",
+    "expand",
+    "pair",
+    "pairs",
+    "parse_json",
+    "positive",
+    "writable_directory",
+]
+
+#: For the help of a command whose options take values that may be secret.
+VALUES = (
+    "A VALUE or PASSWORD may be @env:NAME (an environment variable), @FILE (what a file contains) or "
+    "@- (standard input), which keeps it out of the list of processes and the shell's history; @@ begins a value "
+    "that itself begins with @."
+)
 
 
 class WrongWord(KafkaError):  # noqa: N818 - a word on the command line that means nothing
@@ -18,8 +44,53 @@ class WrongWord(KafkaError):  # noqa: N818 - a word on the command line that mea
         return str(self.args[0])
 
 
+def add_actions(parser: argparse.ArgumentParser, actions: dict[str, str], dest: str) -> dict[str, Any]:
+    """Give a command one parser per action, from the actions and what they do; without an action it prints its help."""
+    choice = parser.add_subparsers(dest=dest, metavar=dest.upper())
+    parser.set_defaults(print_help=parser.print_help)
+    found = {}
+    for name, help_ in actions.items():
+        found[name] = choice.add_parser(
+            name, help=help_, description=help_[0].upper() + help_[1:] + ".", epilog=parser.epilog
+        )
+        found[name].set_defaults(print_help=None)
+    return found
+
+
+def find_api(word: str) -> Api:
+    """Find an API by its name, or say which one may have been meant.
+
+    >>> find_api("fetch").key
+    1
+    >>> find_api("Fetsh")
+    Traceback (most recent call last):
+    kafka.cli.words.WrongWord: Kafka has no API named 'Fetsh': did you mean Fetch? "purekafka protocol list" shows all
+    """
+    from kafka.protocol.registry import api_named
+
+    try:
+        return api_named(word)
+    except IllegalArgumentError as error:
+        sentence = f"{error}{'' if str(error).endswith('?') else '.'}"
+        raise WrongWord(f'{sentence} "purekafka protocol list" shows all') from None
+
+
+def parse_json(text: str) -> Any:
+    """Read a JSON argument; ``-`` stands for standard input.
+
+    >>> parse_json('{"topics": null}')
+    {'topics': None}
+    """
+    import json
+
+    try:
+        return json.loads(sys.stdin.read() if text == "-" else text)
+    except ValueError as error:
+        raise WrongWord(f"this is not JSON: {error}") from None
+
+
 def pair(word: str, option: str) -> tuple[str, str]:
-    """Split what an option of the form NAME=VALUE was given.
+    """Split the argument of an option that takes NAME=VALUE, and expand the value.
 
     >>> pair("client.id=shell", "-X")
     ('client.id', 'shell')
@@ -27,7 +98,46 @@ def pair(word: str, option: str) -> tuple[str, str]:
     name, equals, value = word.partition("=")
     if not equals:
         raise WrongWord(f"{option} takes NAME=VALUE, not {word!r}")
-    return name, value
+    return name, expand(value, f"{option} {name}")
+
+
+def pairs(words: Sequence[str], option: str) -> dict[str, str]:
+    """Read all arguments of an option that takes NAME=VALUE and may be repeated."""
+    return dict(pair(word, option) for word in words)
+
+
+def expand(value: str, option: str) -> str:
+    """Return a value, or what its ``@`` refers to, so that secrets need not stand on the command line.
+
+    >>> expand("me@home", "-X client.id"), expand("@@home", "-X client.id")
+    ('me@home', '@home')
+    >>> expand("@env:NO_SUCH_VARIABLE", "-X sasl.password")
+    Traceback (most recent call last):
+    kafka.cli.words.WrongWord: -X sasl.password: the environment has no variable NO_SUCH_VARIABLE
+    """
+    if not value.startswith("@"):
+        return value
+    source = value[1:]
+    if not source:
+        raise WrongWord(f"{option}: @ needs env:NAME, a file or - behind it; a value that begins with @ is written @@")
+    if source.startswith("@"):
+        return source
+    if source.startswith("env:"):
+        name = source.removeprefix("env:")
+        if name not in os.environ:
+            raise WrongWord(f"{option}: the environment has no variable {name}")
+        return os.environ[name]
+    try:
+        text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+        raise WrongWord(f"{option}: cannot read {source}: {reason}; a value that begins with @ is written @@") from None
+    # Editors and echo end a file with a line end, which is not part of the password.
+    text = text.removesuffix("\n").removesuffix("\r")
+    if not text:
+        # Standard input also is empty for the second option that asks for it.
+        raise WrongWord(f"{option}: {'standard input' if source == '-' else source} is empty")
+    return text
 
 
 def count(word: str) -> int:

@@ -6,7 +6,7 @@ from enum import IntEnum
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafka.errors import UnsupportedVersionError
+from kafka.errors import IllegalArgumentError, UnsupportedVersionError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -149,18 +149,22 @@ else:
 
 
 def api_named(name: str) -> Api:
-    """Find an API by the name of it or of one of its messages, in any case.
+    """Find an API by its name or that of one of its messages, in any case.
 
     >>> api_named('fetch').key, api_named('MetadataRequest').key
     (1, 3)
+    >>> api_named('Metadatta')
+    Traceback (most recent call last):
+    kafka.errors.IllegalArgumentError: Kafka has no API named 'Metadatta': did you mean Metadata?
     """
     found = _BY_NAME.get(name.lower().removesuffix("request").removesuffix("response"))
     if found is None:
         from difflib import get_close_matches
 
-        near = get_close_matches(name.lower(), _BY_NAME, n=1)
-        hint = f"; did you mean {_BY_NAME[near[0]].name}?" if near else ""
-        raise UnsupportedVersionError(f"there is no API named {name!r}{hint}")
+        spellings = {spelling + kind: api for spelling, api in _BY_NAME.items() for kind in ("", "request", "response")}
+        near = get_close_matches(name.lower(), spellings, n=1)
+        hint = f": did you mean {spellings[near[0]].name}?" if near else ""
+        raise IllegalArgumentError(f"Kafka has no API named {name!r}{hint}")
     return found
 
 

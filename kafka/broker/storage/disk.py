@@ -28,7 +28,7 @@ from kafka.broker.storage import Storage
 from kafka.broker.storage.log import Log
 from kafka.broker.storage.segment import DiskSegment
 from kafka.broker.store import Store
-from kafka.errors import CorruptRecordError, KafkaConfigurationError
+from kafka.errors import CorruptRecordError, IllegalStateError, KafkaConfigurationError
 from kafka.record.control import decode_marker
 from kafka.record.header import LOG_OVERHEAD, V2_HEADER, V2_HEADER_SIZE, BatchHeader, read_header
 from kafka.record.rows import decode_batch
@@ -171,7 +171,7 @@ def _lock(handle: IO[str], path: Path) -> None:
 
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        raise KafkaConfigurationError(f"{path} is in use by another broker") from None
+        raise IllegalStateError(f"{path} is in use by another broker") from None
 
 
 def _sync_directory(path: Path) -> None:

@@ -78,7 +78,7 @@ def test_a_port_in_use_is_said_in_one_line() -> None:
 def test_a_directory_in_use_or_of_something_else_is_said_in_one_line(tmp_path: Path) -> None:
     data = str(tmp_path / "data")
     with running("--port", "0", "--data", data):
-        assert refused("--port", "0", "--data", data, code=2) == f"{data} is in use by another broker"
+        assert refused("--port", "0", "--data", data) == f"{data} is in use by another broker"
     (tmp_path / "strange").mkdir()
     (tmp_path / "strange" / "file").touch()
     assert "holds no data of this broker" in refused("--port", "0", "--data", str(tmp_path / "strange"), code=2)
@@ -99,8 +99,8 @@ def test_a_directory_in_use_or_of_something_else_is_said_in_one_line(tmp_path: P
         (("--tls", f"cert={__file__}"), f"{__file__} is no certificate in PEM form"),
         (("--as-version", "99.0"), "does not know what Kafka 99.0 does, only up to 4."),
         (("--fsync",), "--fsync needs --data"),
-        (("--sasl", "PLAIN"), "say it as PLAIN:USER:PASSWORD"),
-        (("--sasl", "SCRAM-SHA-256:ada"), "say it as SCRAM-SHA-256:USER:PASSWORD"),
+        (("--sasl", "PLAIN"), "write it as PLAIN:USER:PASSWORD"),
+        (("--sasl", "SCRAM-SHA-256:ada"), "write it as SCRAM-SHA-256:USER:PASSWORD"),
         (("--sasl", "NTLM:ada:secret"), "no SASL mechanism NTLM"),
         (("--port", "65536"), "there is no 65536"),
         (("--port", "-1"), "there is no -1"),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kafka.broker import Broker
-from kafka.errors import KafkaConfigurationError
+from kafka.errors import IllegalStateError, KafkaConfigurationError
 from kafka.protocol.admin import DeleteRecordsRequest
 
 from .batches import batch, produce
@@ -214,7 +214,7 @@ def test_what_is_acknowledged_survives_kill_9(tmp_path: Path) -> None:
 
 def test_a_directory_is_used_by_one_broker_at_a_time(tmp_path: Path) -> None:
     other = Broker(data_dir=tmp_path / "data")
-    with Broker(data_dir=tmp_path / "data"), pytest.raises(KafkaConfigurationError, match="in use by another broker"):
+    with Broker(data_dir=tmp_path / "data"), pytest.raises(IllegalStateError, match="in use by another broker"):
         other.start()
     with Broker(data_dir=tmp_path / "data"):
         pass

@@ -1,16 +1,13 @@
-"""Framing, headers, the registry, and the command line over them."""
+"""Framing, headers and the registry."""
 
 from __future__ import annotations
 
-import io
-import json
 import subprocess
 import sys
 
 import pytest
 
-from kafka.cli import main
-from kafka.errors import KafkaProtocolError, UnsupportedVersionError
+from kafka.errors import IllegalArgumentError, KafkaProtocolError, UnsupportedVersionError
 from kafka.protocol.admin import ApiVersionsRequest, ApiVersionsResponse
 from kafka.protocol.api import Request
 from kafka.protocol.headers import RequestHeader, ResponseHeader
@@ -99,68 +96,27 @@ def test_the_registry_knows_all_apis() -> None:
         assert api.request.API_KEY == api.response.API_KEY == api.key
         assert api.request.RESPONSE_TYPE is api.response
         assert api.min_version in api.request._versions
-    with pytest.raises(UnsupportedVersionError, match="did you mean Fetch"):
-        api_named("Fetsh")
-
-
-# The command line
-
-
-def run(*words: str) -> tuple[int, str, str]:
-    out, err = io.StringIO(), io.StringIO()
-    from contextlib import redirect_stderr, redirect_stdout
-
-    with redirect_stdout(out), redirect_stderr(err):
-        code = main(words)
-    return code, out.getvalue(), err.getvalue()
-
-
-def test_list_shows_every_api() -> None:
-    code, out, _ = run("protocol", "list")
-    assert code == 0
-    assert len(out.splitlines()) == 94
-    assert "  1  Fetch                            0-18      12+       broker controller" in out
-
-
-def test_show_prints_fields_in_wire_order() -> None:
-    code, out, _ = run("protocol", "show", "MetadataRequest", "--version", "1")
-    assert code == 0
-    assert [line.split()[:2] for line in out.splitlines()[1:]] == [
-        ["topics", "[MetadataRequestTopic]"],
-        ["name", "string"],
-    ]
-    assert "versions 8-10" in run("protocol", "show", "metadata")[1]
-    assert run("protocol", "show", "ConsumerProtocolSubscription")[0] == 0
-
-
-def test_decode_and_encode_are_inverse() -> None:
-    code, out, _ = run("protocol", "encode", "MetadataRequest", "--version", "1", '{"topics": [{"name": "x"}]}')
-    assert (code, out.strip()) == (0, "00000001000178")
-    code, out, _ = run("protocol", "decode", "MetadataRequest", "--version", "1", "00000001 000178")
-    assert json.loads(out) == {"topics": [{"name": "x"}]}
-    frame = MetadataResponse[1]().frame(5)[4:].hex()
-    code, out, err = run("protocol", "decode", "MetadataResponse", "--version", "1", "--framed", frame)
-    assert (code, err) == (0, "correlation id 5\n")
 
 
 @pytest.mark.parametrize(
-    ("words", "complaint"),
+    ("name", "meant"),
     [
-        (("show", "Fetsh"), "did you mean Fetch?"),
-        (("show", "Fetch", "--version", "99"), "has versions 0-18, not 99"),
-        (("decode", "Metadata", "--version", "1", "00"), "say MetadataRequest or MetadataResponse"),
-        (("decode", "MetadataRequest", "--version", "1", "0x0g"), "no hexadecimal text"),
-        (("decode", "MetadataRequest", "--version", "1", "0000"), "needs 4 bytes, only 2 are left"),
-        (("encode", "MetadataRequest", "--version", "1", "{"), "the message is no JSON"),
-        (("encode", "MetadataRequest", "--version", "1", '{"topcis": []}'), "has no field 'topcis'; it has topics"),
-        (("encode", "FetchRequest", "--version", "13", '{"topics": [{"topicId": "?"}]}'), "is no Uuid"),
+        ("Fetsh", "Fetch"),
+        ("Metadatta", "Metadata"),
+        ("MetadattaRequest", "Metadata"),
+        ("FetchReqest", "Fetch"),
+        ("deletetopics_response", "DeleteTopics"),
     ],
 )
-def test_mistakes_are_told_in_one_line(words: tuple[str, ...], complaint: str) -> None:
-    code, _, err = run("protocol", *words)
-    assert code == 1
-    assert complaint in err
-    assert len(err.splitlines()) == 1
+def test_a_misspelled_api_is_refused_with_the_nearest_name(name: str, meant: str) -> None:
+    with pytest.raises(IllegalArgumentError) as caught:
+        api_named(name)
+    assert str(caught.value) == f"Kafka has no API named {name!r}: did you mean {meant}?"
+
+
+def test_a_name_that_resembles_no_api_is_refused_without_a_guess() -> None:
+    with pytest.raises(IllegalArgumentError, match=r"^Kafka has no API named 'Frobnicate'$"):
+        api_named("Frobnicate")
 
 
 def test_importing_kafka_is_quick_and_compiles_nothing() -> None:

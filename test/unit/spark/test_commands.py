@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from types import SimpleNamespace
 from typing import Any
 
@@ -39,6 +40,12 @@ def test_options_are_the_source_s_and_those_that_concern_both_sides_the_sink_s_t
     pipeline = started(monkeypatch, *(word for name, value in given.items() for word in ("-O", f"{name}={value}")))
     assert {**pipeline.source_options, "holdFile": ""} == {"minPartitions": "3", "holdFile": ""}
     assert pipeline.kafka == {"freezeworkers": "false", "kafka.security.protocol": "SSL"}
+
+
+def test_a_password_on_standard_input_reaches_source_and_sink(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("hush\n"))
+    pipeline = started(monkeypatch, "-O", "kafka.ssl.key.password=@-")
+    assert pipeline.kafka == {"kafka.ssl.key.password": "hush"}
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,12 @@ def test_a_result_that_is_written_anew_each_time_is_not_written_once() -> None:
         (["copy", "--sink", "events", "--checkpoint", "c"], "A copy of 'events' to itself would never end"),
         (["copy", "--sink", "out", "--checkpoint", "c", "-O", "minPartitions=0"], "minPartitions must be positive"),
         (["dump", "--parquet", "p", "-O", "startingOffsets=latest"], "can't be latest for batch queries on Kafka"),
-        (["dump", "--parquet", "p", "-O", "startingOffsets"], "an option is name=value, not 'startingOffsets'"),
+        (
+            ["dump", "--parquet", "p", "-O", "kafka.x=@env:NO_SUCH"],
+            "-O kafka.x: the environment has no variable NO_SUCH",
+        ),
+        (["dump", "--parquet", "p", "-c", "spark.x=@/no/such"], "-c spark.x: cannot read /no/such"),
+        (["dump", "--parquet", "p", "-O", "startingOffsets"], "-O takes NAME=VALUE, not 'startingOffsets'"),
     ],
 )
 def test_wrong_words_are_told_before_spark_starts(
