@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka.config.option import CLASSES, Lazy, Option
+from kafka.config.option import CLASSES, PUBLISHED, Lazy, Option
 from kafka.config.table import SECTIONS
 
 __all__ = ["render_rst"]
@@ -39,11 +39,12 @@ def render_rst() -> str:
 def _entry(option: Option) -> str:
     lines = [f".. _option-{option.name}:\n", f"``{option.name}``", f"    {option.doc}\n"]
     facts = [f"*{option.check.accepts}*", f"default: {_default(option)}"]
+    kinds = option.kinds & PUBLISHED
     facts.extend(
-        f"default of {CLASSES[kind]}: ``{value!r}``" for kind, value in option.defaults.items() if kind in option.kinds
+        f"default of {CLASSES[kind]}: ``{value!r}``" for kind, value in option.defaults.items() if kind in kinds
     )
-    facts.append("taken by: " + ", ".join(_SHORT[kind] for kind in CLASSES if kind in option.kinds - set(option.idle)))
-    facts.extend(f"no effect on {CLASSES[kind]}: {why}" for kind, why in option.idle.items())
+    facts.append("taken by: " + ", ".join(_SHORT[kind] for kind in CLASSES if kind in kinds - set(option.idle)))
+    facts.extend(f"no effect on {CLASSES[kind]}: {why}" for kind, why in option.idle.items() if kind in PUBLISHED)
     if option.since:
         facts.append(f"needs brokers of {option.since}")
     if option.aliases:

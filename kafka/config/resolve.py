@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kafka.config.option import CLASSES, FACES, Lazy, Option
+from kafka.config.option import CLASSES, FACES, PUBLISHED, Lazy, Option
 from kafka.config.rules import RULES
 from kafka.config.table import BY_SPELLING, OPTIONS
 from kafka.errors import KafkaConfigurationError
@@ -168,6 +168,7 @@ def _find(kind: str, spelling: str) -> Option:
 
 
 def _takers(option: Option) -> str:
-    """Who takes an option, in a sentence: the classes that people make, or else the inner ones."""
-    kinds = (option.kinds & FACES) or option.kinds
+    """Name the classes that take an option: those that users construct, or else the inner ones."""
+    kinds = option.kinds & PUBLISHED
+    kinds = (kinds & FACES) or kinds
     return " and ".join(name for kind, name in CLASSES.items() if kind in kinds)

@@ -3,8 +3,10 @@
 import math
 import pickle
 import random
+import re
 import ssl
 import warnings
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -23,7 +25,7 @@ from kafka.config import (
     resolve,
 )
 from kafka.config.checks import duration_ms
-from kafka.config.option import Lazy
+from kafka.config.option import ALL_KINDS, PUBLISHED, Lazy
 from kafka.errors import KafkaConfigurationError
 from kafka.partitioner import DefaultPartitioner
 
@@ -146,6 +148,25 @@ def test_an_option_of_another_class_names_that_class():
     assert refused("admin", "fetch_min_byte", fetch_min_byte=1).endswith(
         "did you mean 'fetch_min_bytes'? It is an option of KafkaConsumer"
     )
+
+
+def test_no_message_and_no_page_names_a_class_that_cannot_be_imported():
+    homes = {"cluster": "cluster", "coordinator": "coordinator.base", "consumer_coordinator": "coordinator.consumer"}
+    homes["heartbeat"] = "coordinator.heartbeat"
+    missing = set()
+    for kind, name in CLASSES.items():
+        module = import_module("." + homes[kind] if kind in homes else "kafka", "kafka")
+        if not hasattr(module, name):
+            missing.add(kind)
+    assert missing == ALL_KINDS - PUBLISHED, "a class that is there is published, one that is not there is not"
+    names = {CLASSES[kind] for kind in missing}
+    page = render_rst()
+    assert not [name for name in names if name in page]
+    takers = {taker for line in re.findall("taken by: ([a-z, ]+)", page) for taker in line.rstrip().split(", ")}
+    assert takers == {kind.replace("_", " ") for kind in PUBLISHED}
+    for option in OPTIONS.values():
+        for kind in PUBLISHED - option.kinds:
+            assert not [name for name in names if name in refused(kind, option.name, **{option.name: 1})]
 
 
 def test_an_option_like_no_other_is_refused_without_a_guess():
