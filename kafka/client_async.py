@@ -28,6 +28,7 @@ from kafka.errors import (
 from kafka.future import Future
 from kafka.net.environment import Environment
 from kafka.protocol.broker_release import KNOWN_RELEASES
+from kafka.structs import check_topic
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -240,10 +241,16 @@ class KafkaClient(Client):
 
     def set_topics(self, topics: Iterable[str]) -> Future[ClusterMetadata]:
         """Track these topics; the future resolves when they are known."""
+        if isinstance(topics, str):
+            raise TypeError(f"set_topics() takes a list of names; for one topic, call add_topic({topics!r})")
+        topics = list(topics)
+        for topic in topics:
+            check_topic(topic)
         return self._tracked(self.cluster.set_topics(topics))
 
     def add_topic(self, topic: str) -> Future[ClusterMetadata]:
         """Track one topic more; the future resolves when it is known."""
+        check_topic(topic)
         return self._tracked(self.cluster.add_topic(topic))
 
     def _tracked(self, future: Future[ClusterMetadata]) -> Future[ClusterMetadata]:

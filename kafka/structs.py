@@ -8,9 +8,12 @@ last and have defaults, so that code written for the older forms goes on working
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+from kafka.errors import IllegalArgumentError
 
 if TYPE_CHECKING:
     from kafka.legacy.payloads import ConsumerMetadataRequest as ConsumerMetadataRequest
@@ -33,6 +36,34 @@ if TYPE_CHECKING:
     from kafka.legacy.payloads import ProduceRequestPayload as ProduceRequestPayload
     from kafka.legacy.payloads import ProduceResponsePayload as ProduceResponsePayload
     from kafka.legacy.payloads import RetryOptions as RetryOptions
+
+_TOPIC_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+_LONGEST_SHOWN: Final = 80
+
+
+def check_topic(topic: object) -> None:
+    """Raise TypeError or IllegalArgumentError for a value that cannot be the name of a topic.
+
+    Brokers would refuse it, and a request that cannot be encoded would fail for the other topics in it too.
+
+    >>> check_topic("events")
+    >>> check_topic("tenant 7")
+    Traceback (most recent call last):
+    kafka.errors.IllegalArgumentError: 'tenant 7' is not a legal name of a topic: ...
+    """
+    if not isinstance(topic, str):
+        raise TypeError(f"a topic's name must be a str, not {_shown(topic)}")
+    if not _TOPIC_NAME.fullmatch(topic) or topic in {".", ".."}:
+        raise IllegalArgumentError(
+            f"{_shown(topic)} is not a legal name of a topic: names have 1 to 249 characters of "
+            "a-z, A-Z, 0-9, '.', '_' and '-', and are not '.' or '..'"
+        )
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}... ({len(text)} characters)"
+
 
 # TopicPartition is a key in every hot path. A tuple subclass hashes and compares in C; nothing is overridden.
 

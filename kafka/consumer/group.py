@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, overload
 from kafka.config import defaults, resolve
 from kafka.consumer.engine import Engine
 from kafka.consumer.reset import EARLIEST, LATEST, Reset
-from kafka.consumer.subscription import Mode, check_topic, checked_partition, checked_partitions
+from kafka.consumer.subscription import Mode, checked_partition, checked_partitions
 from kafka.errors import ClientClosedError, IllegalArgumentError, IllegalStateError
 from kafka.structs import (
     ConsumerGroupMetadata,
@@ -21,6 +21,7 @@ from kafka.structs import (
     OnCommit,
     SubscriptionPattern,
     TopicPartition,
+    check_topic,
 )
 
 if TYPE_CHECKING:

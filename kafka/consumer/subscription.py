@@ -11,16 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import Enum
-from typing import Any, Final
+from typing import Any
 
 from kafka.consumer.partition import AssignedPartition, Cursor, Hand
 from kafka.consumer.reset import Reset
 from kafka.errors import IllegalArgumentError, IllegalStateError
-from kafka.structs import OffsetAndMetadata, SubscriptionPattern, TopicPartition
+from kafka.structs import OffsetAndMetadata, SubscriptionPattern, TopicPartition, check_topic
 
-__all__ = ["Mode", "SubscriptionState", "check_topic", "checked_partition", "checked_partitions"]
-
-_TOPIC_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+__all__ = ["Mode", "SubscriptionState", "checked_partition", "checked_partitions"]
 
 
 class Mode(Enum):
@@ -275,14 +273,6 @@ class SubscriptionState:
     def paused(self) -> set[TopicPartition]:
         """The partitions that are paused."""
         return {partition for partition, state in self.partitions.items() if state.paused}
-
-
-def check_topic(topic: Any) -> None:
-    """Raise TypeError or IllegalArgumentError for what can be no topic's name."""
-    if not isinstance(topic, str):
-        raise TypeError(f"a topic is a str, not {topic!r}")
-    if not _TOPIC_NAME.fullmatch(topic) or topic in {".", ".."}:
-        raise IllegalArgumentError(f"{topic!r} cannot be a topic: 1 to 249 of a-z, A-Z, 0-9, '.', '_' and '-'")
 
 
 def checked_partition(partition: Any) -> TopicPartition:

@@ -13,6 +13,7 @@ from kafka.errors import (
     BrokerResponseError,
     BufferExhaustedError,
     IllegalArgumentError,
+    InvalidTopicError,
     KafkaTimeoutError,
     RecordTooLargeError,
     UnsupportedVersionError,
@@ -27,6 +28,7 @@ from kafka.producer.memory import Ticket
 from kafka.producer.partitions import Partition, Topic
 from kafka.producer.transactional import TransactionalFace
 from kafka.record.builder import BatchBuilder
+from kafka.structs import check_topic
 
 __all__ = ["KafkaProducer"]
 
@@ -53,7 +55,7 @@ class KafkaProducer(TransactionalFace):
 
     # Sending…
 
-    def send(
+    def send(  # noqa: C901 - hot: every step stands here
         self,
         topic: str,
         value: Any = None,
@@ -76,38 +78,42 @@ class KafkaProducer(TransactionalFace):
         # Hot. Only where a batch for such records is open already; what opens one takes the other way. With a key it is
         # the default partitioner's rule, spelled out. A signal handler or a finalizer may send in the midst of it:
         # for that the batch is `taken_up`.
-        if self._plain and type(value) is bytes and headers is None and partition is None and timestamp_ms is None:
-            if key is None:
-                now = int(self._time() * 1000)
-                with self._lock:
-                    batch = self._sticky.get(topic)
-                    if batch is not None:
-                        append = batch.append
-                        batch.append = taken_up
-                        index = append(now, None, value)
-                        batch.append = append
-                        if index >= 0:
-                            return FutureRecordMetadata((batch, index, now, -1, len(value)))
-            elif type(key) is bytes and self._hashes:
-                state = self._topics.get(topic)
-                if state is not None:
-                    line = state.line
-                    where = line[(murmur2(key) & 0x7FFFFFFF) % len(line)]
+        try:
+            if self._plain and type(value) is bytes and headers is None and partition is None and timestamp_ms is None:
+                if key is None:
                     now = int(self._time() * 1000)
                     with self._lock:
-                        batch = where.open
+                        batch = self._sticky.get(topic)
                         if batch is not None:
                             append = batch.append
                             batch.append = taken_up
-                            index = append(now, key, value)
+                            index = append(now, None, value)
                             batch.append = append
                             if index >= 0:
-                                return FutureRecordMetadata((batch, index, now, len(key), len(value)))
-        if self._interceptors is not None:
-            return intercepted(
-                self._interceptors, self._send_any, (topic, value, key, headers, partition, timestamp_ms)
-            )
-        return self._send_any(topic, value, key, headers, partition, timestamp_ms)
+                                return FutureRecordMetadata((batch, index, now, -1, len(value)))
+                elif type(key) is bytes and self._hashes:
+                    state = self._topics.get(topic)
+                    if state is not None:
+                        line = state.line
+                        where = line[(murmur2(key) & 0x7FFFFFFF) % len(line)]
+                        now = int(self._time() * 1000)
+                        with self._lock:
+                            batch = where.open
+                            if batch is not None:
+                                append = batch.append
+                                batch.append = taken_up
+                                index = append(now, key, value)
+                                batch.append = append
+                                if index >= 0:
+                                    return FutureRecordMetadata((batch, index, now, len(key), len(value)))
+            if self._interceptors is not None:
+                return intercepted(
+                    self._interceptors, self._send_any, (topic, value, key, headers, partition, timestamp_ms)
+                )
+            return self._send_any(topic, value, key, headers, partition, timestamp_ms)
+        except TypeError:
+            check_topic(topic)  # a list has no hash, say; looking before each record would cost all of them
+            raise
 
     def _send_any(
         self,
@@ -169,6 +175,8 @@ class KafkaProducer(TransactionalFace):
         ...     [metadata.offset for metadata in sent.get(timeout=10)]
         [0, 1, 2]
         """
+        if type(topic) is not str:
+            check_topic(topic)
         values = records if type(records) is list else list(records)
         timestamp = int(self._time() * 1000)
         if self._plain and not set(map(type, values)) - _BYTES:
@@ -214,10 +222,11 @@ class KafkaProducer(TransactionalFace):
     def _find(self, topic: str, deadline: float) -> Topic:
         self._check_open()
         self._accumulator.check_admits()
-        if not isinstance(topic, str):
-            raise TypeError(f"topic must be a str, not {type(topic).__name__}")
-        if not topic:
-            raise IllegalArgumentError("topic must not be empty")
+        try:
+            check_topic(topic)
+        except IllegalArgumentError as error:
+            # As the cluster would answer: out of the future, beside other topics' errors.
+            raise InvalidTopicError(str(error)) from None
         with self._measured("metadata-wait"):
             return self._driver.run(self._core.find_topic(topic, deadline), deadline + 1, f"finding topic {topic!r}")
 
@@ -332,6 +341,8 @@ class KafkaProducer(TransactionalFace):
         ...         producer.partitions_for("events")
         {0, 1, 2}
         """
+        if type(topic) is not str:
+            check_topic(topic)
         state = self._topics.get(topic)
         if state is None:
             state = self._find(topic, self._core.now() + self._max_block)

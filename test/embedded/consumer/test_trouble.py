@@ -571,8 +571,8 @@ MISTAKES: dict[str, tuple[Callable[[KafkaConsumer], object], str]] = {
     "a tuple": (lambda c: c.seek(("events", 0), 3), "expected a TopicPartition, not \\("),  # type: ignore[arg-type]
     "no list": (lambda c: c.end_offsets(tp()), "expected a list of TopicPartitions"),
     "a name": (lambda c: c.assign("events"), "expected a list of TopicPartitions"),  # type: ignore[arg-type]
-    "bytes": (lambda c: c.assign([TopicPartition(b"events", 0)]), "a topic is a str"),  # type: ignore[arg-type]
-    "no topic": (lambda c: c.assign([TopicPartition("", 0)]), "'' cannot be a topic"),
+    "bytes": (lambda c: c.assign([TopicPartition(b"events", 0)]), "a topic's name must be a str"),  # type: ignore[arg-type]
+    "no topic": (lambda c: c.assign([TopicPartition("", 0)]), "'' is not a legal name of a topic"),
     "no number": (lambda c: c.assign([TopicPartition("events", "0")]), "is an int, not '0'"),  # type: ignore[arg-type]
     "below zero": (lambda c: c.assign([TopicPartition("events", -1)]), "from 0 on, not -1"),
     "a negative offset": (lambda c: c.commit({tp(): OffsetAndMetadata(-3)}), "from 0 on, not -3"),
@@ -584,7 +584,7 @@ MISTAKES: dict[str, tuple[Callable[[KafkaConsumer], object], str]] = {
     "no count": (lambda c: c.poll(max_records="9"), "a whole number"),  # type: ignore[arg-type]
     "no pattern": (lambda c: c.subscribe(pattern="["), "is no pattern: "),
     "a number as pattern": (lambda c: c.subscribe(pattern=3), "a pattern is a str"),
-    "no topic's name": (lambda c: c.partitions_for_topic(3), "a topic is a str, not 3"),  # type: ignore[arg-type]
+    "no topic's name": (lambda c: c.partitions_for_topic(3), "a topic's name must be a str, not 3"),  # type: ignore[arg-type]
 }
 
 

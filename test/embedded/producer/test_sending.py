@@ -310,9 +310,9 @@ def test_a_record_that_is_too_large_fails_alone(make, broker, topic):
 
 def test_a_topic_that_cannot_be_is_the_futures_error(make):
     future = make().send("a/b", b"x")
-    with pytest.raises(InvalidTopicError, match=r"topic 'a/b': .* not a legal"):
+    with pytest.raises(InvalidTopicError, match=r"'a/b' is not a legal name of a topic"):
         future.get(WAIT)
-    with pytest.raises(TypeError, match="topic must be a str"):
+    with pytest.raises(TypeError, match="a topic's name must be a str"):
         make().send(b"bytes", b"x")
 
 
