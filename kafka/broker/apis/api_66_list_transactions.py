@@ -6,12 +6,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from kafka.broker.codes import Operation, Resource
 from kafka.broker.coordinators import TRANSACTION
-from kafka.broker.groups.pattern import compile_re2
+from kafka.broker.groups.pattern import Pattern, compile_re2
 from kafka.broker.transactions.service import coordinator
 from kafka.broker.transactions.states import State
 from kafka.errors import InvalidRegularExpressionError
@@ -41,11 +40,11 @@ def handle(call: Call, request: ListTransactionsRequest) -> Any:
 
 
 def _is_wanted(
-    call: Call, request: ListTransactionsRequest, record: TransactionRecord, pattern: re.Pattern[str] | None
+    call: Call, request: ListTransactionsRequest, record: TransactionRecord, pattern: Pattern | None
 ) -> bool:
     return (
         (not request.state_filters or record.state.value in request.state_filters)
         and (not request.producer_id_filters or record.producer_id in request.producer_id_filters)
         and (request.duration_filter < 0 or coordinator(call).running_for_ms(record) > request.duration_filter)
-        and (pattern is None or pattern.fullmatch(record.transactional_id) is not None)
+        and (pattern is None or pattern.fullmatch(record.transactional_id))
     )

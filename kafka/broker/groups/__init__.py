@@ -11,7 +11,7 @@ The modules, from the inside out::
     roster       the members of a classic group: protocols, votes, leader, static members
     classic      a classic group: states, rebalances, timers
     assignors    range and uniform, for the consumer protocol (KIP-848)
-    pattern      RE2 expressions in the words of Python's re
+    pattern      RE2 expressions, matched in linear time
     reconcile    one step of one member towards its target assignment
     consumer     a consumer group (KIP-848): epochs, target assignment, fencing, timers
     classic_face classic members of a consumer group: JoinGroup, SyncGroup and Heartbeat against epochs

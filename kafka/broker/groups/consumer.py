@@ -316,8 +316,11 @@ class ConsumerGroup:
         present = frozenset(self._topics.topic_names())
         known = self._resolved.get(regex)
         if known is None or known[0] != present:
+            before, matched = known or (frozenset(), frozenset())
             pattern = compile_re2(regex)
-            known = (present, frozenset(name for name in present if pattern.fullmatch(name)))
+            # Each name is matched once, however often topics come and go.
+            fresh = frozenset(name for name in present - before if pattern.fullmatch(name))
+            known = (present, (matched & present) | fresh)
             self._resolved[regex] = known
         return known[1]
 
