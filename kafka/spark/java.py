@@ -7,10 +7,12 @@ query must be able to move by changing nothing but the format's name. A name tha
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from typing import Any, Final
 
-from kafka.config import BY_SPELLING, parse, resolve
+from kafka.config import BY_SPELLING, OPTIONS, parse, resolve
 from kafka.errors import KafkaConfigurationError
 from kafka.spark.errors import KafkaSparkOptionError
 from kafka.spark.jaas import parse_jaas
@@ -58,12 +60,16 @@ def client_options(kind: str, given: Mapping[str, str]) -> dict[str, Any]:
         elif name in BY_SPELLING and kind in BY_SPELLING[name].kinds:
             texts[name] = text
         else:
-            _warn(name)
+            _warn(kind, name)
     _check_stores(given)
     try:
         found = {**special, **parse(kind, texts)}
     except KafkaConfigurationError as error:
         raise KafkaSparkOptionError(f"kafka.{error}") from error
+    if "default_api_timeout_ms" in found and "request_timeout_ms" not in found:
+        # With Java's consumer one call may be given less time than one request has by default; here that is refused.
+        default = OPTIONS["request_timeout_ms"].default_for(kind)
+        found["request_timeout_ms"] = min(default, found["default_api_timeout_ms"])
     if "sasl_mechanism" in special:  # for Java it is OAUTHBEARER with a class of AWS
         found["sasl_mechanism"] = special["sasl_mechanism"]
     return found
@@ -74,19 +80,31 @@ def check_together(kind: str, options: Mapping[str, Any]) -> None:
 
     >>> check_together("producer", {"transactional_id": "t", "acks": 1})
     Traceback (most recent call last):
-    kafka.spark.errors.KafkaSparkOptionError: kafka.* options do not go together: a transactional_id needs acks='all', \
-not 1
+    kafka.spark.errors.KafkaSparkOptionError: Options do not go together: exactlyOnce=true needs kafka.acks='all', not 1
     """
     try:
         resolve(kind, dict(options))
     except KafkaConfigurationError as error:
-        raise KafkaSparkOptionError(f"kafka.* options do not go together: {error}") from error
+        raise KafkaSparkOptionError(f"Options do not go together: {_as_typed(str(error))}") from error
 
 
-def _warn(name: str) -> None:
-    if name not in _warned:
-        _warned.add(name)
-        log.warning("The option kafka.%s is not known and has no effect", name)
+def _as_typed(sentence: str) -> str:
+    """Return a sentence about options with the names that programs on Spark give them.
+
+    >>> _as_typed("sasl_mechanism='PLAIN' needs sasl_plain_username")
+    "kafka.sasl.mechanism='PLAIN' needs kafka.sasl.jaas.config with username and password"
+    """
+    return _NAMES.sub(lambda found: _SPARK_NAMES.get(found[0]) or f"kafka.{found[0].replace('_', '.')}", sentence)
+
+
+def _warn(kind: str, name: str) -> None:
+    if name in _warned:
+        return
+    _warned.add(name)
+    known = [*_JAVA_ONLY, *(spelling for spelling, option in BY_SPELLING.items() if kind in option.kinds)]
+    near = get_close_matches(name, [spelling for spelling in known if "_" not in spelling], n=1, cutoff=0.75)
+    hint = f": did you mean kafka.{near[0]}?" if near else ""
+    log.warning("The option kafka.%s is not known and has no effect%s", name, hint)
 
 
 def _hostname_check(text: str) -> dict[str, Any]:
@@ -144,6 +162,17 @@ def _msk_class(text: str) -> dict[str, Any]:
     # The mechanism is OAUTHBEARER or AWS_MSK_IAM there; the signing is the same here.
     return {"sasl_mechanism": "AWS_MSK_IAM"} if text.rpartition(".")[2].startswith("IAM") else {}
 
+
+# What Spark's users set instead of options of this library.
+_SPARK_NAMES: Final = {
+    "a transactional_id": "exactlyOnce=true",
+    "transactional_id": "exactlyOnce=true",
+    "sasl_plain_username": "kafka.sasl.jaas.config with username and password",
+    "sasl_plain_password": "kafka.sasl.jaas.config with username and password",
+    "ssl_cafile": "kafka.ssl.truststore.location",
+    "ssl_certfile": "kafka.ssl.keystore.location",
+}
+_NAMES: Final = re.compile(rf"\b(?:{'|'.join(sorted({*OPTIONS, *_SPARK_NAMES}, key=len, reverse=True))})\b")
 
 _SPECIAL: Final[dict[str, Callable[[str], dict[str, Any]]]] = {
     "sasl.jaas.config": _jaas,

@@ -8,8 +8,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any, Final, TypeVar
 
+from kafka.config import BY_SPELLING
 from kafka.spark.durations import parse_duration
 from kafka.spark.errors import KafkaSparkOptionError
 from kafka.spark.java import check_together, client_options
@@ -17,12 +19,47 @@ from kafka.spark.offsets import EARLIEST, LATEST, Offsets, parse_offsets, parse_
 from kafka.spark.start import Bound
 from kafka.spark.subscription import Subscription, parse_subscription
 
-__all__ = ["SourceOptions", "kafka_options", "lower_keys", "parse_flag"]
+__all__ = ["SourceOptions", "check_names", "kafka_options", "lower_keys", "parse_flag"]
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+#: The options of the source and of the sink, besides kafka.*: programs give both the same ones.
+_NAMES: Final = (
+    "assign",
+    "subscribe",
+    "subscribePattern",
+    "startingOffsets",
+    "startingTimestamp",
+    "startingOffsetsByTimestamp",
+    "startingOffsetsByTimestampStrategy",
+    "endingOffsets",
+    "endingTimestamp",
+    "endingOffsetsByTimestamp",
+    "failOnDataLoss",
+    "kafkaConsumer.pollTimeoutMs",
+    "fetchOffset.numRetries",
+    "fetchOffset.retryIntervalMs",
+    "maxOffsetsPerTrigger",
+    "minOffsetsPerTrigger",
+    "maxTriggerDelay",
+    "minPartitions",
+    "maxRecordsPerPartition",
+    "includeHeaders",
+    "groupIdPrefix",
+    "commitOffsetsToGroup",
+    "rowsPerTask",
+    "freezeWorkers",
+    "filterPushdown",
+    "holdFile",
+    "topic",
+    "exactlyOnce",
+    "transactionalIdPrefix",
+    "verifyReplays",
+)
+#: Spark's own, which it hands on to every source and sink.
+_OF_SPARK: Final = frozenset({"path", "paths", "checkpointlocation", "queryname"})
 _DESERIALIZER: Final = "Use DataFrame operations to explicitly deserialize the"
 _FORBIDDEN: Final = {
     "auto.offset.reset": (
@@ -89,6 +126,7 @@ class SourceOptions:
     def parse(cls, given: Mapping[str, str], *, streaming: bool, check_edges: bool = True) -> SourceOptions:
         """Check options for a batch or a streaming read; without ``check_edges`` what both refuse."""
         options = lower_keys(given)
+        check_names(options)
         kafka = kafka_options(options)
         subscription = parse_subscription(options)
         _check_forbidden(kafka)
@@ -146,6 +184,35 @@ def lower_keys(given: Mapping[str, str]) -> dict[str, str]:
 def kafka_options(options: Mapping[str, str]) -> dict[str, str]:
     """Return the options ``kafka.*`` without that prefix."""
     return {name[6:]: value for name, value in options.items() if name.startswith("kafka.")}
+
+
+_warned: set[str] = set()
+_BY_LOWER: Final = {name.lower(): name for name in _NAMES}
+
+
+def check_names(options: Mapping[str, str]) -> None:
+    """Refuse a name that is nearly one of an option, and warn once about one that nothing here knows.
+
+    An option that is misspelled has no effect, and startingOffset for startingOffsets skips what the topic has.
+    Names of other connectors are common in programs that choose the format late, so they are no error.
+
+    >>> check_names({"startingoffset": "earliest"})
+    Traceback (most recent call last):
+    kafka.spark.errors.KafkaSparkOptionError: The format purekafka has no option 'startingoffset': did you mean \
+'startingOffsets'?
+    """
+    for name in options:
+        if name in _BY_LOWER or name in _OF_SPARK or name.startswith("kafka."):
+            continue
+        near = get_close_matches(name, _BY_LOWER, n=1, cutoff=0.75)
+        meant = f"kafka.{name}" if "." in name and name in BY_SPELLING else _BY_LOWER[near[0]] if near else None
+        if meant is not None:
+            raise KafkaSparkOptionError(
+                f"The format purekafka has no option '{name}': did you mean '{meant}'?", option=name
+            )
+        if name not in _warned:
+            _warned.add(name)
+            log.warning("The option %s is not known to the format purekafka and has no effect", name)
 
 
 def parse_flag(options: Mapping[str, str], name: str, *, default: bool) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka.spark.errors import KafkaSparkOptionError
 from kafka.spark.java import check_together, client_options
-from kafka.spark.options import kafka_options, lower_keys, parse_flag
+from kafka.spark.options import check_names, kafka_options, lower_keys, parse_flag
 
 __all__ = ["SinkOptions"]
 
@@ -42,6 +42,7 @@ class SinkOptions:
     def parse(cls, given: Mapping[str, str]) -> SinkOptions:
         """Check the options of a write."""
         options = lower_keys(given)
+        check_names(options)
         kafka = kafka_options(options)
         for name, what in (("key", "keys"), ("value", "values")):
             if f"{name}.serializer" in kafka:

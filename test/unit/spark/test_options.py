@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -171,9 +172,12 @@ def test_the_sink_needs_servers_and_takes_no_serializers() -> None:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"kafka.delivery.timeout.ms": "10"}, "delivery_timeout_ms must be at least"),
-        ({"kafka.acks": "1", "exactlyOnce": "true"}, "a transactional_id needs acks='all'"),
-        ({"kafka.enable.idempotence": "false", "exactlyOnce": "true"}, "needs enable_idempotence=True"),
+        ({"kafka.delivery.timeout.ms": "10"}, "kafka.delivery.timeout.ms must be at least"),
+        ({"kafka.acks": "1", "exactlyOnce": "true"}, "exactlyOnce=true needs kafka.acks='all'"),
+        (
+            {"kafka.enable.idempotence": "false", "exactlyOnce": "true"},
+            "exactlyOnce=true needs kafka.enable.idempotence=True",
+        ),
     ],
 )
 def test_options_of_a_sink_that_do_not_go_together_are_refused_before_a_task_is(
@@ -185,5 +189,81 @@ def test_options_of_a_sink_that_do_not_go_together_are_refused_before_a_task_is(
 
 def test_options_of_a_source_that_do_not_go_together_are_refused_when_it_is_loaded() -> None:
     given = {"kafka.bootstrap.servers": "b1:9092", "subscribe": "a", "kafka.security.protocol": "SASL_SSL"}
-    with pytest.raises(KafkaSparkOptionError, match="needs a sasl_mechanism"):
+    with pytest.raises(KafkaSparkOptionError, match=r"needs a kafka\.sasl\.mechanism, such as"):
         SourceOptions.parse(given, streaming=False, check_edges=False)
+
+
+def parsed(**more: str) -> SourceOptions:
+    given = {"kafka.bootstrap.servers": "b1:9092", "subscribe": "a"}
+    return SourceOptions.parse(
+        {**given, **{name.replace("__", "."): value for name, value in more.items()}}, streaming=True
+    )
+
+
+def test_a_call_may_have_less_time_than_a_request_has_by_default_as_with_java_s_consumer() -> None:
+    client = parsed(kafka__default__api__timeout__ms="15000").client
+    assert (client["default_api_timeout_ms"], client["request_timeout_ms"]) == (15_000, 15_000)
+    client = parsed(kafka__default__api__timeout__ms="90000").client
+    assert (client["default_api_timeout_ms"], client["request_timeout_ms"]) == (90_000, 30_000)
+
+
+def test_options_that_contradict_each_other_are_called_what_the_program_calls_them() -> None:
+    with pytest.raises(KafkaSparkOptionError) as caught:
+        parsed(kafka__default__api__timeout__ms="15000", kafka__request__timeout__ms="20000")
+    assert str(caught.value) == (
+        "Options do not go together: kafka.default.api.timeout.ms must be at least kafka.request.timeout.ms, which is "
+        "20000, not 15000"
+    )
+    with pytest.raises(KafkaSparkOptionError, match=r"needs kafka\.sasl\.jaas\.config with username and password"):
+        parsed(kafka__security__protocol="SASL_SSL", kafka__sasl__mechanism="PLAIN")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("startingOffset", "startingOffsets"),
+        ("failOnDatLoss", "failOnDataLoss"),
+        ("subscribepattern1", "subscribePattern"),
+        ("include_headers", "includeHeaders"),
+        ("maxOffsetPerTrigger", "maxOffsetsPerTrigger"),
+        ("security.protocol", "kafka.security.protocol"),
+        ("request.timeout.ms", "kafka.request.timeout.ms"),
+    ],
+)
+def test_an_option_that_is_misspelled_is_refused_with_the_nearest_name(name: str, meant: str) -> None:
+    sentence = f"The format purekafka has no option '{name.lower()}': did you mean '{meant}'?"
+    for parse in (SourceOptions.parse, partial(SourceOptions.parse, check_edges=False)):
+        with pytest.raises(KafkaSparkOptionError) as caught:
+            parse({"kafka.bootstrap.servers": "b1:9092", "subscribe": "a", name: "x"}, streaming=False)
+        assert str(caught.value).startswith(sentence)
+    with pytest.raises(KafkaSparkOptionError) as caught:
+        SinkOptions.parse({"kafka.bootstrap.servers": "b1:9092", "topic": "a", name: "x"})
+    assert str(caught.value).startswith(sentence)
+
+
+def test_an_option_that_nothing_knows_is_warned_about_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kafka.spark.options._warned", set())
+    for _ in range(2):
+        parsed(inferSchema="true", path="/x", checkpointLocation="/c")
+    assert [entry.getMessage() for entry in caplog.records] == [
+        "The option inferschema is not known to the format purekafka and has no effect"
+    ]
+
+
+def test_the_source_and_the_sink_take_each_other_s_options() -> None:
+    assert parsed(topic="out", exactlyOnce="true").subscription.topics == ("a",)
+    given = {"kafka.bootstrap.servers": "b1:9092", "topic": "a", "startingOffsets": "earliest", "holdFile": "/h"}
+    assert SinkOptions.parse(given).topic == "a"
+
+
+def test_an_unknown_kafka_option_is_warned_about_with_the_nearest_name(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kafka.spark.java._warned", set())
+    parsed(kafka__secruity__protocol="SSL", kafka__quite__unknown="1")
+    assert [entry.getMessage() for entry in caplog.records] == [
+        "The option kafka.secruity.protocol is not known and has no effect: did you mean kafka.security.protocol?",
+        "The option kafka.quite.unknown is not known and has no effect",
+    ]
