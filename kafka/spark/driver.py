@@ -119,7 +119,7 @@ class ClusterOffsets:
         # One that a pattern has found may be gone by now. One that a query names has to be there: a name that was
         # misspelled would give no rows and no error.
         if needed or not issubclass(kind, UnknownTopicOrPartitionError):
-            raise kind(f"topic {topic.name!r}")
+            raise kind(_topic_sentence(kind, topic.name, self._options))
 
     # Offsets…
 
@@ -215,9 +215,22 @@ class ClusterOffsets:
             except KafkaError as error:  # noqa: PERF203 - one round trip each
                 if not error.retriable or attempt == self._options.retries:
                     raise
-                log.warning("Asking for offsets failed, attempt %d: %s", attempt + 1, error)
+                # A name that does not exist is the error in the end: said once is enough.
+                level = logging.INFO if isinstance(error, UnknownTopicOrPartitionError) else logging.WARNING
+                log.log(level, "Asking for offsets failed, attempt %d: %s", attempt + 1, error)
                 self._client.poll(timeout_ms=self._options.retry_interval * 1000)
         raise AssertionError("the last attempt returns or raises")
+
+
+def _topic_sentence(kind: type[BrokerResponseError], topic: str, options: SourceOptions) -> str:
+    """Return what is wrong with a topic that the query names."""
+    if not issubclass(kind, UnknownTopicOrPartitionError):
+        return f"topic {topic!r}"
+    option = "assign" if options.subscription.partitions else "subscribe"
+    return (
+        f"Topic {topic!r} does not exist on {options.client['bootstrap_servers']}: create it, or correct the option "
+        f"{option}"
+    )
 
 
 def _make(options: Mapping[str, Any]) -> KafkaClient:

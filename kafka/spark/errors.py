@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Final
+import os
+import re
+import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Final, NoReturn, TypeVar, cast
 
 from kafka.errors import KafkaConfigurationError, KafkaError, RecordFacts
 
-__all__ = ["CROSSED_ADVICE", "GROUP_ID_ADVICE", "KafkaAvailableNowError", "KafkaDataLossError", "KafkaSparkOptionError"]
+__all__ = [
+    "CROSSED_ADVICE",
+    "GROUP_ID_ADVICE",
+    "KafkaAvailableNowError",
+    "KafkaDataLossError",
+    "KafkaSparkOptionError",
+    "cause_of",
+    "concise",
+    "raise_concisely",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: Keep tracebacks where this variable is set in the environment of Spark's Python processes.
+_TRACEBACK: Final = "PUREKAFKA_TRACEBACK"
+#: Spark's own variable for its Python processes: report an exception without the traceback. Older releases ignore it.
+_HIDE: Final = "SPARK_HIDE_TRACEBACK"
 
 _ADVICE: Final = (
     "Some data may have been lost because they are not available in Kafka any more; either the data was aged out by "
     "Kafka or the topic may have been deleted before all the data in the topic was processed. If you don't want your "
-    "streaming query to fail on such cases, set the source option failOnDataLoss to false."
+    "query to fail on such cases, set the source option failOnDataLoss to false."
 )
 
 GROUP_ID_ADVICE: Final = (
@@ -44,9 +65,9 @@ class KafkaDataLossError(RecordFacts, KafkaError):
         """Return the error of a condition, such as ``ADDED_PARTITION_DOES_NOT_START_FROM_OFFSET_ZERO``.
 
         >>> str(KafkaDataLossError.because("PARTITIONS_DELETED", "Partitions events-0 have been deleted."))[:40]
-        '[KAFKA_DATA_LOSS.PARTITIONS_DELETED] Som'
+        '[KAFKA_DATA_LOSS.PARTITIONS_DELETED] Par'
         """
-        return cls(f"[KAFKA_DATA_LOSS.{condition}] {_ADVICE} Reason: {reason}")
+        return cls(f"[KAFKA_DATA_LOSS.{condition}] {reason} {_ADVICE}")
 
 
 class KafkaAvailableNowError(KafkaError):
@@ -60,3 +81,75 @@ class KafkaAvailableNowError(KafkaError):
         '[MISMATCHED] These differ. The error could be trans'
         """
         return cls(f"[{condition}] {sentence} {_TRANSIENT} {facts}")
+
+
+#: An error of this library within a text of Spark's, which puts other names, stacks and plans around it.
+_OURS: Final = re.compile(r"\bkafka(?:\.\w+)*\.[A-Z]\w*: (.+)")
+_JAVA_FRAME: Final = re.compile(r"\s*(?:at \S+\(|\.\.\. \d+ more)")
+_SQL_STATE: Final = re.compile(r"\s*SQLSTATE: \w+")
+
+
+def cause_of(error: BaseException) -> str:
+    """Return in one line what an exception of Spark says went wrong, without Java's stacks and the query's plan.
+
+    >>> cause_of(
+    ...     RuntimeError(
+    ...         "[STREAM_FAILED] Query [id = 1] terminated with exception: PythonException: "
+    ...         "kafka.errors.CorruptRecordError: events-0 is damaged\\n\\tat a.B.c(D.scala:1)"
+    ...     )
+    ... )
+    'events-0 is damaged'
+    """
+    text = str(error).partition("JVM stacktrace")[0].partition("=== Streaming Query ===")[0]
+    ours = _OURS.search(text)
+    if ours is not None:
+        return _SQL_STATE.sub("", ours[1]).strip()
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not _JAVA_FRAME.match(line)]
+    lines = [line for line in (_SQL_STATE.sub("", line) for line in lines) if line]
+    if any("Traceback (most recent call last)" in line for line in lines):  # of a function of the user's
+        return lines[-1]
+    causes = [line for line in lines if line.startswith("Caused by: ")]
+    # Py4J begins with the name of a Java method, and puts the exception into the next line, behind a colon.
+    first = next((line[2:] for line in lines if line.startswith(": ")), lines[0] if lines else type(error).__name__)
+    return "; ".join([first, *causes[-1:]]).replace("; Caused by", "; caused by")
+
+
+def concise(method: F) -> F:
+    """Decorate what Spark calls: an error of this library reaches Spark without the traceback and without its causes.
+
+    Spark prints the text that its Python process reports up to four times, with each frame. A missing topic or a wrong
+    password says in its message all that a user can mend.
+
+    >>> @concise
+    ... def plan():
+    ...     raise KafkaSparkOptionError("startingOffsets cannot be 'never'") from ValueError("never")
+    >>> try:
+    ...     plan()
+    ... except KafkaError as error:
+    ...     print(error, error.__cause__)
+    startingOffsets cannot be 'never' None
+    """
+
+    @wraps(method)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return method(*args, **kwargs)
+        except KafkaError as error:
+            raise_concisely(error)
+
+    return cast(F, called)
+
+
+def raise_concisely(error: KafkaError) -> NoReturn:
+    """Raise an error of this library from here, without its traceback and its causes; see `concise`."""
+    if os.environ.get(_TRACEBACK):
+        raise error
+    if _is_spark_process():
+        os.environ[_HIDE] = "1"  # the process ends with this error
+    raise error.with_traceback(None) from None
+
+
+def _is_spark_process() -> bool:
+    """Whether this is a process that Spark has started for Python, which reports exceptions to Java."""
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    return spec is not None and str(spec.name).startswith("pyspark.")

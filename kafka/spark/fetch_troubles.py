@@ -130,12 +130,14 @@ class Troubles:
         return found[0], found[1]
 
     def _lost(self, each: RangePosition, until: int) -> None:
-        """Tell that the records from here on are gone, and go on behind them."""
-        topic, partition = each.tp
-        left = f"Those left begin at {until}." if until < each.end else "None of them is left."
+        """Report that the records from the position up to an offset are gone, and continue there."""
+        partition = f"{each.tp.topic}-{each.tp.partition}"
+        is_all = until >= each.end
+        left = "None of them is left." if is_all else f"Those left begin at {until}."
+        skipped = f"skipped {until - each.position:,} offsets of {partition}"
         self._loss.report(
             "COULD_NOT_READ_OFFSET_RANGE",
-            f"Could not read records in offset [{each.position}, {each.end}) for topic partition {topic}-{partition} "
-            f"with consumer group {self._client.config['client_id']}. {left}",
+            f"Could not read records in offset [{each.position}, {each.end}) for topic partition {partition}. {left}",
+            f"{skipped}, the rest of this task's range" if is_all else f"{skipped}, continuing at {until}",
         )
         each.position = until

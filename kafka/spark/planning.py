@@ -50,7 +50,7 @@ class OffsetSource(Protocol):
 
 
 class DataLoss:
-    """Tells of lost records: by an error, or where failOnDataLoss is off in the log."""
+    """Reports lost records: raises an error, or with failOnDataLoss=false logs what the query does instead."""
 
     def __init__(self, *, fail: bool, has_group_id: bool = False) -> None:
         self._fail = fail
@@ -61,20 +61,20 @@ class DataLoss:
         """Return what tells of losses as the options say."""
         return cls(fail=options.fail_on_data_loss, has_group_id=options.has_group_id)
 
-    def report(self, condition: str, reason: str) -> None:
-        """Tell of a loss; ``condition`` is Spark's name for it."""
-        error = KafkaDataLossError.because(condition, reason)
+    def report(self, condition: str, reason: str, instead: str) -> None:
+        """Report a loss; ``condition`` is Spark's name for it, ``instead`` how the query continues if it may."""
         if self._fail:
-            raise error
-        log.warning("%s", error)
+            raise KafkaDataLossError.because(condition, reason)
+        log.warning("[KAFKA_DATA_LOSS.%s] %s failOnDataLoss is false: %s", condition, reason, instead)
 
     def deleted(self, partitions: Collection[TopicPartition]) -> None:
         """Tell of partitions that are not there any more."""
         reason = f"Partitions {shown(partitions)} have been deleted."
+        instead = f"continuing without {shown(partitions)}"
         if self._has_group_id:
-            self.report("PARTITIONS_DELETED_AND_GROUP_ID_CONFIG_PRESENT", f"{reason} {GROUP_ID_ADVICE}")
+            self.report("PARTITIONS_DELETED_AND_GROUP_ID_CONFIG_PRESENT", f"{reason} {GROUP_ID_ADVICE}", instead)
         else:
-            self.report("PARTITIONS_DELETED", reason)
+            self.report("PARTITIONS_DELETED", reason, instead)
 
 
 # Bounds.
@@ -196,12 +196,14 @@ def stream_ranges(
         loss.report(
             "INITIAL_OFFSET_NOT_FOUND_FOR_PARTITIONS",
             f"Cannot find initial offsets for partitions {shown(gone)}. They may have been deleted.",
+            f"continuing without {shown(gone)}",
         )
     for tp, offset in sorted(earliest.items()):
         if offset:
             loss.report(
                 "ADDED_PARTITION_DOES_NOT_START_FROM_OFFSET_ZERO",
                 f"Added partition {shown([tp])} starts from {offset} instead of 0.",
+                f"skipped {offset:,} offsets of {shown([tp])}, starting at {offset}",
             )
     deleted = set(start) - set(end)
     if deleted:
@@ -215,6 +217,7 @@ def stream_ranges(
                 f"Partition {shown([tp])} offset was changed from {begin[tp]} to {end[tp]}. This could be either 1) a "
                 "user error that the start offset is set beyond available offset when starting query, or 2) the kafka "
                 "topic-partition is deleted and re-created.",
+                f"this batch reads nothing of {shown([tp])}, the next one continues at {end[tp]}",
             )
         ranges.append(OffsetRange(tp.topic, tp.partition, begin[tp], end[tp]))
     return ranges

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import InputPartition
 
+from kafka.errors import KafkaError
+from kafka.spark.errors import raise_concisely
 from kafka.spark.options import SourceOptions
 from kafka.spark.ranges import OffsetRange
 
@@ -55,4 +57,7 @@ def _read(ranges: tuple[OffsetRange, ...], settings: ReadSettings, *, freeze: bo
     from kafka.spark.fetching import read_ranges
 
     begin_task(freeze=freeze)
-    yield from read_ranges(ranges, settings)
+    try:
+        yield from read_ranges(ranges, settings)
+    except KafkaError as error:
+        raise_concisely(error)

@@ -14,7 +14,7 @@ from pyspark.sql import datasource
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamWriter, WriterCommitMessage
 from pyspark.sql.types import ArrayType, BinaryType, IntegerType, StringType, StructType
 
-from kafka.spark.errors import KafkaSparkOptionError
+from kafka.spark.errors import KafkaSparkOptionError, concise
 from kafka.spark.sink_options import SinkOptions
 
 if TYPE_CHECKING:
@@ -100,6 +100,7 @@ class KafkaBatchWriter(Sink, DataSourceArrowWriter):
                 "exactlyOnce is for streaming queries: a batch query has no checkpoint to go by"
             )
 
+    @concise
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
         """Write the rows of a task."""
         from kafka.spark.writing import write
@@ -116,6 +117,7 @@ class KafkaBatchWriter(Sink, DataSourceArrowWriter):
 class StreamSink(Sink):
     """What the streaming writers share: the end of a task, and what they hear on the driver."""
 
+    @concise
     def write_batches(self, batches: Iterable[Any]) -> WriterCommitMessage:
         """Write the rows of a task."""
         if self.options.exactly_once:
@@ -127,6 +129,7 @@ class StreamSink(Sink):
 
         return Written(write(self.options, batches))
 
+    @concise
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Hear that all tasks of a batch are done; what they wrote is there already, or is committed now."""
         if self.options.exactly_once:
@@ -134,6 +137,7 @@ class StreamSink(Sink):
 
             finish_batch(self.options, _outcomes(messages), batchId)
 
+    @concise
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803, ARG002
         """Hear that a batch failed. What was acknowledged stays; what is open is aborted."""
         if self.options.exactly_once:
@@ -149,6 +153,7 @@ def _outcomes(messages: Sequence[WriterCommitMessage | None]) -> list[TaskOutcom
 class _RowStreamWriter(StreamSink, DataSourceStreamWriter):
     """For Spark 4.0, which streams rows and not Arrow."""
 
+    @concise
     def write(self, iterator: Iterator[Row]) -> WriterCommitMessage:
         """Write the rows of a task."""
         from kafka.spark.writing import batches_of_rows

@@ -19,7 +19,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from kafka.spark.errors import KafkaSparkOptionError
+from kafka.spark.errors import KafkaSparkOptionError, concise
 from kafka.spark.options import SourceOptions
 from kafka.spark.pushdown import Condition, condition_of, narrowed
 from kafka.spark.reader import KafkaPartition, RangeReader
@@ -42,11 +42,13 @@ class KafkaDataSource(DataSource):
         """Return what ``format()`` is called with."""
         return "purekafka"
 
+    @concise
     def schema(self) -> StructType:
         """Return the columns of a read; wrong options are errors here, which is in ``load()``."""
         options = SourceOptions.parse(self.options, streaming=False, check_edges=False)
         return source_schema(include_headers=options.include_headers)
 
+    @concise
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of a batch query."""
         options = SourceOptions.parse(self.options, streaming=False)
@@ -54,6 +56,7 @@ class KafkaDataSource(DataSource):
         kind = FilteredBatchReader if options.pushdown and _has_pushdown() else KafkaBatchReader
         return kind(options, chosen_columns(schema))
 
+    @concise
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return the reader of a streaming query."""
         from kafka.spark.stream import stream_reader
@@ -63,6 +66,7 @@ class KafkaDataSource(DataSource):
             _say_once("filterPushdown has no effect in streaming queries: Spark gives them no filters")
         return stream_reader(options, chosen_columns(schema))
 
+    @concise
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return the writer of a batch query."""
         from kafka.spark.sink import KafkaBatchWriter
@@ -73,6 +77,7 @@ class KafkaDataSource(DataSource):
             )
         return KafkaBatchWriter(SinkOptions.parse(self.options), schema)
 
+    @concise
     def streamWriter(self, schema: StructType, overwrite: bool) -> Any:  # noqa: ARG002 - complete mode appends
         """Return the writer of a streaming query."""
         from kafka.spark.sink import stream_writer
@@ -86,6 +91,7 @@ class KafkaBatchReader(RangeReader, DataSourceReader):
     conditions: tuple[Condition, ...] = ()
     """What Spark has told of the query's filters."""
 
+    @concise
     def partitions(self) -> list[InputPartition]:
         """Return the tasks."""
         from kafka.spark.driver import planner

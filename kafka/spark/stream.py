@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceStreamReader
 
 from kafka.spark.admission import MinOffsetsGate, limited
+from kafka.spark.errors import concise
 from kafka.spark.offsets import EARLIEST, LATEST, Offsets, from_nested, shown, to_nested
 from kafka.spark.options import SourceOptions
 from kafka.spark.planning import DataLoss, check_available, find_bound, stream_ranges, tasks
@@ -77,6 +78,7 @@ class KafkaStreamReader(RangeReader, DataSourceStreamReader):
 
     # Offsets…
 
+    @concise
     def initialOffset(self) -> Nested:
         """Return where a query without a checkpoint starts."""
         return to_nested(self._initial_offsets())
@@ -87,6 +89,7 @@ class KafkaStreamReader(RangeReader, DataSourceStreamReader):
             log.info("The query would start at %s", to_nested(self._initial))
         return self._initial
 
+    @concise
     def latestOffset(self, start: Mapping[str, Mapping[str, int]] | None = None, limit: Any = None) -> Nested:
         """Return where the next micro-batch ends: its start if there is to be none."""
         self._seen = self._end(None if start is None else from_nested(start), limit)
@@ -151,6 +154,7 @@ class KafkaStreamReader(RangeReader, DataSourceStreamReader):
 
     # Planning…
 
+    @concise
     def partitions(self, start: Mapping[str, Mapping[str, int]], end: Mapping[str, Mapping[str, int]]) -> Any:
         """Return the tasks of a micro-batch."""
         begin, until = from_nested(start), from_nested(end)
@@ -189,6 +193,7 @@ class KafkaStreamReader(RangeReader, DataSourceStreamReader):
                 )
         return (begin, until) == self._redone
 
+    @concise
     def commit(self, end: Mapping[str, Mapping[str, int]]) -> None:
         """Hear that all before these offsets is processed; tell the group of commitOffsetsToGroup."""
         if self.options.group is not None:

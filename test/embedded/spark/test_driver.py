@@ -49,14 +49,26 @@ def test_of_topics_that_a_query_names_none_may_be_deleted(broker: Broker, given:
         assert offsets.latest({}) == {A0: 0, B0: 0}
         broker.delete_topic("b")
         # An answer without b would be written down as the end of a batch, and one without a too.
-        with pytest.raises(UnknownTopicOrPartitionError, match="topic 'b'"):
+        with pytest.raises(UnknownTopicOrPartitionError, match="Topic 'b' does not exist"):
             offsets.latest({A0: 0, B0: 0})
-        with pytest.raises(UnknownTopicOrPartitionError, match="topic 'b'"):
+        with pytest.raises(UnknownTopicOrPartitionError, match="Topic 'b' does not exist"):
             offsets.everywhere(EARLIEST)
         # Asked for these two, the driver tells which of them there are.
         assert offsets.edges({A0: LATEST, B0: LATEST}) == {A0: 0}
         broker.create_topic("b", partitions=1)
         assert offsets.latest({}) == {A0: 0, B0: 0}
+
+
+@pytest.mark.parametrize("option", ["subscribe", "assign"])
+def test_a_topic_that_does_not_exist_is_named_with_the_option_that_names_it(
+    broker: Broker, option: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    named = {option: "evnets" if option == "subscribe" else '{"evnets":[0]}'}
+    with driver(broker, **named) as offsets, pytest.raises(UnknownTopicOrPartitionError) as caught:
+        offsets.latest({})
+    sentence = f"Topic 'evnets' does not exist on {broker.bootstrap_servers}: create it, or correct the option {option}"
+    assert sentence in str(caught.value)
+    assert caplog.records == []  # the error alone says it
 
 
 def test_a_topic_that_a_pattern_found_may_be_deleted(broker: Broker) -> None:

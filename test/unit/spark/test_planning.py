@@ -199,12 +199,26 @@ def test_a_batch_reads_from_the_earliest_to_the_latest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("start", "end", "edges", "condition", "left"),
+    ("start", "end", "edges", "condition", "instead", "left"),
     [
-        ({A0: 0}, {A0: 5, A1: 3}, {A0: (0, 5), A1: (1, 3)}, "ADDED_PARTITION_DOES_NOT_START", {A0: 5, A1: 2}),
-        ({A0: 0}, {A0: 5, A1: 3}, {A0: (0, 5)}, "INITIAL_OFFSET_NOT_FOUND", {A0: 5}),
-        ({A0: 0, A1: 0}, {A0: 5}, {A0: (0, 5)}, "PARTITIONS_DELETED", {A0: 5}),
-        ({A0: 7}, {A0: 5}, {A0: (0, 5)}, "PARTITION_OFFSET_CHANGED", {}),
+        (
+            {A0: 0},
+            {A0: 5, A1: 3},
+            {A0: (0, 5), A1: (1, 3)},
+            "ADDED_PARTITION_DOES_NOT_START",
+            "skipped 1 offsets of a-1, starting at 1",
+            {A0: 5, A1: 2},
+        ),
+        ({A0: 0}, {A0: 5, A1: 3}, {A0: (0, 5)}, "INITIAL_OFFSET_NOT_FOUND", "continuing without a-1", {A0: 5}),
+        ({A0: 0, A1: 0}, {A0: 5}, {A0: (0, 5)}, "PARTITIONS_DELETED", "continuing without a-1", {A0: 5}),
+        (
+            {A0: 7},
+            {A0: 5},
+            {A0: (0, 5)},
+            "PARTITION_OFFSET_CHANGED",
+            "this batch reads nothing of a-0, the next one continues at 5",
+            {},
+        ),
     ],
 )
 def test_lost_data_fails_the_query_or_is_logged(
@@ -212,14 +226,18 @@ def test_lost_data_fails_the_query_or_is_logged(
     end: Offsets,
     edges: dict[TopicPartition, tuple[int, int]],
     condition: str,
+    instead: str,
     left: Offsets,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    with pytest.raises(KafkaDataLossError, match=condition):
+    with pytest.raises(KafkaDataLossError, match=condition) as caught:
         stream_ranges(FakeCluster(edges), start, end, DataLoss(fail=True))
+    assert "set the source option failOnDataLoss to false" in str(caught.value)
     with caplog.at_level(logging.WARNING):
         found = stream_ranges(FakeCluster(edges), start, end, DataLoss(fail=False))
     assert condition in caplog.text
+    assert f"failOnDataLoss is false: {instead}\n" in caplog.text
+    assert "set the source option" not in caplog.text  # it is set
     assert {part.tp: part.size for part in split(found)} == left
 
 
