@@ -12,7 +12,7 @@ SIGINT and SIGTERM stop a job between two batches; started again with the same c
 
 from __future__ import annotations
 
-import re
+import os
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -36,7 +36,7 @@ ACTIONS = {
     "lag": "show how far a query is behind, from its checkpoint",
     "plan": "show which offsets a query's first batch would read, and in which tasks",
 }
-_FRAME = re.compile(r"\s+at |\s+\.\.\. \d+ more")
+_STARTS = {"startingoffsets", "startingtimestamp", "startingoffsetsbytimestamp"}
 _RATE_COLUMNS = "{:<30} {:>14} {:>14} {:>10}"
 
 
@@ -62,21 +62,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
         if name != "lag":
             command.add_argument("--source", required=True, metavar="TOPIC[,TOPIC]", help="the topics to read")
+        if name in {"run", "copy", "plan"}:
+            _add_begin(command)
         if name in {"run", "copy", "dump"}:
-            command.add_argument(
-                "--master", help="the Spark master; by default the one in its configuration, else this machine"
-            )
-            command.add_argument(
-                "-c",
-                "--conf",
-                action="append",
-                default=[],
-                metavar="NAME=VALUE",
-                help="a property of Spark, such as spark.executor.memory=4g; may be repeated",
-            )
+            _add_session(command)
         if name in {"run", "copy", "lag"}:
             command.add_argument(
                 "--checkpoint", required=True, metavar="DIR", help="where the query records its progress"
+            )
+        if name in {"run", "dump"}:
+            command.add_argument(
+                "--parquet", required=name == "dump", metavar="DIR", help="the directory to write Parquet to"
             )
         if name in {"run", "copy"}:
             command.add_argument(
@@ -84,11 +80,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                 default="10 seconds",
                 help="the time between batches; or available-now: read what there is, then end (%(default)s)",
             )
-        if name in {"run", "dump"}:
-            command.add_argument(
-                "--parquet", required=name == "dump", metavar="DIR", help="the directory to write Parquet to"
-            )
-        if name in {"run", "copy"}:
             command.add_argument("--sink", required=name == "copy", metavar="TOPIC", help="the topic to write to")
             command.add_argument(
                 "--exactly-once", action="store_true", help="write to the topic in transactions, each row once"
@@ -99,7 +90,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             command.add_argument("--batch", action="store_true", help="plan a batch query instead of a streaming one")
 
 
+def _add_begin(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--from",
+        choices=("earliest", "latest"),
+        dest="begin",
+        help="where a query without a checkpoint starts (earliest; -O startingOffsets takes offsets)",
+    )
+
+
+def _add_session(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "-v", "--verbose", action="store_true", help="show Spark's log, and the whole error of a job that fails"
+    )
+    command.add_argument(
+        "--master", help="the Spark master; by default the one in its configuration, else this machine"
+    )
+    command.add_argument(
+        "-c",
+        "--conf",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a property of Spark, such as spark.executor.memory=4g; may be repeated",
+    )
+
+
 def _add_run(command: argparse.ArgumentParser) -> None:
+    command.epilog = (
+        "--sink, --parquet and --dead-letter are a query each, with its own checkpoint, and each reads the topic "
+        "itself: three outputs read it three times. --complete writes topic and Parquet from one read."
+    )
     command.add_argument(
         "--schema", required=True, metavar="DDL", help='the fields of an event: "user string, amount double"'
     )
@@ -201,27 +222,46 @@ def _first_batch(offsets: ClusterOffsets, options: SourceOptions) -> tuple[list[
 
 
 def _source(arguments: argparse.Namespace, topics: str, *, streaming: bool) -> SourceOptions:
-    """Return the options of the source as a job has them: streaming ones start with what there is."""
+    """Return the options of the source as a job has them."""
     from kafka.spark.options import SourceOptions
 
-    given = {
-        **arguments.options,
-        "kafka.bootstrap.servers": arguments.bootstrap_servers,
-        "subscribe": topics,
-    }
-    if streaming and "startingoffsets" not in {name.lower() for name in given}:
-        given["startingOffsets"] = "earliest"
+    options = _source_options(arguments)
+    given = {**options, "kafka.bootstrap.servers": arguments.bootstrap_servers, "subscribe": topics}
     return SourceOptions.parse(given, streaming=streaming)
 
 
+def _source_options(arguments: argparse.Namespace) -> dict[str, str]:
+    """Return the options given for a read, with its start: the earliest offsets unless something is said."""
+    options = dict(arguments.options)
+    starts = [name for name in options if name.lower() in _STARTS]
+    begin = getattr(arguments, "begin", None)
+    if starts and begin is not None:
+        raise KafkaConfigurationError(f"--from {begin} and -O {starts[0]} both say where to start: give one of them")
+    if not starts:
+        options["startingOffsets"] = begin or "earliest"
+    return options
+
+
 # Jobs on Spark.
+
+
+def _check_source(arguments: argparse.Namespace, *, streaming: bool) -> None:
+    """Raise what is wrong with the options, the brokers or the topics, which takes a second, before Spark starts."""
+    from kafka.spark.driver import ClusterOffsets, patient_client
+
+    options = _source(arguments, arguments.source, streaming=streaming)
+    offsets = ClusterOffsets(options, patient_client(options))
+    try:
+        offsets.partitions()
+    finally:
+        offsets.close()
 
 
 def _run(arguments: argparse.Namespace) -> int:
     _check_installed()
     from kafka.spark.pipeline import Pipeline
 
-    options = arguments.options
+    options = _source_options(arguments)
     pipeline = Pipeline(
         servers=arguments.bootstrap_servers,
         source=arguments.source,
@@ -243,7 +283,10 @@ def _run(arguments: argparse.Namespace) -> int:
         sink_options={"exactlyOnce": "true"} if arguments.exactly_once else {},
     )
     pipeline.check()
-    _source(arguments, arguments.source, streaming=True)  # what is wrong is said before Spark starts
+    _check_source(arguments, streaming=True)
+    outputs = [name for name in ("sink", "parquet", "dead_letter") if getattr(pipeline, name) is not None]
+    if len(outputs) > 1 and not pipeline.complete:
+        print(f"{len(outputs)} queries ({', '.join(outputs)}) read {pipeline.source}, each for itself", file=sys.stderr)
 
     def start(spark: Any, held: dict[str, str]) -> list[Any]:
         return replace(pipeline, source_options={**pipeline.source_options, **held}).start(spark)
@@ -256,10 +299,10 @@ def _copy(arguments: argparse.Namespace) -> int:
     from kafka.spark.pipeline import parse_trigger
     from kafka.spark.running import start_patiently
 
-    _source(arguments, arguments.source, streaming=True)
     if arguments.sink in _names(arguments.source):
         raise KafkaConfigurationError(f"A copy of {arguments.sink!r} to itself would never end")
-    options = {"startingOffsets": "earliest", "includeHeaders": "true", **arguments.options}
+    _check_source(arguments, streaming=True)
+    options = {"includeHeaders": "true", **_source_options(arguments)}
 
     def start(spark: Any, held: dict[str, str]) -> list[Any]:
         reader = spark.readStream.format("purekafka").options(**options, **held).option("subscribe", arguments.source)
@@ -276,7 +319,7 @@ def _copy(arguments: argparse.Namespace) -> int:
 
 def _dump(arguments: argparse.Namespace) -> int:
     _check_installed()
-    _source(arguments, arguments.source, streaming=False)
+    _check_source(arguments, streaming=False)
     options = {"includeHeaders": "true", **arguments.options}
 
     def dump(spark: Any) -> int:
@@ -315,23 +358,35 @@ def _watched(arguments: argparse.Namespace, start: Callable[[Any, dict[str, str]
 
 
 def _on_spark(arguments: argparse.Namespace, work: Callable[[Any], Any]) -> Any:
-    """Do something with a session; what Spark has to say against it is told without Java's stack."""
+    """Do something with a session; an error of Spark ends the job with its cause in one line."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
+    from kafka.spark.errors import cause_of
     from kafka.spark.running import QueryFailedError
     from kafka.spark.session import end_session, local_session
 
+    if arguments.verbose:
+        os.environ.setdefault("PUREKAFKA_TRACEBACK", "1")  # Spark's Python processes inherit it
     try:
-        spark = local_session(f"purekafka {arguments.job}", master=arguments.master, configs=arguments.conf)
+        spark = local_session(
+            f"purekafka {arguments.job}",
+            master=arguments.master,
+            configs=arguments.conf,
+            quiet=not arguments.verbose,
+        )
         try:
             return work(spark)
         finally:
             end_session(spark)
     except (PySparkException, Py4JError) as error:
-        # Of Java's stacks, of which there may be several, the messages.
-        said = [line for line in str(error).partition("JVM stacktrace")[0].splitlines() if not _FRAME.match(line)]
-        raise QueryFailedError("\n".join(said).strip()) from error
+        if arguments.verbose:
+            print(error, file=sys.stderr)
+        raise QueryFailedError(cause_of(error)) from error
+    except QueryFailedError as error:
+        if arguments.verbose:
+            print(error.__cause__, file=sys.stderr)
+        raise
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 class LagListener(StreamingQueryListener):
-    """Calls a function with the query's name (or id) and its lag, after every batch and while it idles.
+    """Calls a function with the query's name (or id) and its lag after every batch for which the lag is known.
 
     ::
 
@@ -35,7 +35,7 @@ class LagListener(StreamingQueryListener):
         """Tell."""
         progress = event.progress
         found = lag(progress)
-        if found:
+        if found:  # neither unknown nor of other sources
             self._tell(progress.name or str(progress.id), found)
 
     def onQueryIdle(self, event: Any) -> None:

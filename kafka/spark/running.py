@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TextIO
 
 from kafka.errors import KafkaError
+from kafka.spark.errors import cause_of
 from kafka.spark.progress import lag
 
 __all__ = ["QueryFailedError", "Seen", "asked_to_stop", "describe", "start_patiently", "watch"]
@@ -117,7 +118,7 @@ def watch(
     for query in queries:
         error = query.exception()
         if error is not None:
-            raise QueryFailedError(f"the query {query.name or query.id} failed: {error}") from error
+            raise QueryFailedError(f"the query {query.name or query.id} failed: {cause_of(error)}") from error
     return max(seen.values(), default=Seen())
 
 
@@ -167,9 +168,10 @@ def describe(name: str, progress: Any) -> str:
     'topic: batch 3, 500 rows, 1,000 rows/s, lag 0'
     """
     rate = progress["processedRowsPerSecond"] or 0.0
-    behind = sum(lag(progress).values())
+    behind = lag(progress)
+    shown = "unknown" if behind is None else f"{sum(behind.values()):,}"
     rows, *more = str(_counts(progress)).split(", ", 1)
-    return ", ".join([f"{name}: batch {progress['batchId']}", rows, f"{rate:,.0f} rows/s", f"lag {behind:,}", *more])
+    return ", ".join([f"{name}: batch {progress['batchId']}", rows, f"{rate:,.0f} rows/s", f"lag {shown}", *more])
 
 
 @contextmanager

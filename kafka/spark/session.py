@@ -126,13 +126,18 @@ def _patch(module: str, name: str, method: str, around: Callable[[Callable[..., 
     setattr(cls, method, changed)
 
 
-def local_session(name: str, *, master: str | None = None, configs: Mapping[str, str] | None = None) -> SparkSession:
+def local_session(
+    name: str, *, master: str | None = None, configs: Mapping[str, str] | None = None, quiet: bool = False
+) -> SparkSession:
     """Return a session with the source registered: Spark's configuration where it has one, else on this machine.
 
-    Workers get this process's interpreter, and what is on its path.
+    Workers get this process's interpreter, and what is on its path. With ``quiet`` a session on this machine has no log
+    of Java's, which prints an error several times with its stacks before Python has it.
     """
     ensure_java()
     chosen, environment = _surroundings(master, configs or {}, os.environ)
+    if quiet and chosen.get("spark.master", "").startswith("local"):
+        chosen["spark.log.level"] = "OFF"
     for key, value in environment.items():
         os.environ.setdefault(key, value)
     from pyspark.sql import SparkSession

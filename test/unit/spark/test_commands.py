@@ -28,6 +28,7 @@ def started(monkeypatch: pytest.MonkeyPatch, *words: str) -> Pipeline:
         return []
 
     monkeypatch.setattr(Pipeline, "start", start)
+    monkeypatch.setattr("kafka.cli.spark._check_source", lambda *_, **__: None)
     monkeypatch.setattr("kafka.spark.session.local_session", lambda *_, **__: SimpleNamespace(stop=lambda: None))
     assert main([*WORDS, *words]) == 0
     return found[0]
@@ -38,7 +39,11 @@ def test_options_are_the_source_s_and_those_that_concern_both_sides_the_sink_s_t
 ) -> None:
     given = {"minPartitions": "3", "freezeworkers": "false", "kafka.security.protocol": "SSL"}
     pipeline = started(monkeypatch, *(word for name, value in given.items() for word in ("-O", f"{name}={value}")))
-    assert {**pipeline.source_options, "holdFile": ""} == {"minPartitions": "3", "holdFile": ""}
+    assert {**pipeline.source_options, "holdFile": ""} == {
+        "minPartitions": "3",
+        "startingOffsets": "earliest",
+        "holdFile": "",
+    }
     assert pipeline.kafka == {"freezeworkers": "false", "kafka.security.protocol": "SSL"}
 
 
@@ -65,6 +70,52 @@ def test_a_session_that_does_not_start_is_told_without_stacks(
         raise error
 
     monkeypatch.setattr("kafka.spark.session.local_session", fails)
+    monkeypatch.setattr("kafka.cli.spark._check_source", lambda *_, **__: None)
     assert main(WORDS) == 1
-    told = "purekafka spark: An error occurred.\n: SparkException: Could not parse\nCaused by: x\n"
-    assert capsys.readouterr().err == told
+    assert capsys.readouterr().err == "purekafka spark: SparkException: Could not parse; caused by: x\n"
+    monkeypatch.setenv("PUREKAFKA_TRACEBACK", "1")  # as --verbose does, and taken back after the test
+    assert main([*WORDS, "--verbose"]) == 1
+    shown = capsys.readouterr().err
+    assert str(error) in shown
+    assert shown.endswith("purekafka spark: SparkException: Could not parse; caused by: x\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "begin"),
+    [
+        ([], {"startingOffsets": "earliest"}),
+        (["--from", "earliest"], {"startingOffsets": "earliest"}),
+        (["--from", "latest"], {"startingOffsets": "latest"}),
+        (["-O", "startingoffsets=latest"], {"startingoffsets": "latest"}),
+        (["-O", "startingTimestamp=1700000000000"], {"startingTimestamp": "1700000000000"}),
+    ],
+)
+def test_a_job_starts_where_its_words_say_and_otherwise_at_the_earliest_offsets(
+    words: list[str], begin: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert {**started(monkeypatch, *words).source_options, "holdFile": ""} == {**begin, "holdFile": ""}
+
+
+def test_two_places_to_start_at_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*WORDS, "--from", "latest", "-O", "startingOffsets=earliest"]) == 2
+    assert "--from latest and -O startingOffsets both say where to start" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("job", ["run", "copy", "plan"])
+def test_the_help_says_where_a_job_starts(job: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["spark", job, "--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "--from {earliest,latest} where a query without a checkpoint starts (earliest;" in shown
+
+
+def test_it_is_said_that_each_output_reads_the_topic(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    started(monkeypatch, "--parquet", "p", "--dead-letter", "dead")
+    assert "3 queries (sink, parquet, dead_letter) read in, each for itself\n" in capsys.readouterr().err
+    started(monkeypatch, "--parquet", "p", "--complete")
+    assert "each for itself" not in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["spark", "run", "--help"])
+    assert "three outputs read it three times" in " ".join(capsys.readouterr().out.split())

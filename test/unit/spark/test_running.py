@@ -146,6 +146,13 @@ def test_a_line_tells_rows_rate_lag_and_what_did_not_count() -> None:
     assert describe("x", progress(4, 9, 2, 1)) == "x: batch 4, 9 rows, 1,234 rows/s, lag 10, 2 malformed, 1 late"
 
 
+def test_a_batch_that_is_repeated_after_a_restart_has_no_lag_but_an_unknown_one() -> None:
+    # Spark asks a source for its latest offsets only when it plans a batch, not when it repeats a planned one.
+    repeated = progress(1, 10)
+    repeated["sources"][0]["latestOffset"] = None
+    assert describe("topic", repeated) == "topic: batch 1, 10 rows, 1,234 rows/s, lag unknown"
+
+
 def test_each_batch_is_shown_once_and_added_up() -> None:
     out = io.StringIO()
     assert watch([Query(progress(0, 10, 1), progress(1, 0), progress(2, 5, 2, 3))], out) == Seen(15, 3, 3)
@@ -159,6 +166,20 @@ def test_of_queries_over_the_same_rows_the_farthest_counts() -> None:
 def test_a_query_that_failed_is_an_error() -> None:
     with pytest.raises(QueryFailedError, match="the query topic failed: the disk is full"):
         watch([Query(progress(0, 1), error=RuntimeError("the disk is full"))], io.StringIO())
+
+
+def test_a_query_that_failed_says_why_in_one_line() -> None:
+    error = RuntimeError(
+        "[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: [PYTHON_STREAMING_DATA_SOURCE_RUNTIME_"
+        "ERROR] Failed when Python streaming data source perform initialOffset: kafka.errors.UnknownTopicOrPartition"
+        "Error: [Error 3] UnknownTopicOrPartitionError: Topic 'evnets' does not exist\n SQLSTATE: 38000 SQLSTATE: "
+        "XXKST\n=== Streaming Query ===\nIdentifier: [id = 1]\nLogical Plan:\nWriteToMicroBatchDataSource\n"
+    )
+    with pytest.raises(QueryFailedError) as caught:
+        watch([Query(error=error)], io.StringIO())
+    assert str(caught.value) == (
+        "the query topic failed: [Error 3] UnknownTopicOrPartitionError: Topic 'evnets' does not exist"
+    )
 
 
 def test_where_one_fails_the_others_are_stopped_between_two_batches() -> None:
