@@ -13,8 +13,8 @@ _ROWS = 10_000
 
 def prepare(verb: str, kind: str) -> tuple[Callable[[], object], int, int]:
     """What to run, and how many records and bytes one run handles."""
-    from kafka.record.builder import BatchBuilder
-    from kafka.record.reader import RecordReader
+    from kafka.record.batch_builder import BatchBuilder
+    from kafka.record.batch_reader import RecordReader
 
     if verb == "arrow":
         return _from_arrow(kind)
@@ -38,9 +38,9 @@ def prepare(verb: str, kind: str) -> tuple[Callable[[], object], int, int]:
 def _from_arrow(kind: str) -> tuple[Callable[[], object], int, int]:
     import pyarrow as pa
 
-    from kafka.record.arrow import encode_arrow
-    from kafka.record.reader import RecordReader
-    from kafka.record.sealed import SealedBatch
+    from kafka.record.arrow_encoder import encode_arrow
+    from kafka.record.batch_builder import SealedBatch
+    from kafka.record.batch_reader import RecordReader
 
     made = content(kind, _ROWS)
     values = pa.array(made.values, pa.binary())

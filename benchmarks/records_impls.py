@@ -53,7 +53,7 @@ def codec(impl: str, content: Content, *, unpack: bool) -> Callable[[], object]:
 
 
 def _ours(content: Content) -> Build:
-    from kafka.record.builder import BatchBuilder
+    from kafka.record.batch_builder import BatchBuilder
 
     rows = list(zip(content.timestamps(), content.keys or [None] * len(content.values), content.values, strict=True))
     headers, codec = content.headers, content.codec
@@ -69,7 +69,7 @@ def _ours(content: Content) -> Build:
 
 
 def _ours_bulk(content: Content) -> Build:
-    from kafka.record.builder import BatchBuilder
+    from kafka.record.batch_builder import BatchBuilder
 
     values = content.values
 
@@ -83,7 +83,7 @@ def _ours_bulk(content: Content) -> Build:
 
 
 def _read_ours() -> Read:
-    from kafka.record.reader import RecordReader
+    from kafka.record.batch_reader import RecordReader
 
     return lambda data: RecordReader(data, _TOPIC, 0, 0).take(1 << 30)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from kafka.record.builder import BatchBuilder
+from kafka.record.batch import decode_batch
+from kafka.record.batch_builder import BatchBuilder
 from kafka.record.header import scan
-from kafka.record.rows import decode_batch
 
 if TYPE_CHECKING:
     from kafka.broker.topics import Partition

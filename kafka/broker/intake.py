@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kafka.broker.codes import Code
 from kafka.codec import CODEC_NAMES, CODEC_ZSTD, codec_id
 from kafka.errors import CorruptRecordError, KafkaError, UnsupportedCodecError
-from kafka.record.append import check_produced, place_batch
-from kafka.record.builder import BatchBuilder
-from kafka.record.convert import up_convert
+from kafka.record.batch import decode_batch
+from kafka.record.batch_builder import BatchBuilder
 from kafka.record.header import (
     MAGIC_AT,
     NO_TIMESTAMP,
@@ -27,7 +26,7 @@ from kafka.record.header import (
     Buffer,
     read_header,
 )
-from kafka.record.rows import decode_batch
+from kafka.record.log_append import check_produced, place_batch, up_convert
 
 if TYPE_CHECKING:
     from kafka.broker.storage.log import LogConfig

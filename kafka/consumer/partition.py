@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from kafka.consumer.fetch_session import Wanted
     from kafka.errors import KafkaError
     from kafka.interceptors import Interceptors
+    from kafka.record.batch_reader import RecordReader
     from kafka.record.consumer_record import ConsumerRecord
-    from kafka.record.reader import RecordReader
 
 __all__ = ["AssignedPartition", "Cursor", "Fetched", "Hand"]
 

@@ -20,7 +20,7 @@ from kafka.errors import (
     TopicAuthorizationFailedError,
     for_code,
 )
-from kafka.record.reader import RecordReader
+from kafka.record.batch_reader import RecordReader
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 __all__ = ["Action", "Asked", "ReaderSettings", "classify", "made_anew", "open_reply", "truncated"]

@@ -30,9 +30,9 @@ from kafka.errors import IllegalStateError, RecordTooLargeError
 from kafka.producer.batch import ProducerBatch, taken_up
 from kafka.producer.memory import Memory, Ticket
 from kafka.producer.partitions import Partition, Topic
-from kafka.record.builder import FULL, BatchBuilder, record_size
+from kafka.record.batch_builder import FULL, BatchBuilder, record_size
 from kafka.record.header import V2_HEADER_SIZE
-from kafka.record.legacy_builder import LegacyBuilder, message_size
+from kafka.record.message_v0_v1 import LegacyBuilder, message_size
 
 if TYPE_CHECKING:
     from kafka.producer.core import ProducerCore

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from kafka.config import Config, resolve
 from kafka.errors import IllegalArgumentError, KafkaConfigurationError
-from kafka.record.builder import BatchBuilder
+from kafka.record.batch_builder import BatchBuilder
 
 __all__ = ["Headers", "as_bytes", "checked_config", "checked_headers", "checked_timestamp"]
 

@@ -18,13 +18,13 @@ from kafka.errors import IllegalArgumentError
 from kafka.partitioner.hash_column import murmur2_column
 from kafka.producer.accumulator import too_large
 from kafka.producer.memory import Ticket
-from kafka.record.arrow import binary_column, encode_arrow, encode_divided, larger_chunks
+from kafka.record.arrow_encoder import binary_column, encode_arrow, encode_divided, larger_chunks
 
 if TYPE_CHECKING:
     from kafka.producer.accumulator import Partition, Topic
     from kafka.producer.batch import ProducerBatch
     from kafka.producer.kafka import KafkaProducer
-    from kafka.record.builder import BatchBuilder
+    from kafka.record.batch_builder import BatchBuilder
 
 __all__ = ["send_columns", "takes_columns"]
 

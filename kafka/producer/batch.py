@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka._passes import raise_after_pass
 from kafka.future import Future
-from kafka.record.builder import FULL, BatchBuilder
-from kafka.record.legacy_builder import LegacyBuilder, SealedMessages
-from kafka.record.sealed import SealedBatch
+from kafka.record.batch_builder import FULL, BatchBuilder, SealedBatch
+from kafka.record.message_v0_v1 import LegacyBuilder, SealedMessages
 
 if TYPE_CHECKING:
     from kafka._timers import Timer

@@ -27,7 +27,7 @@ from kafka.producer.intercepting import intercepted
 from kafka.producer.memory import Ticket
 from kafka.producer.partitions import Partition, Topic
 from kafka.producer.transactional import TransactionalFace
-from kafka.record.builder import BatchBuilder
+from kafka.record.batch_builder import BatchBuilder
 from kafka.structs import check_topic
 
 __all__ = ["KafkaProducer"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kafka.producer.batch import ProducerBatch
-from kafka.record.sealed import SealedBatch
+from kafka.record.batch_builder import SealedBatch
 
 if TYPE_CHECKING:
     from kafka.producer.accumulator import Partition

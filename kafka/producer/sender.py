@@ -37,7 +37,7 @@ from kafka.producer.hindrance import counted, hindrance
 from kafka.producer.numbering import SEQUENCES, Numbering
 from kafka.producer.sink import Sink
 from kafka.producer.verdict import Verdict
-from kafka.record.split import split_batch
+from kafka.record.batch import split_batch
 
 if TYPE_CHECKING:
     from kafka.producer.accumulator import Partition

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from kafka.future import Future
     from kafka.producer.accumulator import Partition
     from kafka.producer.sender import Sender
-    from kafka.record.legacy_builder import SealedMessages
-    from kafka.record.sealed import SealedBatch
+    from kafka.record.batch_builder import SealedBatch
+    from kafka.record.message_v0_v1 import SealedMessages
 
 __all__ = ["Sink", "on_the_wire"]
 

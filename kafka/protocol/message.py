@@ -20,8 +20,7 @@ from kafka.errors import CorruptRecordError, KafkaProtocolError
 from kafka.protocol.struct import Struct
 from kafka.protocol.types import AbstractType, Bytes, Int8, Int32, Int64, Schema
 from kafka.record.header import LOG_OVERHEAD, MAGIC_AT, read_header
-from kafka.record.legacy_builder import encode_message
-from kafka.record.legacy_message import read_key_value
+from kafka.record.message_v0_v1 import encode_message, read_key_value
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -1,7 +1,8 @@
 """Record batches in all formats of Kafka: reading, building, checking, converting. No I/O, no clock, no thread.
 
-For a producer :class:`~kafka.record.builder.BatchBuilder`, for a consumer :class:`~kafka.record.reader.RecordReader`,
-for a broker :mod:`~kafka.record.append`, :mod:`~kafka.record.convert` and :mod:`~kafka.record.control`.
+A producer uses :class:`~kafka.record.batch_builder.BatchBuilder`, a consumer
+:class:`~kafka.record.batch_reader.RecordReader`, a broker :mod:`~kafka.record.log_append` and
+:mod:`~kafka.record.control`, a tool :mod:`~kafka.record.batch`.
 ``MemoryRecords``, ``MemoryRecordsBuilder`` and the modules ``default_records``, ``legacy_records`` and ``util`` keep
 the names that programs have imported from kafka-python; they are faces of the same code.
 
@@ -16,18 +17,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kafka.record.builder import BatchBuilder as BatchBuilder
+    from kafka.record.batch_builder import BatchBuilder as BatchBuilder
+    from kafka.record.batch_reader import RecordReader as RecordReader
     from kafka.record.consumer_record import ConsumerRecord as ConsumerRecord
     from kafka.record.memory_records import MemoryRecords as MemoryRecords
     from kafka.record.memory_records import MemoryRecordsBuilder as MemoryRecordsBuilder
-    from kafka.record.reader import RecordReader as RecordReader
 
 _EXPORTS = {
-    "BatchBuilder": "kafka.record.builder",
+    "BatchBuilder": "kafka.record.batch_builder",
     "ConsumerRecord": "kafka.record.consumer_record",
     "MemoryRecords": "kafka.record.memory_records",
     "MemoryRecordsBuilder": "kafka.record.memory_records",
-    "RecordReader": "kafka.record.reader",
+    "RecordReader": "kafka.record.batch_reader",
 }
 
 __all__ = ["BatchBuilder", "ConsumerRecord", "MemoryRecords", "MemoryRecordsBuilder", "RecordReader"]

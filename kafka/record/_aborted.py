@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from heapq import heapify, heappop
 from typing import Final
 
-from kafka.record._open import Body, control_type
+from kafka.record.batch import Body, control_type
 from kafka.record.header import BatchHeader
 
 __all__ = ["Aborted"]

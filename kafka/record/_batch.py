@@ -11,11 +11,11 @@ from kafka.record._errors import corrupt
 from kafka.record._numpy import has_numpy, index_batch
 from kafka.record._rows_runs import RunIndex
 from kafka.record._runs import SHORTEST
-from kafka.record.rows import origin_of
+from kafka.record.batch import origin_of
 
 if TYPE_CHECKING:
-    from kafka.record._open import Body
     from kafka.record._rows_numpy import BatchIndex
+    from kafka.record.batch import Body
     from kafka.record.consumer_record import ConsumerRecord
     from kafka.record.header import BatchHeader
 
@@ -29,8 +29,8 @@ _WORTH_INDEXING: Final = range(128, 65_537)
 class OpenBatch:
     """The records of a batch, from an offset on.
 
-    >>> from kafka.record._open import open_batch
-    >>> from kafka.record.builder import BatchBuilder
+    >>> from kafka.record.batch import open_batch
+    >>> from kafka.record.batch_builder import BatchBuilder
     >>> from kafka.record.header import read_header
     >>> batch = BatchBuilder(limit=1000)
     >>> batch.extend([b"a", b"b", b"c"], 1700000000000)

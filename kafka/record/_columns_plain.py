@@ -11,10 +11,10 @@ from typing import NamedTuple
 from kafka.record._decode import decode_rows, find_run
 from kafka.record._errors import corrupt
 from kafka.record._runs import Pieces, Run
+from kafka.record.batch import origin_of
 from kafka.record.columns import BinaryColumn, Columns, HeaderColumn, packed
 from kafka.record.consumer_record import ConsumerRecord
 from kafka.record.header import BatchHeader
-from kafka.record.rows import origin_of
 
 
 class Section(NamedTuple):

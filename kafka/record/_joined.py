@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from kafka.errors import CorruptRecordError, KafkaError
 from kafka.record._decode import Origin, decode_rows, find_run, run_rows
-from kafka.record._open import Body
+from kafka.record.batch import Body
 from kafka.record.consumer_record import ConsumerRecord
 from kafka.record.header import BatchHeader, Buffer, read_header
 

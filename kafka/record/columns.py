@@ -1,7 +1,7 @@
 """Records as columns: for users who take them by the hundred thousand and need no object for each.
 
 A :class:`Columns` has the offsets, timestamps, keys, values and headers of consecutive records as flat buffers. It
-turns into Arrow without a copy. :meth:`kafka.record.reader.RecordReader.columns` yields them.
+turns into Arrow without a copy. :meth:`kafka.record.batch_reader.RecordReader.columns` yields them.
 
 They are filled by :mod:`kafka.record._columns_numpy` where numpy and pyarrow are installed (5 million records of 100
 bytes a second and more) and by :mod:`kafka.record._columns_plain` elsewhere; the contents are equal.
@@ -235,8 +235,8 @@ class HeaderColumn:
 class Columns:
     """Consecutive records of one partition.
 
-    >>> from kafka.record.builder import BatchBuilder
-    >>> from kafka.record.reader import RecordReader
+    >>> from kafka.record.batch_builder import BatchBuilder
+    >>> from kafka.record.batch_reader import RecordReader
     >>> batch = BatchBuilder(limit=1000)
     >>> batch.extend([b"a", b"b", b"c"], 1700000000000)
     3

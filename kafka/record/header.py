@@ -56,7 +56,7 @@ _OFFSET_AND_SIZE = struct.Struct(">qi")
 class BatchHeader(NamedTuple):
     """What stands at the head of a batch, and where in the buffer it begins.
 
-    >>> from kafka.record.builder import BatchBuilder
+    >>> from kafka.record.batch_builder import BatchBuilder
     >>> builder = BatchBuilder(limit=1000)
     >>> builder.append(1700000000000, None, b"hello")
     0

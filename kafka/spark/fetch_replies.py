@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kafka.config import Config
-from kafka.record.reader import RecordReader
+from kafka.record.batch_reader import RecordReader
 from kafka.spark.fetch_troubles import Troubles
 from kafka.spark.range_position import RangePosition
 from kafka.structs import TopicPartition

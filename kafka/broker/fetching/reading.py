@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka.broker.codes import Code, Operation, Resource
 from kafka.broker.topics import NO_LEADER
 from kafka.errors import KafkaError, UnsupportedCompressionTypeError
-from kafka.record.convert import down_convert
+from kafka.record.log_append import down_convert
 
 if TYPE_CHECKING:
     from kafka.broker.call import Call

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka.codec import compressor
 from kafka.record._crc32c import crc32c
-from kafka.record._open import open_batch
 from kafka.record._varint import decode_varint
+from kafka.record.batch import decode_batch, open_batch
 from kafka.record.header import LOG_OVERHEAD, V2_CHECKED, V2_HEADER_SIZE, read_header
-from kafka.record.rows import decode_batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -29,9 +29,9 @@ from kafka.broker.storage.log import Log
 from kafka.broker.storage.segment import DiskSegment
 from kafka.broker.store import Store
 from kafka.errors import CorruptRecordError, IllegalStateError, KafkaConfigurationError
+from kafka.record.batch import decode_batch
 from kafka.record.control import decode_marker
 from kafka.record.header import LOG_OVERHEAD, V2_HEADER, V2_HEADER_SIZE, BatchHeader, read_header
-from kafka.record.rows import decode_batch
 
 if TYPE_CHECKING:
     from kafka.broker.clock import BrokerClock

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafka.record.batch import decode_batch
 from kafka.record.header import read_header
-from kafka.record.rows import decode_batch
 
 if TYPE_CHECKING:
     from kafka.broker.storage.log import Log

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafka.protocol.produce import ProduceRequest
-from kafka.record.builder import BatchBuilder
+from kafka.record.batch_builder import BatchBuilder
 
 NOW = 1_700_000_000_000
 

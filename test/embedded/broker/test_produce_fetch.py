@@ -18,9 +18,9 @@ from kafka.protocol.fetch import FetchRequest
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.produce import ProduceRequest
 from kafka.record._crc32c import crc32c
+from kafka.record.batch import decode_batch
 from kafka.record.header import scan
-from kafka.record.legacy_builder import LegacyBuilder
-from kafka.record.rows import decode_batch
+from kafka.record.message_v0_v1 import LegacyBuilder
 from kafka.structs import TopicPartition
 
 from .batches import NOW, batch, produce

@@ -41,7 +41,7 @@ from kafka.errors import (
     UnknownLeaderEpochError,
     UnknownTopicOrPartitionError,
 )
-from kafka.record.builder import BatchBuilder
+from kafka.record.batch_builder import BatchBuilder
 from kafka.structs import TopicPartition
 
 from .reading import TIMEOUT, tp

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka.errors import IllegalStateError
-from kafka.record.builder import BatchBuilder
+from kafka.record.batch_builder import BatchBuilder
 
 from .conftest import WAIT
 

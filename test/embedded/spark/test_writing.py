@@ -14,7 +14,7 @@ from kafka.errors import IllegalArgumentError, NoBrokersAvailable
 from kafka.partitioner import murmur2
 from kafka.producer.accumulator import Partition, Topic
 from kafka.producer.batch import Delivered, ProducerBatch
-from kafka.record.builder import BatchBuilder
+from kafka.record.batch_builder import BatchBuilder
 from kafka.spark import writing
 from kafka.spark.sink_options import SinkOptions
 

@@ -11,7 +11,7 @@ from kafka.protocol.fetch import FetchRequest
 from kafka.protocol.offset import ListOffsetsRequest, OffsetForLeaderEpochRequest
 from kafka.protocol.produce import ProduceRequest
 from kafka.protocol.transaction import DescribeProducersRequest
-from kafka.record.builder import BatchBuilder
+from kafka.record.batch_builder import BatchBuilder
 
 from .sessions import Transcript, versions
 

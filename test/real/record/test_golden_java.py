@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from kafka.codec import CODEC_NAMES
-from kafka.record.builder import BatchBuilder
+from kafka.record.batch import decode_batch
+from kafka.record.batch_builder import BatchBuilder
 from kafka.record.consumer_record import ConsumerRecord
 from kafka.record.control import ABORT, COMMIT, decode_marker, encode_marker
-from kafka.record.convert import down_convert, up_convert
 from kafka.record.header import BatchHeader, scan
-from kafka.record.legacy_builder import LegacyBuilder
-from kafka.record.rows import decode_batch
+from kafka.record.log_append import down_convert, up_convert
+from kafka.record.message_v0_v1 import LegacyBuilder
 from test.real import jvm
 from test.real.conftest import need_kafka
 

@@ -8,10 +8,10 @@ import pytest
 
 from kafka.broker.intake import Refused, accept, is_transactional
 from kafka.broker.storage.log import LogConfig
-from kafka.record.builder import BatchBuilder
+from kafka.record.batch import decode_batch
+from kafka.record.batch_builder import BatchBuilder
 from kafka.record.header import scan
-from kafka.record.legacy_builder import LegacyBuilder
-from kafka.record.rows import decode_batch
+from kafka.record.message_v0_v1 import LegacyBuilder
 from kafka.structs import TopicPartition
 
 NOW = 1_700_000_000_000

@@ -12,9 +12,9 @@ from kafka.broker.storage.log import Log, LogConfig
 from kafka.broker.storage.segment import DiskSegment, MemorySegment, Segment
 from kafka.broker.storage.times import first_at_or_after, greatest_timestamp, offsets_before
 from kafka.errors import InvalidProducerEpochError, OutOfOrderSequenceNumberError, TransactionCoordinatorFencedError
-from kafka.record.builder import BatchBuilder
+from kafka.record.batch import decode_batch
+from kafka.record.batch_builder import BatchBuilder
 from kafka.record.header import read_header, scan
-from kafka.record.rows import decode_batch
 
 NOW = 1_700_000_000_000
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kafka.consumer.partition import AssignedPartition, Cursor
 from kafka.consumer.replies import Action, Asked, ReaderSettings, classify, open_reply
 from kafka.errors import RecordTooLargeError, kafka_errors
-from kafka.record.builder import BatchBuilder
+from kafka.record.batch_builder import BatchBuilder
 from kafka.structs import TopicPartition
 
 SETTINGS = ReaderSettings(

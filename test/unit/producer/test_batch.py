@@ -11,7 +11,7 @@ import pytest
 from kafka.errors import TopicAuthorizationFailedError
 from kafka.producer.batch import Delivered, Divided, ProducerBatch
 from kafka.producer.future import FutureRecordMetadata, SentRecords
-from kafka.record.builder import BatchBuilder
+from kafka.record.batch_builder import BatchBuilder
 from kafka.structs import TopicPartition
 
 

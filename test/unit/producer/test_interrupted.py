@@ -16,8 +16,8 @@ from kafka.errors import IllegalStateError
 from kafka.partitioner import DefaultPartitioner
 from kafka.producer.accumulator import Accumulator
 from kafka.producer.kafka import KafkaProducer
+from kafka.record.batch import decode_batch
 from kafka.record.header import read_header
-from kafka.record.rows import decode_batch
 
 _SEND = ("kafka/producer/",)
 _APPEND = ("_filling.py",)

@@ -9,8 +9,8 @@ import pytest
 from kafka.net.frames import SendQueue
 from kafka.producer.sink import on_the_wire
 from kafka.protocol.produce import ProduceRequest
-from kafka.record.builder import BatchBuilder
-from kafka.record.legacy_builder import LegacyBuilder
+from kafka.record.batch_builder import BatchBuilder
+from kafka.record.message_v0_v1 import LegacyBuilder
 
 
 def full(builder, value=b"v" * 1000):

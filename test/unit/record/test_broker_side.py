@@ -6,14 +6,13 @@ import pytest
 from hypothesis import strategies as st
 
 from kafka.errors import CorruptRecordError, InvalidRecordError, UnsupportedCompressionTypeError
-from kafka.record.append import check_produced, next_sequence, place_batch
-from kafka.record.builder import BatchBuilder
+from kafka.record.batch import decode_batch
+from kafka.record.batch_builder import BatchBuilder
+from kafka.record.batch_reader import RecordReader
 from kafka.record.control import ABORT, COMMIT, Marker, decode_marker, encode_marker
-from kafka.record.convert import down_convert, up_convert
 from kafka.record.header import CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, scan
-from kafka.record.legacy_builder import LegacyBuilder, encode_message
-from kafka.record.reader import RecordReader
-from kafka.record.rows import decode_batch
+from kafka.record.log_append import check_produced, down_convert, next_sequence, place_batch, up_convert
+from kafka.record.message_v0_v1 import LegacyBuilder, encode_message
 
 from . import reference
 from .strategies import given

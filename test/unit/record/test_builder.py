@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from kafka.errors import IllegalArgumentError, IllegalStateError, UnsupportedCodecError
 from kafka.record import _filling as filling_module
-from kafka.record import builder as builder_module
-from kafka.record.builder import FULL, BatchBuilder, record_size
+from kafka.record import batch_builder as builder_module
+from kafka.record.batch import decode_batch, split_batch
+from kafka.record.batch_builder import FULL, BatchBuilder, record_size
 from kafka.record.header import read_header, scan
-from kafka.record.rows import decode_batch
-from kafka.record.split import split_batch
 
 from . import reference
 from .strategies import PLAIN_RECORDS, RECORDS, given

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import strategies as st
 
 from kafka.errors import CorruptRecordError, IllegalArgumentError
-from kafka.record import arrow
+from kafka.record import arrow_encoder
 from kafka.record._numpy import column_decoder
-from kafka.record.arrow import encode_arrow, encode_divided, larger_chunks
-from kafka.record.builder import BatchBuilder
+from kafka.record.arrow_encoder import encode_arrow, encode_divided, larger_chunks
+from kafka.record.batch_builder import BatchBuilder
+from kafka.record.batch_reader import RecordReader
 from kafka.record.columns import BinaryColumn
 from kafka.record.header import LOG_APPEND_TIME, TRANSACTIONAL
-from kafka.record.legacy_builder import LegacyBuilder
-from kafka.record.reader import RecordReader
+from kafka.record.message_v0_v1 import LegacyBuilder
 
 from . import reference
 from .strategies import PLAIN_RECORDS, RECORDS, given
@@ -362,7 +362,7 @@ def test_what_many_small_chunks_cost_is_not_by_the_chunk() -> None:
 
 
 def test_chunks_too_large_to_be_put_together_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrow, "_LARGER_CHUNK", 10)
+    monkeypatch.setattr(arrow_encoder, "_LARGER_CHUNK", 10)
     large = in_chunks(pa.array([bytes(1 << 28)]), 1)
     column = pa.chunked_array(large.chunks * 9)  # nine times the same 256 MiB, which fit no array of binary
     assert larger_chunks(column) is column

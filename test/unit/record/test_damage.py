@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 from kafka import codec
 from kafka.codec._common import bounded
 from kafka.errors import CorruptRecordError, KafkaError, UnsupportedCodecError
-from kafka.record.append import check_produced
-from kafka.record.builder import BatchBuilder
-from kafka.record.convert import down_convert, up_convert
+from kafka.record.batch import decode_batch
+from kafka.record.batch_builder import BatchBuilder
+from kafka.record.batch_reader import RecordReader
 from kafka.record.header import read_header, scan
-from kafka.record.legacy_builder import LegacyBuilder
-from kafka.record.reader import RecordReader
-from kafka.record.rows import decode_batch
+from kafka.record.log_append import check_produced, down_convert, up_convert
+from kafka.record.message_v0_v1 import LegacyBuilder
 
 from . import reference
 from .strategies import given

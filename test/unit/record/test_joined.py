@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from kafka.errors import KafkaError, UnsupportedCodecError
 from kafka.record import _joined as joined_module
-from kafka.record.builder import BatchBuilder
+from kafka.record.batch_builder import BatchBuilder
+from kafka.record.batch_reader import RecordReader
 from kafka.record.control import ABORT, COMMIT, encode_marker
-from kafka.record.reader import RecordReader
 
 from .strategies import PLAIN_RECORDS, RECORDS, given
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from kafka import codec
 from kafka.errors import CorruptRecordError, IllegalStateError, UnsupportedCodecError
-from kafka.record.builder import FULL
+from kafka.record.batch import decode_batch
+from kafka.record.batch_builder import FULL
+from kafka.record.batch_reader import RecordReader
 from kafka.record.header import LOG_APPEND_TIME, read_header, scan
-from kafka.record.legacy_builder import LegacyBuilder, encode_message, message_size
-from kafka.record.reader import RecordReader
-from kafka.record.rows import decode_batch
+from kafka.record.message_v0_v1 import LegacyBuilder, encode_message, message_size
 
 from .strategies import given
 

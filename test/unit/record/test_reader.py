@@ -11,13 +11,13 @@ import pytest
 from hypothesis import strategies as st
 
 from kafka.errors import CorruptRecordError, RecordDeserializationError
-from kafka.record import _open
-from kafka.record import reader as reader_module
-from kafka.record.builder import BatchBuilder
+from kafka.record import batch as batch_module
+from kafka.record import batch_reader as reader_module
+from kafka.record.batch_builder import BatchBuilder
+from kafka.record.batch_reader import RecordReader
 from kafka.record.control import ABORT, COMMIT, encode_marker
 from kafka.record.header import CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, TRANSACTIONAL, scan
-from kafka.record.legacy_builder import LegacyBuilder, encode_message
-from kafka.record.reader import RecordReader
+from kafka.record.message_v0_v1 import LegacyBuilder, encode_message
 
 from . import reference
 from .strategies import PLAIN_RECORDS, RECORDS, given
@@ -260,8 +260,8 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         found.append(header.base_offset)
         real(buffer, header)
 
-    real = _open.check_batch
-    for module in (_open, reader_module):
+    real = batch_module.check_batch
+    for module in (batch_module, reader_module):
         monkeypatch.setattr(module, "check_batch", check_batch)
     return found
 
@@ -460,11 +460,10 @@ def test_verified_batches_are_not_checked_again(monkeypatch: pytest.MonkeyPatch)
     one = reader(batch(0, 3) + damaged(bad, len(bad) - 1))
     one.verify()
     checked = []
-    from kafka.record import _open
 
-    real = _open.check_batch
+    real = batch_module.check_batch
     monkeypatch.setattr(
-        _open, "check_batch", lambda buffer, header: (checked.append(header.base_offset), real(buffer, header))
+        batch_module, "check_batch", lambda buffer, header: (checked.append(header.base_offset), real(buffer, header))
     )
     assert offsets(one.take(9)) == [0, 1, 2]
     with pytest.raises(CorruptRecordError):

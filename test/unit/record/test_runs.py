@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from kafka.errors import CorruptRecordError
 from kafka.record._decode import Origin, decode_rows, take_rows
 from kafka.record._rows_runs import RunIndex
+from kafka.record.batch_reader import RecordReader
 from kafka.record.consumer_record import ConsumerRecord
-from kafka.record.reader import RecordReader
 from test.unit.record import reference
 from test.unit.record.strategies import given
 

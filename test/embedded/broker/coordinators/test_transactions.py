@@ -14,7 +14,7 @@ from kafka.protocol.transaction import (
     InitProducerIdRequest,
     TxnOffsetCommitRequest,
 )
-from kafka.record.builder import BatchBuilder
+from kafka.record.batch_builder import BatchBuilder
 from test.embedded.broker.wire import Wire
 
 INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, PRODUCER_FENCED = 47, 48, 90

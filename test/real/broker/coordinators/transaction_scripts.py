@@ -19,7 +19,7 @@ from kafka.protocol.transaction import (
     ListTransactionsRequest,
     TxnOffsetCommitRequest,
 )
-from kafka.record.builder import BatchBuilder
+from kafka.record.batch_builder import BatchBuilder
 
 from . import group_scripts
 from .group_scripts import full_join, join, subscription, sync

@@ -24,13 +24,12 @@ from kafka.record._batch import OpenBatch
 from kafka.record._columns_plain import Section, from_rows
 from kafka.record._deserialized import Deserialize, deserialize
 from kafka.record._joined import goes_with, join
-from kafka.record._legacy import Nested, read_messages, to_rows
 from kafka.record._numpy import column_decoder
-from kafka.record._open import Body, check_ahead, check_batch, open_batch
+from kafka.record.batch import Body, check_ahead, check_batch, open_batch, origin_of
 from kafka.record.columns import Columns
 from kafka.record.consumer_record import ConsumerRecord
 from kafka.record.header import BatchHeader, Buffer, is_cut_off, read_header
-from kafka.record.rows import origin_of
+from kafka.record.message_v0_v1 import Nested, read_messages, to_rows
 from kafka.structs import TopicPartition
 
 _COLUMN_BYTES: Final = 8 << 20
@@ -39,7 +38,7 @@ _COLUMN_BYTES: Final = 8 << 20
 class RecordReader:
     """The records in a fetched buffer, from an offset on.
 
-    >>> from kafka.record.builder import BatchBuilder
+    >>> from kafka.record.batch_builder import BatchBuilder
     >>> batch = BatchBuilder(limit=1000)
     >>> batch.extend([b"a", b"b", b"c"], 1700000000000)
     3

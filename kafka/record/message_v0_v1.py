@@ -1,7 +1,9 @@
-"""Building message sets in formats v0 and v1, for brokers before Kafka 0.11.
+"""Messages of formats v0 and v1, for brokers and logs before Kafka 0.11: built, checked and read.
 
-The same verbs as :class:`kafka.record.builder.BatchBuilder`, so that a producer chooses a class and nothing else.
-Without a codec the result is the messages in a row; with one it is a wrapper message around them, compressed.
+:class:`LegacyBuilder` has the verbs of :class:`kafka.record.batch_builder.BatchBuilder`. Without a codec the result is
+the messages in a row; with one it is a wrapper message, whose value is the compressed set. In v0 the messages within
+carry their own offsets; in v1 they count from the first one and the wrapper has the last one's offset, so that the
+broker need not repack them (KIP-31). With LOG_APPEND_TIME the wrapper's timestamp holds for all within (KIP-32).
 """
 
 from __future__ import annotations
@@ -9,19 +11,63 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Sequence
+from enum import Enum, auto
 from typing import Final
 
-from kafka.codec import CODEC_NONE, CODEC_ZSTD, check_level, codec_id, compressor
-from kafka.errors import IllegalStateError, UnsupportedCodecError
+from kafka.codec import CODEC_NONE, CODEC_ZSTD, check_level, codec_id, compressor, decompressor
+from kafka.errors import CorruptRecordError, IllegalStateError, UnsupportedCodecError
 from kafka.record._encode import Headers
-from kafka.record.builder import FULL
-from kafka.record.header import LOG_APPEND_TIME, NO_TIMESTAMP
+from kafka.record._errors import corrupt
+from kafka.record.batch_builder import FULL
+from kafka.record.consumer_record import NO_HEADERS, ConsumerRecord
+from kafka.record.header import CODEC_MASK, LAST_OFFSET, LOG_APPEND_TIME, NO_TIMESTAMP, BatchHeader, Buffer, read_header
+
+_INT32: Final = struct.Struct(">i")
+_KEY_AT: Final = (18, 26)
+_CRC_FROM: Final = 16
+
+
+def check_message(buffer: Buffer, header: BatchHeader) -> None:
+    """Raise unless the message's CRC-32 is right."""
+    crc = zlib.crc32(memoryview(buffer)[header.position + _CRC_FROM : header.end])
+    if crc != header.crc:
+        raise corrupt(f"checksum {crc:#010x} where the message says {header.crc:#010x}", header.base_offset)
+
+
+def read_key_value(buffer: Buffer, header: BatchHeader) -> tuple[bytes | None, bytes | None]:
+    """Return key and value of the message with this header.
+
+    >>> from kafka.record.header import read_header
+    >>> from kafka.record.message_v0_v1 import LegacyBuilder
+    >>> builder = LegacyBuilder(1, 1000)
+    >>> builder.append(1700000000000, b"key", None)
+    0
+    >>> data = builder.seal().data
+    >>> read_key_value(data, read_header(data))
+    (b'key', None)
+    """
+    pos = header.position + _KEY_AT[header.magic]
+    end = header.end
+    fields: list[bytes | None] = []
+    for name in ("key", "value"):
+        size = _INT32.unpack_from(buffer, pos)[0] if pos + 4 <= end else -2
+        pos += 4
+        if size == -1:
+            fields.append(None)
+            continue
+        if size < 0 or pos + size > end:
+            raise corrupt(f"a {name} of length {size}", header.base_offset)
+        fields.append(bytes(buffer[pos : pos + size]))
+        pos += size
+    if pos != end:
+        raise corrupt("the message does not end where its size says", header.base_offset)
+    return fields[0], fields[1]
+
 
 _OFFSET_AND_SIZE: Final = struct.Struct(">qi")
 _CRC: Final = struct.Struct(">I")
 _V0_HEAD: Final = struct.Struct(">bb")
 _V1_HEAD: Final = struct.Struct(">bbq")
-_INT32: Final = struct.Struct(">i")
 _CRC_AT: Final = 12
 _NULL: Final = _INT32.pack(-1)
 #: Offset, size, CRC, magic, attributes, timestamp (v1), and the lengths of key and value.
@@ -103,7 +149,7 @@ class LegacyBuilder:
     # Filling
 
     def append(self, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers | None = None) -> int:
-        """Add a message; return its index, or :data:`~kafka.record.builder.FULL`. Old formats have no headers.
+        """Add a message; return its index, or :data:`~kafka.record.batch_builder.FULL`. Old formats have no headers.
 
         >>> LegacyBuilder(magic=0, limit=1000).append(-1, b"k", b"v")
         0
@@ -217,3 +263,92 @@ def message_size(magic: int, key: bytes | None, value: bytes | None) -> int:
     39
     """
     return OVERHEADS[magic] + len(key or b"") + len(value or b"")
+
+
+Message = tuple[int, "int | None", "int | None", int, "bytes | None", "bytes | None"]
+"""Offset, timestamp, timestamp type, CRC-32, key, value."""
+
+
+class Nested(Enum):
+    """What to do with a message that was compressed, and then compressed again in a set with others.
+
+    kafka-python up to 1.2.4 wrote such, when it tried again to send what it had compressed. Brokers refuse them since
+    they look into message sets, but older logs have them.
+    """
+
+    REFUSE = auto()
+    KEEP = auto()
+    """It is a message whose value is the inner set, still compressed."""
+    SKIP = auto()
+
+
+def read_messages(
+    buffer: Buffer, header: BatchHeader, *, check_crcs: bool, limit: int, nested: Nested = Nested.REFUSE
+) -> list[Message]:
+    """Return the message with this header, or those that it wraps."""
+    if check_crcs:
+        check_message(buffer, header)
+    key, value = read_key_value(buffer, header)
+    if not header.codec:
+        timestamp = header.base_timestamp if header.magic else None
+        return [(header.base_offset, timestamp, header.timestamp_type, header.crc, key, value)]
+    if value is None:
+        raise corrupt("a compressed message without a value", header.base_offset)
+    try:
+        inner = decompressor(header.codec, broken_lz4_checksum=header.magic == 0)(value, limit)
+        return _unwrap(inner, header, check_crcs, nested)
+    except CorruptRecordError as err:
+        if err.offset is None:
+            err.offset = header.base_offset
+        raise
+
+
+def _unwrap(inner: bytes, wrapper: BatchHeader, check_crcs: bool, nested: Nested) -> list[Message]:
+    headers: list[BatchHeader] = []
+    pos = 0
+    while pos < len(inner):
+        header = read_header(inner, pos)
+        if header is None:
+            raise corrupt("the last message of a compressed set is cut off", wrapper.base_offset)
+        if header.magic != wrapper.magic or (nested is Nested.REFUSE and header.attributes & CODEC_MASK):
+            raise corrupt("a compressed set with a message of another format or compressed again", wrapper.base_offset)
+        headers.append(header)
+        pos = header.end
+    if not headers:
+        raise corrupt("an empty compressed set", wrapper.base_offset)
+    # Absolute inner offsets in v1, as some producers wrote them, come out right as well: the last one then is the
+    # wrapper's, and the base is 0.
+    base = wrapper.base_offset - headers[-1].base_offset if wrapper.magic else 0
+    if base + max(header.base_offset for header in headers) > LAST_OFFSET:
+        raise corrupt("a compressed set with an offset beyond 64 bits", wrapper.base_offset)
+    append_time = wrapper.base_timestamp if wrapper.timestamp_type == 1 else None
+    messages: list[Message] = []
+    for header in headers:
+        if nested is Nested.SKIP and header.attributes & CODEC_MASK:
+            continue
+        if check_crcs:
+            check_message(inner, header)
+        key, value = read_key_value(inner, header)
+        timestamp = None if not wrapper.magic else header.base_timestamp if append_time is None else append_time
+        messages.append((base + header.base_offset, timestamp, wrapper.timestamp_type, header.crc, key, value))
+    return messages
+
+
+def to_rows(messages: list[Message], topic: str, partition: int) -> list[ConsumerRecord]:
+    """Make records of messages."""
+    return [
+        ConsumerRecord(
+            topic,
+            partition,
+            offset,
+            timestamp,
+            timestamp_type,
+            key,
+            value,
+            crc,
+            -1 if key is None else len(key),
+            -1 if value is None else len(value),
+            NO_HEADERS,
+        )
+        for offset, timestamp, timestamp_type, crc, key, value in messages
+    ]

@@ -22,7 +22,7 @@ from kafka.errors import IllegalArgumentError, RecordTooLargeError
 from kafka.record._encode import Data
 from kafka.record._pieces import Piece, Pieces, Rows, varint_sizes
 from kafka.record._varint import encode_varint, varint_size
-from kafka.record.builder import BatchBuilder
+from kafka.record.batch_builder import BatchBuilder
 from kafka.record.header import V2_HEADER_SIZE
 
 __all__ = ["binary_column", "encode_arrow", "encode_divided", "larger_chunks"]
@@ -55,7 +55,7 @@ def encode_arrow(
 
     ``values`` and ``keys`` are arrays (or chunked arrays) of binary or string; ``timestamps`` one number for all, or an
     array of int64 milliseconds or of timestamps; ``headers`` an array of lists of structs of key and value. A record
-    that alone exceeds the limit gets a batch of its own, as with :meth:`~kafka.record.builder.BatchBuilder.append`.
+    that alone exceeds the limit gets a batch to itself, as with `BatchBuilder.append`.
 
     >>> values = pa.array([b"a", None, b"c"])
     >>> [batch.count for batch in encode_arrow(values, timestamps=1700000000000)]

@@ -1,4 +1,4 @@
-"""From a batch of format v2 in a buffer to the bytes of its records: checksum, decompression, plausibility."""
+"""One batch of a buffer as a whole: verify its checksum, unpack it, decode it, split it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from typing import Final, NamedTuple
 from kafka.codec import DEFAULT_LIMIT, decompressor
 from kafka.errors import CorruptRecordError
 from kafka.record._crc32c import crc32c
-from kafka.record._decode import SMALLEST_RECORD
+from kafka.record._decode import SMALLEST_RECORD, Origin, take_rows
 from kafka.record._errors import corrupt
 from kafka.record._varint import decode_varint
-from kafka.record.header import V2_ATTRIBUTES_AT, V2_HEADER_SIZE, BatchHeader, Buffer, scan
+from kafka.record.batch_builder import FULL, BatchBuilder, SealedBatch
+from kafka.record.consumer_record import ConsumerRecord
+from kafka.record.header import V2_ATTRIBUTES_AT, V2_HEADER_SIZE, BatchHeader, Buffer, read_header, scan
+from kafka.record.message_v0_v1 import LegacyBuilder, SealedMessages, read_messages, to_rows
 
 _CONTROL_KEY: Final = struct.Struct(">hh")
 
@@ -120,3 +123,82 @@ def is_sound(buffer: Buffer, header: BatchHeader) -> bool:
     except CorruptRecordError:
         return False
     return True
+
+
+def origin_of(header: BatchHeader, topic: str, partition: int) -> Origin:
+    """Return what the records of a batch share.
+
+    >>> from kafka.record.header import BatchHeader
+    >>> origin_of(BatchHeader(0, 5, 0, 3, 2, 0, 0, 0, 100, 100, -1, -1, -1, 1), "events", 0).base_offset
+    5
+    """
+    append_time = header.max_timestamp if header.timestamp_type else None
+    return Origin(topic, partition, header.base_offset, header.base_timestamp, append_time, header.leader_epoch)
+
+
+def decode_batch(
+    buffer: Buffer,
+    header: BatchHeader,
+    topic: str = "",
+    partition: int = -1,
+    *,
+    check_crc: bool = True,
+    limit: int = DEFAULT_LIMIT,
+) -> list[ConsumerRecord]:
+    """Return all records of one batch, of control batches too.
+
+    Raises :class:`~kafka.errors.CorruptRecordError` if anything in the batch is not as it must be.
+
+    >>> from kafka.record.batch_builder import BatchBuilder
+    >>> from kafka.record.header import scan
+    >>> builder = BatchBuilder(limit=1000)
+    >>> builder.append(1700000000000, b"k", b"v")
+    0
+    >>> data = builder.seal().data
+    >>> [record.value for header in scan(data) for record in decode_batch(data, header)]
+    [b'v']
+    """
+    if header.magic < 2:
+        return to_rows(read_messages(buffer, header, check_crcs=check_crc, limit=limit), topic, partition)
+    body = open_batch(buffer, header, check_crc=check_crc, limit=limit)
+    rows: list[ConsumerRecord] = []
+    try:
+        end = take_rows(body.data, body.start, body.end, header.count, origin_of(header, topic, partition), rows)
+    except CorruptRecordError as err:
+        if err.offset is None:
+            err.offset = header.base_offset
+        raise
+    if end != body.end:
+        raise corrupt(f"{body.end - end} bytes after the last record", header.base_offset)
+    return rows
+
+
+def split_batch(
+    sealed: SealedBatch | SealedMessages, limit: int, codec: int | str | None = None, level: int | None = None
+) -> list[BatchBuilder | LegacyBuilder]:
+    """Return the same records, in order, in unsealed batches of at most ``limit`` bytes before compression.
+
+    A batch of one record cannot be split: it comes back as one. The caller seals them with sequence numbers that follow
+    each other, and knows from each one's ``count`` whose futures are whose.
+
+    >>> whole = BatchBuilder(limit=10_000)
+    >>> whole.extend([b"0123456789" * 10] * 10, 1700000000000)
+    10
+    >>> [part.count for part in split_batch(whole.seal(), limit=500)]
+    [4, 4, 2]
+    """
+    data = sealed.data
+    parts: list[BatchBuilder | LegacyBuilder] = []
+    position = 0
+    while (header := read_header(data, position)) is not None:
+        position = header.end
+        for row in decode_batch(data, header, check_crc=False):
+            timestamp = -1 if row.timestamp is None else row.timestamp
+            if not parts or parts[-1].append(timestamp, row.key, row.value, row.headers) == FULL:
+                parts.append(
+                    BatchBuilder(limit, codec, level)
+                    if header.magic > 1
+                    else LegacyBuilder(header.magic, limit, codec, level)
+                )
+                parts[-1].append(timestamp, row.key, row.value, row.headers)
+    return parts
