@@ -2,7 +2,8 @@
 
 The threads of the application fill it and the sender empties it; one lock guards everything here, and it is held for
 the length of one append. What the sender has to look at is handed over per batch, never per record: a batch is
-*fresh* when it is opened, and the loop is called when the first one is.
+*fresh* when it is opened, a partition is *left* when its batch is full and the next record goes to another partition,
+and the loop is called when the first of these comes.
 
 The thread that holds the lock may come in again: a signal handler or a finalizer that sends can run between any two
 instructions. Therefore the lock is reentrant, and what holds for such a *call from inside* is this.
@@ -73,6 +74,7 @@ class Accumulator:
         self._codec = codec
         self._level = level
         self._fresh: list[ProducerBatch] = []
+        self._left: list[Partition] = []
         self._retired: dict[str, Topic] = {}
         self._choose: Callable[[Topic], Partition] = core.choose_partition
 
@@ -270,6 +272,10 @@ class Accumulator:
         if found is not None or partition is not None:
             return found
         if (full := self.sticky.get(topic.name)) is not None:
+            # Before it is closed: Ctrl-C in between costs one look, and in the other order linger_ms.
+            if not self._fresh and not self._left:
+                self._core.work_soon()
+            self._left.append(full.partition)
             self.close(full)
         partition = self._sticky_partition(topic)
         found = self._append(topic, partition, timestamp, key, value, headers)
@@ -341,7 +347,7 @@ class Accumulator:
             self.memory.lend(batch, size, ticket)
             batch.partition.queue.append(batch)
             self.incomplete[batch] = None
-            if not self._fresh:
+            if not self._fresh and not self._left:
                 self._core.work_soon()
             self._fresh.append(batch)
         except BaseException:
@@ -361,11 +367,12 @@ class Accumulator:
 
     # Emptying: on the loop…
 
-    def take_fresh(self) -> list[ProducerBatch]:
-        """Return the batches that were opened since the last call."""
+    def take_fresh(self) -> tuple[list[ProducerBatch], list[Partition]]:
+        """Return the batches that were opened, and the partitions that were left, since the last call."""
         with self.lock:
-            fresh, self._fresh = self._fresh, []
-            return fresh
+            taken = self._fresh, self._left
+            self._fresh, self._left = [], []
+            return taken
 
     def close(self, batch: ProducerBatch) -> None:
         """Let a batch take no more records. The lock is held."""

@@ -84,11 +84,11 @@ class Sender:
     # Something happened…
 
     def work(self) -> None:
-        """Look at the batches that were opened, and with them at those that are full now."""
-        fresh = self.accumulator.take_fresh()
+        """Look at the partitions whose batches were opened, and at those whose batches are full now."""
+        fresh, left = self.accumulator.take_fresh()
         for batch in fresh:
             batch.timer = self.loop.call_at(batch.created + self._delivery_timeout, self._expired, batch)
-        self._look_and_pump([batch.partition for batch in fresh])
+        self._look_and_pump([*left, *(batch.partition for batch in fresh)])
 
     def hurry(self, *batches: ProducerBatch) -> None:
         """Somebody waits for these: send them without waiting for more records."""
