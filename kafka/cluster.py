@@ -266,7 +266,11 @@ class ClusterMetadata:
         wanted = frozenset(topics)
         with self._lock:
             new = wanted - self._topics
+            refused = self._topology.errors.keys() & (self._topics - wanted)
             self._topics = wanted
+            if refused:  # or there would be more of them with each name that a program tries
+                errors = {name: code for name, code in self._topology.errors.items() if name not in refused}
+                self._topology = self._topology.changed(errors=errors)
             self._wanted_version += bool(new)
         return self.request_update() if new else Future[ClusterMetadata]().success(self)
 

@@ -345,6 +345,7 @@ class Accumulator:
         try:
             batch.keeper = self._core.keeper()
             self.memory.lend(batch, size, ticket)
+            batch.partition.topic.used_at = batch.created
             batch.partition.queue.append(batch)
             self.incomplete[batch] = None
             if not self._fresh and not self._left:

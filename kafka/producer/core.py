@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections import Counter
 from collections.abc import Callable
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
@@ -69,6 +70,10 @@ class ProducerCore:
         self._adaptive: bool = config["partitioner_adaptive_partitioning_enable"]
         self._availability_timeout = config.seconds("partitioner_availability_timeout_ms")
         self._topic_idle = config.seconds("metadata_max_idle_ms")
+        self._sought: dict[str, float] = {}
+        """Names that are asked for and were not found yet, and when a call wanted each last."""
+        self._searches: Counter[str] = Counter()
+        """How many calls wait for each of them."""
         self.accumulator = Accumulator(
             self,
             batch_size=config["batch_size"],
@@ -172,13 +177,39 @@ class ProducerCore:
         """Give up what is not sent, and with `in_flight` what is not answered; how many records that were."""
         return self.sender.abandon(Cancelled("The record was purged before it was sent."), in_flight=in_flight)
 
-    async def find_topic(self, name: str, deadline: float) -> Topic:
-        """Return a topic, asking the cluster for it if need be; it may be created by that."""
-        error: KafkaError | None = None
+    def known_topic(self, name: str) -> Topic | None:
+        """Return a topic that metadata is known of, also when nothing was sent to it for long; else None."""
+        indexes = self.cluster.partitions_for_topic(name)
+        if not indexes:
+            return None
         if name not in self.cluster.wanted_topics:
             self.cluster.add_topic(name)
+        self._sought.pop(name, None)
+        topic = self.accumulator.topic(name, indexes)
+        topic.used_at = self.now()
+        return topic
+
+    async def find_topic(self, name: str, deadline: float) -> Topic:
+        """Return a topic, asking the cluster for it if need be; it may be created by that."""
+        topic = self.known_topic(name)
+        if topic is not None:
+            return topic
+        self._sought[name] = self.now()
+        self._searches[name] += 1
+        try:
+            if name not in self.cluster.wanted_topics:
+                self.cluster.add_topic(name)
+            return await self._search(name, deadline)
+        finally:
+            self._searches[name] -= 1
+            if not self._searches[name]:
+                del self._searches[name]
+                self._stop_asking(self._not_found())
+
+    async def _search(self, name: str, deadline: float) -> Topic:
+        error: KafkaError | None = None
         asked = False
-        while not (indexes := self.cluster.partitions_for_topic(name)):
+        while (topic := self.known_topic(name)) is None:
             # What an earlier answer said may be over: a right was given, a topic made.
             code = self.cluster.topology.errors.get(name) if asked else None
             if code is not None and not (kind := for_code(code)).retriable:
@@ -198,33 +229,46 @@ class ProducerCore:
                 if not failed.retriable:
                     raise
                 error = failed
-        topic = self.accumulator.topic(name, indexes)
-        topic.used_at = self.now()
         return topic
 
     def _metadata_changed(self, cluster: ClusterMetadata) -> None:
         topics = cluster.topology.topics
-        now = self.now()
         for name, topic in tuple(self.accumulator.topics.items()):
             partitions = topics.get(name)
             if partitions and len(partitions) != len(topic.indexes):
                 self.accumulator.topic(name, partitions)
-        self._forget_idle(now)
+        idle = self._idle_topics()
+        for name in idle:
+            self.accumulator.retire(name)
+        self._stop_asking(idle | self._not_found())
         self.sender.metadata_changed()
 
-    def _forget_idle(self, now: float) -> None:
-        """Ask no more for topics that nothing was sent to for metadata_max_idle_ms."""
-        busy = {batch.partition.topic for batch in self.accumulator.unsettled()}
-        gone = set()
-        for name, topic in tuple(self.accumulator.topics.items()):
-            if topic in busy:
-                topic.used_at = now
-            elif now - topic.used_at > self._topic_idle:
-                gone.add(name)
-        for name in gone:
-            self.accumulator.retire(name)
-        if gone:
-            self.cluster.set_topics(self.cluster.wanted_topics - gone)
+    def _idle_topics(self) -> set[str]:
+        """Return the topics that nothing was sent to for metadata_max_idle_ms."""
+        now = self.now()
+        for batch in self.accumulator.unsettled():
+            batch.partition.topic.used_at = now
+        long_ago = now - self._topic_idle
+        return {name for name, topic in tuple(self.accumulator.topics.items()) if topic.used_at < long_ago}
+
+    def _not_found(self) -> set[str]:
+        """Return the names that no call waits for, and of which the cluster has said that they are not topics.
+
+        A name that got no answer is kept for metadata_max_idle_ms: the call may come again, with little time each.
+        """
+        refused = self.cluster.topology.errors
+        long_ago = self.now() - self._topic_idle
+        return {
+            name
+            for name, since in self._sought.items()
+            if name not in self._searches and (name in refused or since < long_ago)
+        }
+
+    def _stop_asking(self, names: set[str]) -> None:
+        for name in names:
+            self._sought.pop(name, None)
+        if names:
+            self.cluster.set_topics(self.cluster.wanted_topics - names)
 
     def hindrances(self) -> str:
         """Return what keeps the records under way from being acknowledged, in words; from any thread."""

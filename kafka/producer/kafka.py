@@ -13,6 +13,7 @@ from kafka.errors import (
     BrokerResponseError,
     BufferExhaustedError,
     IllegalArgumentError,
+    IllegalStateError,
     InvalidTopicError,
     KafkaTimeoutError,
     RecordTooLargeError,
@@ -227,6 +228,13 @@ class KafkaProducer(TransactionalFace):
         except IllegalArgumentError as error:
             # As the cluster would answer: out of the future, beside other topics' errors.
             raise InvalidTopicError(str(error)) from None
+        if self._on_loop():
+            if (known := self._core.known_topic(topic)) is not None:
+                return known
+            raise IllegalStateError(
+                f"send() to topic {topic!r} would wait for its metadata, so it cannot be called from a callback: call "
+                f"partitions_for({topic!r}) once before"
+            )
         with self._measured("metadata-wait"):
             return self._driver.run(self._core.find_topic(topic, deadline), deadline + 1, f"finding topic {topic!r}")
 

@@ -92,3 +92,4 @@ class Topic:
         self.filled = 0
         """Bytes that went to the sticky partition since it was chosen."""
         self.used_at = 0.0
+        """When a batch was last opened, or a call last asked for the topic."""

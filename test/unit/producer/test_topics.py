@@ -8,7 +8,7 @@ import pytest
 
 from kafka import KafkaClient
 from kafka.consumer.subscription import SubscriptionState
-from kafka.errors import IllegalArgumentError, InvalidTopicError
+from kafka.errors import IllegalArgumentError, IllegalStateError, InvalidTopicError, KafkaTimeoutError
 from test.unit.producer.memory_cluster import Cluster, Producer
 
 IMPOSSIBLE = {
@@ -94,3 +94,137 @@ def test_a_client_takes_a_list_of_topics_not_a_name():
     client = KafkaClient(environment=cluster.network.environment(), bootstrap_servers="b0")
     with client, pytest.raises(TypeError, match=r"call add_topic\('events'\)"):
         client.set_topics("events")
+
+
+# Topics that are used, or not used any more
+
+
+@pytest.mark.parametrize("many", [False, True], ids=["send", "send_many"])
+def test_a_topic_in_constant_use_is_never_forgotten(make_producer, many):
+    cluster = Cluster({"events": 1})
+    producer = make_producer(cluster, metadata_max_idle_ms=5000, metadata_max_age_ms=1000)
+    topic = None
+    for _ in range(80):  # 20 seconds, and every batch is written long before the next one
+        if many:
+            producer.send_many("events", [b"x"]).get(1)
+        else:
+            producer.send("events", b"x").get(1)
+        topic = topic or producer._topics["events"]
+        producer.rest(0.25)
+        assert producer._topics.get("events") is topic
+    assert len(cluster.asked("Metadata")) > 10
+
+
+def test_a_topic_that_only_callbacks_send_to_is_never_forgotten(make_producer):
+    cluster = Cluster({"events": 1, "dead-letters": 1})
+    producer = make_producer(cluster, metadata_max_idle_ms=5000, metadata_max_age_ms=1000)
+    producer.partitions_for("dead-letters")
+    outcomes = []
+
+    def dead_letter(_: object) -> None:
+        try:
+            outcomes.append(producer.send("dead-letters", b"again"))
+        except Exception as error:
+            outcomes.append(error)
+
+    for _ in range(50):
+        producer.send("events", b"x").add_callback(dead_letter).get(1)
+        producer.rest(0.4)
+    producer.flush()
+    assert [type(outcome).__name__ for outcome in outcomes] == ["FutureRecordMetadata"] * 50
+    assert all(outcome.succeeded() for outcome in outcomes)
+
+
+def test_a_callback_may_send_to_a_topic_that_was_idle_for_long(make_producer):
+    cluster = Cluster({"events": 1, "dead-letters": 1})
+    producer = make_producer(cluster, metadata_max_idle_ms=5000, metadata_max_age_ms=1000)
+    producer.partitions_for("dead-letters")
+    for _ in range(40):
+        producer.send("events", b"x").get(1)
+        producer.rest(0.4)
+    assert wanted(producer) == {"events"}
+    sent = []
+    producer.send("events", b"x").add_callback(lambda _: sent.append(producer.send("dead-letters", b"x"))).get(1)
+    assert sent[0].get(1).topic == "dead-letters"
+    assert wanted(producer) == {"events", "dead-letters"}
+
+
+def test_a_callback_cannot_wait_for_a_topic_and_is_told_what_to_do(make_producer):
+    producer = make_producer(Cluster({"events": 1, "dead-letters": 1}))
+    errors = []
+
+    def dead_letter(_: object) -> None:
+        with pytest.raises(IllegalStateError, match=r"call partitions_for\('dead-letters'\) once before") as error:
+            producer.send("dead-letters", b"x")
+        errors.append(error)
+
+    producer.send("events", b"x").add_callback(dead_letter).get(1)
+    assert len(errors) == 1
+
+
+# Names that never become topics
+
+
+@pytest.mark.parametrize("name", ["nothing", "invalid-nothing"])
+def test_a_name_that_the_cluster_refuses_is_not_asked_for_any_more(make_producer, name):
+    cluster = Cluster({"events": 1})
+    producer = make_producer(cluster, max_block_ms=2000, metadata_max_age_ms=1000)
+    producer.send("events", b"x").get(1)
+    with pytest.raises((KafkaTimeoutError, InvalidTopicError)):
+        producer.send(name, b"x").get(1)
+    assert wanted(producer) == {"events"}
+    assert name not in producer.core.cluster.topology.errors
+    before = len(cluster.asked("Metadata"))
+    producer.rest(10)
+    later = cluster.asked("Metadata")[before:]
+    assert 5 < len(later) < 20
+    assert all(topic.name == "events" for request in later for topic in request.topics)
+
+
+def test_names_from_outside_do_not_pile_up(make_producer):
+    cluster = Cluster({"events": 1})
+    producer = make_producer(cluster, max_block_ms=300)
+    for number in range(50):
+        with pytest.raises(KafkaTimeoutError):
+            producer.send(f"nothing-{number}", b"x")
+    core = producer.core
+    assert wanted(producer) == set()
+    assert not core.cluster.topology.errors
+    assert not core._sought
+    assert not core._searches
+
+
+def test_a_name_without_an_answer_is_asked_for_until_there_is_one(make_producer):
+    cluster = Cluster({"events": 1})
+    producer = make_producer(cluster, max_block_ms=0, metadata_max_age_ms=1000)
+    for name in ("events", "nothing"):
+        with pytest.raises(KafkaTimeoutError):
+            producer.send(name, b"x")
+    producer.rest(2)
+    assert wanted(producer) == {"events"}
+    assert producer.send("events", b"x").get(1).offset == 0, "the metadata came meanwhile"
+
+
+def test_a_name_without_an_answer_is_forgotten_when_no_call_wants_it(make_producer):
+    cluster = Cluster({"events": 1, "later": 1})
+    producer = make_producer(cluster, max_block_ms=0, metadata_max_age_ms=1000, metadata_max_idle_ms=5000)
+    with pytest.raises(KafkaTimeoutError):
+        producer.send("later", b"x")
+    producer.rest(7)
+    assert wanted(producer) == set()
+
+
+def test_a_search_goes_on_when_another_one_for_the_same_name_ends(make_producer):
+    cluster = Cluster({"events": 1})
+    producer = make_producer(cluster)
+    core = producer.core
+    now = core.now()
+    searches = [core.loop.spawn(core.find_topic("later", now + seconds)) for seconds in (1, 20)]
+    producer.until(lambda: searches[0].is_done)
+    assert isinstance(searches[0].exception, KafkaTimeoutError)
+    assert wanted(producer) == {"later"}
+    cluster.topics["later"] = 1
+    producer.until(lambda: searches[1].is_done)
+    assert searches[1].result().name == "later"
+    producer.rest(400)
+    assert producer.send("later", b"x").get(1).offset == 0
