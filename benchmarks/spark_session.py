@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import spark
-from process_tree import tree_cpu_s
+from process_tree import adopt_orphans, tree_cpu_s
 
 _FORMATS = {"purekafka": "purekafka", spark.PEER: "kafka"}
 _WARM_UPS = 2
@@ -167,6 +167,7 @@ class _Running:
 
 def runs(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Run the cases that are asked for, each side in turn; yield a line for each run that counts."""
+    adopt_orphans()  # Spark's Python workers may outlive the daemon that started them
     session = Session(args.bootstrap)
     try:
         yield {"settings": session.facts()}

@@ -41,6 +41,8 @@ class Sample:
         )
         if sample.records <= 0 or sample.wall_s <= 0:
             raise ValueError(f"a run of {sample.records:g} records in {sample.wall_s:g} s says nothing")
+        if sample.cpu_s < 0:
+            raise ValueError(f"a run cannot have used {sample.cpu_s:g} s of CPU time")
         return sample
 
     def metric(self, name: str) -> float | None:

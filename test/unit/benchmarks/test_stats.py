@@ -15,6 +15,12 @@ def test_sample_takes_foreign_numbers_of_the_line_as_extra_figures():
     assert made.metric("p50_ms") is None
 
 
+def test_negative_cpu_time_is_refused():
+    line = {"records": 10, "bytes": 5, "cpu_s": -0.1, "wall_s": 0.2}
+    with pytest.raises(ValueError, match=r"cannot have used -0\.1 s of CPU time"):
+        Sample.from_line(line)
+
+
 @pytest.mark.parametrize("broken", [{"records": 0}, {"wall_s": 0.0}])
 def test_sample_of_nothing_is_refused(broken):
     line = {"records": 10, "bytes": 5, "cpu_s": 0.1, "wall_s": 0.2, "rss_kb": 1}

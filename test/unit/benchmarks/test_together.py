@@ -1,11 +1,9 @@
 import json
-import os
 import sys
 from pathlib import Path
 
 import pytest
 
-from benchmarks import process_tree
 from benchmarks.runner import ChildError
 from benchmarks.together import collect, measure_together
 from benchmarks.venvs import Library, Venv
@@ -61,19 +59,3 @@ def test_a_child_that_fails_is_an_error_whatever_it_printed_before(tmp_path):
             ),
             [],
         )
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
-def test_the_time_of_children_counts(tmp_path):
-    import subprocess
-
-    before = process_tree.tree_cpu_s()
-    spin = "import time\nwhile time.process_time() < 0.2: pass\nprint(flush=True)\ninput()"
-    with subprocess.Popen([sys.executable, "-c", spin], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
-        assert child.stdout is not None
-        child.stdout.readline()
-        alive = process_tree.tree_cpu_s() - before
-        child.communicate(b"\n")
-    assert alive >= 0.15
-    assert process_tree.tree_cpu_s() - before >= alive - 0.05
-    assert process_tree._stat(Path(f"/proc/{os.getpid()}/stat"))[1][0] == os.getppid()
