@@ -93,6 +93,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_lost(self, _exc: Exception | None) -> None:
         """End: what is in work is given up."""
+        if self._transport is not None:
+            # It is closed, but before Python 3.11 a TLS transport that nobody closed warns when it is collected.
+            self._transport.close()
         self._transport = None
         self._waiting.clear()
         if self._idle_timer is not None:
