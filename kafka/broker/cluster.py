@@ -18,6 +18,8 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from importlib import import_module
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -90,6 +92,7 @@ class Cluster:
         self.on_topic_deleted: list[Callable[[str], None]] = []
         self._services: dict[type[Any], Any] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._thread: ThreadPoolExecutor | None = None
         self._identity = self.store.table("cluster")
         if "id" not in self._identity:
             self._identity["id"] = _cluster_id(self.random)
@@ -129,6 +132,15 @@ class Cluster:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             self.loop.call_exception_handler({"message": "the broker's background work failed", "exception": error})
+
+    async def in_thread(self, call: Callable[..., T], *args: Any, **options: Any) -> T:
+        """Run what takes long in a thread beside the loop, one at a time, so that its memory is needed once.
+
+        It must touch nothing of the cluster: arguments in, result out.
+        """
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, "kafka-broker-checks")
+        return await self.loop.run_in_executor(self._thread, partial(call, *args, **options))
 
     async def sleep(self, seconds: float) -> None:
         """Wait on the broker's clock."""
@@ -326,6 +338,8 @@ class Cluster:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._thread is not None:
+            self._thread.shutdown(cancel_futures=True)
         self.timers.close()
         self.storage.close(self.topics.values())
 

@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka.broker.codes import Code
-from kafka.codec import CODEC_NAMES, CODEC_ZSTD, codec_id
+from kafka.codec import CODEC_NAMES, CODEC_ZSTD, DEFAULT_LIMIT, codec_id
 from kafka.errors import CorruptRecordError, KafkaError, UnsupportedCodecError
 from kafka.record.batch import decode_batch
 from kafka.record.batch_builder import BatchBuilder
@@ -25,6 +25,7 @@ from kafka.record.header import (
     BatchHeader,
     Buffer,
     read_header,
+    scan,
 )
 from kafka.record.log_append import check_produced, place_batch, up_convert
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from kafka.broker.storage.log import LogConfig
     from kafka.structs import TopicPartition
 
-__all__ = ["Accepted", "Refused", "accept", "is_transactional"]
+__all__ = ["Accepted", "Heavy", "Refused", "accept", "is_transactional"]
 
 _ZSTD_FROM: Final = 7
 _NEWEST_MAGIC: Final = 2
@@ -41,6 +42,13 @@ _LONG_MAX: Final = 2**63 - 1
 #: The low byte of the attributes.
 _FLAGS_AT: Final = V2_ATTRIBUTES_AT + 1
 _timestamp_of = attrgetter("timestamp")
+
+#: What is checked on the event loop, in some tens of milliseconds at most; the rest is for a thread.
+_QUICK_BYTES: Final = 4 << 20
+_QUICK_RECORDS: Final = 20_000
+#: A batch may unpack to this many times max.message.bytes, or times a megabyte where that is less.
+_GROWTH: Final = 64
+_MEGABYTE: Final = 1 << 20
 
 
 class Accepted(NamedTuple):
@@ -72,6 +80,34 @@ class Refused(Exception):  # noqa: N818 - an outcome, which becomes a code in th
         self.by_log = by_log
 
 
+class Heavy(Exception):  # noqa: N818 - an outcome: to be checked elsewhere
+    """The batch takes too long to check on the event loop."""
+
+
+class _Bounds(NamedTuple):
+    """How much may come out of one batch."""
+
+    size: int
+    records: int
+    is_quick: bool
+
+    def check_count(self, count: int) -> None:
+        """Raise where a header says that there are more records."""
+        if count > self.records:
+            if self.is_quick:
+                raise Heavy
+            raise Refused(Code.INVALID_RECORD, f"{count} records in one batch: the limit is {self.records}")
+
+
+def _bounds(config: LogConfig, *, quick: bool) -> _Bounds:
+    """Return the bounds for what a batch unpacks to. Kafka has none; its checks need no memory for what they read."""
+    base = max(config.max_message_bytes, _MEGABYTE)
+    size, records = min(_GROWTH * base, DEFAULT_LIMIT), base
+    return (
+        _Bounds(min(size, _QUICK_BYTES), min(records, _QUICK_RECORDS), True) if quick else _Bounds(size, records, False)
+    )
+
+
 def is_transactional(data: Buffer | None) -> bool:
     """Whether the first batch says that it belongs to a transaction."""
     return (
@@ -82,17 +118,20 @@ def is_transactional(data: Buffer | None) -> bool:
     )
 
 
-def accept(data: Buffer | None, version: int, config: LogConfig, tp: TopicPartition, now_ms: int) -> Accepted:
+def accept(
+    data: Buffer | None, version: int, config: LogConfig, tp: TopicPartition, now_ms: int, *, quick: bool = False
+) -> Accepted:
     """Check what a produce request of ``version`` has for a partition, and return what to append.
 
-    Raises :class:`Refused`.
+    Raises :class:`Refused`; with ``quick`` :class:`Heavy` for what takes long.
     """
     if not data:
         raise Refused(Code.INVALID_RECORD)
+    bounds = _bounds(config, quick=quick)
     try:
         if version < _ONE_BATCH_FROM:
-            return _accept_old(data, config, tp, now_ms)
-        return _accept(data, version, config, tp, now_ms)
+            return _accept_old(data, config, tp, now_ms, bounds)
+        return _accept(data, version, config, tp, now_ms, bounds)
     except CorruptRecordError as error:
         raise Refused(Code.CORRUPT_MESSAGE) from error
     except UnsupportedCodecError as error:
@@ -101,7 +140,9 @@ def accept(data: Buffer | None, version: int, config: LogConfig, tp: TopicPartit
         raise Refused(getattr(error, "code", Code.INVALID_RECORD), by_log=True) from error
 
 
-def _accept(data: Buffer, version: int, config: LogConfig, tp: TopicPartition, now_ms: int) -> Accepted:
+def _accept(
+    data: Buffer, version: int, config: LogConfig, tp: TopicPartition, now_ms: int, bounds: _Bounds
+) -> Accepted:
     if len(data) > MAGIC_AT and data[MAGIC_AT] > _NEWEST_MAGIC:
         raise Refused(Code.CORRUPT_MESSAGE, f"Invalid magic found in record: {data[MAGIC_AT]}")
     header = read_header(data)
@@ -114,11 +155,12 @@ def _accept(data: Buffer, version: int, config: LogConfig, tp: TopicPartition, n
     header = check_produced(data, read_records=False)
     if header.base_offset:
         raise Refused(Code.INVALID_RECORD, by_log=True)
-    rows = _rows_of(data, header)
+    bounds.check_count(header.count)
+    rows = _rows_of(data, header, bounds)
     _check_keys(rows, config, tp)
     greatest = max(map(_timestamp_of, rows))
     if config.append_time:
-        return _with_append_time(data, config, now_ms)
+        return _with_append_time(data, rows, config, now_ms)
     _check_timestamps(rows, greatest, config, now_ms)
     wanted = _codec(config)
     if wanted is not None and wanted != header.codec:
@@ -128,14 +170,16 @@ def _accept(data: Buffer, version: int, config: LogConfig, tp: TopicPartition, n
     return Accepted(data, header, NO_TIMESTAMP)
 
 
-def _rows_of(data: Buffer, header: BatchHeader) -> list[Any]:
+def _rows_of(data: Buffer, header: BatchHeader, bounds: _Bounds) -> list[Any]:
     """Return the records of a batch whose checksum is right: what is wrong with them was made so by the producer.
 
     It was not damaged on its way, and would be no better a second time: so it gets the error that is final.
     """
     try:
-        rows = decode_batch(data, header, check_crc=False)
+        rows = decode_batch(data, header, check_crc=False, limit=bounds.size)
     except CorruptRecordError as error:
+        if bounds.is_quick and header.codec:  # perhaps only because of the limit
+            raise Heavy from None
         raise Refused(Code.INVALID_RECORD, by_log=True) from error
     if rows[0].offset or rows[-1].offset != len(rows) - 1:
         raise Refused(Code.INVALID_RECORD, by_log=True)
@@ -196,7 +240,7 @@ def _out_of_range(index: int, timestamp: int, earliest: int, latest: int) -> str
     )
 
 
-def _with_append_time(data: Buffer, config: LogConfig, now_ms: int) -> Accepted:
+def _with_append_time(data: Buffer, rows: list[Any], config: LogConfig, now_ms: int) -> Accepted:
     """Give the batch the broker's time; its records stay as they are."""
     copy = bytearray(data)
     place_batch(copy, 0, -1, append_time=now_ms)
@@ -204,7 +248,7 @@ def _with_append_time(data: Buffer, config: LogConfig, now_ms: int) -> Accepted:
     assert header is not None
     wanted = _codec(config)
     if wanted is not None and wanted != header.codec:
-        return _rewritten(decode_batch(copy, header, check_crc=False), header, wanted, config, now_ms)
+        return _rewritten(rows, header, wanted, config, now_ms)
     return Accepted(copy, header, now_ms)
 
 
@@ -229,13 +273,23 @@ def _rewritten(
     return Accepted(data, fresh, NO_TIMESTAMP if append_time is None else append_time)
 
 
-def _accept_old(data: Buffer, config: LogConfig, tp: TopicPartition, now_ms: int) -> Accepted:
+def _accept_old(data: Buffer, config: LogConfig, tp: TopicPartition, now_ms: int, bounds: _Bounds) -> Accepted:
     """Take a message set of format v0 or v1, which becomes one batch of v2."""
     first = read_header(data)
     if first is not None and first.magic > 1:
-        return _accept(data, _ZSTD_FROM, config, tp, now_ms)
+        return _accept(data, _ZSTD_FROM, config, tp, now_ms, bounds)
+    headers = list(scan(data))
+    is_compressed = any(header.codec for header in headers)
+    if is_compressed and len(headers) > 1:
+        raise Refused(Code.INVALID_RECORD, by_log=True)
+    bounds.check_count(len(headers))
     append_time = now_ms if config.append_time else None
-    converted = up_convert(data, 0, -1, append_time=append_time, codec=_codec(config))
+    try:
+        converted = up_convert(data, 0, -1, append_time=append_time, codec=_codec(config), limit=bounds.size)
+    except CorruptRecordError:
+        if bounds.is_quick and is_compressed:  # perhaps only because of the limit
+            raise Heavy from None
+        raise
     header = read_header(converted)
     assert header is not None
     if header.size > config.max_message_bytes:

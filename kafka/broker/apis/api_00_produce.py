@@ -18,10 +18,10 @@ acks=0 gets no reply; where an error would be due the connection is closed, as K
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka.broker.codes import CLUSTER_NAME, Code, Operation, Resource
-from kafka.broker.intake import Refused, accept, is_transactional
+from kafka.broker.intake import Accepted, Heavy, Refused, accept, is_transactional
 from kafka.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -37,11 +37,23 @@ _BUMPS_FROM: Final = 12
 _ALL: Final = -1
 
 
+class _Append(NamedTuple):
+    """What a request has for one partition."""
+
+    partition: Partition
+    records: Any
+    result: Any
+
+
+Checked = Accepted | Refused | None
+"""A batch that was checked; None for one that takes too long to check on the event loop."""
+
+
 def handle(call: Call, request: ProduceRequest) -> Any:
     """Append, partition by partition."""
     refused = _refuse_all(call, request)
     responses = []
-    failed = False
+    appends: list[_Append] = []
     leaders: set[int] = set()
     for data in request.topic_data:
         results = []
@@ -50,15 +62,49 @@ def handle(call: Call, request: ProduceRequest) -> Any:
             if refused:
                 result.error_code = refused
             else:
-                _serve(call, request, data, part, result, leaders)
-            failed = failed or result.error_code != 0
+                partition = _find(call, request, data, part, result, leaders)
+                if partition is not None:
+                    appends.append(_Append(partition, part.records, result))
             results.append(result)
         responses.append(
             call.response.TopicProduceResponse(name=data.name, topic_id=data.topic_id, partition_responses=results)
         )
+    checked = [_check(call, each, quick=True) for each in appends]
+    if None in checked:
+        return _handle_heavy(call, request, appends, checked, responses, leaders)
+    for each, batch in zip(appends, checked, strict=True):
+        _append(call, request, each, batch)
+    return _reply(call, request, responses, leaders)
+
+
+async def _handle_heavy(
+    call: Call,
+    request: ProduceRequest,
+    appends: list[_Append],
+    checked: list[Checked],
+    responses: list[Any],
+    leaders: set[int],
+) -> Any:
+    """Have what takes long checked in a thread, while others are served; then append."""
+    for number, each in enumerate(appends):
+        if checked[number] is None:
+            checked[number] = await call.cluster.in_thread(_check, call, each)
+    for each, batch in zip(appends, checked, strict=True):
+        partition = each.partition
+        if partition.topic.is_deleted:
+            each.result.error_code = Code.UNKNOWN_TOPIC_OR_PARTITION
+        elif partition.leader != call.node.node_id:
+            each.result.error_code = Code.NOT_LEADER_OR_FOLLOWER
+        else:
+            _append(call, request, each, batch)
+    return _reply(call, request, responses, leaders)
+
+
+def _reply(call: Call, request: ProduceRequest, responses: list[Any], leaders: set[int]) -> Any:
     if request.acks == 0:
+        failed = [result.error_code for topic in responses for result in topic.partition_responses if result.error_code]
         if failed:
-            call.connection.refuse("a Produce request with acks=0 failed, which has no reply to tell it in")
+            call.connection.refuse(f"a Produce request with acks=0, which has no reply, failed with error {failed[0]}")
         return None
     reply = call.response(responses=responses)
     if leaders:
@@ -81,17 +127,19 @@ def _refuse_all(call: Call, request: ProduceRequest) -> int:
     return 0
 
 
-def _serve(call: Call, request: ProduceRequest, data: Any, part: Any, result: Any, leaders: set[int]) -> None:
-    """Append to one partition and fill in its result."""
+def _find(
+    call: Call, request: ProduceRequest, data: Any, part: Any, result: Any, leaders: set[int]
+) -> Partition | None:
+    """Return the partition to append to; None, with the error in the result, where nothing may be appended."""
     by_id = call.version >= _IDS_FROM
     topic = call.cluster.topic(topic_id=data.topic_id) if by_id else call.cluster.topic(data.name)
     name = topic.name if topic is not None else data.name
     if name and not call.allows(Operation.WRITE, Resource.TOPIC, name):
         result.error_code = Code.TOPIC_AUTHORIZATION_FAILED
-        return
+        return None
     if topic is None:
         result.error_code = Code.UNKNOWN_TOPIC_ID if by_id else Code.UNKNOWN_TOPIC_OR_PARTITION
-        return
+        return None
     partition = topic.partition(part.index)
     if partition is None:
         result.error_code = Code.UNKNOWN_TOPIC_OR_PARTITION
@@ -105,13 +153,30 @@ def _serve(call: Call, request: ProduceRequest, data: Any, part: Any, result: An
     elif request.acks == _ALL and len(partition.isr) < partition.min_insync_replicas:
         result.error_code = Code.NOT_ENOUGH_REPLICAS
     else:
-        _append(call, request, partition, part.records, result)
+        return partition
+    return None
 
 
-def _append(call: Call, request: ProduceRequest, partition: Partition, records: Any, result: Any) -> None:
+def _check(call: Call, append: _Append, *, quick: bool = False) -> Checked:
+    tp, config = append.partition.tp, append.partition.log.config
+    try:
+        return accept(append.records, call.version, config, tp, call.cluster.clock.now_ms(), quick=quick)
+    except Refused as refused:
+        if refused.__cause__ is not None:
+            logger.warning("refused a batch for %s from %s: %s", tp, call.client_id, refused.__cause__)
+        return refused
+    except Heavy:
+        return None
+
+
+def _append(call: Call, request: ProduceRequest, append: _Append, batch: Checked) -> None:
+    """Append to one partition and fill in its result."""
+    partition, _, result = append
     log = partition.log
     try:
-        batch = accept(records, call.version, log.config, partition.tp, call.cluster.clock.now_ms())
+        assert batch is not None
+        if isinstance(batch, Refused):
+            raise batch
         header = batch.header
         if header.producer_id >= 0:
             _check_producer(call, request, partition, header)

@@ -528,3 +528,57 @@ def test_asking_for_metadata_makes_topics_where_that_is_allowed() -> None:
         assert client.ask(ask(["no/way"], True)).topics[0].error_code == 17
     with Broker(configs={"auto.create.topics.enable": False}) as broker, wire(broker) as client:
         assert client.ask(MetadataRequest[4](["made"], True)).topics[0].error_code == 3
+
+
+# What takes long to check
+
+
+def until_checked(broker: Broker) -> None:
+    """Wait until a connection waits for its batch to be checked."""
+
+    def is_checking(cluster: Any) -> bool:
+        return any(one._task is not None for node in cluster.nodes.values() for one in node.listener.connections)
+
+    deadline = time.monotonic() + 30
+    while not broker.run(is_checking):
+        assert time.monotonic() < deadline
+
+
+@pytest.mark.parametrize("acks", [-1, 0])
+def test_others_are_served_while_a_large_batch_is_checked(shared: Broker, topic: str, client: Wire, acks: int) -> None:
+    may_go_on = threading.Event()
+    shared.run(lambda cluster: cluster.background(cluster.in_thread(may_go_on.wait)))
+    try:
+        client.send(produce(batch(*[b"v"] * 30_000), topic, acks=acks))
+        until_checked(shared)
+        with wire(shared) as other:
+            assert other.ask(produce(batch(b"small"), topic)).responses[0].partition_responses[0].base_offset == 0
+    finally:
+        may_go_on.set()
+    client.socket.settimeout(30)
+    if acks:
+        _, reply = client.receive(ProduceRequest[9].RESPONSE_TYPE)
+        assert reply.responses[0].partition_responses[0].base_offset == 1
+    client.ask(MetadataRequest[1]([]))  # requests of a connection are served in order
+    assert shared.offsets(topic) == (0, 30_001, 30_001)
+
+
+def test_a_topic_that_is_gone_when_its_large_batch_is_checked(shared: Broker, topic: str, client: Wire) -> None:
+    may_go_on = threading.Event()
+    shared.run(lambda cluster: cluster.background(cluster.in_thread(may_go_on.wait)))
+    client.send(produce(batch(*[b"v"] * 30_000), topic))
+    until_checked(shared)
+    shared.delete_topic(topic)
+    may_go_on.set()
+    _, reply = client.receive(ProduceRequest[9].RESPONSE_TYPE)
+    assert reply.responses[0].partition_responses[0].error_code == 3
+
+
+def test_a_bomb_is_refused_and_the_log_says_why(
+    shared: Broker, topic: str, client: Wire, caplog: pytest.LogCaptureFixture
+) -> None:
+    client.socket.settimeout(60)
+    reply = client.ask(produce(batch(b"\0" * (65 << 20), codec="gzip"), topic))
+    assert reply.responses[0].partition_responses[0].error_code == 87
+    assert f"refused a batch for TopicPartition(topic='{topic}', partition=0) from test: " in caplog.text
+    assert "unpack to more than the 67109632 bytes allowed" in caplog.text

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+import struct
+import tracemalloc
 
 import pytest
 
-from kafka.broker.intake import Refused, accept, is_transactional
+from kafka.broker.intake import Heavy, Refused, accept, is_transactional
 from kafka.broker.storage.log import LogConfig
+from kafka.record._crc32c import crc32c
 from kafka.record.batch import decode_batch
 from kafka.record.batch_builder import BatchBuilder
 from kafka.record.header import scan
@@ -115,3 +118,73 @@ def test_no_bytes_bring_anything_but_a_refusal() -> None:
             assert decode_batch(taken.data, taken.header)
             outcomes["taken"] += 1
     assert min(outcomes.values()) > 100
+
+
+# What takes long, or would take the memory
+
+MANY = [b""] * 20_001
+
+
+@pytest.mark.parametrize(
+    "data",
+    [batch(*MANY), batch(b"\0" * (5 << 20), codec="gzip"), batch(b"\0" * (5 << 20), codec="zstd")],
+    ids=["many records", "gzip", "zstd"],
+)
+def test_what_takes_long_to_check_is_left_to_a_thread(data: bytes) -> None:
+    config = LogConfig(compression="producer")
+    with pytest.raises(Heavy):
+        accept(data, 9, config, TP, NOW, quick=True)
+    assert accept(data, 9, config, TP, NOW).data is data
+
+
+def test_an_old_message_set_that_takes_long_is_left_to_a_thread_as_well() -> None:
+    builder = LegacyBuilder(1, 2**30, "gzip")
+    builder.append(NOW, None, b"\0" * (5 << 20))
+    data = builder.seal().data
+    with pytest.raises(Heavy):
+        accept(data, 2, LogConfig(), TP, NOW, quick=True)
+    assert accept(data, 2, LogConfig(), TP, NOW).header.count == 1
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+@pytest.mark.parametrize("old", [False, True], ids=["v2", "v1"])
+def test_a_batch_unpacks_to_64_times_what_it_may_have(codec: str, old: bool) -> None:
+    if old and codec == "zstd":
+        return  # not in that format
+    value = b"\0" * (65 << 20)
+    if old:
+        builder = LegacyBuilder(1, 2**30, codec)
+        builder.append(NOW, None, value)
+        data = bytes(builder.seal().data)
+    else:
+        data = bytes(batch(value, codec=codec))
+    config = LogConfig(max_message_bytes=8 << 20 if codec == "snappy" else 1 << 20)  # it gains a factor of 20 only
+    if codec == "snappy":
+        assert accept(data, 2 if old else 9, config, TP, NOW).header.count == 1
+        return
+    tracemalloc.start()
+    try:
+        with pytest.raises(Refused) as refused:
+            accept(data, 2 if old else 9, config, TP, NOW)
+        assert tracemalloc.get_traced_memory()[1] < 3 * (64 << 20)
+    finally:
+        tracemalloc.stop()
+    assert refused.value.code in {2, 87}
+
+
+def test_a_batch_has_no_more_records_than_a_batch_may_have_bytes() -> None:
+    data = bytearray(batch(b"v", codec="gzip"))
+    struct.pack_into(">i", data, 23, 1 << 20)  # the last offset's delta
+    struct.pack_into(">i", data, 57, (1 << 20) + 1)  # the count
+    struct.pack_into(">I", data, 17, crc32c(bytes(data[21:])))
+    with pytest.raises(Refused, match="1048577 records in one batch: the limit is 1048576"):
+        accept(data, 9, LogConfig(max_message_bytes=1000), TP, NOW)
+
+
+def test_a_message_set_of_old_has_one_wrapper_as_in_kafka() -> None:
+    builder = LegacyBuilder(1, 2**20, "gzip")
+    builder.append(NOW, None, b"v" * 1000)
+    data = bytes(builder.seal().data)
+    with pytest.raises(Refused) as refused:
+        accept(data + data, 2, LogConfig(), TP, NOW)
+    assert refused.value.code == 87
