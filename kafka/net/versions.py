@@ -61,7 +61,7 @@ class BrokerVersions:
 
     def version_for(self, request: Any) -> int:
         """Return the version to send `request` in: its own if it is bound to one, else the newest of both sides."""
-        bound = getattr(request, "API_VERSION", None)
+        bound = getattr(type(request), "API_VERSION", None)  # of an instance, it would compose an error to be dropped
         if bound is None:
             best = self._best.get(request.API_KEY)
             return self._negotiate(request.API_KEY) if best is None else best

@@ -154,7 +154,7 @@ def _foreign(value: Any, cls: StructMeta) -> None:
     if not isinstance(value, Struct) or type(value)._unbound is not cls._unbound:
         raise Malformed
     refuse_what_does_not_fit(value, cls)
-    if value.unknown_tags and cls._version not in cls._unbound._flexible:
+    if value._tagged and value.unknown_tags and cls._version not in cls._unbound._flexible:
         raise Malformed
 
 

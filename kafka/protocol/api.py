@@ -38,9 +38,15 @@ class _Counterpart:
         self._there = there
 
     def __get__(self, instance: Any, owner: StructMeta | None = None) -> Any:
+        cls: StructMeta = type(instance) if instance is not None else owner  # type: ignore[assignment]
+        found = cls.__dict__.get("_counterpart")  # kept with the class: each request that is sent asks for this
+        if found is None:
+            found = cls._counterpart = self._find(cls)
+        return found
+
+    def _find(self, cls: StructMeta) -> Any:
         import sys
 
-        cls: StructMeta = type(instance) if instance is not None else owner  # type: ignore[assignment]
         name = cls._unbound.__name__
         other = getattr(sys.modules[cls.__module__], name.removesuffix(self._here) + self._there, None)
         if other is None:

@@ -15,6 +15,7 @@ that schema.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from kafka.errors import KafkaProtocolError, UnsupportedFieldError, UnsupportedVersionError
@@ -107,16 +108,24 @@ class _NoTags:
 
 def refuse_what_does_not_fit(struct: Any, cls: Any) -> None:
     """Raise where an instance of another version, or of none, holds what the version of ``cls`` cannot carry."""
-    if type(struct) is cls:
-        return
-    for name, field in cls._fields.items():
-        if cls._version in field.versions or field.ignorable:
-            continue
-        if isinstance(vars(type(struct)).get(name), property):
-            continue  # an old name of another field, in the version of the instance
-        value = getattr(struct, name)
+    held_by: Any = type(struct)
+    for field in _fields_without_a_place(held_by, cls):
+        value = getattr(struct, field.name)
         if not field.is_default(value):
             raise cannot_carry(cls, field, value)
+
+
+@lru_cache(maxsize=4096)
+def _fields_without_a_place(held_by: Any, cls: Any) -> tuple[Field, ...]:
+    """Return the fields of one class that the version of another cannot carry, and may not drop."""
+    if held_by is cls:
+        return ()
+    return tuple(
+        field
+        for name, field in cls._fields.items()
+        # A property is an old name of another field, in the version of the instance.
+        if not (cls._version in field.versions or field.ignorable or isinstance(vars(held_by).get(name), property))
+    )
 
 
 def cannot_carry(cls: Any, field: Field, value: Any) -> KafkaProtocolError:
@@ -165,6 +174,7 @@ class StructMeta(type):
     _schema: Schema | None
     _codecs: dict[int, Codec]
     _names: tuple[str, ...]
+    _counterpart: StructMeta
     encode: Any
     decode: Any
 
