@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help demo test test-unit test-embedded test-real test-matrix test-spark-versions soak check lint format types layers docs wheel generated clean \
+.PHONY: help demo test test-unit test-embedded test-real test-matrix test-pythons test-spark-versions soak check lint format types layers docs wheel generated clean \
 	bench bench-protocol bench-records bench-produce bench-consume bench-latency bench-spark
 
 help:  ## show this list
@@ -46,6 +46,10 @@ test-real: $(INSTALLED)  ## the tests against the newest Apache Kafka
 
 test-matrix: $(INSTALLED)  ## the tests against every supported release of Apache Kafka
 	$(BIN)/pytest test/real --matrix -m matrix
+
+PYTHONS ?= py310,py311,py312,py313,py314
+test-pythons: $(INSTALLED)  ## unit tests, examples and embedded tests on each supported Python that is on the path
+	$(BIN)/tox run -e $(PYTHONS)
 
 test-spark-versions: $(INSTALLED)  ## Spark 4.0, 4.1 and 4.2 in environments of their own, against the newest Apache Kafka
 	$(BIN)/pytest -m soak -rP test/real/spark/test_versions.py

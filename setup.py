@@ -34,6 +34,7 @@ EXTRAS = {
         "pytest-randomly>=3.15",
         "pytest-timeout>=2.3",
         "ruff==0.17.6",
+        "tox>=4",
         "typing_extensions>=4.6",
     ],
 }

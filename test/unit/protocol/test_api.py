@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import runpy
 import subprocess
 import sys
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +19,8 @@ from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 from kafka.protocol.produce import ProduceRequest
 from kafka.protocol.registry import APIS, ApiKey, api_named, request_class
 from kafka.protocol.replication import ControlledShutdownRequest
+
+ROOT = Path(__file__).parents[3]
 
 
 def test_a_request_is_framed_and_read_as_a_broker_reads_it() -> None:
@@ -117,6 +123,14 @@ def test_a_misspelled_api_is_refused_with_the_nearest_name(name: str, meant: str
 def test_a_name_that_resembles_no_api_is_refused_without_a_guess() -> None:
     with pytest.raises(IllegalArgumentError, match=r"^Kafka has no API named 'Frobnicate'$"):
         api_named("Frobnicate")
+
+
+def test_the_docs_list_every_request_with_its_module() -> None:
+    tool = runpy.run_path(str(ROOT / "tools" / "generate_api_docs.py"))
+    assert tool["OUTPUT"].read_text() == tool["render"](), "run tools/generate_api_docs.py"
+    for name, module in re.findall(r"``(\w+Request)`` +``([a-z_.]+)``", tool["render"]()):
+        assert hasattr(import_module(module), name)
+        assert hasattr(import_module(module), name.removesuffix("Request") + "Response")
 
 
 def test_importing_kafka_is_quick_and_compiles_nothing() -> None:
