@@ -40,7 +40,7 @@ from kafka.net.backoff import Backoff
 from kafka.net.environment import Environment
 from kafka.net.link import Link, LinkContext
 from kafka.net.settings import ConnectionSettings
-from kafka.net.states import ConnectionStates
+from kafka.net.states import WAITS_FOR, ConnectionStates
 from kafka.net.versions import BrokerVersions
 from kafka.structs import BrokerMetadata, TopicPartition
 
@@ -217,7 +217,8 @@ class Client:
             if link.error is not None:
                 reasons[address] = str(link.error.args[0]).removeprefix(f"{link}: ").removeprefix(f"{address}: ")
             elif not link.ready:
-                reasons.setdefault(address, "no answer yet")
+                step = WAITS_FOR.get(link.state)
+                reasons.setdefault(address, "no answer yet" + (f", waiting for {step}" if step else ""))
         return NoBrokersAvailable(what, attempts=tuple(reasons.items()))
 
     # Sending…
@@ -356,13 +357,13 @@ class Client:
 
     # Metadata…
 
-    async def bootstrap(self, deadline: float | None = None) -> None:
+    async def bootstrap(self) -> None:
         """Get the first picture of the cluster from a bootstrap server, and keep it fresh from now on.
 
-        Errors of credentials and configuration are raised at once; when no server answers by the
-        deadline (bootstrap_timeout_ms by default), NoBrokersAvailable lists each and why it did not.
+        Errors of credentials and configuration are raised at once; when no server answers within
+        bootstrap_timeout_ms, NoBrokersAvailable lists each and why it did not.
         """
-        await self.metadata.bootstrap(deadline)
+        await self.metadata.bootstrap()
 
     async def refresh(self, deadline: float) -> None:
         """Ask for metadata and wait until it came; the error if it did not."""

@@ -1,7 +1,8 @@
 """Names to addresses without holding up the loop, in the order in which to try them.
 
 Lookups run on workers; lookups of the same name at the same time are one. A result is reused for
-a few seconds, or until `forget` says that none of its addresses answered.
+a few seconds, or until `forget` says that none of its addresses answered. Addresses at which a
+connection was made and came to nothing come last.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Address", "Resolver", "interleave"]
 
-# How long a result is reused, in seconds. Names that move (brokers in containers) are looked up anew
+# How long a result is reused, in seconds. Names that move (brokers in containers) are looked up again
 # after a failure anyway.
 _FRESH: Final = 10.0
+# How many failed addresses of a name are remembered.
+_REMEMBERED: Final = 64
 # What a resolver says of a name that does not exist; other failures may pass.
 _NO_SUCH_NAME: Final = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
 
@@ -57,13 +60,18 @@ class Resolver:
         self._reverse = reverse
         self._known: dict[tuple[str, int, int], tuple[float, list[Address]]] = {}
         self._asked: dict[tuple[str, int, int], Future[list[tuple[Any, ...]]]] = {}
+        self._failed: dict[tuple[str, int], dict[Address, int]] = {}
+        self._failures = 0
 
     async def resolve(self, host: str, port: int, family: int = socket.AF_UNSPEC) -> list[Address]:
-        """Return all addresses of `host`, in the order of RFC 8305. KafkaConnectionError if there is none."""
+        """Return all addresses of `host` in the order in which to try them. KafkaConnectionError if there is none.
+
+        That is the order of RFC 8305, with those that have `failed` behind the others, the last one to fail at the end.
+        """
         key = (host, port, family)
         known = self._known.get(key)
         if known is not None and self._loop.time() - known[0] < _FRESH:
-            return known[1]
+            return self._in_order(host, port, known[1])
         asked = self._asked.get(key)
         if asked is None:
             asked = self._asked[key] = self._workers.submit(
@@ -82,10 +90,26 @@ class Resolver:
         if not addresses:
             raise KafkaConnectionError(f"{host} has no address", host=host, port=port)
         self._known[key] = (self._loop.time(), addresses)
-        return addresses
+        return self._in_order(host, port, addresses)
+
+    def _in_order(self, host: str, port: int, addresses: list[Address]) -> list[Address]:
+        failed = self._failed.get((host, port))
+        return sorted(addresses, key=lambda address: failed.get(address, 0)) if failed else addresses
+
+    def failed(self, host: str, port: int, address: Address) -> None:
+        """Try the other addresses of `host` first from now on: a connection was made to this one, without success.
+
+        What accepts connections may be a load balancer with no broker behind it, or another program.
+        """
+        self._failures += 1
+        failed = self._failed.setdefault((host, port), {})
+        failed.pop(address, None)
+        failed[address] = self._failures
+        if len(failed) > _REMEMBERED:  # names in containers get new addresses all the time
+            del failed[next(iter(failed))]
 
     def forget(self, host: str) -> None:
-        """Look `host` up anew the next time: nothing answered where it was."""
+        """Look `host` up again the next time: none of its addresses accepted a connection."""
         for key in [key for key in self._known if key[0] == host]:
             del self._known[key]
 

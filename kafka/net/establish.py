@@ -8,19 +8,19 @@ retrying those until a timeout helps nobody.
 from __future__ import annotations
 
 import logging
+import math
 import socket
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka._loop import READ
-from kafka._tasks import TaskCancelled, wait_any
+from kafka._tasks import wait_any
 from kafka.errors import (
     IllegalSaslStateError,
     KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
-    NodeNotReadyError,
     RequestTimedOutError,
     SaslAuthenticationFailedError,
     SslAuthenticationError,
@@ -28,7 +28,7 @@ from kafka.errors import (
 from kafka.net.handshake import ask_versions, authenticate, probe_requests
 from kafka.net.reasons import named
 from kafka.net.sasl import sasl_mechanism
-from kafka.net.states import ConnectionEvent
+from kafka.net.states import WAITS_FOR, ConnectionEvent
 from kafka.net.transport import PlainStream, Stream, dial, readiness, tunnel, upgrade
 from kafka.net.versions import BrokerVersions
 
@@ -40,17 +40,14 @@ __all__ = ["establish", "renew", "wants_sasl"]
 
 log = logging.getLogger(__name__)
 
-# A broker before 0.10 may ignore what it does not know instead of hanging up. After this long, in
-# seconds, it is asked something that 0.9 knows; modern brokers have answered by then.
+# A broker 0.9.0 ignores what it does not know. After this long without an answer, in seconds, it is asked something
+# that it knows too. One that is slow answers both.
 _NUDGE_AFTER: Final = 1.0
-_PROBE_TIMEOUT: Final = 2.0
-_SAYS_ITSELF_SINCE: Final = (0, 10)
 # How long to look for the reason of a failure.
 _DIAGNOSIS: Final = 0.8
 _LARGEST_HINT: Final = 4096
 _UNSUPPORTED_MECHANISM: Final = 33
-# What it means that a broker does not know the question.
-_NO_ANSWER: Final = (KafkaConnectionError, RequestTimedOutError, NodeNotReadyError)
+_NO_ANSWER: Final = (RequestTimedOutError, KafkaTimeoutError)
 
 
 async def establish(link: Link) -> None:
@@ -80,7 +77,7 @@ async def establish(link: Link) -> None:
         else:
             if link.sock is None:
                 # It hung up in the same breath as it answered the last question.
-                raise named(link, KafkaConnectionError("the broker closed the connection as soon as it was made"))
+                raise named(link, KafkaConnectionError("the broker closed the connection as soon as it was ready"))
             link.became_ready(versions, session)
             return
 
@@ -113,20 +110,26 @@ def _restart(link: Link, error: KafkaError) -> None:
 
 async def _reach(link: Link) -> None:
     """Get a stream to the broker, encrypted if configured, and attach it."""
-    settings = link.context.settings
     loop = link.context.loop
-    # KIP-601: a network that is slow rather than broken gets more time with each failure.
-    timeout = min(
-        settings.setup_timeout * 2.0 ** min(link.failures, 32), max(settings.setup_timeout_max, settings.setup_timeout)
-    )
-    timeout *= loop.rng.uniform(0.8, 1.2)
+    timeout = _setup_timeout(link)
     link.move(ConnectionEvent.OPEN)
     try:
         with loop.timeout_at(loop.time() + timeout, f"connecting to {link}"):
             link.attach(await _open_stream(link))
     except KafkaTimeoutError as error:
-        raise KafkaConnectionError(f"connecting to {link} took longer than {timeout:.1f} seconds") from error
+        raise KafkaConnectionError(
+            f"connecting to {link} took longer than {timeout:.1f} seconds; it waited for {WAITS_FOR[link.state]}"
+        ) from error
     link.move(ConnectionEvent.ASK)
+
+
+def _setup_timeout(link: Link) -> float:
+    """Return how long an attempt may take. KIP-601: a slow network gets more time with each failure."""
+    settings = link.context.settings
+    longest = max(settings.setup_timeout_max, settings.setup_timeout)
+    return min(settings.setup_timeout * 2.0 ** min(link.failures, 32), longest) * link.context.loop.rng.uniform(
+        0.8, 1.2
+    )
 
 
 async def _open_stream(link: Link) -> Stream:
@@ -156,7 +159,7 @@ async def _secure(link: Link, sock: Any) -> Stream:
         if await _speaks_kafka(link):
             raise SslAuthenticationError(
                 f"{link.host} does not speak TLS on this port but plain Kafka: "
-                "security_protocol has to be PLAINTEXT or SASL_PLAINTEXT for it"
+                "set security_protocol to PLAINTEXT or SASL_PLAINTEXT"
             ) from error
         raise
 
@@ -171,22 +174,25 @@ async def _open_socket(link: Link, *, moving: bool = False) -> Any:
     if moving:
         link.move(ConnectionEvent.DIAL)
     try:
-        sock, _ = await dial(context.loop, addresses, settings, context.make_socket)
+        sock, address, has_others = await dial(context.loop, addresses, settings, context.make_socket)
     except KafkaConnectionError:
         context.resolver.forget(host)
         raise
-    if proxy is None:
-        return sock
-    if moving:
-        link.move(ConnectionEvent.TUNNEL)
     try:
-        target = link.host
-        if not proxy.resolves:
-            target = str((await context.resolver.resolve(link.host, link.port, link.family))[0].sockaddr[0])
-        await tunnel(context.loop, sock, proxy, target, link.port)
+        if proxy is not None:
+            if moving:
+                link.move(ConnectionEvent.TUNNEL)
+            target = link.host
+            if not proxy.resolves:
+                found = await context.resolver.resolve(link.host, link.port, link.family)
+                address, has_others = found[0], len(found) > 1
+                target = str(address.sockaddr[0])
+            await tunnel(context.loop, sock, proxy, target, link.port)
     except BaseException:
         sock.close()
         raise
+    if moving and (proxy is None or not proxy.resolves):
+        link.address, link.has_other_addresses = address, has_others
     return sock
 
 
@@ -201,23 +207,13 @@ async def _versions(link: Link) -> BrokerVersions:
     if hint is not None:
         return BrokerVersions.of_release(hint)
     try:
-        return await _ask_or_nudge(link)
-    except _NO_ANSWER as error:
-        hung_up = link.was_hung_up
-        if context.modern:
-            raise  # a cluster is of one age, but for an hour in a decade; connections break more often than that
-        if not context.settings.use_tls and await _speaks_tls(link):
-            raise SslAuthenticationError(
-                f"{link.host} speaks TLS on this port: security_protocol has to be SSL or SASL_SSL for it"
-            ) from error
-        if context.settings.sasl_mechanism is not None:
-            raise  # before 0.10 there is GSSAPI on 0.9 alone, and who has that says api_version=(0, 9)
-        if link.was_answering:
-            raise  # who does not know the question says not a word
-        versions = await _probe(link, error, hung_up=hung_up)
-        if not context.modern:
-            context.ancient[address] = versions.release
-        return versions
+        versions, is_ancient = await _ask_or_nudge(link)
+    except KafkaConnectionError as error:
+        await _raise_unless_it_may_be_ancient(link, error)
+        versions, is_ancient = await _probe(link, error)
+    if is_ancient and not context.modern:
+        context.ancient[address] = versions.release
+    return versions
 
 
 def _answered(link: Link) -> None:
@@ -225,60 +221,99 @@ def _answered(link: Link) -> None:
     link.context.ancient.clear()
 
 
-async def _ask_or_nudge(link: Link) -> BrokerVersions:
+async def _ask_or_nudge(link: Link) -> tuple[BrokerVersions, bool]:
+    """Ask for the API versions; return them, and whether the broker does not know the question."""
     settings, loop = link.context.settings, link.context.loop
-    task = loop.spawn(ask_versions(link, settings.software, partial(_answered, link)), "ask for API versions")
+    heard: list[bool] = []
+
+    def answered() -> None:
+        heard.append(True)
+        _answered(link)
+
+    # A name with more addresses is given less time at each of them, and more with each failure.
+    began = loop.time()
+    patience = min(settings.request_timeout, _setup_timeout(link)) if link.has_other_addresses else math.inf
+    task = loop.spawn(ask_versions(link, settings.software, answered), "ask for API versions")
     try:
-        # An unauthenticated connection may ask nothing else; and 0.9 brokers have no SASL but GSSAPI.
-        may_nudge = settings.sasl_mechanism is None
-        if may_nudge and not await wait_any(loop, task, deadline=loop.time() + _NUDGE_AFTER):
-            release, request = probe_requests()[0]
-            link.pipeline.let_skip_oldest()
-            nudge = link.control(request, 0, _PROBE_TIMEOUT)
-            await wait_any(loop, task, nudge)
-            if nudge.succeeded() and not task.succeeded():
-                return BrokerVersions.of_release(release)
-        return await task
-    except TaskCancelled:
+        with loop.timeout_at(None if patience == math.inf else began + patience):
+            # A cluster is of one age. And an unauthenticated connection may ask nothing else.
+            may_be_ancient = not link.context.modern and settings.sasl_mechanism is None
+            if may_be_ancient and not await wait_any(loop, task, deadline=began + _NUDGE_AFTER):
+                release, request = probe_requests()[0]
+                link.pipeline.let_skip_oldest()
+                # Its reply may come at any time later: the limit is that of the first question.
+                nudge = link.control(request, 0, math.inf)
+                await wait_any(loop, task, nudge)
+                if nudge.succeeded() and not heard:
+                    return BrokerVersions.of_release(release), True
+            return await task, False
+    except _NO_ANSWER as error:
+        raise KafkaConnectionError(
+            f"{link} accepted the connection and did not answer within {loop.time() - began:.1f} seconds: "
+            "it is overloaded or stuck, or the port does not belong to a Kafka broker"
+        ) from error
+    finally:
         task.cancel()
-        raise
 
 
-async def _probe(link: Link, error: KafkaError, *, hung_up: bool) -> BrokerVersions:
+async def _raise_unless_it_may_be_ancient(link: Link, error: KafkaConnectionError) -> None:
+    """Raise what the end of the connection in the first exchange means; return if the broker may be one before 0.10."""
+    settings = link.context.settings
+    if not link.was_hung_up:
+        raise error
+    if not link.context.modern and not settings.use_tls and await _speaks_tls(link):
+        raise SslAuthenticationError(
+            f"{link.host} speaks TLS on this port: set security_protocol to SSL or SASL_SSL"
+        ) from error
+    # A cluster is of one age. Before 0.10 there is GSSAPI on 0.9 alone, which takes api_version=(0, 9). And a broker
+    # that does not know the question does not begin to answer it.
+    if link.context.modern or settings.sasl_mechanism is not None or link.was_answering:
+        when = "in the middle of its first answer" if link.was_answering else "at the first request (ApiVersions)"
+        raise KafkaConnectionError(
+            f"{link} accepted the connection and closed it {when}: it is starting, stopping or overloaded, "
+            "or the port does not belong to a Kafka broker"
+        ) from error
+
+
+async def _probe(link: Link, error: KafkaError) -> tuple[BrokerVersions, bool]:
     """Try what each ancient release knows, on a connection each: brokers hang up on what they do not know."""
-    loop = link.context.loop
-    deadline = loop.time() + link.context.settings.discovery_timeout
-    with loop.timeout_at(deadline, f"finding out the release of {link}"):
-        for release, request in probe_requests():
-            _restart(link, error)
-            await _reach(link)
-            try:
-                await link.control(request, 0, _PROBE_TIMEOUT)
-            except _NO_ANSWER:
-                continue
-            return await _ask_again(link, hung_up=hung_up) or BrokerVersions.of_release(release)
+    for release, request in probe_requests():
+        _restart(link, error)
+        await _reach(link)
+        try:
+            await link.control(request, 0)
+        except KafkaConnectionError:
+            if not link.was_hung_up:
+                raise
+        except RequestTimedOutError as silence:
+            raise KafkaConnectionError(
+                f"{link} closed the first connection and did not answer on the next within "
+                f"{link.context.settings.request_timeout:.1f} seconds: it is starting, stopping or overloaded"
+            ) from silence
+        else:
+            return await _ask_again(link, release)
     raise KafkaConnectionError(
-        f"{link} hangs up on every request: it is no Kafka broker, it is starting or stopping, or it wants SASL or TLS"
+        f"{link} accepts connections and closes each at the first request: the port does not belong to a Kafka broker, "
+        "the broker is starting or stopping, or the listener expects SASL or TLS (security_protocol)"
     ) from error
 
 
-async def _ask_again(link: Link, *, hung_up: bool) -> BrokerVersions | None:
-    """Ask for the API versions over a connection that works; None if the broker does not know the question.
+async def _ask_again(link: Link, release: tuple[int, ...]) -> tuple[BrokerVersions, bool]:
+    """Ask for the API versions over a connection that works; `release` is the broker's if it hangs up again.
 
-    One that was cut off during the first exchange, as by a restart or a firewall, looks just like one before 0.10, and
-    would be spoken to in versions of 2015 from then on. One that does not know the question does the same each time:
-    silence after it has hung up is that of a busy machine.
+    A connection that was cut off during the first exchange, as by a restart or a firewall, looks just like one to a
+    broker before 0.10, which would be spoken to in versions of 2015 from then on.
     """
-    loop = link.context.loop
     try:
-        with loop.timeout_at(loop.time() + _PROBE_TIMEOUT, "asking for API versions again"):
-            return await ask_versions(link, link.context.settings.software, partial(_answered, link))
-    except (*_NO_ANSWER, KafkaTimeoutError) as error:
-        if link.context.modern or link.was_answering or (hung_up and not link.was_hung_up):
-            raise KafkaConnectionError(f"{link} broke off twice while it was asked for its API versions") from error
+        return await ask_versions(link, link.context.settings.software, partial(_answered, link)), False
+    except (KafkaConnectionError, RequestTimedOutError) as error:
+        if link.context.modern or link.was_answering or not link.was_hung_up:
+            raise KafkaConnectionError(
+                f"{link} was asked for its API versions twice, and closed the connection or did not answer"
+            ) from error
         _restart(link, error)
         await _reach(link)
-        return None
+        return BrokerVersions.of_release(release), True
 
 
 # Why a broker hung up…
@@ -344,8 +379,8 @@ async def wants_sasl(link: Link) -> KafkaError | None:
         return None
     protocol = "SASL_SSL" if link.context.settings.use_tls else "SASL_PLAINTEXT"
     return IllegalSaslStateError(
-        f"{link} wants its clients to authenticate: security_protocol has to be {protocol}, "
-        f"and sasl_mechanism one of {', '.join(response.mechanisms)}"
+        f"{link} wants its clients to authenticate: set security_protocol to {protocol}, "
+        f"and sasl_mechanism to one of {', '.join(response.mechanisms)}"
     )
 
 

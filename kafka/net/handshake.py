@@ -146,9 +146,7 @@ async def _choose(exchange: Exchange, name: str, version: int) -> None:
         offered = ", ".join(response.mechanisms) or "none"
         raise UnsupportedSaslMechanismError(f"the broker does not have SASL {name}; it has: {offered}")
     if code == _ILLEGAL_SASL_STATE:
-        raise IllegalSaslStateError(
-            "this listener does not use SASL: security_protocol has to be PLAINTEXT or SSL for this port"
-        )
+        raise IllegalSaslStateError("this listener does not use SASL: set security_protocol to PLAINTEXT or SSL")
     if code:
         raise for_code(code)(f"the broker refused the SASL handshake for {name}")
 

@@ -9,6 +9,7 @@ does not retry a request, and knows no topics.
 from __future__ import annotations
 
 import logging
+import math
 import socket
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -34,6 +35,7 @@ from kafka.net.transport import Stream
 if TYPE_CHECKING:
     from kafka._tasks import Task
     from kafka._timers import Timer
+    from kafka.net.dns import Address
     from kafka.net.versions import BrokerVersions
 
 __all__ = ["Link", "LinkContext"]
@@ -79,6 +81,10 @@ class Link:
         self._opened: Future[None] | None = None
         self._renew_at: float | None = None
         self._proved = False  # whether a request was answered since the connection is ready
+        self.address: Address | None = None
+        """Where the last attempt connected to."""
+        self.has_other_addresses = False
+        """Whether the name has other addresses that may lead to the broker."""
         self._inquiry: Task[KafkaError | None] | None = None
         self._renewal: Task[float] | None = None
         self._reopening: Timer | None = None
@@ -140,6 +146,7 @@ class Link:
             from kafka.net.establish import establish
 
             self.last_attempt = self._loop.time()
+            self._proved, self.address, self.has_other_addresses = False, None, False
             self._opened = Future()
             opened = self._opened
             task = self._opening = self._loop.spawn(establish(self), f"connect {self}")
@@ -195,7 +202,7 @@ class Link:
     def became_ready(self, versions: BrokerVersions, session: float) -> None:
         """Take requests from now on; `session` is the seconds after which the broker wants to be asked again."""
         self.versions = self.pipeline.versions = versions
-        self.error, self._proved = None, False
+        self.error = None
         self._session_began(session)
         self.move(ConnectionEvent.READY)
         self.pipeline.open = True
@@ -245,7 +252,7 @@ class Link:
         timeout: float | None = None,
         decode: Callable[[Any], Any] | None = None,
     ) -> Future[Any]:
-        """Send a request of the connection's own past the queue."""
+        """Send a request of the connection's own past the queue; an infinite `timeout` never ends the connection."""
         now = self._loop.time()
         deadline = now + (self.context.settings.request_timeout if timeout is None else timeout)
         future = self.pipeline.control(request, version, now, deadline, decode=decode)
@@ -254,7 +261,7 @@ class Link:
 
     def _sent_control(self, deadline: float) -> None:
         if self._stream is None:
-            self.pipeline.fail_sent(KafkaConnectionError(f"{self} was closed"))
+            self.pipeline.fail_sent(KafkaConnectionError(f"{self} closed the connection"))
             return
         self._arm(deadline)
         self._schedule_flush()
@@ -419,6 +426,8 @@ class Link:
 
     def _arm(self, deadline: float) -> None:
         timer = self._timer
+        if deadline == math.inf:
+            return
         if timer is None or deadline < timer.when:
             if timer is not None:
                 timer.cancel()
@@ -428,7 +437,7 @@ class Link:
         self._timer = None
         error = self.pipeline.expire(self._loop.time())
         if error is not None:
-            self.lost(KafkaConnectionError(f"{self} was given up: {error}"))
+            self.lost(KafkaConnectionError(f"the connection to {self} was closed: {error}"))
         else:
             self._go_on()
         deadline = self.pipeline.next_deadline()
@@ -487,6 +496,8 @@ class Link:
         if error is not None:
             self.error = error
             self.failures += 1
+            if self.address is not None and not self._proved:
+                self.context.resolver.failed(self.host, self.port, self.address)
             self.context.ancient.pop((self.host, self.port), None)  # it may come back as a newer release
             delay = self.context.backoff.delay(self.failures)
             self.retry_at = self._loop.time() + delay

@@ -8,6 +8,7 @@ exactly once: with the reply, or by `fail`, or at its deadline.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
@@ -211,12 +212,13 @@ class Pipeline:
     # Time…
 
     def next_deadline(self) -> float | None:
-        """Return when something has to be done although nothing comes in; None for never."""
+        """Return when something must be done although nothing comes in; None for never."""
         deadlines = [entry.deadline for entry in self._in_flight]
         deadlines += [entry.deadline for entry in self._waiting]
         if self._waiting and self.open and self.throttled_until:
             deadlines.append(self.throttled_until)
-        return min(deadlines, default=None)
+        deadline = min(deadlines, default=math.inf)
+        return None if deadline == math.inf else deadline
 
     def expire(self, now: float) -> RequestTimedOutError | None:
         """Fail requests whose time is up; return the error if one was in flight, which ends the connection.

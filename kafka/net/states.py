@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
-__all__ = ["NEXT", "ConnectionEvent", "ConnectionStates", "next_state"]
+__all__ = ["NEXT", "WAITS_FOR", "ConnectionEvent", "ConnectionStates", "next_state"]
 
 
 class ConnectionStates(str, Enum):
@@ -58,6 +58,17 @@ NEXT: Final[dict[tuple[ConnectionStates, ConnectionEvent], ConnectionStates]] = 
     (_S.REAUTHENTICATING, _E.READY): _S.CONNECTED,
     # Every state can end; an end that has come already comes again without effect.
     **{(state, _E.CLOSE): _S.DISCONNECTED for state in _S},
+}
+
+
+#: What a connection that is being made waits for, for messages.
+WAITS_FOR: Final = {
+    _S.RESOLVING: "the address of its name",
+    _S.CONNECTING: "the connection to be accepted",
+    _S.TUNNELLING: "the proxy to connect to it",
+    _S.HANDSHAKE: "the TLS handshake",
+    _S.CHECKING_API_VERSIONS: "the answer to the first request (ApiVersions)",
+    _S.AUTHENTICATING: "authentication",
 }
 
 

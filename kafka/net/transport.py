@@ -11,7 +11,7 @@ import os
 import socket
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from kafka._loop import READ, WRITE, Loop
 from kafka._tasks import wait_any
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kafka.net.settings import ConnectionSettings
     from kafka.net.tls import TlsStream
 
-__all__ = ["PlainStream", "SocketFactory", "Stream", "dial", "readiness", "tunnel", "upgrade"]
+__all__ = ["Dialed", "PlainStream", "SocketFactory", "Stream", "dial", "readiness", "tunnel", "upgrade"]
 
 # RFC 8305, section 8: the delay before the next address is tried beside the one that has not answered.
 _STAGGER: Final = 0.25
@@ -105,9 +105,18 @@ async def readiness(loop: Loop, sock: Any, events: int) -> None:
 # TCP…
 
 
+class Dialed(NamedTuple):
+    """A socket that is connected."""
+
+    sock: Any
+    address: Address
+    has_others: bool
+    """Whether there are addresses that have not refused, and may be tried instead."""
+
+
 async def dial(
     loop: Loop, addresses: Sequence[Address], settings: ConnectionSettings, make_socket: SocketFactory
-) -> tuple[Any, Address]:
+) -> Dialed:
     """Connect to the first address that answers (RFC 8305): the next is tried after a failure, or beside a slow one."""
     waiting = deque(addresses)
     attempts: dict[Future[None], tuple[Any, Address]] = {}
@@ -123,7 +132,7 @@ async def dial(
                 sock, address = attempts.pop(future)
                 if future.exception is None:
                     loop.unwatch(sock)
-                    return sock, address
+                    return Dialed(sock, address, has_others=bool(waiting or attempts))
                 problems.append((address, future.exception))
                 _discard(loop, sock)
     finally:

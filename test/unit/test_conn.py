@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import re
 import socket
 
 import pytest
@@ -79,6 +80,32 @@ def ask(conn, request=None):
     future = conn.send(request or MetadataRequest(topics=[]))
     conn._own_loop.run_until(future, conn._own_loop.time() + 100)
     return future.value
+
+
+def rest(conn, seconds):
+    """Let time pass."""
+    conn._own_loop.run_until(conn._own_loop.spawn(conn._own_loop.sleep(seconds)))
+
+
+def answer_late(broker, loop, seconds):
+    """Let each answer of a scripted broker take some time."""
+
+    def reply(session, request, fields):
+        header = next(header for header, unanswered in session.unanswered if unanswered is request)
+        session.reply(header, request, fields)
+
+    def late(handler):
+        def answer(request, session):
+            fields = handler(request, session)
+            if fields is SILENCE or fields is HANG_UP:
+                return fields
+            loop.call_later(seconds, reply, session, request, fields)
+            return SILENCE
+
+        return answer
+
+    for name, handler in list(broker.handlers.items()):
+        broker.handlers[name] = late(handler)
 
 
 # The table of states
@@ -171,6 +198,49 @@ def test_the_next_address_is_tried_beside_a_slow_one(make, broker, network):
     assert [sock.address[0] for sock in network.open_sockets] == ["broker"]
 
 
+def leave(end):
+    """Close a connection when the first bytes arrive."""
+    end.on_data = lambda _: end.close()
+
+
+@pytest.mark.parametrize(
+    ("accepted", "seconds"),
+    [(lambda end: end.close(), 1), (leave, 1), (lambda end: None, 13)],
+    ids=["closes it", "hangs up on the first request", "says nothing"],
+)
+def test_after_a_connection_that_came_to_nothing_the_next_address_is_tried(make, network, accepted, seconds):
+    network.names["broker"] = ["10.0.0.1", "10.0.0.2"]
+    network.listen("10.0.0.1", 9092, accepted)
+    good = ScriptedBroker(network, "10.0.0.2")
+    good.on("Metadata", {"controller_id": 1, "brokers": [], "topics": []})
+    before = network.clock.monotonic()
+    conn = connect(make())
+    assert network.clock.monotonic() - before < seconds
+    assert ask(conn).brokers == []
+    # It is remembered, also when the connection that worked is lost.
+    good.sessions[-1].sock.close()
+    network.listen("10.0.0.1", 9092, lambda end: pytest.fail("the bad address was tried first"))
+    rest(conn, 0.1)
+    connect(conn)
+    # And when the good one goes bad, the other one has its turn.
+    good.stop()
+    rest(conn, 0.1)
+    network.listen("10.0.0.2", 9092, leave)
+    other = ScriptedBroker(network, "10.0.0.1")
+    connect(conn)
+    assert len(other.sessions) == 1
+
+
+def test_with_one_address_a_silent_broker_has_all_the_time_for_a_request(make, network):
+    network.names["broker"] = ["10.0.0.1", "10.0.0.2"]
+    network.listen("10.0.0.2", 9092, lambda end: None)  # the other one refuses
+    conn = make(request_timeout_ms=25_000)
+    before = network.clock.monotonic()
+    assert not conn.connect_blocking(25.01)
+    assert network.clock.monotonic() - before == pytest.approx(25, abs=0.1)
+    assert "did not answer within 25.0 seconds" in str(conn.error)
+
+
 def test_a_family_that_the_machine_does_not_have_is_passed_over(make, broker, network):
     network.names["broker-name"] = ["broker", "broker"]
     conn = make("broker-name")
@@ -222,15 +292,19 @@ def test_an_older_broker_is_asked_again_in_its_version(make, broker):
         assert versions == ([4, 3] if high >= 3 else [4, 0])
 
 
-@pytest.mark.parametrize("release", ANCIENT)
-@pytest.mark.parametrize("ignores", [True, False])
-def test_a_broker_that_cannot_be_asked_is_found_out(make, broker, release, ignores, network):
+# 0.9.0 ignores what it does not know; the others hang up.
+@pytest.mark.parametrize(("release", "ignores"), [((0, 9), True), *((release, False) for release in ANCIENT)])
+@pytest.mark.parametrize("latency", [0, 5.0])
+def test_a_broker_that_cannot_be_asked_is_found_out(make, broker, release, ignores, latency):
     broker.ranges = ANCIENT[release]
     broker.ignores_unknown = ignores
     broker.on("ListGroups", {})
     broker.on("FindCoordinator", {"error_code": 15, "node_id": -1, "host": "", "port": -1})
     broker.on("OffsetFetch", {"topics": []})
-    conn = connect(make())
+    conn = make()
+    if latency:
+        answer_late(broker, conn._own_loop, latency)
+    connect(conn)
     assert conn.check_version()[: len(release)] == release
     assert ask(conn, MetadataRequest(topics=[])).topics == []
     assert broker.requests[-1][:2] == ("Metadata", 0)
@@ -271,17 +345,107 @@ def test_a_broker_that_was_cut_off_and_then_takes_its_time_is_not_ancient(make, 
     assert not answers
 
 
+@pytest.mark.parametrize(
+    "newest", [4, 2, 0]
+)  # the version of ApiVersions that the broker knows; else it is asked twice
+@pytest.mark.parametrize("seconds", [0.9, 1.0, 1.8, 2.5, 4.0, 10.0, 29.0])
+def test_a_broker_that_takes_its_time_is_connected_to_at_the_first_attempt(make, broker, network, seconds, newest):
+    broker.on("ListGroups", {})
+    broker.ranges[18] = (0, newest)
+    conn = make()
+    answer_late(broker, conn._own_loop, seconds)
+    before = network.clock.monotonic()
+    connect(conn, 100)
+    assert network.clock.monotonic() - before == pytest.approx(seconds * (1 if newest == 4 else 2))
+    assert conn.check_version() > (0, 10)
+    assert ask(conn).brokers == []
+    rest(conn, 100)
+    assert conn.connected()
+    assert len(broker.sessions) == 1
+
+
+def test_the_second_question_to_a_slow_broker_may_be_answered_later_than_any_limit(make, broker):
+    """It was asked in case that the broker is ancient. Once the first one is answered nobody waits for it."""
+    broker.on("ListGroups", {})
+    conn = make(request_timeout_ms=5000)
+    answer_late(broker, conn._own_loop, 1.5)
+    broker.on("ListGroups", lambda *_: SILENCE)
+    connect(conn)
+    rest(conn, 60)
+    assert conn.connected()
+    assert not conn.requests_timed_out()
+    session = broker.sessions[0]
+    session.reply(*session.unanswered.pop(), {})
+    assert ask(conn).brokers == []
+    assert len(broker.sessions) == 1
+
+
 def test_a_stated_release_is_not_asked_for(make, broker):
     conn = connect(make(api_version=(2, 8)))
     assert not broker.asked("ApiVersions")
     assert conn.check_version() == (2, 8)
 
 
-def test_no_broker_behind_the_port_is_reported_as_that(make, network):
-    network.listen("broker", 9092, lambda sock: setattr(sock, "on_data", lambda end: end.close()))
-    conn = make()
-    conn.connect_blocking(0.05)
-    assert "hangs up on every request" in str(conn.error)
+def each_in_turn(*accepted):
+    """Treat connections in turn; the last of these also those that come after."""
+    left = list(accepted)
+
+    def accept(end):
+        (left.pop(0) if len(left) > 1 else left[0])(end)
+
+    return accept
+
+
+def cut_answer(end):
+    """Answer the first request with a few bytes and close the connection."""
+    end.on_data = lambda _: (end.send(b"\0\0\2\0\0\0\0\1\0\0"), end.close())
+
+
+def speaks_tls(end):
+    end.on_data = lambda _: (
+        end.send(b"\x15\x03\x03\x00\x02\x02\x28") if end.take()[:1] == b"\x16" else None,
+        end.close(),
+    )
+
+
+WHAT_HAPPENS = {
+    "nothing listens": (None, {}, "Connection refused"),
+    "the address does not answer": ("unreachable", {}, r"took longer than .* waited for the connection to be accepted"),
+    "the name is unknown": ("unknown", {}, "cannot resolve broker"),
+    "the broker is silent": (lambda end: None, {}, r"accepted the connection and did not answer within 5.0 seconds"),
+    "a broker with SASL is silent": (lambda end: None, "SASL", "accepted the connection and did not answer within 5.0"),
+    "it closes each connection": (lambda end: end.close(), {}, "accepts connections and closes each at the first"),
+    "it hangs up on each request": (leave, {}, "accepts connections and closes each at the first"),
+    "it hangs up where SASL is configured": (leave, "SASL", r"closed it at the first request \(ApiVersions\)"),
+    "it hangs up and is then silent": (
+        (leave, lambda end: None),
+        {},
+        "closed the first connection and did not answer on the next within 5.0 seconds",
+    ),
+    "it breaks off its answer": (cut_answer, {}, "closed it in the middle of its first answer"),
+    "it speaks TLS": (speaks_tls, {}, "broker speaks TLS on this port: set security_protocol to SSL"),
+}
+
+
+@pytest.mark.parametrize("case", WHAT_HAPPENS)
+def test_an_error_of_connecting_says_what_happened(make, network, case):
+    accepted, config, said = WHAT_HAPPENS[case]
+    if accepted == "unreachable":
+        network.unreachable.add(("broker", 9092))
+    elif accepted == "unknown":
+        network.names["broker"] = []
+    elif accepted is not None:
+        network.listen("broker", 9092, each_in_turn(*(accepted if isinstance(accepted, tuple) else [accepted])))
+    conn = make(request_timeout_ms=5000, reconnect_backoff_ms=60_000, **(SASL if config else {}))
+    with contextlib.suppress(SslAuthenticationError):
+        conn.connect_blocking(50)
+    text = str(conn.error)
+    assert re.search(said, text), text
+    if "silent" not in case:
+        assert "did not answer" not in text
+    if case == "the broker is silent":
+        assert "close" not in text
+    assert not re.search("ListGroups|FindCoordinator|OffsetFetch|Metadata", text)  # the user made no such request
 
 
 def test_a_broker_that_hangs_up_as_it_answers_the_last_question_leaves_no_half_open_connection(make, broker):
@@ -520,7 +684,7 @@ def test_silence_during_the_handshake_times_out(make, broker, network, step):
     broker.on(step, lambda *_: SILENCE)
     conn = make(request_timeout_ms=1000, reconnect_backoff_ms=60_000, reconnect_backoff_max_ms=60_000, **SASL)
     conn.connect_blocking(50)
-    assert "no reply to" in str(conn.error)
+    assert re.search(r"did not answer within 1\.0 s|no reply to Sasl", str(conn.error))
     assert conn.blacked_out()
 
 
@@ -902,7 +1066,7 @@ def test_a_plain_client_at_a_tls_port_is_told_so(make, network):
             end.close()
 
     network.listen("broker", 9092, lambda sock: setattr(sock, "on_data", hang_up_on_kafka))
-    with pytest.raises(SslAuthenticationError, match="security_protocol has to be SSL"):
+    with pytest.raises(SslAuthenticationError, match="set security_protocol to SSL"):
         make().connect_blocking(60)
 
 

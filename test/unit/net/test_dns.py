@@ -71,6 +71,27 @@ def test_a_result_is_reused_for_a_while_and_forgotten_on_demand(loop):
     assert len(names.asked) == 3
 
 
+def test_addresses_that_failed_come_last_the_latest_at_the_end(loop):
+    names = Names(b=[entry(FOUR, f"1.1.1.{n}") for n in range(4)], c=[entry(FOUR, "1.1.1.0"), entry(FOUR, "1.1.1.1")])
+    resolver = Resolver(loop, InlineWorkers(), names)
+    order = run(loop, resolver.resolve("b", 9092))
+    for failed, expected in [(0, "1230"), (1, "2301"), (0, "2310"), (2, "3102"), (3, "1023")]:
+        resolver.failed("b", 9092, order[failed])
+        assert "".join(address.sockaddr[0][-1] for address in run(loop, resolver.resolve("b", 9092))) == expected
+    loop.clock.advance(60)
+    assert run(loop, resolver.resolve("b", 9092))[0] == order[1]
+    # Another name, or another port, may lead to another program there.
+    assert run(loop, resolver.resolve("c", 9092))[0] == order[0]
+    assert run(loop, resolver.resolve("b", 9093))[0].sockaddr[0] == "1.1.1.0"
+
+
+def test_what_is_remembered_of_failed_addresses_is_bounded(loop):
+    resolver = Resolver(loop, InlineWorkers(), Names())
+    for number in range(1000):
+        resolver.failed("b", 9092, Address(FOUR, (f"10.0.{number // 250}.{number % 250}", 9092)))
+    assert len(resolver._failed["b", 9092]) < 100
+
+
 def test_lookups_of_one_name_at_one_time_are_one(loop):
     class Later:
         def __init__(self):
