@@ -26,9 +26,7 @@ _REBOOTSTRAP_REQUIRED: Final = 129
 _AUTO_CREATION_SINCE: Final = 4
 # How long one bootstrap server may take before the next is asked beside it, in seconds.
 _STAGGER: Final = 1.0
-# Where nothing listens at any address, that is said after this many seconds and attempts at each: most often it is a
-# mistake in bootstrap_servers. Who starts together with the brokers, and wants to wait for them, sets a timeout.
-_NOBODY_THERE: Final = 2.0
+# How often each server must have refused before the client gives up ahead of time.
 _ROUNDS: Final = 3
 # A server is tried so often, whatever its connection's backoff has come to: somebody waits for the client.
 _LONGEST_PAUSE: Final = 1.0
@@ -64,14 +62,11 @@ class MetadataKeeper:
 
     # The first time…
 
-    async def bootstrap(self, deadline: float | None = None) -> None:
+    async def bootstrap(self) -> None:
         """See `Client.bootstrap`."""
-        loop, client = self._loop, self._client
-        give_up = float("inf")
-        if deadline is None:
-            deadline = loop.time() + client.settings.discovery_timeout
-            if "bootstrap_timeout_ms" not in client.config.given:
-                give_up = min(deadline, loop.time() + _NOBODY_THERE)
+        loop, settings = self._loop, self._client.settings
+        deadline = loop.time() + settings.discovery_timeout
+        give_up = loop.time() + settings.refusal_timeout
         await self._canonical_names()
         attempts: dict[Task[None], int | str] = {}
         try:
@@ -79,12 +74,10 @@ class MetadataKeeper:
                 node_id = self._next_server(set(attempts.values()))
                 if node_id is not None:
                     attempts[loop.spawn(self._ask_server(node_id, deadline), "bootstrap")] = node_id
-                wake = loop.time() + _STAGGER if attempts else self._soonest()
+                wake = min(loop.time() + _STAGGER if attempts else self._soonest(), deadline)
                 if wake > give_up > loop.time():
                     wake = give_up
-                if not attempts and wake >= deadline:
-                    raise client.nobody("No bootstrap server could be reached")
-                await wait_any(loop, *attempts, deadline=min(wake, deadline))
+                await wait_any(loop, *attempts, deadline=wake)
                 self._collect(attempts)
                 self._check_patience(deadline, give_up)
         finally:
@@ -105,11 +98,21 @@ class MetadataKeeper:
                 self._raise_fatal(task.exception)
 
     def _check_patience(self, deadline: float, give_up: float) -> None:
-        """Raise if the time is up, or if some time has passed and nobody is there."""
+        """Raise if the time is up, or if nothing listens at any of the servers and nobody wants to wait for that."""
         now = self._loop.time()
-        in_vain = now >= deadline or (now >= give_up and self._nobody_there())
-        if in_vain and self._cluster.update_age() is None:
-            raise self._client.nobody("No bootstrap server could be reached")
+        if self._cluster.update_age() is not None:
+            return
+        client = self._client
+        if now >= deadline:
+            raise client.nobody(
+                f"No bootstrap server answered within {client.settings.discovery_timeout:g} seconds "
+                "(bootstrap_timeout_ms)"
+            )
+        if now >= give_up and self._nobody_there():
+            raise client.nobody(
+                "Every bootstrap server refuses connections or has an unknown name; "
+                "to wait for a cluster that starts later set bootstrap_timeout_ms"
+            )
 
     def _nobody_there(self) -> bool:
         """Whether no server is slow or lost on the way: each has refused, or has no address, several times."""

@@ -90,10 +90,11 @@ CLIENT_OPTIONS: Final = (
     Option(
         "bootstrap_timeout_ms",
         LINKS,
-        30000,
-        Number(),
-        "How long to look for the first broker, and for its version, before giving up with NoBrokersAvailable. "
-        "Unless it is set, two seconds are enough where every address refuses connections or does not exist.",
+        None,
+        Number(optional=True),
+        "How long a new client looks for the first broker before it raises NoBrokersAvailable. A number holds whatever "
+        "the servers do: set 120000 to start beside a cluster that comes up later. None: 30 seconds while any server "
+        "may still answer; 2 seconds where every server refuses connections or has an unknown name.",
         aliases=("api_version_auto_timeout_ms",),
     ),
     Option(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     import ssl
@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from kafka.net.proxy import ProxyUrl
 
 __all__ = ["ConnectionSettings"]
+
+# The limits where bootstrap_timeout_ms is None, in seconds. Servers that all refuse are most often a mistake in
+# bootstrap_servers, which a person wants to hear of soon; servers that are slow are given the time that they need.
+_DISCOVERY: Final = 30.0
+_REFUSAL: Final = 2.0
 
 
 class ConnectionSettings:
@@ -27,7 +32,11 @@ class ConnectionSettings:
         self.request_timeout: float = config["request_timeout_ms"] / 1000
         self.setup_timeout: float = config["socket_connection_setup_timeout_ms"] / 1000
         self.setup_timeout_max: float = config["socket_connection_setup_timeout_max_ms"] / 1000
-        self.discovery_timeout: float = config["bootstrap_timeout_ms"] / 1000
+        bootstrap_timeout_ms: float | None = config["bootstrap_timeout_ms"]
+        self.discovery_timeout: float = _DISCOVERY if bootstrap_timeout_ms is None else bootstrap_timeout_ms / 1000
+        """How long to look for the first broker."""
+        self.refusal_timeout: float = _REFUSAL if bootstrap_timeout_ms is None else bootstrap_timeout_ms / 1000
+        """How long to look for it where every server refuses connections."""
         self.reconnect_backoff: float = config["reconnect_backoff_ms"] / 1000
         self.reconnect_backoff_max: float = config["reconnect_backoff_max_ms"] / 1000
         self.max_idle: float = config.get("connections_max_idle_ms", math.inf) / 1000

@@ -127,7 +127,7 @@ class ProducerFace:
     def _begin(self, config: Config) -> None:
         core = self._core
         if config["api_version"] is None:
-            timeout = config.seconds("bootstrap_timeout_ms")
+            timeout = core.client.settings.discovery_timeout
             self._driver.run(core.bootstrap(), core.now() + timeout + 1, "connecting to the cluster")
             return
         from kafka.net.versions import BrokerVersions

@@ -36,6 +36,7 @@ from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 from kafka.protocol.offset import ListOffsetsRequest
 from kafka.protocol.transaction import EndTxnRequest
 from kafka.structs import TopicPartition
+from test.unit.test_conn import answer_late
 
 
 class Cluster:
@@ -126,6 +127,12 @@ def run(client, coro, seconds=100):
     return client.loop.run_until(client.loop.spawn(coro), client.loop.time() + seconds)
 
 
+def late(cluster, loop, seconds):
+    """Let each answer of the cluster take some time."""
+    for broker in cluster.brokers:
+        answer_late(broker, loop, seconds)
+
+
 def rest(client, seconds):
     """Let time pass while the client does what it likes."""
     client.loop.run_until(client.loop.spawn(client.loop.sleep(seconds)))
@@ -197,17 +204,82 @@ def test_no_server_at_all_names_each_and_why(make, cluster):
 
 
 @pytest.mark.parametrize(
-    ("config", "seconds"),
-    [({}, 2), ({"bootstrap_timeout_ms": 10_000}, 10), ({"api_version_auto_timeout_ms": 500}, 0.5)],
+    ("config", "seconds", "advice"),
+    [
+        ({}, 2, "to wait for a cluster that starts later set bootstrap_timeout_ms"),
+        ({"bootstrap_timeout_ms": None}, 2, "to wait for a cluster that starts later set bootstrap_timeout_ms"),
+        ({"bootstrap_timeout_ms": 10_000}, 10, r"within 10 seconds \(bootstrap_timeout_ms\)"),
+        ({"bootstrap_timeout_ms": 30_000}, 30, r"within 30 seconds \(bootstrap_timeout_ms\)"),
+        ({"api_version_auto_timeout_ms": 500}, 0.5, r"within 0.5 seconds \(bootstrap_timeout_ms\)"),
+    ],
 )
-def test_where_nobody_is_that_is_said_soon_unless_one_is_to_wait(make, cluster, config, seconds):
+def test_servers_that_all_refuse_are_waited_for_as_bootstrap_timeout_ms_says(make, cluster, config, seconds, advice):
     for broker in cluster.brokers:
         broker.stop()
     cluster.network.names["b9"] = []
     before = cluster.network.clock.monotonic()
-    with pytest.raises(NoBrokersAvailable, match="refused"):
-        make(bootstrap_servers="b0,b9", **config)
+    with pytest.raises(NoBrokersAvailable, match=rf"{advice} \[.*refused"):
+        make(**{**config, "bootstrap_servers": "b0,b9"})
     assert cluster.network.clock.monotonic() - before == pytest.approx(seconds, abs=1)
+
+
+def test_a_client_may_start_before_its_cluster(make, cluster):
+    for broker in cluster.brokers:
+        broker.stop()
+    client = make(bootstrap=False, bootstrap_timeout_ms=120_000)
+    began = client.loop.time()
+    client.loop.call_later(90, cluster.brokers[1].start)
+    run(client, client.bootstrap(), 120)
+    assert client.loop.time() - began < 92
+
+
+@pytest.mark.parametrize("seconds", [1.0, 1.8, 2.5, 4.0, 10.0])
+def test_a_cluster_that_takes_its_time_is_found_over_one_connection(make, cluster, seconds):
+    client = make(bootstrap=False, bootstrap_servers="b0")
+    late(cluster, client.loop, seconds)
+    before = client.loop.time()
+    run(client, client.bootstrap())
+    assert client.loop.time() - before == pytest.approx(2 * seconds, abs=0.1)
+    assert [len(broker.sessions) for broker in cluster.brokers] == [1, 0, 0]
+
+
+def test_a_client_that_was_connected_waits_for_a_broker_that_became_slow(make, cluster):
+    """It does not ask it what only an ancient broker needs to be asked."""
+    client = make(bootstrap_servers="b0")
+    late(cluster, client.loop, 9.0)
+    cluster.brokers[0].sessions[0].sock.close()
+    rest(client, 0.1)
+    before = client.loop.time()
+    run(client, client.request(MetadataRequest(topics=[]), node_id=0))
+    assert client.loop.time() - before == pytest.approx(18, abs=0.5)
+    assert len(cluster.brokers[0].sessions) == 2
+    assert not cluster.asked("ListGroups")
+
+
+@pytest.mark.parametrize("accepted", [lambda end: end.close(), lambda end: None], ids=["hangs up", "says nothing"])
+def test_a_bootstrap_name_whose_first_address_leads_nowhere_is_connected_to_at_the_second(make, cluster, accepted):
+    network = cluster.network
+    network.names["kafka"] = ["10.0.0.1", "b0"]
+    network.listen("10.0.0.1", 9092, accepted)
+    before = network.clock.monotonic()
+    client = make(bootstrap_servers="kafka")
+    assert {broker.nodeId for broker in client.cluster.brokers()} == {0, 1, 2}
+    assert network.clock.monotonic() - before < 13
+
+
+@pytest.mark.parametrize("accepted", [lambda end: end.close(), lambda end: None], ids=["hangs up", "says nothing"])
+def test_the_address_that_failed_is_remembered_for_all_connections_to_a_broker(make, cluster, accepted):
+    network = cluster.network
+    client = make(bootstrap_servers="b0")
+    network.names["b1"] = ["10.0.0.1", "b1"]
+    network.listen("10.0.0.1", 9092, accepted)
+    with pytest.raises(KafkaError, match="accepted the connection and"):
+        run(client, client.request(MetadataRequest(topics=[]), node_id=1))
+    run(client, client.request(MetadataRequest(topics=[]), node_id=1))
+    network.listen("10.0.0.1", 9092, lambda end: pytest.fail("the bad address was tried first"))
+    before = client.loop.time()
+    run(client, client.request(MetadataRequest(topics=[]), node_id=1, use=FETCH))
+    assert client.loop.time() - before < 1
 
 
 def test_a_server_that_falls_silent_is_asked_again_after_the_time_for_a_request(make, cluster):
