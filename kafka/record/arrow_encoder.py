@@ -19,10 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kafka.errors import IllegalArgumentError, RecordTooLargeError
-from kafka.record._encode import Data
 from kafka.record._pieces import Piece, Pieces, Rows, varint_sizes
 from kafka.record._varint import encode_varint, varint_size
-from kafka.record.batch_builder import BatchBuilder
+from kafka.record.batch_builder import BatchBuilder, Data
 from kafka.record.header import V2_HEADER_SIZE
 
 __all__ = ["binary_column", "encode_arrow", "encode_divided", "larger_chunks"]

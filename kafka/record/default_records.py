@@ -7,10 +7,9 @@ from typing import ClassVar, NamedTuple
 
 from kafka.errors import CorruptRecordError
 from kafka.record import control
-from kafka.record._encode import Headers
 from kafka.record._row_view import RowView
 from kafka.record.batch import decode_batch, is_sound
-from kafka.record.batch_builder import FULL, BatchBuilder, record_size
+from kafka.record.batch_builder import FULL, BatchBuilder, Headers, record_size
 from kafka.record.header import V2_HEADER_SIZE, BatchHeader, Buffer, read_header
 
 # Length (5), attributes, timestamp and offset deltas (10, 5), key and value lengths and number of headers (5 each).

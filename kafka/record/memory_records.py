@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kafka.codec import codec_id
 from kafka.errors import IllegalStateError
-from kafka.record._encode import Headers
+from kafka.record.batch_builder import Headers
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder, DefaultRecordMetadata
 from kafka.record.header import Buffer, read_header, scan
 from kafka.record.legacy_records import LegacyRecordBatch, LegacyRecordBatchBuilder, LegacyRecordMetadata

@@ -16,9 +16,8 @@ from typing import Final
 
 from kafka.codec import CODEC_NONE, CODEC_ZSTD, check_level, codec_id, compressor, decompressor
 from kafka.errors import CorruptRecordError, IllegalStateError, UnsupportedCodecError
-from kafka.record._encode import Headers
 from kafka.record._errors import corrupt
-from kafka.record.batch_builder import FULL
+from kafka.record.batch_builder import FULL, Headers
 from kafka.record.consumer_record import NO_HEADERS, ConsumerRecord
 from kafka.record.header import CODEC_MASK, LAST_OFFSET, LOG_APPEND_TIME, NO_TIMESTAMP, BatchHeader, Buffer, read_header
 

@@ -20,7 +20,7 @@ from kafka.record.batch import decode_batch
 from kafka.record.header import read_header
 
 _SEND = ("kafka/producer/",)
-_APPEND = ("_filling.py",)
+_APPEND = ("batch_builder.py",)
 
 
 class Filled:
