@@ -7,6 +7,8 @@ batches that it was divided into.
 As a `Future` it is the latch that `flush()` and `get()` wait for: done after its callbacks have run.
 """
 
+# ruff: noqa: SLF001 - a batch and the futures of its records are one thing in two modules
+
 from __future__ import annotations
 
 import logging
@@ -201,11 +203,11 @@ class ProducerBatch(Future[None]):
                 future, back = backs[at], backs[at + 2 if failed else at + 1]
                 at += 3
                 if isinstance(outcome, Divided):
-                    batch, index, _ = self.locate(future[1])
-                    batch.follow(type(future)((batch, index, *future[2:])), backs[at - 2], backs[at - 1])
+                    batch, index, _ = self.locate(future._index)
+                    batch.follow(future._moved(batch, index), backs[at - 2], backs[at - 1])
                 elif back is not None:
                     try:
-                        back(outcome if failed else future._metadata(self, future[1], outcome))  # noqa: SLF001 - one thing in two
+                        back(outcome if failed else future._metadata(self, future._index, outcome))
                     except Exception:
                         log.exception("A callback of a record failed: %r", back)
                     except BaseException as error:  # sys.exit(): not at the cost of other records

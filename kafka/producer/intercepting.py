@@ -1,5 +1,7 @@
 """The way of a record past the interceptors (KIP-42). Only records of producers that have some come here."""
 
+# ruff: noqa: SLF001 - a producer and its futures are one thing in several modules
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -28,9 +30,9 @@ def intercepted(
         raise
 
     def given_up(error: BaseException) -> None:
-        _given_up(interceptors, changed.topic, future[0].partition.index, error)
+        _given_up(interceptors, changed.topic, future._batch.partition.index, error)
 
-    future[0].follow(future, written, given_up)
+    future._batch.follow(future, written, given_up)
     return future
 
 

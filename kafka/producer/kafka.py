@@ -4,6 +4,8 @@ Runs on the threads of the application, any number of them. The path of one reco
 nothing else it is one lock and one append (0.6 µs); everything that is not so plain goes through `_send_any`.
 """
 
+# ruff: noqa: SLF001 - a producer and its futures are one thing in two modules
+
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -33,6 +35,7 @@ from kafka.structs import check_topic
 
 __all__ = ["KafkaProducer"]
 
+_new: Final = object.__new__
 _BYTES: Final = frozenset({bytes, type(None)})
 _TOO_FAST: Final = "records are added faster than brokers take them"
 
@@ -91,7 +94,14 @@ class KafkaProducer(TransactionalFace):
                             index = append(now, None, value)
                             batch.append = append
                             if index >= 0:
-                                return FutureRecordMetadata((batch, index, now, -1, len(value)))
+                                future = _new(FutureRecordMetadata)
+                                future._batch = batch
+                                future._index = index
+                                future._timestamp = now
+                                future._key_size = -1
+                                future._value_size = len(value)
+                                future._header_size = -1
+                                return future
                 elif type(key) is bytes and self._hashes:
                     state = self._topics.get(topic)
                     if state is not None:
@@ -106,7 +116,14 @@ class KafkaProducer(TransactionalFace):
                                 index = append(now, key, value)
                                 batch.append = append
                                 if index >= 0:
-                                    return FutureRecordMetadata((batch, index, now, len(key), len(value)))
+                                    future = _new(FutureRecordMetadata)
+                                    future._batch = batch
+                                    future._index = index
+                                    future._timestamp = now
+                                    future._key_size = len(key)
+                                    future._value_size = len(value)
+                                    future._header_size = -1
+                                    return future
             if self._interceptors is not None:
                 return intercepted(
                     self._interceptors, self._send_any, (topic, value, key, headers, partition, timestamp_ms)
@@ -153,15 +170,13 @@ class KafkaProducer(TransactionalFace):
         except BaseException:
             self._give_up(place)
             raise
-        facts: tuple[Any, ...] = (
+        return FutureRecordMetadata(
             *place,
             timestamp,
             -1 if key_bytes is None else len(key_bytes),
             -1 if value_bytes is None else len(value_bytes),
+            sum(len(name.encode()) + len(data or b"") for name, data in pairs) if pairs else -1,
         )
-        if pairs:
-            facts = (*facts, sum(len(name.encode()) + len(data or b"") for name, data in pairs))
-        return FutureRecordMetadata(facts)
 
     def send_many(self, topic: str, records: Iterable[Any]) -> SentRecords:
         """Hand many records over: values, or tuples ``(key, value[, headers[, partition[, timestamp_ms]]])``.
@@ -189,14 +204,15 @@ class KafkaProducer(TransactionalFace):
                 futures.append(self.send(topic, value, key, *rest))
             else:
                 futures.append(self.send(topic, record))
-        sizes = [future[3:5] for future in futures]
-        sent = SentRecords(timestamp, sizes.__getitem__)
+        facts = [(future._timestamp, future._key_size, future._value_size, future._header_size) for future in futures]
+        sent = SentRecords(facts.__getitem__)
         for future in futures:
-            sent._add(future[0], future[1], 1)  # noqa: SLF001 - one thing in two classes
+            sent._add(future._batch, future._index, 1)
         return sent
 
     def _send_values(self, topic: str, values: list[bytes | None], timestamp: int) -> SentRecords:
-        sent = SentRecords(timestamp, lambda at: (-1, -1 if values[at] is None else len(values[at] or b"")))
+        sizes = [-1 if value is None else len(value) for value in values]
+        sent = SentRecords(lambda at: (timestamp, -1, sizes[at]))
         state = self._topics.get(topic)
         deadline = None
         if state is None:
@@ -216,7 +232,7 @@ class KafkaProducer(TransactionalFace):
             except BaseException:
                 self._give_up(place)
                 raise
-            sent._add(*place)  # noqa: SLF001 - one thing in two classes
+            sent._add(*place)
             start += place[2]
         return sent
 
@@ -318,7 +334,7 @@ class KafkaProducer(TransactionalFace):
             self._core.call_soon(self._core.transactions.trouble, error)
         batch = ProducerBatch(Partition(Topic(topic), -1, self._core), BatchBuilder(1), 0.0, 0)
         batch.settle(error)
-        return FutureRecordMetadata((batch, 0, -1, -1, -1))
+        return FutureRecordMetadata(batch, 0, -1, -1, -1)
 
     # Waiting…
 

@@ -140,8 +140,8 @@ class RowSender:
                 own_key = own_key.encode()  # noqa: PLW2901 - the same, as bytes
             own_headers = [(pair["key"], pair["value"]) for pair in pairs or ()]
             future = self._producer.send(topic, data, own_key, own_headers or None, index)
-            if future[0] is not last:
-                last = future[0]
+            if future._batch is not last:  # noqa: SLF001 - one look per batch, not per record
+                last = future._batch  # noqa: SLF001
                 self._deliveries.watch(last)
 
 

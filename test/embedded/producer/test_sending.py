@@ -378,7 +378,7 @@ def test_futures_that_are_kept_do_not_keep_what_was_sent(make, topic, codec):
     futures = [producer.send(topic, b"%05d" % number * 1000) for number in range(100)]
     producer.flush(WAIT)
     assert {future.get(0).serialized_value_size for future in futures} == {5000}
-    assert sum(len(future[0].sealed.body) for future in futures) == 0
+    assert sum(len(future._batch.sealed.body) for future in futures) == 0
 
 
 def test_a_full_buffer_empties_without_waiting_for_the_linger(make, broker, topic):

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import pickle
+import sys
 import threading
+from collections.abc import Sequence
 from types import SimpleNamespace
 
 import pytest
@@ -18,7 +21,7 @@ from kafka.structs import TopicPartition
 def make_batch(count=3):
     partition = SimpleNamespace(tp=TopicPartition("t", 1))
     batch = ProducerBatch(partition, BatchBuilder(10_000), 0.0, 100)
-    return batch, [FutureRecordMetadata((batch, batch.append(7, None, b"v"), 7, -1, 1)) for _ in range(count)]
+    return batch, [FutureRecordMetadata(batch, batch.append(7, None, b"v"), 7, -1, 1) for _ in range(count)]
 
 
 def test_offsets_count_from_the_batchs_first():
@@ -87,19 +90,46 @@ def test_futures_are_equal_if_they_are_of_one_record():
     _, futures = make_batch(2)
     assert futures[0] == copy.copy(futures[0])
     assert len({*futures, *futures}) == 2
+    assert futures[0] != (futures[0]._batch, 0)
     assert "t-1 #0 pending" in repr(futures[0])
+
+
+def test_a_future_is_not_a_tuple():
+    _, (future,) = make_batch(1)
+    assert "%s" % future == f"{future}" == repr(future)  # noqa: UP031 - as programs that log do
+    assert not isinstance(future, Sequence)
+    with pytest.raises(TypeError, match="no len"):
+        len(future)
+    with pytest.raises(TypeError, match="not iterable"):
+        iter(future)
+
+
+def test_a_copy_of_a_future_is_the_future_and_it_cannot_be_pickled():
+    batch, (future,) = make_batch(1)
+    for way in (copy.copy, copy.deepcopy):
+        assert way(future) is future
+    assert copy.deepcopy({"sent": [future]})["sent"][0] is future
+    with pytest.raises(TypeError, match=r"cannot be pickled; the metadata that its get\(\) returns can"):
+        pickle.dumps(future)
+    batch.settle(Delivered(3, -1))
+    assert pickle.loads(pickle.dumps(future.get(0))) == future.get(0)
 
 
 def test_sent_records_are_a_sequence():
     first, _ = make_batch(3)
     second, _ = make_batch(2)
-    sent = SentRecords(7, lambda at: (-1, at))
+    sent = SentRecords(lambda at: (7, -1, at))
     sent._add(first, 1, 2)
-    sent._add(second, 0, 2)
+    sent._add(second, 0, 1)
+    sent._add(second, 1, 1)
     assert len(sent) == 4
-    assert [(future[0], future[1], future[4]) for future in sent] == [
-        (first, 1, 0), (first, 2, 1), (second, 0, 2), (second, 1, 3),
-    ]  # fmt: skip
+    assert len(sent._spans) == 2
+    places = [(first, 1, 0), (first, 2, 1), (second, 0, 2), (second, 1, 3)]
+    assert [(future._batch, future._index, future._value_size) for future in sent] == places
+    assert [(sent[at]._batch, sent[at]._index, sent[at]._value_size) for at in range(4)] == places
+    for outside in (4, -5):
+        with pytest.raises(IndexError, match=f"there is no record {outside} among 4"):
+            sent[outside]
     assert sent[-1] == sent[3]
     assert sent[1:3] == [sent[1], sent[2]]
     assert repr(sent) == "<SentRecords 0 of 4 done>"
@@ -147,3 +177,27 @@ def test_each_callback_runs_once_while_threads_add_and_one_settles():
         for thread in threads:
             thread.join(10)
         assert sorted(ran) == [(number, offset) for number in range(3) for offset in range(50)]
+
+
+def test_sent_records_of_many_batches_are_found_without_a_search_of_all():
+    sent = SentRecords(lambda at: (7, -1, 1))
+    batches = [make_batch(1)[0] for _ in range(3)]
+    for at in range(100_000):
+        sent._add(batches[at % 3], at // 3, 1)  # no two of them follow one another
+    assert len(sent._spans) == 100_000
+    steps = [0]
+
+    def count(_frame, _event, _arg):
+        steps[0] += 1
+        return count
+
+    before = sys.gettrace()
+    sys.settrace(count)
+    try:
+        last = sent[-1]
+        found = sum(future._index for future in sent)
+    finally:
+        sys.settrace(before)
+    assert (last._batch, last._index) == (batches[0], 33_333)
+    assert found == sum(at // 3 for at in range(100_000))
+    assert steps[0] < 100_000 * 25, "lines per record"

@@ -76,7 +76,7 @@ class Filled:
             assert partition.open is None or partition.queue[-1] is partition.open
         values = {batch: _values(batch.builder.seal().data) for batch in queued}
         for value, future in self.futures.items():
-            assert values[future[0]][future[1]] == value
+            assert values[future._batch][future._index] == value
 
 
 def _values(data):
@@ -196,11 +196,11 @@ def test_what_is_sent_after_a_handler_is_behind_what_it_sent(prepare, act):
 
     for filled, _ in every_line(PREPARED[prepare], ACTS[act], send_inside):
         filled.send(partition=0)
-        batch, index, *_ = filled.futures[next(reversed(filled.futures))]
+        last = filled.futures[next(reversed(filled.futures))]
         if hasattr(filled, "inner"):
-            inner, at, *_ = filled.futures[filled.inner]
+            inner = filled.futures[filled.inner]
             queue = list(filled.topic.line[0].queue)
-            assert (queue.index(inner), at) < (queue.index(batch), index)
+            assert (queue.index(inner._batch), inner._index) < (queue.index(last._batch), last._index)
 
 
 def end(filled):
