@@ -6,7 +6,7 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 HERE = Path(__file__).parent
-VERSION = re.search(r'__version__ = "([^"]+)"', (HERE / "kafka" / "version.py").read_text()).group(1)
+VERSION = re.search(r'__version__ = "([^"]+)"', (HERE / "kafka" / "version.py").read_text(encoding="utf-8")).group(1)
 
 # A consumer cannot know which codec it will meet, so every codec comes with a plain install.
 # From Python 3.14 on the standard library brings zstd itself.
@@ -44,7 +44,7 @@ setup(
     name="purekafka",
     version=VERSION,
     description="A Kafka client, an embedded broker and a Spark data source in pure Python",
-    long_description=(HERE / "README.rst").read_text(),
+    long_description=(HERE / "README.rst").read_text(encoding="utf-8"),
     long_description_content_type="text/x-rst",
     license="Apache-2.0",
     license_files=["LICENSE"],

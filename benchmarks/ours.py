@@ -30,7 +30,7 @@ def snapshot(root: Path = ROOT, cache: Path = CACHE) -> Iterator[Path]:
 def version(root: Path = ROOT) -> str:
     """The version with the commit, and whether the package differs from that commit: ``1.0 (d082041, edited)``."""
     source = root / "kafka" / "version.py"
-    found = re.search(r'__version__ = "([^"]+)"', source.read_text()) if source.exists() else None
+    found = re.search(r'__version__ = "([^"]+)"', source.read_text(encoding="utf-8")) if source.exists() else None
     number = found[1] if found else "unknown"
     commit = _git(root, "rev-parse", "--short", "HEAD")
     if not commit:

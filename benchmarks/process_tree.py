@@ -63,7 +63,7 @@ def _tree() -> dict[Process, float]:
 def _stat(path: Path) -> tuple[Process, int, float] | None:
     """A process, its parent and its CPU time; None if it is gone."""
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
     except OSError:
         return None
     # The command's name is in brackets and may have anything in it.

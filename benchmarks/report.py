@@ -72,7 +72,7 @@ def replace_section(document: str, name: str, text: str) -> str:
 
 def write(section: Section, path: Path = RESULTS) -> None:
     """Put the section into the file; a reader sees the old file or the new one, never half of it."""
-    document = path.read_text() if path.exists() else _HEAD
+    document = path.read_text(encoding="utf-8") if path.exists() else _HEAD
     new = path.with_name(path.name + ".new")
-    new.write_text(replace_section(document, section.name, section.text()))
+    new.write_text(replace_section(document, section.name, section.text()), encoding="utf-8")
     os.replace(new, path)

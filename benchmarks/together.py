@@ -34,7 +34,7 @@ def measure_together(
         ChildError: it failed, or took too long; nothing of such a run counts.
     """
     CACHE.mkdir(exist_ok=True)
-    with tempfile.TemporaryFile("w+") as errors:
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as errors:
         child = subprocess.Popen(
             [str(venv.python), str(script), "--together", *arguments],
             stdin=subprocess.DEVNULL,

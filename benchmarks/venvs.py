@@ -83,13 +83,13 @@ def ensure(library: Library, *, refresh: bool = False, cache: Path = CACHE) -> V
     place = cache / "venvs" / tag / library.venv_name
     record = place / "bench.json"
     if record.exists():
-        known = json.loads(record.read_text())
+        known = json.loads(record.read_text(encoding="utf-8"))
         same_wish = known["packages"] == list(library.packages)
         fresh = time.time() - record.stat().st_mtime < MAX_AGE_S and not refresh
         if same_wish and (fresh or _is_newest(place, library)):
             return Venv(_python(place), known["versions"])
     _build(place, library)
-    return Venv(_python(place), json.loads(record.read_text())["versions"])
+    return Venv(_python(place), json.loads(record.read_text(encoding="utf-8"))["versions"])
 
 
 def child_env(library: Library) -> dict[str, str]:
@@ -133,7 +133,9 @@ def _build(place: Path, library: Library) -> None:
         versions = {entry["name"]: entry["version"] for entry in json.loads(listed)}
         for tool in ("pip", "setuptools", "wheel"):
             versions.pop(tool, None)
-        (new / "bench.json").write_text(json.dumps({"packages": list(library.packages), "versions": versions}))
+        (new / "bench.json").write_text(
+            json.dumps({"packages": list(library.packages), "versions": versions}), encoding="utf-8"
+        )
         link = new.with_name(new.name + ".link")
         link.symlink_to(new.name)
         os.replace(link, place)

@@ -209,7 +209,7 @@ def peak_rss_kb() -> int:
     ru_maxrss would not do: Linux carries it over an exec, so a small child of a large parent reports the parent's.
     """
     try:
-        status = Path("/proc/self/status").read_text()
+        status = Path("/proc/self/status").read_text(encoding="utf-8")
     except OSError:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return peak // 1024 if sys.platform == "darwin" else peak

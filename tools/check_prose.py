@@ -87,7 +87,7 @@ def _files(path: Path) -> list[Path]:
 
 def check_file(path: Path) -> list[Find]:
     """Return the finds in one file."""
-    text = path.read_text()
+    text = path.read_text(encoding="utf-8")
     shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
     prose = python_prose(text) if path.suffix == ".py" else enumerate(text.splitlines(), 1)
     lines = text.splitlines()

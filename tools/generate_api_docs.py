@@ -31,4 +31,4 @@ def render() -> str:
 
 if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
-    OUTPUT.write_text(render())
+    OUTPUT.write_text(render(), encoding="utf-8")

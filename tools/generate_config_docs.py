@@ -13,4 +13,4 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
     from kafka.config import render_rst
 
-    OUTPUT.write_text(render_rst())
+    OUTPUT.write_text(render_rst(), encoding="utf-8")

@@ -107,7 +107,7 @@ def regenerate(source: str, table: list[dict]) -> str:
 
 def outputs(table: list[dict]) -> dict[Path, str]:
     """What each written file has to hold."""
-    return {MODULE: regenerate(MODULE.read_text(), table), DOCS: docs_table(table)}
+    return {MODULE: regenerate(MODULE.read_text(encoding="utf-8"), table), DOCS: docs_table(table)}
 
 
 def main() -> int:
@@ -122,15 +122,19 @@ def main() -> int:
         table = from_java(options.classpath)
         if options.save:
             rows = ",\n".join("  " + json.dumps(entry) for entry in table)
-            options.save.write_text(f"[\n{rows}\n]\n")
+            options.save.write_text(f"[\n{rows}\n]\n", encoding="utf-8")
     else:
-        table = json.loads((options.table or newest_table()).read_text())
-    stale = {path: text for path, text in outputs(table).items() if not path.exists() or path.read_text() != text}
+        table = json.loads((options.table or newest_table()).read_text(encoding="utf-8"))
+    stale = {
+        path: text
+        for path, text in outputs(table).items()
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    }
     for path, text in stale.items():
         print("differs:" if options.check else "wrote:", path.relative_to(ROOT))
         if not options.check:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+            path.write_text(text, encoding="utf-8")
     return 1 if stale and options.check else 0
 
 

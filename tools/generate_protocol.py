@@ -148,7 +148,7 @@ def read_release(sources: str) -> dict[str, MessageSpec]:
 def spec_texts(source: Path) -> list[str]:
     """Return the specs in a directory or in a jar."""
     if source.is_dir():
-        texts = [path.read_text() for path in sorted(source.glob("*.json"))]
+        texts = [path.read_text(encoding="utf-8") for path in sorted(source.glob("*.json"))]
     else:
         with zipfile.ZipFile(io.BytesIO(source.read_bytes())) as jar:
             names = [n for n in sorted(jar.namelist()) if n.startswith("common/message/") and n.endswith(".json")]
@@ -492,7 +492,7 @@ def write_registry(messages: dict[str, MessageSpec]) -> str:
         listeners = " ".join(sorted(m.listeners)) or "none"
         facts = f'{m.api_key}, "{base}", "{module_of[base]}", {stable.low}, {stable.high}, {flexible}, "{listeners}"'
         rows.append(f"    Api({facts}),")
-    head = (PACKAGE / "registry.py").read_text()
+    head = (PACKAGE / "registry.py").read_text(encoding="utf-8")
     begin, end = "# begin of the generated table\n", "# end of the generated table\n"
     before, _, rest = head.partition(begin)
     after = rest.partition(end)[2]
@@ -523,11 +523,11 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; fail where a file would change")
     arguments = parser.parse_args()
     files = generate(arguments.specs)
-    changed = [path for path, text in files.items() if not path.exists() or path.read_text() != text]
+    changed = [path for path, text in files.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     for path in changed:
         print(("would change " if arguments.check else "wrote ") + str(path.relative_to(ROOT)))
         if not arguments.check:
-            path.write_text(files[path])
+            path.write_text(files[path], encoding="utf-8")
     return 1 if arguments.check and changed else 0
 
 

@@ -152,16 +152,18 @@ def main() -> int:
     parser.add_argument("--jars", type=Path, help="a folder with kafka-clients jars and one of slf4j-api")
     parser.add_argument("--check", action="store_true", help="write nothing; fail if anything would change")
     options = parser.parse_args()
-    facts = json.loads(FACTS.read_text()) if FACTS.exists() else {}
+    facts = json.loads(FACTS.read_text(encoding="utf-8")) if FACTS.exists() else {}
     if options.jars:
         facts = merge(facts, ask_jars(options.jars))
     rows = ",\n".join(f'"{version}": {json.dumps(rows, separators=(",", ":"))}' for version, rows in facts.items())
     wanted = {FACTS: "{\n" + rows + "\n}\n", MODULE: module(offers(facts))}
-    stale = {path: text for path, text in wanted.items() if not path.exists() or path.read_text() != text}
+    stale = {
+        path: text for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text
+    }
     for path, text in stale.items():
         print("differs:" if options.check else "wrote:", path.relative_to(ROOT))
         if not options.check:
-            path.write_text(text)
+            path.write_text(text, encoding="utf-8")
     return 1 if stale and options.check else 0
 
 

@@ -102,7 +102,7 @@ def test_a_topic_is_created_and_deleted_by_its_name_alone(capsys: pytest.Capture
 def test_a_password_need_not_be_on_the_command_line(
     source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "secret").write_text("hush\n")
+    (tmp_path / "secret").write_text("hush\n", encoding="utf-8")
     monkeypatch.setenv("ADAS_PASSWORD", "hush")
     monkeypatch.setattr("sys.stdin", io.StringIO("hush\n"))
     value = {"environment": "@env:ADAS_PASSWORD", "file": f"@{tmp_path / 'secret'}", "standard input": "@-"}[source]

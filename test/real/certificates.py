@@ -78,10 +78,10 @@ class Authority:
     def __post_init__(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
         self.cert = self.directory / "ca.pem"
-        (self.directory / "openssl.cnf").write_text(OPENSSL_CONFIG.format(dir=self.directory))
+        (self.directory / "openssl.cnf").write_text(OPENSSL_CONFIG.format(dir=self.directory), encoding="utf-8")
         (self.directory / "index.txt").touch()
         for counter in ("serial", "crlnumber"):
-            (self.directory / counter).write_text("1000\n")
+            (self.directory / counter).write_text("1000\n", encoding="utf-8")
         request = ("-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-noenc", "-days", "30")
         where = ("-keyout", "ca.key", "-out", "ca.pem", "-subj", f"/CN={self.name}", "-extensions", "authority")
         self.openssl("req", *request, *where, "-config", "openssl.cnf")

@@ -94,7 +94,7 @@ def _from_cache(release: Release) -> tuple[Path, ...]:
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold an exclusive lock between processes; the kernel drops it with the process."""
-    with path.open("w") as handle:
+    with path.open("w", encoding="utf-8") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
 

@@ -114,7 +114,7 @@ class KafkaCluster:
             self._plans[node] = NodePlan(node, str(home / "data"), taken)
         modules = [kind.login_module for kind in self._security if kind.login_module]
         if modules and not self.release.jaas_properties:
-            (self.root / "jaas.conf").write_text(jaas_text(modules))
+            (self.root / "jaas.conf").write_text(jaas_text(modules), encoding="utf-8")
             self._broker_args.append(f"-Djava.security.auth.login.config={self.root / 'jaas.conf'}")
         for kind in self._security:
             self._broker_args += [f"-D{key}={value}" for key, value in kind.java.items()]
@@ -136,14 +136,14 @@ class KafkaCluster:
             extra={**self._properties, **self._node_properties.get(node, {})},
         )
         path = self.root / f"node-{node}" / "server.properties"
-        path.write_text(properties_text(properties))
+        path.write_text(properties_text(properties), encoding="utf-8")
         return path
 
     def _start_zookeeper(self) -> None:
         home = self.root / "zookeeper"
         home.mkdir()
         assert self._zookeeper_port is not None
-        (home / "zoo.cfg").write_text(zookeeper.config_text(self._zookeeper_port, str(home / "data")))
+        (home / "zoo.cfg").write_text(zookeeper.config_text(self._zookeeper_port, str(home / "data")), encoding="utf-8")
         main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
         command = self._java("-Xmx128m", main, str(home / "zoo.cfg"))
         self._zookeeper = Child("zookeeper", command, home / "log")

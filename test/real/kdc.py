@@ -77,8 +77,8 @@ class KeyDistributionCenter:
         self.config = directory / "krb5.conf"
         self._port = ports.reserve()
         fields = {"realm": REALM, "port": self._port, "home": directory}
-        self.config.write_text(KRB5_CONF.format(**fields))
-        (directory / "kdc.conf").write_text(KDC_CONF.format(**fields))
+        self.config.write_text(KRB5_CONF.format(**fields), encoding="utf-8")
+        (directory / "kdc.conf").write_text(KDC_CONF.format(**fields), encoding="utf-8")
         self._env = {"KRB5_CONFIG": str(self.config), "KRB5_KDC_PROFILE": str(directory / "kdc.conf")}
         self._child: Child | None = None
 

@@ -28,7 +28,9 @@ def format_node(release: Release, plan: NodePlan, cluster_id: str) -> None:
     data.mkdir()
     shutil.copy(_bootstrap_records(release), data / "bootstrap.checkpoint")
     fields = {"version": 1, "cluster.id": cluster_id, "node.id": plan.node_id, "directory.id": new_id()}
-    (data / "meta.properties").write_text("".join(f"{key}={value}\n" for key, value in fields.items()))
+    (data / "meta.properties").write_text(
+        "".join(f"{key}={value}\n" for key, value in fields.items()), encoding="utf-8"
+    )
 
 
 def _bootstrap_records(release: Release) -> Path:
@@ -49,7 +51,7 @@ def _run_tool(release: Release, directory: Path) -> None:
     listeners = [Listener(INTERNAL, INTERNAL)]
     properties = server_properties(release, plan, [plan], listeners, host="127.0.0.1", zookeeper_port=None, extra={})
     path = directory / "server.properties"
-    path.write_text(properties_text(properties))
+    path.write_text(properties_text(properties), encoding="utf-8")
     result = jvm.run(release.version, "kafka.tools.StorageTool", "format", "-t", new_id(), "-c", str(path))
     if result.returncode:
         raise RuntimeError(f"kafka-storage format failed:\n{result.stdout}{result.stderr}")

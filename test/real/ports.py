@@ -30,7 +30,7 @@ def reserve() -> int:
         port = _rng.randrange(FIRST, _first_ephemeral())
         if port in _held:
             continue
-        handle = (locks / str(port)).open("w")
+        handle = (locks / str(port)).open("w", encoding="utf-8")
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -59,7 +59,7 @@ def _listenable(port: int) -> bool:
 
 def _first_ephemeral() -> int:
     try:
-        text = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text()
+        text = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text(encoding="utf-8")
     except OSError:
         return DEFAULT_EPHEMERAL
     return max(int(text.split()[0]), FIRST + 1000)

@@ -137,7 +137,7 @@ def tls(authority: Authority, **more: Any) -> dict[str, Any]:
 
 def test_tls_with_a_file_and_with_text(secured: KafkaCluster, authority: Authority) -> None:
     groups(secured.bootstrap("SSL"), **tls(authority))
-    text = Path(authority.cert).read_text()
+    text = Path(authority.cert).read_text(encoding="utf-8")
     groups(secured.bootstrap("SSL"), security_protocol="SSL", ssl_truststore_certificates=text)
 
 

@@ -32,7 +32,7 @@ def place(tmp_path: Path) -> Path:
     programs = tmp_path / "bin"
     programs.mkdir()
     for name, text in (("mvn", MVN), ("java", "#!/bin/sh\n")):
-        (programs / name).write_text(text)
+        (programs / name).write_text(text, encoding="utf-8")
         (programs / name).chmod(0o755)
     return tmp_path
 
@@ -53,7 +53,7 @@ def fetch(place: Path) -> subprocess.Popen[str]:
 
 def calls(place: Path) -> int:
     path = place / "calls"
-    return len(path.read_text().splitlines()) if path.exists() else 0
+    return len(path.read_text(encoding="utf-8").splitlines()) if path.exists() else 0
 
 
 def wait_for_calls(place: Path, count: int) -> None:
@@ -98,7 +98,7 @@ def test_without_java_or_maven_one_line_says_what_to_install(
 
 
 def test_a_failed_fetch_repeats_mavens_first_complaint(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
-    (place / "bin" / "mvn").write_text("#!/bin/sh\necho '[ERROR] no route to repository'\nexit 1\n")
+    (place / "bin" / "mvn").write_text("#!/bin/sh\necho '[ERROR] no route to repository'\nexit 1\n", encoding="utf-8")
     monkeypatch.delenv("KAFKA_HOME", raising=False)
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PUREKAFKA_TEST_CACHE", str(place / "cache"))

@@ -30,7 +30,7 @@ def wait_until(condition: object, what: str) -> None:
 def exists(pid: int) -> bool:
     """True while a process runs; one that is dead but not yet reaped counts as gone."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
 

@@ -36,7 +36,7 @@ def proxy(tmp_path: Path) -> Iterator[Start]:
                 pytest.skip(f"the test of proxies needs {program} (Debian: {program})")
             port = ports.reserve()
             stack.callback(ports.release, port)
-            (tmp_path / "config").write_text(config.format(port=port))
+            (tmp_path / "config").write_text(config.format(port=port), encoding="utf-8")
             command = [path, *(word.format(port=port, config=tmp_path / "config") for word in words)]
             with (tmp_path / f"{program}.log").open("wb") as log:
                 process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)

@@ -62,7 +62,7 @@ class Plan:
     def stalled(self, point: str) -> int | None:
         """The process that stands still at a point; None as long as there is none."""
         with suppress(FileNotFoundError):
-            return int(Path(self.home, point).read_text())
+            return int(Path(self.home, point).read_text(encoding="utf-8"))
         return None
 
     def command(self, stalls: Sequence[str]) -> list[str]:
@@ -102,7 +102,7 @@ def descendants(root: int) -> list[int]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with suppress(OSError):
-                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                parent = int((entry / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
                 parents.setdefault(parent, []).append(int(entry.name))
     found = [root]
     for pid in found:
@@ -166,7 +166,7 @@ def log_tail(plan: Plan | None, length: int = 4000) -> str:
     if plan is None:
         return ""
     with suppress(FileNotFoundError):
-        return Path(plan.home, "job.log").read_text(errors="replace")[-length:]
+        return Path(plan.home, "job.log").read_text(errors="replace", encoding="utf-8")[-length:]
     return "(no log)"
 
 

@@ -108,7 +108,7 @@ def ends_of_batches(checkpoint: Path) -> list[Any]:
     """Return the offsets at which the batches of a checkpoint end; those that bring nothing new are left out."""
     found: list[Any] = []
     for path in sorted((checkpoint / "offsets").glob("[0-9]*"), key=lambda path: int(path.name)):
-        end = json.loads(path.read_text().splitlines()[-1])
+        end = json.loads(path.read_text(encoding="utf-8").splitlines()[-1])
         if not found or found[-1] != end:
             found.append(end)
     return found

@@ -81,7 +81,7 @@ def _linked_home() -> Path:
     name = hashlib.sha256(f"{installed} {pyspark.__version__}".encode()).hexdigest()[:8]
     home = cache_dir() / f"spark-home-{name}"
     cache_dir().mkdir(parents=True, exist_ok=True)
-    with home.with_suffix(".lock").open("w") as lock:
+    with home.with_suffix(".lock").open("w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (home / "python" / "lib" / "pyspark.zip").exists():
             (home / "python" / "lib").mkdir(parents=True, exist_ok=True)

@@ -40,7 +40,7 @@ class Stalls:
         if point not in self._points:
             return
         own = Path(self._directory, f"{point}.{os.getpid()}")
-        own.write_text(str(os.getpid()))
+        own.write_text(str(os.getpid()), encoding="utf-8")
         try:
             os.link(own, Path(self._directory, point))  # whole, and of one process alone
         except FileExistsError:

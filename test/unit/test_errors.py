@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[2]
 CLASSES = sorted(
     {c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, KafkaError)}, key=lambda c: c.__name__
 )
-TABLE = json.loads((ROOT / "tools" / "errors" / "kafka-4.3.1.json").read_text())
+TABLE = json.loads((ROOT / "tools" / "errors" / "kafka-4.3.1.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("cls", CLASSES)
@@ -222,7 +222,7 @@ def test_the_retry_tuples_of_the_legacy_client_exist():
 def test_the_generated_block_is_what_the_generator_writes():
     tool = runpy.run_path(str(ROOT / "tools" / "generate_errors.py"))
     for path, text in tool["outputs"](TABLE).items():
-        assert path.read_text() == text, f"run tools/generate_errors.py: {path.name} is stale"
+        assert path.read_text(encoding="utf-8") == text, f"run tools/generate_errors.py: {path.name} is stale"
 
 
 def test_every_broker_class_is_reached_by_code():

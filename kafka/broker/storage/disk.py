@@ -133,11 +133,11 @@ def _open_directory(path: Path) -> IO[str]:
         if not is_new:
             _check_layout(path, layout)
         path.mkdir(parents=True, exist_ok=True)
-        handle = (path / "lock").open("a+")
+        handle = (path / "lock").open("a+", encoding="utf-8")
         try:
             _lock(handle, path)
             if is_new:
-                layout.write_text(_LAYOUT)
+                layout.write_text(_LAYOUT, encoding="utf-8")
         except BaseException:
             handle.close()
             raise
@@ -148,11 +148,11 @@ def _open_directory(path: Path) -> IO[str]:
 
 def _check_layout(path: Path, layout: Path) -> None:
     try:
-        text = layout.read_text(errors="replace")
+        text = layout.read_text(errors="replace", encoding="utf-8")
     except FileNotFoundError:
         # Two brokers may be starting in an empty directory at once; the lock decides between them.
         if {entry.name for entry in path.iterdir()} <= {"lock"}:
-            layout.write_text(_LAYOUT)
+            layout.write_text(_LAYOUT, encoding="utf-8")
             return
         raise KafkaConfigurationError(f"{path} holds no data of this broker, and it is not empty") from None
     if text != _LAYOUT:

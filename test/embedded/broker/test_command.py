@@ -39,7 +39,7 @@ def running(*words: str) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
 def seconds_of(pid: int) -> float:
     """The processor time that a process has used; endless where it cannot be seen."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     except OSError:
         return float("inf")
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -119,7 +119,7 @@ def test_unknown_options_are_told_with_the_command_s_own_usage() -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_an_output_that_takes_nothing_is_said_in_one_line() -> None:
-    with open("/dev/full", "w") as full:
+    with open("/dev/full", "w", encoding="utf-8") as full:
         words = [sys.executable, "-m", "kafka", "protocol", "list"]
         result = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, timeout=30, check=False)
     assert (result.returncode, result.stderr) == (1, "purekafka protocol: No space left on device\n")

@@ -221,13 +221,13 @@ def test_a_directory_is_used_by_one_broker_at_a_time(tmp_path: Path) -> None:
 
 
 def test_a_directory_of_something_else_is_not_touched(tmp_path: Path) -> None:
-    (tmp_path / "precious").write_text("data")
+    (tmp_path / "precious").write_text("data", encoding="utf-8")
     with pytest.raises(KafkaConfigurationError, match="not empty"):
         Broker(data_dir=tmp_path).start()
     assert [path.name for path in tmp_path.iterdir()] == ["precious"]
     newer = tmp_path / "newer"
     newer.mkdir()
-    (newer / "layout").write_text("purekafka broker data, layout 99\n")
+    (newer / "layout").write_text("purekafka broker data, layout 99\n", encoding="utf-8")
     with pytest.raises(KafkaConfigurationError, match="does not know: purekafka broker data, layout 99"):
         Broker(data_dir=newer).start()
     assert [path.name for path in newer.iterdir()] == ["layout"]

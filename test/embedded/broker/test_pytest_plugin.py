@@ -40,7 +40,7 @@ def test_cluster_is_shared(kafka_cluster):
 
 
 def test_a_project_gets_a_broker_by_asking_for_a_fixture(tmp_path: Path) -> None:
-    (tmp_path / "test_orders.py").write_text(TESTS)
+    (tmp_path / "test_orders.py").write_text(TESTS, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "--strict-markers", "-W", "error", "-p", "no:randomly"]
     if not _is_installed():
         command += ["-p", "kafka.broker.pytest_plugin"]

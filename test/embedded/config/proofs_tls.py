@@ -20,7 +20,7 @@ def path(name: str) -> str:
 
 
 def text(name: str) -> str:
-    return (CERTIFICATES / name).read_text()
+    return (CERTIFICATES / name).read_text(encoding="utf-8")
 
 
 TRUST = {"security_protocol": "SSL", "ssl_cafile": path("ca.pem")}

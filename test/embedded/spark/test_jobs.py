@@ -126,9 +126,9 @@ def test_lag_is_what_the_checkpoints_have_not_reached(
         for name in ("offsets", "commits"):
             (directory / name).mkdir(parents=True, exist_ok=True)
         text = json.dumps({"events": offsets})
-        (directory / "offsets" / str(batch)).write_text(f'v1\n{{"batchWatermarkMs":0}}\n{text}')
+        (directory / "offsets" / str(batch)).write_text(f'v1\n{{"batchWatermarkMs":0}}\n{text}', encoding="utf-8")
         if done:
-            (directory / "commits" / str(batch)).write_text('v1\n{"nextBatchWatermarkMs":0}')
+            (directory / "commits" / str(batch)).write_text('v1\n{"nextBatchWatermarkMs":0}', encoding="utf-8")
 
     note(tmp_path / "topic", 0, {"0": 20, "1": 30}, done=True)
     note(tmp_path / "topic", 1, {"0": 50, "1": 50}, done=False)
@@ -210,7 +210,7 @@ class Job:
 
     @property
     def shown(self) -> str:
-        return self._log.read_text(errors="replace")
+        return self._log.read_text(errors="replace", encoding="utf-8")
 
     def reaches(self, *words: str) -> bool:
         """Wait until it has shown some words; False where the machine was too busy to start Spark's processes."""
@@ -297,7 +297,7 @@ def run_until_stopped(log: Path, number: int, words: list[str], *shown: str) -> 
             if process.reaches(*shown):
                 process.stop(number)
                 return process.shown
-    raise AssertionError(log.read_text()[-4000:])
+    raise AssertionError(log.read_text(encoding="utf-8")[-4000:])
 
 
 @contextmanager

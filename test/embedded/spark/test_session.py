@@ -88,7 +88,7 @@ def test_a_query_goes_on_from_its_checkpoint_with_limited_batches(stream: Any, b
     assert sorted(chain(*first)) == values(range(100))
     fill(broker, 10, 100)
     assert run(stream(), tmp_path) == [values(range(100, 110))]
-    logged = (tmp_path / "offsets" / "3").read_text().splitlines()[-1]
+    logged = (tmp_path / "offsets" / "3").read_text(encoding="utf-8").splitlines()[-1]
     assert json.loads(logged) == {"events": {"0": 55, "1": 55}}
 
 
@@ -113,9 +113,9 @@ def test_a_checkpoint_of_the_official_connector_is_carried_on(stream: Any, broke
     fill(broker, 20)
     run(stream(), tmp_path)
     offsets = tmp_path / "offsets" / "0"
-    lines = offsets.read_text().splitlines()
+    lines = offsets.read_text(encoding="utf-8").splitlines()
     lines[-1] = '{"events":{"0":10,"1":10}}'  # without spaces, as it writes them
-    offsets.write_text("\n".join(lines))
+    offsets.write_text("\n".join(lines), encoding="utf-8")
     offsets.with_name(".0.crc").unlink(missing_ok=True)
     fill(broker, 5, 20)
     assert list(chain(*run(stream(), tmp_path))) == values(range(20, 25))
@@ -232,7 +232,7 @@ def test_workers_on_this_machine_run_the_interpreter_of_the_driver(broker: Broke
     """A virtual environment that is not activated is not on the path, where Spark looks for python3."""
     fill(broker, 10)
     wrong = tmp_path / "python3"
-    wrong.write_text("#!/bin/sh\nexit 3\n")
+    wrong.write_text("#!/bin/sh\nexit 3\n", encoding="utf-8")
     wrong.chmod(0o755)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_")}
     environment["PATH"] = f"{tmp_path}{os.pathsep}{environment['PATH']}"

@@ -48,7 +48,10 @@ def test_a_topic_that_is_deleted_leaves_the_checkpoint_as_it_was(stream: Any, br
     with pytest.raises(Exception, match="topic 'out'"):
         run(stream(**both), tmp_path, delete, processingTime="0 seconds")
     (logged,) = (tmp_path / "offsets").glob("[0-9]*")
-    assert json.loads(logged.read_text().splitlines()[-1]) == {"events": {"0": 5, "1": 5}, "out": {"0": 0, "1": 0}}
+    assert json.loads(logged.read_text(encoding="utf-8").splitlines()[-1]) == {
+        "events": {"0": 5, "1": 5},
+        "out": {"0": 0, "1": 0},
+    }
     broker.create_topic("out", partitions=2)
     assert run(stream(**both), tmp_path) == [list(range(10, 15))]
 

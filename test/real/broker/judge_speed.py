@@ -19,13 +19,13 @@ def waited(pid):
     """For how long a process stood in the queue for a processor: the one of its threads that stood there longest."""
     seconds = [0.0]
     for thread in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{thread}/schedstat") as file:
+        with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="utf-8") as file:
             seconds.append(int(file.read().split()[1]) / 1e9)
     return max(seconds)
 
 
 def processor_seconds(pid):
-    with open(f"/proc/{pid}/stat") as file:
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
         fields = file.read().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

@@ -124,7 +124,10 @@ def test_configuration_offsets_records_and_directories(broker: Broker, tmp_path:
     assert broker.run(lambda cluster: cluster.topics["looked-at"].configs) == {"max.message.bytes": "5000"}
     assert "looked-at:0:3" in tool(broker, TOOLS + "GetOffsetShell", "--topic", "looked-at")
     plan = tmp_path / "plan.json"
-    plan.write_text(json.dumps({"version": 1, "partitions": [{"topic": "looked-at", "partition": 0, "offset": 2}]}))
+    plan.write_text(
+        json.dumps({"version": 1, "partitions": [{"topic": "looked-at", "partition": 0, "offset": 2}]}),
+        encoding="utf-8",
+    )
     assert "low_watermark: 2" in tool(broker, TOOLS + "DeleteRecordsCommand", "--offset-json-file", str(plan))
     assert "looked-at" in tool(broker, TOOLS + "LogDirsCommand", "--describe", "--topic-list", "looked-at")
     assert "Produce(0): 0 to 13" in tool(broker, TOOLS + "BrokerApiVersionsCommand")

@@ -55,7 +55,7 @@ def say(title: str, load: Load, found: Judgement, **more: object) -> None:
 
 def rss_kb() -> int:
     """What this process has in memory now."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() // 1024
+    return int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1]) * resource.getpagesize() // 1024
 
 
 def bounce(three: KafkaCluster, topic: str, count: int, rounds: int, *, idempotent: bool, rate: int) -> None:

@@ -316,7 +316,7 @@ def delete_before(broker: KafkaCluster, home: Path, topic: str, offsets: dict[in
     """What kafka-delete-records.sh does."""
     parts = [{"topic": topic, "partition": number, "offset": offset} for number, offset in offsets.items()]
     path = home / f"delete-{topic}.json"
-    path.write_text(str({"partitions": parts, "version": 1}).replace("'", '"'))
+    path.write_text(str({"partitions": parts, "version": 1}).replace("'", '"'), encoding="utf-8")
     words = ("--bootstrap-server", broker.bootstrap_servers, "--offset-json-file", str(path))
     done = broker.tool("org.apache.kafka.tools.DeleteRecordsCommand", *words)
     assert done.returncode == 0, done.stdout + done.stderr

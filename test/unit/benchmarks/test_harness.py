@@ -91,14 +91,14 @@ def test_content_is_uneven_and_comes_from_the_seed(monkeypatch):
 def tree(tmp_path):
     package = tmp_path / "tree" / "kafka"
     (package / "__pycache__").mkdir(parents=True)
-    (package / "version.py").write_text('__version__ = "1.2"\n')
+    (package / "version.py").write_text('__version__ = "1.2"\n', encoding="utf-8")
     return tmp_path / "tree"
 
 
 def test_a_run_measures_the_package_as_it_was_when_it_began(tree, tmp_path):
     with ours.snapshot(tree, tmp_path / "cache") as place:
-        (tree / "kafka" / "version.py").write_text("edited meanwhile")
-        assert (place / "kafka" / "version.py").read_text() == '__version__ = "1.2"\n'
+        (tree / "kafka" / "version.py").write_text("edited meanwhile", encoding="utf-8")
+        assert (place / "kafka" / "version.py").read_text(encoding="utf-8") == '__version__ = "1.2"\n'
         assert not (place / "kafka" / "__pycache__").exists()
     assert not place.exists()
 

@@ -73,7 +73,7 @@ def test_the_file_is_made_with_a_head_and_then_kept(tmp_path):
     write(section(), path)
     write(section(name="records"), path)
     write(section(table="| newer |"), path)
-    text = path.read_text()
+    text = path.read_text(encoding="utf-8")
     assert text.startswith("# Benchmark results\n")
     assert text.count("<!-- begin") == 2
     assert "| newer |" in text

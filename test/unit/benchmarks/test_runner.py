@@ -89,7 +89,7 @@ def test_a_script_is_described_by_itself(tmp_path):
         "set_up_impl": "",
     }
     script = tmp_path / "script.py"
-    script.write_text(f"print({json.dumps(told)!r})")
+    script.write_text(f"print({json.dumps(told)!r})", encoding="utf-8")
     found = describe(script)
     assert found.cases == (Case("c", "", 5, same_count=True),)
     assert found.targets[0].peer == "kio"
@@ -97,6 +97,6 @@ def test_a_script_is_described_by_itself(tmp_path):
 
 def test_a_script_that_cannot_describe_itself_is_an_error_with_its_last_words(tmp_path):
     script = tmp_path / "script.py"
-    script.write_text("raise SystemExit('no such thing')")
+    script.write_text("raise SystemExit('no such thing')", encoding="utf-8")
     with pytest.raises(ChildError, match=r"script\.py --describe failed:\nno such thing"):
         describe(script)

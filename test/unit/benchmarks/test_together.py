@@ -41,7 +41,7 @@ def test_results_that_differ_do_not_count():
 
 def place(tmp_path, text):
     script = tmp_path / "child.py"
-    script.write_text(text)
+    script.write_text(text, encoding="utf-8")
     return script, Library("any", ()), Venv(Path(sys.executable), {})
 
 

@@ -12,7 +12,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "internals" / "coordinators.rst"
 
 
 def test_the_page_shows_the_transitions_of_the_tables() -> None:
-    shown = {line.strip() for line in PAGE.read_text().splitlines() if " --> " in line}
+    shown = {line.strip() for line in PAGE.read_text(encoding="utf-8").splitlines() if " --> " in line}
     coded = {
         f"{state.value} -- {event.value} --> {after.value}"
         for table in (classic_terms._NEXT, states._NEXT, session._NEXT)

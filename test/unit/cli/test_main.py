@@ -122,7 +122,7 @@ def test_secrets_of_the_broker_need_not_be_on_the_command_line(monkeypatch: pyte
     context = SimpleNamespace(load_cert_chain=lambda *given: loaded.append(given))
     monkeypatch.setattr("ssl.SSLContext", lambda _protocol: context)
     monkeypatch.setenv("ADA", "hush:hush")
-    (tmp_path / "bob").write_text("psst\n")
+    (tmp_path / "bob").write_text("psst\n", encoding="utf-8")
     (tmp_path / "cert.pem").touch()
     import argparse
 

@@ -493,4 +493,4 @@ def test_a_random_misspelling_finds_its_way_back():
 
 def test_the_docs_show_the_table_as_it_is():
     path = ROOT / "docs" / "reference" / "configuration-options.inc"
-    assert path.read_text() == render_rst(), "run tools/generate_config_docs.py"
+    assert path.read_text(encoding="utf-8") == render_rst(), "run tools/generate_config_docs.py"

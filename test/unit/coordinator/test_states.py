@@ -48,7 +48,7 @@ def test_every_state_is_reachable_and_has_a_historic_name() -> None:
 
 
 def test_the_page_on_groups_shows_the_table() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "internals" / "groups.rst").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "internals" / "groups.rst").read_text(encoding="utf-8")
     shown = {line.strip() for line in page.splitlines() if " --> " in line}
     everywhere = {MemberEvent.FATAL, MemberEvent.LEAVE, MemberEvent.CLOSE}
     expected = {

@@ -79,7 +79,7 @@ def test_an_announced_size_alone_takes_no_real_memory():
         assert len(reader.target()) == 90_000_000 - 1
     finally:
         tracemalloc.stop()
-    with open("/proc/self/statm") as file:
+    with open("/proc/self/statm", encoding="utf-8") as file:
         resident = int(file.read().split()[1]) * 4096
     assert resident < 2_000_000_000
 

@@ -10,7 +10,9 @@ PAGE = Path(__file__).parents[3] / "docs" / "internals" / "network.rst"
 
 
 def test_the_docs_show_every_step_and_no_other():
-    shown = {line for line in PAGE.read_text().splitlines() if line.startswith("- ``") and " --> " in line}
+    shown = {
+        line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("- ``") and " --> " in line
+    }
     table = {
         f"- ``{state.name}`` -- {event.name} --> ``{after.name}``"
         for (state, event), after in NEXT.items()

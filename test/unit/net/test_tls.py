@@ -20,7 +20,7 @@ def cert(name):
 
 
 def text(name):
-    return (CERTS / name).read_text()
+    return (CERTS / name).read_text(encoding="utf-8")
 
 
 class TlsServer:

@@ -127,7 +127,7 @@ def test_a_name_that_resembles_no_api_is_refused_without_a_guess() -> None:
 
 def test_the_docs_list_every_request_with_its_module() -> None:
     tool = runpy.run_path(str(ROOT / "tools" / "generate_api_docs.py"))
-    assert tool["OUTPUT"].read_text() == tool["render"](), "run tools/generate_api_docs.py"
+    assert tool["OUTPUT"].read_text(encoding="utf-8") == tool["render"](), "run tools/generate_api_docs.py"
     for name, module in re.findall(r"``(\w+Request)`` +``([a-z_.]+)``", tool["render"]()):
         assert hasattr(import_module(module), name)
         assert hasattr(import_module(module), name.removesuffix("Request") + "Response")

@@ -28,8 +28,8 @@ def test_the_table_is_what_the_tool_writes():
         spec.loader.exec_module(tool)
     finally:
         sys.path[:] = path
-    facts = tool.json.loads(tool.FACTS.read_text())
-    assert tool.MODULE.read_text() == tool.module(tool.offers(facts))
+    facts = tool.json.loads(tool.FACTS.read_text(encoding="utf-8"))
+    assert tool.MODULE.read_text(encoding="utf-8") == tool.module(tool.offers(facts))
 
 
 @pytest.mark.parametrize("release", KNOWN_RELEASES, ids=str)

@@ -16,8 +16,8 @@ A, B = TopicPartition("a", 0), TopicPartition("b", 0)
 def note(root: Path, *sources: str) -> Path:
     for name in ("offsets", "commits"):
         (root / name).mkdir(parents=True)
-    (root / "offsets" / "0").write_text("\n".join(["v1", "{}", *sources]))
-    (root / "commits" / "0").write_text("v1")
+    (root / "offsets" / "0").write_text("\n".join(["v1", "{}", *sources]), encoding="utf-8")
+    (root / "commits" / "0").write_text("v1", encoding="utf-8")
     return root
 
 

