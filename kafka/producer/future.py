@@ -271,7 +271,8 @@ class SentRecords(Sequence[FutureRecordMetadata]):
 
     def __iter__(self) -> Iterator[FutureRecordMetadata]:
         facts = self._facts
-        for (batch, begin), first, end in zip(self._spans, self._firsts, [*self._firsts[1:], self._count], strict=True):
+        ends = [*self._firsts, self._count][1:]
+        for (batch, begin), first, end in zip(self._spans, self._firsts, ends, strict=True):
             for at in range(first, end):
                 yield FutureRecordMetadata(batch, begin + at - first, *facts(at))
 

@@ -28,3 +28,8 @@ def test_send_many_of_values_says_their_sizes(make_producer):
     values = [b"x" * (number % 7) if number % 5 else None for number in range(20_000)]
     found = producer.send_many("events", values).get(10)
     assert [each.serialized_value_size for each in found] == [-1 if value is None else len(value) for value in values]
+
+
+def test_send_many_of_nothing_is_nothing(make_producer):
+    sent = make_producer(Cluster({"events": 3})).send_many("events", [])
+    assert (len(sent), list(sent), sent.get(10)) == (0, [], [])
