@@ -203,8 +203,8 @@ class Collector:
         return None
 
     def _drained(self, cursor: Cursor, current: Fetched) -> None:
+        self._fetcher.drained(current)  # first: between the two lines it is counted as held, never as neither
         cursor.current = None
-        self._fetcher.drained(current)
         if self._fetcher.starved:
             self._fetcher.kick()
 

@@ -283,8 +283,8 @@ class Engine:
         if self._woken:
             self._woken = False
             raise WakeupError("wakeup() was called")
-        if self.fetcher.errors:
-            raise self.fetcher.errors.popleft()
+        if self.fetcher.errors and (error := self.fetcher.take_error()) is not None:
+            raise error
 
     def _wait(self, deadline: float) -> bool:
         """Wait until there may be something to do; whether there was time for that."""

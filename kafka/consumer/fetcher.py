@@ -60,8 +60,8 @@ class Fetcher:
     ) -> None:
         self.arrivals: deque[AssignedPartition] = deque()
         """Partitions that something came for; the application's thread empties it."""
-        self.errors: deque[KafkaError] = deque()
-        """What is wrong with the client as a whole, for the application's thread to raise."""
+        self.errors: dict[int, KafkaError] = {}
+        """By broker: the last error that the application has to see. It goes when that broker answers a fetch."""
         self.metrics: FetchMetrics | None = None
         self.starved = False
         """Whether nothing is asked for because the buffers are full."""
@@ -108,8 +108,17 @@ class Fetcher:
             state.full = False
             self.kick()
 
+    def take_error(self) -> KafkaError | None:
+        """Return an error that the application has to see, once."""
+        while self.errors:
+            try:
+                return self.errors.popitem()[1]
+            except KeyError:  # noqa: PERF203 - the loop took it back between the two lines
+                pass
+        return None
+
     def drained(self, fetched: Fetched) -> None:
-        """Take note that all of a reply's records of a partition were taken."""
+        """Take note that all of a reply's records of a partition were taken; it counts as held until then."""
         self._drained += fetched.size
         if self.metrics is not None:
             self.metrics.consumed(fetched.count, fetched.size)
@@ -274,10 +283,11 @@ class Fetcher:
         if room > 0:
             self.starved = False
             return room
-        # What seek() dropped is still counted: count anew.
+        # What seek() dropped is still counted, so count what is held. `_drained` is read after that and not written
+        # here: a reply that is drained just now is counted as held for one more time, or exactly, but never lost.
         self.starved = True
         held = sum(state.cursor.held for state in self._subscription.partitions.values())
-        self._received, self._drained = held, 0
+        self._received = held + self._drained
         room = self._settings.buffer_memory - held
         self.starved = room <= 0
         return room
@@ -294,6 +304,8 @@ class Fetcher:
             self.metrics.answered(self._loop.time() - lane.asked_at, response.throttle_time_ms)
         if response.error_code:
             self._refused(lane, for_code(response.error_code)(node_id=lane.node_id))
+        else:
+            self.errors.pop(lane.node_id, None)
         came = False
         for entry, data in self._match(asked, response):
             entry.cursor.patient = not lane.main  # until something comes
@@ -325,8 +337,7 @@ class Fetcher:
         log.debug("Fetch from broker %s: %s", lane.node_id, error)
         self._rest(lane)
         if isinstance(error, FixNeededError):
-            self.errors.append(error)
-            self._bell.ring()
+            self._report(lane, error)
 
     def _partition_answered(self, asked: Asked, data: Any, response: Any, version: int) -> bool:
         """Take what came for one partition; whether the application's thread has to look."""
@@ -339,8 +350,6 @@ class Fetcher:
         state.high_watermark = data.high_watermark
         if data.last_stable_offset >= 0:
             state.stable_offset = data.last_stable_offset
-        if data.log_start_offset >= 0:
-            state.log_start = data.log_start_offset
         if data.preferred_read_replica >= 0 and data.preferred_read_replica != state.replica:
             self._move_to_replica(state, data.preferred_read_replica)
         fetched = open_reply(asked, data, self._reading, version)
@@ -426,9 +435,12 @@ class Fetcher:
         if isinstance(error, InvalidMetadataError) or error.invalid_metadata:
             self._cluster.request_update()
         elif not error.retriable:
-            self.errors.append(error)
-            self._bell.ring()
+            self._report(lane, error)
         self._rest(lane)
+
+    def _report(self, lane: Lane, error: KafkaError) -> None:
+        self.errors[lane.node_id] = error
+        self._bell.ring()
 
     def _rest(self, lane: Lane) -> None:
         lane.failures += 1

@@ -154,13 +154,11 @@ class AssignedPartition:
 
     __slots__ = (
         "cursor",
-        "end_offset",
         "failures",
         "full",
         "high_watermark",
         "in_rotation",
         "leaving",
-        "log_start",
         "paused",
         "problem",
         "replica",
@@ -181,9 +179,6 @@ class AssignedPartition:
         self.high_watermark: int | None = None
         self.stable_offset: int | None = None
         """The first offset that an open transaction may still take back (read_committed)."""
-        self.log_start: int | None = None
-        self.end_offset: int | None = None
-        """What ListOffsets said last, for the lag of a partition that nothing was fetched from."""
         self.replica: int | None = None
         """The follower to read from, as the leader has told (KIP-392)."""
         self.replica_until = 0.0

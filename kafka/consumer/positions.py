@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafka.consumer.offsets import Failed, OffsetLookup, no_leader
 from kafka.consumer.partition import AssignedPartition, Cursor, Fetched
@@ -182,7 +182,3 @@ class Positions:
             else:
                 cursor.fetched.append(Fetched(None, 0, error))
                 self._failed(state)
-
-    def health(self) -> dict[str, Any]:
-        """Return which partitions it looks for."""
-        return {f"{topic}-{number}": "has no position yet" for (topic, number), _ in self._homeless()}

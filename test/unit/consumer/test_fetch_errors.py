@@ -1,0 +1,75 @@
+"""What fetching reports to the application: an error as long as it lasts, and the memory in use exactly."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, cast
+
+import pytest
+
+from kafka.consumer.partition import Fetched
+from kafka.errors import ClusterAuthorizationFailedError
+from test.unit.consumer.scripted import T0, Cluster, MakeConsumer, read, rest
+
+REFUSED = ClusterAuthorizationFailedError.errno
+
+
+def poll_until_refused(consumer: Any) -> None:
+    with pytest.raises(ClusterAuthorizationFailedError):
+        read(consumer, 1)
+
+
+def test_an_error_whose_cause_is_gone_is_not_raised(cluster: Cluster, make: MakeConsumer) -> None:
+    """The application was busy while fetches were refused, and by now they are answered."""
+    cluster.fill(10)
+    cluster.script["Fetch"] = deque([REFUSED] * 30)
+    consumer = make(retry_backoff_ms=50, retry_backoff_max_ms=100)
+    consumer.assign([T0])
+    consumer.seek(T0, 0)
+    rest(consumer, 10)
+    assert not cluster.script["Fetch"]
+    assert len(read(consumer, 10)) == 10
+
+
+def test_an_error_that_lasts_is_raised_once_for_all_its_attempts(cluster: Cluster, make: MakeConsumer) -> None:
+    cluster.script["Fetch"] = deque([REFUSED] * 1000)
+    consumer = make(retry_backoff_ms=50, retry_backoff_max_ms=100)
+    consumer.assign([T0])
+    consumer.seek(T0, 0)
+    rest(consumer, 10)
+    assert len(cluster.asked("Fetch")) > 20
+    poll_until_refused(consumer)
+    assert consumer.poll() == {}  # until the next attempt
+    poll_until_refused(consumer)
+
+
+def test_a_reply_that_is_drained_while_memory_is_counted_frees_its_memory_once(
+    cluster: Cluster, make: MakeConsumer
+) -> None:
+    """The loop counts what is held just when the application's thread adds to what it has drained."""
+    cluster.fill(100)
+    memory = 4096
+    consumer = make(fetch_buffer_memory=memory)
+    consumer.assign([T0])
+    consumer.seek(T0, 0)
+    read(consumer, 100)
+    engine = consumer._engine
+    assert engine is not None
+    fetcher, cursor = engine.fetcher, engine.subscription.get(T0).cursor
+
+    class Reply:
+        count = 1
+        counted = False
+
+        @property
+        def size(self) -> int:
+            if not self.counted:
+                self.counted = True
+                assert fetcher._room() < 0
+            return 2 * memory
+
+    reply = cast("Fetched", Reply())
+    cursor.current = reply
+    fetcher._received += 2 * memory
+    engine.collector._drained(cursor, reply)
+    assert fetcher._room() == memory
