@@ -10,7 +10,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka._drivers import SignalsDeferred, ThreadDriver
 from kafka._own_client import make_client
@@ -52,6 +52,8 @@ __all__ = ["Engine"]
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+_CLOSE_TIMEOUT: Final = 30.0  # seconds
 
 
 class Engine:
@@ -459,19 +461,30 @@ class Engine:
 
     # When it ends…
 
-    def close(self, timeout: float, *, commit: bool = True) -> None:
-        """Free everything, in about `timeout` seconds whatever is down. Idempotent."""
+    @property
+    def close_timeout(self) -> float:
+        """The seconds that ending takes at most unless the application says otherwise."""
+        return min(_CLOSE_TIMEOUT, self.config.seconds("default_api_timeout_ms"))
+
+    def close(self, timeout: float | None, *, commit: bool = True) -> None:
+        """Free everything, in about `timeout` seconds whatever is down. Idempotent.
+
+        With None that is `close_timeout`, and a few seconds while no broker can be reached.
+        """
         if self.closed or self._closing:
             return
         self._closing = True
         if self.loop.forked:
             self.closed = True
             return
+        patient = timeout is not None
+        if timeout is None:
+            timeout = self.close_timeout
         deadline = self.deadline(timeout)
         try:
             # The listener is called once more, and may commit: the consumer is not closed yet.
             if self.membership is not None and timeout > 0:
-                self.membership.close(deadline, commit=commit)
+                self.membership.close(deadline, commit=commit, patient=patient)
         finally:
             self.closed = True
             self._shut_down(deadline)

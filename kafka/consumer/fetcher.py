@@ -44,6 +44,7 @@ log = logging.getLogger(__name__)
 
 # Looks at the metadata, with growing pauses between, after which it is said that partitions have no leader: seconds.
 _TELL_AFTER: Final = 6
+_SESSION_CLOSE_TIMEOUT: Final = 1.0  # seconds
 
 
 class Fetcher:
@@ -467,8 +468,15 @@ class Fetcher:
         lanes = [lane for pair in self._lanes.values() for lane in pair]
         for lane in lanes:
             lane.stop()
-        for lane in lanes:
-            try:
-                await lane.close(deadline)
-            except KafkaError as error:  # noqa: PERF203 - one broker's silence is not the others'
-                log.debug("The fetch session at broker %s was not closed: %s", lane.node_id, error)
+        # A courtesy, which brokers that are slow or silent do without: they drop a session that is not used.
+        deadline = min(deadline, self._loop.time() + _SESSION_CLOSE_TIMEOUT)
+        closing = [self._loop.spawn(self._close_session(lane, deadline)) for lane in lanes]
+        for task in closing:
+            await task
+
+    @staticmethod
+    async def _close_session(lane: Lane, deadline: float) -> None:
+        try:
+            await lane.close(deadline)
+        except KafkaError as error:
+            log.debug("The fetch session at broker %s was not closed: %s", lane.node_id, error)

@@ -106,7 +106,7 @@ class KafkaConsumer:
         engine = self._open()
         try:
             if engine.membership is not None:
-                engine.membership.unsubscribed(self._deadline(None))
+                engine.membership.unsubscribed(engine.deadline(engine.close_timeout))
         finally:  # what a listener or a commit's callback raises comes after that
             self._subscription.unsubscribe()
 
@@ -419,10 +419,14 @@ class KafkaConsumer:
     # When it ends…
 
     def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:
-        """Leave and free everything, within `timeout_ms` (default_api_timeout_ms) whatever is down. Idempotent."""
+        """Commit if that is automatic, leave the group, free everything. Idempotent.
+
+        It takes `timeout_ms` at most, whatever is down. By default that is 30 seconds (or default_api_timeout_ms, if
+        that is less), and 5 while no broker can be reached.
+        """
         engine = self._engine
         if engine is not None:
-            engine.close(self._seconds(timeout_ms), commit=autocommit)
+            engine.close(None if timeout_ms is None else self._seconds(timeout_ms), commit=autocommit)
 
     def __enter__(self) -> Self:
         return self

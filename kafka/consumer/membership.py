@@ -65,9 +65,12 @@ class Membership(Protocol):
         ...
 
     def unsubscribed(self, deadline: float) -> None:
-        """Leave the group, after the listener was told; called before the subscription is emptied."""
+        """Leave the group, after the listener was called; called before the subscription is emptied."""
         ...
 
-    def close(self, deadline: float, *, commit: bool) -> None:
-        """Commit if that is automatic, tell the listener, leave the group; raises nothing that `deadline` causes."""
+    def close(self, deadline: float, *, commit: bool, patient: bool) -> None:
+        """Commit if that is automatic, call the listener, leave the group; raises nothing that `deadline` causes.
+
+        Only a patient one waits until the deadline also while no broker can be reached.
+        """
         ...

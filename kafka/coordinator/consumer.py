@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from kafka._tasks import wait_any
 from kafka.config import Config, defaults
 from kafka.coordinator import leading
 from kafka.coordinator.assignments import Assignments
@@ -68,6 +69,10 @@ _API_TIMEOUT_MS: Final = 60_000.0
 # No rebalance and no close() should wait for a topic that was deleted. The other partitions of the commit are stored.
 _TOPIC_IS_GONE: Final = (UnknownTopicOrPartitionError,)
 _LAST_WORDS: Final = 0.2  # seconds for telling the group after Ctrl-C
+# What close() takes at most, in seconds, and after how many it ends while no broker can be reached, by default.
+_CLOSE_TIMEOUT: Final = 30.0
+_UNREACHABLE_TIMEOUT: Final = 5.0
+_LOOK_INTERVAL: Final = 0.5  # seconds between two looks at the connections meanwhile
 
 
 class ConsumerCoordinator(BaseCoordinator):
@@ -496,25 +501,35 @@ class ConsumerCoordinator(BaseCoordinator):
     # Leaving…
 
     def unsubscribed(self, deadline: float) -> None:
-        """Leave the group, after a commit if that is automatic and after the listener was told."""
-        self._depart("the application unsubscribed", deadline, commit=self.auto_commit is not None, forever=False)
+        """Leave the group, after a commit if that is automatic and after the listener was called."""
+        commit = self.auto_commit is not None
+        self._depart("the application unsubscribed", deadline, commit=commit, forever=False, patient=False)
 
-    def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:  # type: ignore[override]
-        """Commit if that is automatic, tell the listener, leave the group, stop; may be called twice."""
+    def close(  # type: ignore[override]
+        self, autocommit: bool = True, timeout_ms: float | None = None, *, patient: bool | None = None
+    ) -> None:
+        """Commit if that is automatic, call the listener, leave the group, stop; may be called twice.
+
+        Takes 30 seconds at most unless `timeout_ms` is given, and 5 while no broker can be reached unless it is
+        `patient`, which it is by default with a timeout.
+        """
         if self.state is MemberState.CLOSED or self.loop.closed:
             return
-        deadline = self._deadline(timeout_ms)
+        if patient is None:
+            patient = timeout_ms is not None
+        deadline = self.loop.time() + (_CLOSE_TIMEOUT if timeout_ms is None else timeout_ms / 1000)
         commit = autocommit and self.auto_commit is not None
         try:
-            self._depart("the consumer is closed", deadline, commit=commit, forever=True)
+            self._depart("the consumer is closed", deadline, commit=commit, forever=True, patient=patient)
         finally:
             self.state = MemberState.CLOSED
             self.client.cluster.remove_listener(self._metadata_changed)
 
-    def _depart(self, reason: str, deadline: float, *, commit: bool, forever: bool) -> None:
+    def _depart(self, reason: str, deadline: float, *, commit: bool, forever: bool, patient: bool) -> None:
         offsets = self._committable() if commit else {}
+        reached = _Reached(self.client, float("inf") if patient else _UNREACHABLE_TIMEOUT)
         try:
-            self._try(self._quiesce(offsets, deadline), deadline, "committing")
+            self._try(reached.during(lambda: self._quiesce(offsets, deadline)), deadline, "the last commit")
             self.run_commit_callbacks()
         except Exception:
             raise
@@ -527,8 +542,8 @@ class ConsumerCoordinator(BaseCoordinator):
             finally:
                 self._seen_version = -1
                 self._picture = None
-                leaving = self._close(reason, deadline) if forever else self.leave_group(reason, deadline)
-                self._try(leaving, deadline, "leaving the group")
+                leave = self._close if forever else self.leave_group
+                self._try(reached.during(lambda: leave(reason, deadline)), deadline, "leaving the group")
 
     async def _quiesce(self, offsets: Offsets, deadline: float) -> None:
         """Join no more, let commits come to an end, and commit what was consumed."""
@@ -539,10 +554,38 @@ class ConsumerCoordinator(BaseCoordinator):
             try:
                 await self.committer.commit(offsets, self.committer.stays(offsets), deadline, not_for=_TOPIC_IS_GONE)
             except KafkaError as error:
-                log.warning("Group %s: what was consumed last could not be committed: %s", self.group_id, error)
+                log.warning(
+                    "Group %s: the last offsets could not be committed; the records since the last commit will be "
+                    "read again: %s",
+                    self.group_id,
+                    error,
+                )
 
     def _try(self, coro: Any, deadline: float, what: str) -> None:
         try:
             self._run(coro, deadline, what)
         except KafkaTimeoutError as error:
-            log.warning("Group %s: %s was not done in time: %s", self.group_id, what, error)
+            log.warning("Group %s: %s was given up: %s", self.group_id, what, error)
+
+
+class _Reached:
+    """Ends what waits for brokers when for some seconds there was a connection to none of them."""
+
+    def __init__(self, client: Client, timeout: float) -> None:
+        self._client = client
+        self._timeout = timeout
+        self._last = client.loop.time()
+
+    async def during(self, begin: Callable[[], Coroutine[Any, Any, object]]) -> None:
+        """Run a coroutine to its end; KafkaTimeoutError if no broker could be reached for too long."""
+        client, loop = self._client, self._client.loop
+        task = loop.spawn(begin())
+        try:
+            while not await wait_any(loop, task, deadline=loop.time() + _LOOK_INTERVAL):
+                if any(link.ready for link in client.links()):
+                    self._last = loop.time()
+                elif loop.time() - self._last >= self._timeout:
+                    raise KafkaTimeoutError(f"no broker could be reached for {self._timeout:.0f} seconds")
+        finally:
+            task.cancel()
+        task.result()

@@ -73,13 +73,13 @@ class GroupMembership:
         return self.coordinator.health()
 
     def unsubscribed(self, deadline: float) -> None:
-        """Leave the group, after the listener was told."""
+        """Leave the group, after the listener was called."""
         try:
             self.coordinator.unsubscribed(deadline)
         finally:
             self.due = True
 
-    def close(self, deadline: float, *, commit: bool) -> None:
-        """Commit if that is automatic, tell the listener, leave the group."""
+    def close(self, deadline: float, *, commit: bool, patient: bool) -> None:
+        """Commit if that is automatic, call the listener, leave the group."""
         left = max(0.0, deadline - self.coordinator.loop.time())
-        self.coordinator.close(autocommit=commit, timeout_ms=left * 1000)
+        self.coordinator.close(autocommit=commit, timeout_ms=left * 1000, patient=patient)

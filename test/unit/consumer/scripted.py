@@ -77,11 +77,13 @@ class Cluster:
         self.script: dict[str, deque[Any]] = {}
         self.times: dict[str, list[float]] = {}
         self.loop: Loop | None = None
+        self.sessions_closed = 0
+        self._session: dict[TopicPartition, int] = {}
         for name, answer in (
             ("Metadata", self._metadata),
             ("FindCoordinator", self._find_coordinator),
             ("ListOffsets", self._list_offsets),
-            ("Fetch", self._fetch),
+            ("Fetch", _no_answer),
             ("JoinGroup", self._join),
             ("SyncGroup", self._sync),
             ("Heartbeat", lambda _request, code: {"error_code": code}),
@@ -122,9 +124,11 @@ class Cluster:
             step = script.popleft() if script else 0
             if not isinstance(step, int):
                 return step
-            if name != "Fetch" or step:
+            if name != "Fetch":
                 return answer(request, step)
-            found, any_data = self._fetch(request, step)
+            if step:
+                return {"error_code": step}
+            found, any_data = self._fetch(request)
             if any_data or not request.max_wait_ms:
                 return found
             assert self.loop is not None  # nothing new: the broker holds the request back
@@ -136,7 +140,7 @@ class Cluster:
     def _answer_late(self, session: Any) -> None:
         if session.unanswered and not session.sock.closed:
             header, request = session.unanswered.pop(0)
-            session.reply(header, request, self._fetch(request, 0)[0])
+            session.reply(header, request, self._fetch(request)[0])
 
     def _metadata(self, request: Any, _code: int) -> Any:
         reply = MetadataResponse
@@ -181,27 +185,38 @@ class Cluster:
             topics.append(reply.ListOffsetsTopicResponse(name=topic.name, partitions=parts))
         return {"topics": topics}
 
-    def _fetch(self, request: Any, code: int) -> Any:
-        if code:
-            return {"error_code": code}
+    def _fetch(self, request: Any) -> tuple[dict[str, Any], bool]:
         reply = FetchResponse
+        if request.session_epoch < 0:
+            self.sessions_closed += bool(request.session_id)
+            return {"responses": []}, True
+        if request.max_wait_ms:  # the one with a session: what it asked for before it need not repeat
+            if request.session_epoch == 0:
+                self._session.clear()
+            for topic in request.forgotten_topics_data:
+                for number in topic.partitions:
+                    self._session.pop(TopicPartition(topic.topic, number), None)
+        places = self._session if request.max_wait_ms else {}
+        places.update(
+            (TopicPartition(topic.topic, part.partition), part.fetch_offset)
+            for topic in request.topics
+            for part in topic.partitions
+        )
         topics, any_data = [], False
-        for topic in request.topics:
-            parts = []
-            for part in topic.partitions:
-                log = self.logs.get(TopicPartition(topic.topic, part.partition), [])
-                new = log[part.fetch_offset :]
-                any_data = any_data or bool(new)
-                parts.append(
-                    reply.PartitionData(
-                        partition_index=part.partition,
-                        error_code=0,
-                        high_watermark=len(log),
-                        records=_batch(part.fetch_offset, new) if new else b"",
-                    )
-                )
-            topics.append(reply.FetchableTopicResponse(topic=topic.topic, partitions=parts))
-        return {"responses": topics}, any_data
+        for (name, number), offset in places.items():
+            log = self.logs.get(TopicPartition(name, number), [])
+            new = log[offset:]
+            any_data = any_data or bool(new)
+            if not new and request.session_epoch > 0:
+                continue
+            data = reply.PartitionData(
+                partition_index=number,
+                error_code=0,
+                high_watermark=len(log),
+                records=_batch(offset, new) if new else b"",
+            )
+            topics.append(reply.FetchableTopicResponse(topic=name, partitions=[data]))
+        return {"responses": topics, "session_id": 7 if request.max_wait_ms else 0}, any_data
 
     def _join(self, request: Any, code: int) -> Any:
         return {
@@ -258,6 +273,10 @@ class Cluster:
                 parts.append(reply.OffsetCommitResponsePartition(partition_index=part.partition_index, error_code=code))
             topics.append(reply.OffsetCommitResponseTopic(name=topic.name, partitions=parts))
         return {"topics": topics}
+
+
+def _no_answer(_request: Any, _code: int) -> Any:
+    raise AssertionError("fetches are answered by `Cluster._scripted`")
 
 
 def _batch(first: int, values: list[bytes]) -> bytes:
