@@ -51,6 +51,7 @@ __all__ = ["OffsetCommitter", "Tenures"]
 log = logging.getLogger(__name__)
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
+Stays = Mapping[TopicPartition, int]
 
 _COORDINATOR_USE: Final = "coordinator"
 _MOVED: Final = (
@@ -125,6 +126,10 @@ class OffsetCommitter:
         self._under_way: set[Future[Any]] = set()
         self.on_committed: Callable[[Offsets], object] = lambda _offsets: None
         """Called on the loop after each commit that succeeded."""
+        self.on_stored: Callable[[Mapping[TopicPartition, OffsetAndMetadata | None], Stays | None], object] = (
+            lambda _offsets, _stays: None
+        )
+        """Called on the loop with the offsets that the group has, after they were committed or read."""
         self._repeated: set[Future[Any]] = set()
         """Those under way that are sent again if need be, and so must be waited for by whatever comes after them."""
 
@@ -231,6 +236,7 @@ class OffsetCommitter:
             raise
         self._on_latency(self._loop.time() - began)
         self._check_committed(response, who)
+        self.on_stored(offsets, stays)
         self.on_committed(offsets)
         return response
 
@@ -299,6 +305,7 @@ class OffsetCommitter:
         cluster = self._client.cluster
         version = versions.version_for(OffsetFetchRequest())
         request = fetch_request(version, self._reader(), partitions, cluster.topic_id, stable=True)
+        stays = self.stays(partitions)
         try:
             response = await self._client.submit(
                 node_id, request, use=use, timeout=max(0.0, deadline - self._loop.time())
@@ -313,6 +320,7 @@ class OffsetCommitter:
             if code and not (version == 0 and code == UnknownTopicOrPartitionError.errno):
                 self._raise_for(code, f"reading the offset of {partition.topic}-{partition.partition}")
             found[partition] = offset
+        self.on_stored(found, stays)
         return found
 
     def _raise_for(self, code: int, what: str) -> None:

@@ -65,6 +65,7 @@ Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 OnCommitted = Callable[..., object]
 
 _GROUPS_SINCE: Final = (0, 9)
+_KEPT_FOR_MEMBERS_SINCE: Final = (2, 1)
 _API_TIMEOUT_MS: Final = 60_000.0
 # No rebalance and no close() should wait for a topic that was deleted. The other partitions of the commit are stored.
 _TOPIC_IS_GONE: Final = (UnknownTopicOrPartitionError,)
@@ -112,6 +113,8 @@ class ConsumerCoordinator(BaseCoordinator):
             reader=self._reader,
             on_latency=self.consumer_sensors.committed,
         )
+        if self.auto_commit is not None:
+            self.committer.on_stored = self.auto_commit.stored
         self._committed: deque[tuple[OnCommitted | None, Offsets, Any]] = deque()
         self.joined_version = self._seen_version = -1
         self._picture: leading.Picture | None = None
@@ -335,7 +338,7 @@ class ConsumerCoordinator(BaseCoordinator):
                 callback(offsets, outcome)
 
     def _commit_automatically(self, task: AutoCommitTask) -> None:
-        offsets = self._committable()
+        offsets = self._not_stored(self._committable())
         task.reschedule()
         if not offsets:
             return
@@ -360,6 +363,16 @@ class ConsumerCoordinator(BaseCoordinator):
             return dict(consumed)
         held = self.assignments.held()
         return {partition: offset for partition, offset in consumed.items() if partition in held}
+
+    def _not_stored(self, offsets: Offsets) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Return those offsets that an automatic commit has to store."""
+        if self.auto_commit is None:
+            return dict(offsets)
+        versions = self.client.versions
+        # Since 2.1 (KIP-211) offsets expire once a group has no members. Before, and for partitions that are assigned
+        # by hand, which make no member, they expire some time after their commit.
+        expiring = not self.subscription.is_automatic or versions is None or versions.release < _KEPT_FOR_MEMBERS_SINCE
+        return self.auto_commit.changed(offsets, self.committer.stays(offsets), expiring=expiring)
 
     # Offsets…
 
@@ -404,6 +417,7 @@ class ConsumerCoordinator(BaseCoordinator):
         return moved_on or self.in_round
 
     async def _commit_consumed(self, offsets: Offsets) -> None:
+        offsets = self._not_stored(offsets)
         deadline = self.loop.time() + min(self.client.settings.request_timeout, self.heartbeat.poll_interval / 2)
         await self.committer.commit(offsets, self.committer.stays(offsets), deadline, not_for=_TOPIC_IS_GONE)
         if self.auto_commit is not None:
@@ -526,7 +540,7 @@ class ConsumerCoordinator(BaseCoordinator):
             self.client.cluster.remove_listener(self._metadata_changed)
 
     def _depart(self, reason: str, deadline: float, *, commit: bool, forever: bool, patient: bool) -> None:
-        offsets = self._committable() if commit else {}
+        offsets = self._not_stored(self._committable()) if commit else {}
         reached = _Reached(self.client, float("inf") if patient else _UNREACHABLE_TIMEOUT)
         try:
             self._try(reached.during(lambda: self._quiesce(offsets, deadline)), deadline, "the last commit")

@@ -78,6 +78,7 @@ class Cluster:
         self.times: dict[str, list[float]] = {}
         self.loop: Loop | None = None
         self.sessions_closed = 0
+        self.leaves_out: set[TopicPartition] = set()
         self._session: dict[TopicPartition, int] = {}
         for name, answer in (
             ("Metadata", self._metadata),
@@ -187,8 +188,8 @@ class Cluster:
 
     def _fetch(self, request: Any) -> tuple[dict[str, Any], bool]:
         reply = FetchResponse
-        if request.session_epoch < 0:
-            self.sessions_closed += bool(request.session_id)
+        if request.session_epoch < 0 and request.session_id:
+            self.sessions_closed += 1
             return {"responses": []}, True
         if request.max_wait_ms:  # the one with a session: what it asked for before it need not repeat
             if request.session_epoch == 0:
@@ -204,6 +205,8 @@ class Cluster:
         )
         topics, any_data = [], False
         for (name, number), offset in places.items():
+            if (name, number) in self.leaves_out:
+                continue
             log = self.logs.get(TopicPartition(name, number), [])
             new = log[offset:]
             any_data = any_data or bool(new)
