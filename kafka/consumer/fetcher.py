@@ -307,16 +307,27 @@ class Fetcher:
             self._refused(lane, for_code(response.error_code)(node_id=lane.node_id))
         else:
             self.errors.pop(lane.node_id, None)
-        came = False
-        for entry, data in self._match(asked, response):
-            entry.cursor.patient = not lane.main  # until something comes
-            came = self._partition_answered(entry, data, response, version) or came
+        came = self._partitions_answered(lane, asked, response, version)
         if self._grouped is not self._subscription.partitions or lane.asked_in is not self._by_node:
             self.kick()  # some may have gone to other brokers, and waited for this answer
         else:
             self._pump(lane.node_id)
         if came:
             self._bell.ring()
+
+    def _partitions_answered(
+        self, lane: Lane, asked: Mapping[TopicPartition, Asked], response: Any, version: int
+    ) -> bool:
+        """Take what came for each partition; whether the application's thread must look."""
+        came = False
+        if not lane.main:
+            for entry in asked.values():  # also those that the reply leaves out: the side lane would ask without end
+                entry.cursor.patient = True  # until something comes
+        for entry, data in self._match(asked, response):
+            if lane.main:
+                entry.cursor.patient = False
+            came = self._partition_answered(entry, data, response, version) or came
+        return came
 
     def _match(self, asked: Mapping[TopicPartition, Asked], response: Any) -> Iterator[tuple[Asked, Any]]:
         """Yield the partitions of a reply that are still of interest, with what was asked for."""

@@ -9,7 +9,7 @@ import pytest
 
 from kafka.consumer.partition import Fetched
 from kafka.errors import ClusterAuthorizationFailedError
-from test.unit.consumer.scripted import T0, Cluster, MakeConsumer, read, rest
+from test.unit.consumer.scripted import T0, T1, Cluster, MakeConsumer, read, rest
 
 REFUSED = ClusterAuthorizationFailedError.errno
 
@@ -41,6 +41,18 @@ def test_an_error_that_lasts_is_raised_once_for_all_its_attempts(cluster: Cluste
     poll_until_refused(consumer)
     assert consumer.poll() == {}  # until the next attempt
     poll_until_refused(consumer)
+
+
+def test_a_partition_that_a_reply_leaves_out_is_not_asked_for_without_end(cluster: Cluster, make: MakeConsumer) -> None:
+    cluster.leaves_out = {T1}
+    consumer = make(fetch_max_wait_ms=20_000)
+    consumer.assign([T0, T1])
+    consumer.pause(T1)
+    consumer.poll(timeout_ms=5000)
+    assert len(cluster.asked("Fetch")) == 1  # the broker holds it back
+    consumer.resume(T1)
+    rest(consumer, 5)
+    assert len(cluster.asked("Fetch")) == 2
 
 
 def test_a_reply_that_is_drained_while_memory_is_counted_frees_its_memory_once(
