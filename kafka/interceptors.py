@@ -100,7 +100,7 @@ class Interceptors:
                 configure(dict(configs))
 
     def has(self, name: str) -> bool:
-        """Whether any has such a method."""
+        """Whether any has such a method, apart from those that do nothing because they are inherited from a base here."""
         return bool(self._hooks[name])
 
     def through(self, name: str, thing: T) -> T:
@@ -137,4 +137,14 @@ class Interceptors:
 
 def _method(thing: Any, name: str) -> Callable[..., Any] | None:
     method = getattr(thing, name, None)
+    if getattr(method, "__func__", None) in _INHERITED:
+        return None
     return method if callable(method) else None
+
+
+_INHERITED: Final = {
+    function
+    for base in (ProducerInterceptor, ConsumerInterceptor)
+    for function in vars(base).values()
+    if callable(function)
+}

@@ -147,9 +147,14 @@ class KafkaConsumer:
 
         Batches are not cut in two, so there may be more records than `max_records` (65,536) by one batch.
         Keys and values are bytes; deserializers are not applied. ``columns.to_arrow()`` gives a
-        ``pyarrow.RecordBatch``.
+        ``pyarrow.RecordBatch``. An interceptor cannot see columns: IllegalStateError with one that has on_consume().
         """
         engine = self._open()
+        if engine.interceptors is not None and engine.interceptors.has("on_consume"):
+            raise IllegalStateError(
+                "poll_batches() returns columns, which on_consume() of this consumer's interceptors cannot see: use "
+                "poll(), or make a consumer without them"
+            )
         at_least = _COLUMN_RECORDS if max_records is None else self._limit(max_records)
         return engine.poll_columns(at_least, self._poll_deadline(engine, timeout_ms))
 
