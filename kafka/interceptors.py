@@ -100,7 +100,7 @@ class Interceptors:
                 configure(dict(configs))
 
     def has(self, name: str) -> bool:
-        """Whether any has such a method, apart from those that do nothing because they are inherited from a base here."""
+        """Whether any has such a method of its own; what the bases above do is nothing."""
         return bool(self._hooks[name])
 
     def through(self, name: str, thing: T) -> T:

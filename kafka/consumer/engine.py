@@ -7,9 +7,11 @@ waits turns the client's loop in the application's thread where it can (`kafka._
 from __future__ import annotations
 
 import logging
+import threading
 from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from functools import partial
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka._drivers import SignalsDeferred, ThreadDriver
@@ -102,6 +104,8 @@ class Engine:
         self.membership = self._join() if config["group_id"] is not None else None
         self.positions.membership = self.membership
         self.closed = False
+        self.busy_thread = 0
+        """The thread that is inside a call; 0 for none. It may make others meanwhile, as from a listener."""
         self._closing = False
         self._woken = False
         self._break_armed = False
@@ -139,6 +143,27 @@ class Engine:
             self.close(0.0)
             raise
 
+    # One thread at a time…
+
+    def enter(self) -> int:
+        """Begin a call that waits or hands out records; returns what `busy_thread` is to be after it."""
+        before = self.busy_thread
+        if before != (me := get_ident()):
+            if before:
+                self.check_thread()
+            self.busy_thread = me
+        return before
+
+    def check_thread(self) -> None:
+        """Raise IllegalStateError if another thread is inside a call."""
+        busy = self.busy_thread
+        if busy and busy != get_ident():
+            names = (f"thread {thread.name!r}" for thread in threading.enumerate() if thread.ident == busy)
+            raise IllegalStateError(
+                f"This consumer is in use by {next(names, 'another thread')}, and one thread at a time may use it. To "
+                "end the other's poll() call wakeup(); to read in several threads make a consumer for each"
+            )
+
     # Waiting…
 
     def deadline(self, timeout: float) -> float:
@@ -150,7 +175,11 @@ class Engine:
         if self.closed:
             coro.close()
             raise ClientClosedError("This consumer is closed.")
-        return self.driver.run(coro, deadline, what)
+        before = self.enter()
+        try:
+            return self.driver.run(coro, deadline, what)
+        finally:
+            self.busy_thread = before
 
     def wakeup(self) -> None:
         """End the wait in poll with WakeupError: this one, or the next. Safe from every thread."""
@@ -167,22 +196,25 @@ class Engine:
 
     def wait_until(self, ready: Callable[[], bool], deadline: float, what: str) -> None:
         """Wait until something holds that the loop brings about; KafkaTimeoutError if it does not in time."""
-        while True:
-            future = self.bell.hang_up()
-            try:
+        before = self.enter()
+        try:
+            while True:
+                future = self.bell.hang_up()
                 self._raise_pending()
                 if ready():
                     return
                 if self.loop.time() >= deadline:
                     raise KafkaTimeoutError(f"{what} took too long")
                 self.driver.wait(future, deadline)
-            finally:
-                self.bell.take_down()
+        finally:
+            self.bell.take_down()
+            self.busy_thread = before
 
     # Polling…
 
     def poll(self, limit: int, deadline: float, *, move_on: bool = True) -> dict[TopicPartition, list[ConsumerRecord]]:
         """Return records as soon as there are some, or none at the deadline."""
+        before = self.enter()
         try:
             records = self._poll(self.collector.take, limit, deadline) or {}
             if records and self.interceptors is not None:
@@ -194,6 +226,8 @@ class Engine:
         except BaseException as error:
             self._take_back(error)
             raise
+        finally:
+            self.busy_thread = before
         return records
 
     def _through_interceptors(
@@ -208,14 +242,18 @@ class Engine:
 
     def poll_columns(self, at_least: int, deadline: float) -> dict[TopicPartition, Columns]:
         """Return columns as soon as there are some, or none at the deadline."""
+        before = self.enter()
         try:
             return self._poll(self.collector.take_columns, at_least, deadline) or {}
         except BaseException as error:
             self._take_back(error)
             raise
+        finally:
+            self.busy_thread = before
 
     def poll_hand(self, limit: int, deadline: float) -> Hand | None:
         """Return records of one partition for an iteration."""
+        before = self.enter()
         try:
             hand = self._poll(self.collector.take_hand, limit, deadline)
             if hand is not None and self.interceptors is not None and not self.collector.given_back:
@@ -224,6 +262,8 @@ class Engine:
         except BaseException as error:
             self._take_back(error)
             raise
+        finally:
+            self.busy_thread = before
         if self._woken and hand is not None:
             hand.interrupt()  # whoever called wakeup() did not see it yet
         if self.membership is not None and (self.membership.due or not self._break_armed):
@@ -473,10 +513,11 @@ class Engine:
         """
         if self.closed or self._closing:
             return
-        self._closing = True
         if self.loop.forked:
             self.closed = True
             return
+        before = self.enter()
+        self._closing = True
         patient = timeout is not None
         if timeout is None:
             timeout = self.close_timeout
@@ -489,6 +530,7 @@ class Engine:
             self.closed = True
             self._shut_down(deadline)
             self._close_what_was_given()
+            self.busy_thread = before
 
     def _close_what_was_given(self) -> None:
         if self.interceptors is not None:

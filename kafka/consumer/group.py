@@ -43,7 +43,8 @@ class KafkaConsumer:
 
     Made with topics it reads them; `subscribe` and `assign` change what it reads. Iterate it for one
     record at a time, `poll` for a few hundred, `poll_batches` for columns. It fetches ahead in the
-    background. One thread at a time may use it; only `wakeup` may be called from any.
+    background. One thread at a time may use it, or IllegalStateError says which other thread is inside a call; only
+    `wakeup`, `health` and `metrics` may be called from any.
 
     >>> from kafka.broker import Broker
     >>> with Broker(topics=["events"]) as broker:
@@ -159,6 +160,8 @@ class KafkaConsumer:
         return engine.poll_columns(at_least, self._poll_deadline(engine, timeout_ms))
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
+        if self._engine is not None and self._engine.busy_thread:
+            self._engine.check_thread()
         if self._iteration is None:
             self._iteration = chain.from_iterable(self._hands())
         return self._iteration
@@ -401,11 +404,11 @@ class KafkaConsumer:
 
     def bootstrap_connected(self) -> bool:
         """Whether there is a connection to a broker."""
-        return any(link.connected() for link in self._open().client.links())
+        return any(link.connected() for link in self._open_for_any_thread().client.links())
 
     def metrics(self, raw: bool = False) -> Any:
         """The metrics: names and values by group, or with `raw` the metrics themselves; None if they are off."""
-        metrics = self._open().metrics
+        metrics = self._open_for_any_thread().metrics
         if metrics is None:
             return None
         found: Mapping[Any, Any] = metrics.metrics if raw else metrics.snapshot()
@@ -459,6 +462,13 @@ class KafkaConsumer:
     # Arguments…
 
     def _open(self) -> Engine:
+        """Return the engine for a call that one thread at a time may make."""
+        engine = self._open_for_any_thread()
+        if engine.busy_thread:
+            engine.check_thread()
+        return engine
+
+    def _open_for_any_thread(self) -> Engine:
         engine = self._engine
         if engine is None or engine.closed:
             raise ClientClosedError("This consumer is closed.")
