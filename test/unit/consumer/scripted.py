@@ -17,7 +17,7 @@ from kafka.protocol.commit import FindCoordinatorResponse, OffsetCommitResponse,
 from kafka.protocol.fetch import FetchResponse
 from kafka.protocol.metadata import MetadataResponse
 from kafka.protocol.offset import ListOffsetsResponse
-from kafka.record.builder import BatchBuilder
+from kafka.record.batch_builder import BatchBuilder
 from kafka.structs import TopicPartition
 
 T = TypeVar("T")
