@@ -12,8 +12,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from kafka.version import __version__
-
 if TYPE_CHECKING:
     from kafka.client_async import KafkaClient as KafkaClient
     from kafka.conn import BrokerConnection as BrokerConnection
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
     from kafka.structs import SubscriptionPattern as SubscriptionPattern
     from kafka.structs import TopicPartition as TopicPartition
     from kafka.structs import TopicPartitionReplica as TopicPartitionReplica
+    from kafka.version import __version__ as __version__
 
 # Where each public name lives.
 _EXPORTS = {
@@ -46,6 +45,7 @@ _EXPORTS = {
     "SubscriptionPattern": "kafka.structs",
     "TopicPartition": "kafka.structs",
     "TopicPartitionReplica": "kafka.structs",
+    "__version__": "kafka.version",
 }
 
 __all__ = [

@@ -13,6 +13,7 @@ The faces, the docs and ``--help`` read it from here, and nothing else in the li
 
 from __future__ import annotations
 
+from kafka.config.checks import duration_ms
 from kafka.config.option import CLASSES, Option
 from kafka.config.render import render_rst
 from kafka.config.resolve import Config, defaults, parse, resolve
@@ -32,6 +33,7 @@ __all__ = [
     "ServerAddress",
     "accept_mechanism",
     "defaults",
+    "duration_ms",
     "parse",
     "parse_servers",
     "render_rst",

@@ -28,6 +28,7 @@ __all__ = [
     "SocketOptions",
     "Text",
     "Whole",
+    "duration_ms",
 ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from kafka.config.checks import duration_ms
+from kafka.config import duration_ms
 
 __all__ = ["EARLIEST", "LATEST", "Reset", "policy"]
 

@@ -5,25 +5,27 @@ Values are recorded per batch or per request, never per record.
 
 from __future__ import annotations
 
-import sys
-from importlib import import_module
-from typing import Final
+from typing import TYPE_CHECKING
 
-from kafka.metrics.metric import (
-    AbstractCompoundStat,
-    AbstractMeasurable,
-    AbstractMeasurableStat,
-    AbstractStat,
-    AnonMeasurable,
-    KafkaMetric,
-    MetricConfig,
-    MetricName,
-    NamedMeasurable,
-    Quota,
-)
-from kafka.metrics.metrics import Metrics
-from kafka.metrics.reporters import AbstractMetricsReporter, DictReporter
-from kafka.metrics.sensor import Sensor
+from kafka._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from kafka.metrics import stats
+    from kafka.metrics.metric import (
+        AbstractCompoundStat,
+        AbstractMeasurable,
+        AbstractMeasurableStat,
+        AbstractStat,
+        AnonMeasurable,
+        KafkaMetric,
+        MetricConfig,
+        MetricName,
+        NamedMeasurable,
+        Quota,
+    )
+    from kafka.metrics.metrics import Metrics
+    from kafka.metrics.reporters import AbstractMetricsReporter, DictReporter
+    from kafka.metrics.sensor import Sensor
 
 __all__ = [
     "AbstractCompoundStat",
@@ -40,33 +42,25 @@ __all__ = [
     "NamedMeasurable",
     "Quota",
     "Sensor",
+    "stats",
 ]
 
-# Older releases had a module per class, which programs import. The names stand for the modules above.
-_OLD_MODULES: Final = {
-    "compound_stat": "metric",
-    "dict_reporter": "reporters",
-    "kafka_metric": "metric",
-    "measurable": "metric",
-    "measurable_stat": "metric",
-    "metric_config": "metric",
-    "metric_name": "metric",
-    "metrics_reporter": "reporters",
-    "quota": "metric",
-    "stat": "metric",
-    "stats.avg": "stats.sampled",
-    "stats.count": "stats.sampled",
-    "stats.max_stat": "stats.sampled",
-    "stats.min_stat": "stats.sampled",
-    "stats.percentile": "stats.histogram",
-    "stats.percentiles": "stats.histogram",
-    "stats.rate": "stats.total",
-    "stats.sampled_stat": "stats.sampled",
-    "stats.sensor": "sensor",
+_HOMES = {
+    "AbstractCompoundStat": "metric",
+    "AbstractMeasurable": "metric",
+    "AbstractMeasurableStat": "metric",
+    "AbstractMetricsReporter": "reporters",
+    "AbstractStat": "metric",
+    "AnonMeasurable": "metric",
+    "DictReporter": "reporters",
+    "KafkaMetric": "metric",
+    "MetricConfig": "metric",
+    "MetricName": "metric",
+    "Metrics": "metrics",
+    "NamedMeasurable": "metric",
+    "Quota": "metric",
+    "Sensor": "sensor",
+    "stats": "stats",
 }
 
-for _old, _new in _OLD_MODULES.items():
-    _module = import_module(f"{__name__}.{_new}")
-    _parent, _, _leaf = f"{__name__}.{_old}".rpartition(".")
-    sys.modules[f"{__name__}.{_old}"] = _module
-    setattr(sys.modules[_parent], _leaf, _module)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -5,13 +5,20 @@ object with ``partition(topic, key, serialized_key, value, serialized_value, clu
 package are both.
 """
 
-from kafka.partitioner.abc import Partitioner
-from kafka.partitioner.bind import bind_partitioner
-from kafka.partitioner.default import DefaultPartitioner
-from kafka.partitioner.hashed import HashedPartitioner, LegacyPartitioner, Murmur2Partitioner
-from kafka.partitioner.murmur2 import murmur2
-from kafka.partitioner.roundrobin import RoundRobinPartitioner
-from kafka.partitioner.sticky import StickyPartitioner
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafka._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from kafka.partitioner.abc import Partitioner
+    from kafka.partitioner.bind import bind_partitioner
+    from kafka.partitioner.default import DefaultPartitioner
+    from kafka.partitioner.hashed import HashedPartitioner, LegacyPartitioner, Murmur2Partitioner
+    from kafka.partitioner.murmur2_hash import murmur2
+    from kafka.partitioner.roundrobin import RoundRobinPartitioner
+    from kafka.partitioner.sticky import StickyPartitioner
 
 __all__ = [
     "DefaultPartitioner",
@@ -24,3 +31,17 @@ __all__ = [
     "bind_partitioner",
     "murmur2",
 ]
+
+_HOMES = {
+    "DefaultPartitioner": "default",
+    "HashedPartitioner": "hashed",
+    "LegacyPartitioner": "hashed",
+    "Murmur2Partitioner": "hashed",
+    "Partitioner": "abc",
+    "RoundRobinPartitioner": "roundrobin",
+    "StickyPartitioner": "sticky",
+    "bind_partitioner": "bind",
+    "murmur2": "murmur2_hash",
+}
+
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from kafka.partitioner.murmur2 import murmur2
+from kafka.partitioner.murmur2_hash import murmur2
 
 __all__ = ["murmur2_column"]
 

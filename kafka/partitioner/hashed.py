@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kafka.partitioner.abc import KeyPartitioner
-from kafka.partitioner.murmur2 import murmur2
+from kafka.partitioner.murmur2_hash import murmur2
 
 __all__ = ["HashedPartitioner", "LegacyPartitioner", "Murmur2Partitioner"]
 

@@ -7,7 +7,21 @@
 
 from __future__ import annotations
 
-from kafka.producer.future import FutureRecordMetadata, RecordMetadata, SentRecords
-from kafka.producer.kafka import KafkaProducer
+from typing import TYPE_CHECKING
+
+from kafka._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from kafka.producer.future import FutureRecordMetadata, RecordMetadata, SentRecords
+    from kafka.producer.kafka import KafkaProducer
 
 __all__ = ["FutureRecordMetadata", "KafkaProducer", "RecordMetadata", "SentRecords"]
+
+_HOMES = {
+    "FutureRecordMetadata": "future",
+    "KafkaProducer": "kafka",
+    "RecordMetadata": "future",
+    "SentRecords": "future",
+}
+
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -4,10 +4,17 @@ A client takes a plain callable ``f(value) -> bytes``, or an object with ``seria
 ``serialize(topic, value)``, or of 3.x, ``serialize(topic, headers, data)``; deserializers likewise.
 """
 
-from kafka.serializer.abstract import Deserializer, Headers, Serializer
-from kafka.serializer.bind import Bound, bind_deserializer, bind_serializer
-from kafka.serializer.default import DefaultSerializer, JsonSerializer, StringSerializer
-from kafka.serializer.wrapper import DeserializeWrapper, SerializeWrapper
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafka._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from kafka.serializer.abstract import Deserializer, Headers, Serializer
+    from kafka.serializer.bind import Bound, bind_deserializer, bind_serializer
+    from kafka.serializer.default import DefaultSerializer, JsonSerializer, StringSerializer
+    from kafka.serializer.wrapper import DeserializeWrapper, SerializeWrapper
 
 __all__ = [
     "Bound",
@@ -22,3 +29,19 @@ __all__ = [
     "bind_deserializer",
     "bind_serializer",
 ]
+
+_HOMES = {
+    "Bound": "bind",
+    "DefaultSerializer": "default",
+    "DeserializeWrapper": "wrapper",
+    "Deserializer": "abstract",
+    "Headers": "abstract",
+    "JsonSerializer": "default",
+    "SerializeWrapper": "wrapper",
+    "Serializer": "abstract",
+    "StringSerializer": "default",
+    "bind_deserializer": "bind",
+    "bind_serializer": "bind",
+}
+
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

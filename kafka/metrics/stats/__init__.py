@@ -1,9 +1,16 @@
 """What can be kept of a stream of values."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafka._lazy import lazy_names
 from kafka.metrics.sensor import Sensor
-from kafka.metrics.stats.histogram import BucketSizing, Histogram, Percentile, Percentiles
-from kafka.metrics.stats.sampled import AbstractSampledStat, Avg, Count, Max, Min, SampledStat, SampledTotal
-from kafka.metrics.stats.total import Rate, TimeUnit, Total
+
+if TYPE_CHECKING:
+    from kafka.metrics.stats.histogram import BucketSizing, Histogram, Percentile, Percentiles
+    from kafka.metrics.stats.sampled import AbstractSampledStat, Avg, Count, Max, Min, SampledStat, SampledTotal
+    from kafka.metrics.stats.total import Rate, TimeUnit, Total
 
 __all__ = [
     "AbstractSampledStat",
@@ -22,3 +29,22 @@ __all__ = [
     "TimeUnit",
     "Total",
 ]
+
+_HOMES = {
+    "AbstractSampledStat": "sampled",
+    "Avg": "sampled",
+    "BucketSizing": "histogram",
+    "Count": "sampled",
+    "Histogram": "histogram",
+    "Max": "sampled",
+    "Min": "sampled",
+    "Percentile": "histogram",
+    "Percentiles": "histogram",
+    "Rate": "total",
+    "SampledStat": "sampled",
+    "SampledTotal": "sampled",
+    "TimeUnit": "total",
+    "Total": "total",
+}
+
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

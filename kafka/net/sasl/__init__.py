@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from importlib import import_module
 from threading import Lock
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from kafka._lazy import lazy_names
 from kafka.config import accept_mechanism
 from kafka.errors import KafkaConfigurationError
-from kafka.net.sasl.abc import SaslMechanism
+
+if TYPE_CHECKING:
+    from kafka.net.sasl.abc import SaslMechanism
 
 __all__ = [
     "SASL_MECHANISMS",
@@ -33,12 +36,16 @@ SASL_MECHANISMS: Final[dict[str, type[SaslMechanism] | tuple[str, str]]] = {
 }
 _registering: Final = Lock()
 
+__getattr__, __dir__ = lazy_names(__name__, {"SaslMechanism": "abc"})
+
 
 def register_sasl_mechanism(name: str, klass: type[SaslMechanism], overwrite: bool = False) -> None:
     """Add a mechanism of your own, for `sasl_mechanism=name`.
 
     It is called with the connection's options as keywords; see `SaslMechanism`.
     """
+    from kafka.net.sasl.abc import SaslMechanism
+
     if not (isinstance(klass, type) and issubclass(klass, SaslMechanism)):
         raise TypeError(f"A SASL mechanism derives from kafka.net.sasl.SaslMechanism, which {klass!r} does not")
     with _registering:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka.partitioner.hash_column import murmur2_column
-from kafka.partitioner.murmur2 import murmur2
+from kafka.partitioner.murmur2_hash import murmur2
 
 
 def hashes(keys: list[bytes], before: bytes = b"") -> list[int]:

@@ -75,7 +75,7 @@ def test_murmur2_agrees_with_its_plain_twin(data):
 
 
 def test_long_keys_are_not_kept_in_the_cache():
-    from kafka.partitioner.murmur2 import _cached
+    from kafka.partitioner.murmur2_hash import _cached
 
     before = _cached.cache_info().currsize
     murmur2(b"x" * 1_000_000)

@@ -1,0 +1,7 @@
+"""A historic module path; see `kafka.metrics.reporters`."""
+
+from __future__ import annotations
+
+from kafka.metrics.reporters import AbstractMetricsReporter
+
+__all__ = ["AbstractMetricsReporter"]

@@ -1,0 +1,7 @@
+"""A historic module path; see `kafka.metrics.stats.sampled`."""
+
+from __future__ import annotations
+
+from kafka.metrics.stats.sampled import Count
+
+__all__ = ["Count"]

@@ -1,0 +1,7 @@
+"""A historic module path; see `kafka.metrics.stats.total`."""
+
+from __future__ import annotations
+
+from kafka.metrics.stats.total import Rate, TimeUnit
+
+__all__ = ["Rate", "TimeUnit"]

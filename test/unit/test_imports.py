@@ -1,0 +1,188 @@
+"""How the package is loaded: from several threads at once, in any order."""
+
+import ast
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+# A thread holds the lock of the module while it waits for the package, which the first thread is about to import.
+COLLISION = """
+    import sys, threading, time
+    from importlib.machinery import PathFinder
+
+    PACKAGE, MODULE = sys.argv[1:]
+    __import__(PACKAGE.rpartition(".")[0])
+    failures = []
+
+
+    def load(name):
+        try:
+            __import__(name)
+        except BaseException as error:
+            failures.append(repr(error))
+
+
+    other = threading.Thread(target=load, args=(MODULE,))
+
+
+    def waits():
+        frame = sys._current_frames().get(other.ident)
+        while frame is not None:
+            if frame.f_code.co_name == "acquire" and "importlib" in frame.f_code.co_filename:
+                return True
+            frame = frame.f_back
+        return False
+
+
+    def create_module(spec):
+        other.start()
+        deadline = time.monotonic() + 60
+        while not waits():
+            assert time.monotonic() < deadline, "the other thread does not wait for the package"
+            time.sleep(0.001)
+
+
+    class Pause:
+        def find_spec(self, name, path=None, target=None):
+            if name != PACKAGE:
+                return None
+            spec = PathFinder.find_spec(name, path)
+            spec.loader.create_module = create_module
+            return spec
+
+
+    sys.meta_path.insert(0, Pause())
+    load(PACKAGE)
+    other.join()
+    assert MODULE in sys.modules
+    print(*failures)
+"""
+
+FIRST_USE = """
+    import sys, threading
+
+    sys.setswitchinterval(1e-6)
+    LINES = sys.argv[1:]
+    barrier = threading.Barrier(len(LINES))
+    failures = []
+
+
+    def run(line):
+        barrier.wait()
+        try:
+            exec(line, {})
+        except BaseException as error:
+            failures.append(f"{line}: {error!r}")
+
+
+    threads = [threading.Thread(target=run, args=(line,)) for line in LINES]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    print(*failures)
+"""
+
+
+def run(program, *arguments):
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program), *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+        cwd=ROOT,
+    )
+    return done.stdout.strip()
+
+
+PACKAGES = {
+    "kafka.consumer": "kafka.consumer.group",
+    "kafka.coordinator.assignors": "kafka.coordinator.assignors.range",
+    "kafka.metrics": "kafka.metrics.stats",
+    "kafka.metrics.stats": "kafka.metrics.stats.rate",
+    "kafka.net.sasl": "kafka.net.sasl.abc",
+    "kafka.oauth": "kafka.oauth.abstract",
+    "kafka.partitioner": "kafka.partitioner.default",
+    "kafka.producer": "kafka.producer.future",
+    "kafka.record": "kafka.record.memory_records",
+    "kafka.sasl": "kafka.sasl.plain",
+    "kafka.serializer": "kafka.serializer.abstract",
+}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_and_a_module_in_it_are_imported_by_two_threads_at_once(package):
+    assert run(COLLISION, package, PACKAGES[package]) == ""
+
+
+@pytest.mark.parametrize("start", range(6))
+def test_the_first_use_by_many_threads_at_once(start):
+    lines = [
+        "from kafka import KafkaProducer; KafkaProducer.DEFAULT_CONFIG",
+        "from kafka import KafkaConsumer; KafkaConsumer.DEFAULT_CONFIG",
+        "from kafka import KafkaClient",
+        "from kafka.metrics import Metrics; Metrics()",
+        "from kafka.metrics.stats import Avg",
+        "import kafka.metrics.stats.avg",
+        "import kafka.net.metrics",
+        "import kafka.version",
+        "from kafka.coordinator.assignors.range import RangePartitionAssignor",
+        "import kafka.coordinator.consumer",
+        "from kafka.partitioner.default import DefaultPartitioner",
+        "from kafka.producer.future import RecordMetadata",
+    ]
+    assert run(FIRST_USE, *lines[start:], *lines[:start]) == ""
+
+
+# Nothing outside these packages imports their modules, so no thread can hold one of them and wait for the package.
+CLOSED = {"kafka.cli", "kafka.codec", "kafka.config", "kafka.protocol"}
+
+
+def packages():
+    for path in sorted((ROOT / "kafka").rglob("__init__.py")):
+        name = ".".join(path.parent.relative_to(ROOT).parts)
+        if not name.startswith("kafka.broker."):  # these are loaded by kafka.broker.broker alone
+            yield name
+
+
+def test_a_package_imports_none_of_its_own_modules():
+    program = """
+        import sys
+
+        for package in sys.argv[1:]:
+            for name in [name for name in sys.modules if name.startswith("kafka")]:
+                del sys.modules[name]
+            __import__(package)
+            print(*(name for name in sys.modules if name.startswith(package + ".") and name != "kafka._lazy"))
+    """
+    assert run(program, *(package for package in packages() if package not in CLOSED)) == ""
+
+
+def imports(tree):
+    """The modules that a file imports, but for annotations."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+
+
+def test_the_modules_of_the_other_packages_are_imported_by_themselves_alone():
+    eager = {
+        "kafka.codec": ("_",),
+        "kafka.config": ("",),
+        "kafka.protocol": ("_historic", "aliases"),  # what the package itself imports
+    }
+    found = []
+    for path in sorted((ROOT / "kafka").rglob("*.py")):
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for module in imports(ast.parse(path.read_text())):
+            for package, prefixes in eager.items():
+                inner = module.startswith(tuple(f"{package}.{prefix}" for prefix in prefixes))
+                if inner and not name.startswith(f"{package}."):
+                    found.append(f"{name} imports {module}")
+    assert not found
