@@ -520,9 +520,9 @@ class Loop:
         except (AttributeError, RuntimeError):
             files = []
         for file in files:
-            if not isinstance(file, int):
-                _close_descriptor(file)
-        _close_descriptor(self._selector)
+            # A TLS stream that is closed says goodbye to the broker, over the socket that the parent goes on using.
+            _close_descriptor(getattr(file, "abandon", None) or getattr(file, "close", None))
+        _close_descriptor(self._selector.close)
         for callback in self._fork_callbacks:
             self._guarded(callback, ())
 
@@ -534,9 +534,10 @@ class Loop:
 _LOOPS: Final[weakref.WeakSet[Loop]] = weakref.WeakSet()
 
 
-def _close_descriptor(file: Any) -> None:
-    with contextlib.suppress(OSError):
-        file.close()
+def _close_descriptor(close: Callable[[], object] | None) -> None:
+    if close is not None:  # a selector may watch a bare number, which its owner closes
+        with contextlib.suppress(OSError):
+            close()
 
 
 def _after_fork_in_child() -> None:

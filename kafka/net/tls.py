@@ -265,6 +265,10 @@ class TlsStream:
         self._flush_quietly()
         self._sock.close()
 
+    def abandon(self) -> None:
+        """Close the descriptor and send nothing: in the child of a fork, as the connection is still the parent's."""
+        self._sock.close()
+
     # What it is made of…
 
     @property

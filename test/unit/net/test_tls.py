@@ -313,3 +313,15 @@ def test_the_ciphers_are_the_configured_ones():
 def test_a_certificate_without_names_shows_its_common_name():
     assert "host" in certificate_names({"subject": ((("commonName", "host"),),)})[0]
     assert certificate_names({}) == []
+
+
+def test_a_stream_that_is_abandoned_says_nothing_to_the_broker():
+    """In the child of a fork the connection is still the parent's."""
+    stream, server = connect()
+    shake(stream)
+    heard = []
+    server.sock.on_data = heard.append
+    stream.abandon()
+    stream.close()  # as whoever holds it does later
+    assert not heard
+    assert stream._sock.closed
