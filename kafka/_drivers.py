@@ -19,6 +19,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import logging
+import os
 import signal
 import sys
 import threading
@@ -313,6 +314,12 @@ def _network_thread(loop: Loop, parked: _Parking) -> None:
         parked.end()
 
 
+# The threads that Python did not let set a handler: all but the one that runs them.
+_WITHOUT_SIGNALS: Final[set[int]] = set()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_WITHOUT_SIGNALS.clear)  # in the child the thread that forked runs them
+
+
 class SignalsDeferred:
     """Put off the handlers of signals to the end of the block, in the main thread; elsewhere nothing.
 
@@ -327,17 +334,26 @@ class SignalsDeferred:
         self._saved: list[tuple[int, Callable[[int, FrameType | None], Any]]] = []
 
     def __enter__(self) -> list[Any]:
-        if threading.current_thread() is threading.main_thread():
-            try:
-                # SIGINT first: its handler is the one that may raise in between.
-                for number in _DEFERRED:
-                    handler = _signal.getsignal(number)
-                    if callable(handler):  # not SIG_DFL, SIG_IGN, or set by C code: those do not raise
-                        self._saved.append((number, handler))
-                        _signal.signal(number, self._note)
-            except BaseException:
-                self._restore()
-                raise
+        if threading.get_ident() in _WITHOUT_SIGNALS:
+            return self._pending
+        try:
+            # SIGINT first: its handler is the one that may raise in between.
+            for number in _DEFERRED:
+                handler = _signal.getsignal(number)
+                if callable(handler):  # not SIG_DFL, SIG_IGN, or set by C code: those do not raise
+                    self._saved.append((number, handler))
+                    _signal.signal(number, self._note)
+        except BaseException as error:
+            # Only Python knows which thread runs the handlers: `threading` takes the thread that imported it first for
+            # the main one, and a second interpreter has none. Elsewhere the very first attempt is refused.
+            traceback = error.__traceback__
+            refused = type(error) is ValueError and traceback is not None and traceback.tb_next is None
+            if refused and len(self._saved) == 1:
+                self._saved.clear()
+                _WITHOUT_SIGNALS.add(threading.get_ident())
+                return self._pending
+            self._restore()
+            raise
         return self._pending
 
     def _note(self, number: int, frame: FrameType | None) -> None:
@@ -352,14 +368,17 @@ class SignalsDeferred:
 
     def _restore(self) -> None:
         """Give the application its handlers back: all of them, though each may run, and raise, right after."""
+        raised: BaseException | None = None
         while self._saved:
             number, handler = self._saved[0]
             try:
                 _signal.signal(number, handler)
                 del self._saved[0]
-            except BaseException:
-                self._restore()  # this one too: it may have been before or after that
-                raise
+            except BaseException as error:
+                if error is not raised:
+                    error.__context__, raised = raised, error
+        if raised is not None:
+            raise raised
 
     def _run(self, handlers: dict[int, Callable[[int, FrameType | None], Any]], at: int) -> None:
         """Run the handlers of the signals that came, each of them whatever the others raise."""

@@ -8,57 +8,85 @@ import socket
 __all__ = ["Waker"]
 
 
+class _Event:
+    """An eventfd that is closed when nobody refers to it any more.
+
+    `Waker.signal` runs in any thread and in signal handlers, so it must not take a lock that `close` could hold. But a
+    descriptor that is closed between its look at the waker and its write may be another file's number by then, and the
+    write would go into that file. So `close` only drops the reference: a thread that is about to write has one too.
+    """
+
+    __slots__ = ("fd",)
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+
+    def signal(self) -> None:
+        os.eventfd_write(self.fd, 1)
+
+    def drain(self) -> None:
+        os.eventfd_read(self.fd)
+
+    def __del__(self) -> None:
+        os.close(self.fd)
+
+
+class _Pair:  # pragma: no cover - Linux has eventfd
+    """A pair of sockets, where there is no eventfd; it is closed like an `_Event`."""
+
+    __slots__ = ("_ends", "fd")
+
+    def __init__(self, ends: tuple[socket.socket, socket.socket]) -> None:
+        self._ends = ends
+        for end in ends:
+            end.setblocking(False)
+        self.fd = ends[0].fileno()
+
+    def signal(self) -> None:
+        self._ends[1].send(b"\0")
+
+    def drain(self) -> None:
+        self._ends[0].recv(4096)
+
+    def __del__(self) -> None:
+        for end in self._ends:
+            end.close()
+
+
 class Waker:
     """A descriptor that any thread can make readable. Whoever reads it decides how often it is written."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()
-        self._closed = True  # until there is something to close
-        self._sockets: tuple[socket.socket, socket.socket] | None = None
+        self._end: _Event | _Pair | None
         if hasattr(os, "eventfd"):
-            self._fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+            self._end = _Event(os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC))
         else:  # pragma: no cover - Linux has eventfd
-            self._sockets = socket.socketpair()
-            for end in self._sockets:
-                end.setblocking(False)
-            self._fd = self._sockets[0].fileno()
-        self._closed = False
+            self._end = _Pair(socket.socketpair())
+        self._fd = self._end.fd
 
     def fileno(self) -> int:
         """Return the descriptor to watch for reading."""
         return self._fd
 
     def signal(self) -> None:
-        """Make it readable."""
-        if self._closed:
-            return
-        try:
-            if self._sockets is None:
-                os.eventfd_write(self._fd, 1)
-            else:  # pragma: no cover - Linux has eventfd
-                self._sockets[1].send(b"\0")
-        except OSError:  # full (so it is readable anyway), or closed this very moment
-            pass
+        """Make it readable; nothing happens once it is closed. Safe from every thread, and from signal handlers."""
+        end = self._end
+        if end is not None:
+            try:  # noqa: SIM105 - suppress() costs more than the write
+                end.signal()
+            except OSError:  # full, so it is readable anyway
+                pass
 
     def drain(self) -> None:
         """Make it unreadable again."""
-        try:
-            if self._sockets is None:
-                os.eventfd_read(self._fd)
-            else:  # pragma: no cover - Linux has eventfd
-                self._sockets[0].recv(4096)
-        except OSError:  # spurious
-            pass
-
-    def __del__(self) -> None:
-        self.close()
+        end = self._end
+        if end is not None:
+            try:  # noqa: SIM105 - suppress() costs more than the write
+                end.drain()
+            except OSError:  # spurious
+                pass
 
     def close(self) -> None:
         """Free it; idempotent."""
-        if not self._closed:
-            self._closed = True
-            if self._sockets is None:
-                os.close(self._fd)
-            else:  # pragma: no cover - Linux has eventfd
-                for end in self._sockets:
-                    end.close()
+        self._end = None

@@ -11,10 +11,12 @@ import signal
 import socket
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 import weakref
 from itertools import count, repeat
+from pathlib import Path
 
 import pytest
 
@@ -23,9 +25,12 @@ from kafka._drivers import AsyncioDriver, SignalsDeferred, ThreadDriver, _Parkin
 from kafka._loop import READ, Loop
 from kafka._tasks import Event, Mutex, TaskCancelled, TaskGroup, checkpoint, wait_any
 from kafka._timers import TimerHeap
+from kafka._waker import Waker
 from kafka.errors import Cancelled, ClientClosedError, ForkedClientError, IllegalStateError, KafkaTimeoutError
 from kafka.future import Future
 from kafka.net.memory import FakeClock, MemoryNetwork, NothingWillHappenError
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -913,6 +918,89 @@ def test_each_of_the_signals_that_waited_is_handled(loop, handlers):
     with pytest.raises(KeyboardInterrupt):
         both()
     assert seen == [signal.SIGTERM]
+
+
+MISTAKEN_THREADING = """
+    import _thread, signal, sys
+
+    assert "threading" not in sys.modules
+    done = _thread.allocate_lock()
+    done.acquire()
+
+
+    def blocking_call():
+        from kafka._drivers import ThreadDriver
+        from kafka._loop import Loop
+
+        async def work():
+            return 1, signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+
+        driver = ThreadDriver(Loop())
+        print(*driver.run(work(), driver.loop.time() + 20), flush=True)
+        driver.close()
+
+
+    def first():
+        try:
+            import threading
+            blocking_call()
+        finally:
+            done.release()
+
+
+    _thread.start_new_thread(first, ())
+    done.acquire()
+    blocking_call()
+"""
+
+
+def test_threading_that_was_first_imported_off_the_main_thread_does_no_harm():
+    """`threading` then takes another thread for the main one; only Python itself knows which one handles signals."""
+    program = textwrap.dedent(MISTAKEN_THREADING)
+    arguments = [sys.executable, "-S", "-c", program]  # -S: what is installed may import `threading` before
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False, cwd=ROOT)
+    assert (done.stdout.splitlines(), done.stderr, done.returncode) == (["1 False", "1 True"], "", 0)
+
+
+def test_many_handlers_that_raise_while_they_are_given_back_end_in_one_error(loop, monkeypatch, handlers):
+    class Raises:
+        getsignal = staticmethod(signal.getsignal)
+        left = 2000  # deeper than Python's stack
+
+        def signal(self, number, handler):
+            if handler is signal.default_int_handler and self.left:
+                self.left -= 1
+                raise KeyboardInterrupt
+            return signal.signal(number, handler)
+
+    monkeypatch.setattr(_drivers, "_signal", Raises())
+    with pytest.raises(KeyboardInterrupt), SignalsDeferred(loop):
+        pass
+    assert handlers() == (signal.default_int_handler, terminated)
+
+
+@pytest.mark.skipif(not hasattr(os, "eventfd"), reason="no eventfd here")
+def test_a_waker_that_is_closed_while_another_thread_signals_writes_into_no_other_file(monkeypatch, tmp_path):
+    waker = Waker()
+    number = waker.fileno()
+    path = tmp_path / "another"
+    path.write_bytes(b"another file's content")
+    opened = []
+
+    def write(fd, value, write=os.eventfd_write):
+        waker.close()  # another thread does that here
+        opened.append(os.open(path, os.O_RDWR))
+        write(fd, value)
+
+    monkeypatch.setattr(os, "eventfd_write", write)
+    waker.signal()
+    os.close(opened[0])
+    assert path.read_bytes() == b"another file's content"
+    with pytest.raises(OSError, match="Bad file"):  # it was freed in the end
+        os.fstat(number)
+    waker.signal()
+    waker.drain()
+    waker.close()
 
 
 @pytest.mark.internal_errors
