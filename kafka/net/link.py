@@ -70,6 +70,7 @@ class Link:
         self.context = context
         self.pipeline = Pipeline(context.settings.client_id, context.settings.max_in_flight)
         self.pipeline.on_reply = self._measured
+        self.pipeline.on_long_pause = self._told_to_pause
         self._loop = context.loop
         self._stream: Stream | None = None
         self._reader = FrameReader(context.settings.receive_max)
@@ -130,7 +131,8 @@ class Link:
     @property
     def idle_since(self) -> float | None:
         """When something last happened, if nothing is expected; None while requests are under way."""
-        if self.pipeline.in_flight or self.pipeline.waiting or self.is_opening:
+        pipeline = self.pipeline
+        if pipeline.in_flight or pipeline.waiting or pipeline.outgoing or self.is_opening:
             return None
         return self.last_activity
 
@@ -421,6 +423,10 @@ class Link:
     def _measured(self, name: str, latency: float, size: int) -> None:
         if self.context.on_reply is not None:
             self.context.on_reply(self, name, latency, size)
+
+    def _told_to_pause(self, asked: float, pause: float) -> None:
+        cut = "" if pause == asked else f"; after {pause:.0f} seconds the client sends to it again"
+        log.warning("%s asks this client to pause for %.0f seconds, as by a quota%s", self, asked, cut)
 
     # Time…
 

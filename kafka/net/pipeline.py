@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable
+from itertools import chain
+from struct import error as StructError
 from typing import Any, Final
 
 from kafka.errors import (
@@ -29,6 +31,10 @@ __all__ = ["Pipeline"]
 
 _FIND_COORDINATOR: Final = 10
 _MAX_CORRELATION_ID: Final = 2**31 - 1
+# A pause that a broker asks for is told when it is this long, in seconds, and is cut to the second number. The broker
+# keeps it too, by not reading from the connection (KIP-219), so nothing is lost if it means a longer one.
+_LONG_PAUSE: Final = 10.0
+_LONGEST_PAUSE: Final = 60.0
 
 Decode = Callable[[Any], Any]
 
@@ -60,6 +66,8 @@ class Pipeline:
         self.throttled_until = 0.0
         self.on_reply: Callable[[str, float, int], object] | None = None
         """Called with a request's name, its latency and the reply's size: for metrics."""
+        self.on_long_pause: Callable[[float, float], object] | None = None
+        """Called with the seconds that a broker asks the client to pause, and those that it will."""
         self._client_id = client_id
         self._max_in_flight = max_in_flight
         self._waiting: deque[_Entry] = deque()
@@ -113,7 +121,7 @@ class Pipeline:
             try:
                 version = versions.version_for(request)
                 self._send(entry, version, request.expect_response(), now)
-            except (KafkaError, TypeError, ValueError, OverflowError, AttributeError) as error:
+            except (KafkaError, TypeError, ValueError, OverflowError, AttributeError, StructError) as error:
                 entry.future.try_failure(_not_encodable(entry, error))
 
     def control(
@@ -180,9 +188,15 @@ class Pipeline:
             raise
         throttle = getattr(response, "throttle_time_ms", 0)
         if throttle > 0 and self.versions is not None and self.versions.throttles_itself:
-            self.throttled_until = max(self.throttled_until, now + throttle / 1000)
+            self._throttle(throttle / 1000, now)
         entry.future.try_success(response)
         return entry.future, response
+
+    def _throttle(self, asked: float, now: float) -> None:
+        """Pause as long as the broker asks for, within reason."""
+        if asked >= _LONG_PAUSE and self.on_long_pause is not None and self.throttled_until <= now:
+            self.on_long_pause(asked, min(asked, _LONGEST_PAUSE))
+        self.throttled_until = max(self.throttled_until, now + min(asked, _LONGEST_PAUSE))
 
     def _match(self, frame: bytes | bytearray) -> _Entry | None:
         in_flight = self._in_flight
@@ -213,17 +227,17 @@ class Pipeline:
 
     def next_deadline(self) -> float | None:
         """Return when something must be done although nothing comes in; None for never."""
-        deadlines = [entry.deadline for entry in self._in_flight]
-        deadlines += [entry.deadline for entry in self._waiting]
+        deadlines = [entry.deadline for entry in chain(self._in_flight, self._leaving, self._waiting)]
         if self._waiting and self.open and self.throttled_until:
             deadlines.append(self.throttled_until)
         deadline = min(deadlines, default=math.inf)
         return None if deadline == math.inf else deadline
 
-    def expire(self, now: float) -> RequestTimedOutError | None:
-        """Fail requests whose time is up; return the error if one was in flight, which ends the connection.
+    def expire(self, now: float) -> KafkaError | None:
+        """Fail requests whose time is up; return the error if one of them ends the connection.
 
-        A reply that comes later could not be told from one that was never sent.
+        A reply that comes later could not be told from one that was never sent, and of a request without a reply that
+        the socket does not take a part may be written already.
         """
         if any(entry.deadline <= now for entry in self._waiting):
             alive: deque[_Entry] = deque()
@@ -235,7 +249,12 @@ class Pipeline:
             self._waiting = alive
         if self.throttled_until and self.throttled_until <= now:
             self.throttled_until = 0.0
-        error = None
+        error: KafkaError | None = None
+        for entry in self._leaving:
+            if entry.deadline <= now:
+                waited = now - entry.sent_at
+                error = KafkaTimeoutError(f"{entry.name} could not be written within {waited:.1f} seconds")
+                entry.future.try_failure(error)
         for entry in self._in_flight:
             if entry.deadline <= now:
                 waited = now - entry.sent_at

@@ -619,6 +619,25 @@ def test_a_request_without_a_reply_that_did_not_leave_fails_with_the_connection(
     assert isinstance(future.exception, KafkaConnectionError)
 
 
+def test_a_request_without_a_reply_that_cannot_leave_times_out_and_ends_the_connection(make, broker, network):
+    """A broker whose process was stopped takes no bytes and sends none, for as long as TCP tries: 15 minutes."""
+    conn = connect(make(request_timeout_ms=3000))
+    assert conn.send(ProduceRequest(acks=0, timeout_ms=1, topic_data=[])).succeeded()
+    network.sockets[0].send_limit = 0
+    futures = []
+    for _ in range(10):
+        futures.append(conn.send(ProduceRequest(acks=0, timeout_ms=1, topic_data=[])))
+        network.clock.advance(0.1)
+    before = network.clock.monotonic()
+    assert conn.idle_since is None
+    with pytest.raises(KafkaTimeoutError, match=r"ProduceRequest could not be written within 3\.0 seconds"):
+        conn._own_loop.run_until(futures[0])
+    assert network.clock.monotonic() - before == pytest.approx(2)
+    assert all(isinstance(future.exception, (KafkaConnectionError, KafkaTimeoutError)) for future in futures)
+    assert conn.disconnected()
+    assert not len(conn.pipeline.outgoing)
+
+
 def test_what_a_full_socket_does_not_take_goes_out_later(make, broker, network):
     conn = connect(make())
     network.sockets[0].send_limit = 5
@@ -730,6 +749,27 @@ def test_a_throttled_connection_waits_without_spinning(make, broker, network):
     assert conn._own_loop.run_until(future).controller_id == 2
     assert network.clock.monotonic() - before == pytest.approx(5)
     assert conn._own_loop.turns - turns <= 6
+
+
+@pytest.mark.parametrize(
+    ("asked_ms", "pause", "told"),
+    [
+        (9_999, 9.999, None),
+        (30_000, 30, "asks this client to pause for 30 seconds, as by a quota"),
+        (2**31 - 1, 60, "to pause for 2147484 seconds, as by a quota; after 60 seconds the client sends to it again"),
+    ],
+)
+def test_a_long_pause_that_a_broker_asks_for_is_cut_and_told(make, broker, network, caplog, asked_ms, pause, told):
+    answers = iter([{"throttle_time_ms": asked_ms}, {}])
+    broker.on("Metadata", lambda *_: next(answers))
+    conn = connect(make())
+    ask(conn)
+    before = network.clock.monotonic()
+    conn._own_loop.run_until(conn.submit(MetadataRequest(topics=[]), 120))
+    assert network.clock.monotonic() - before == pytest.approx(pause)
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len(warnings) == (told is not None)
+    assert told is None or (warnings[0].endswith(told) and str(conn) in warnings[0])
 
 
 def test_brokers_before_2_0_throttle_themselves(make, broker):
