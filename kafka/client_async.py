@@ -367,7 +367,8 @@ class KafkaClient(Client):
 
     def __del__(self) -> None:
         loop = getattr(self, "loop", None)
-        if loop is not None and not self.closed and not loop.closed:
+        # A client whose constructor raised has not come to the point where there is something to close.
+        if loop is not None and not getattr(self, "closed", True) and not loop.closed:
             try:
                 warnings.warn(f"{self!r} was not closed: use it in a with statement", ResourceWarning, stacklevel=2)
             finally:  # warnings may be errors

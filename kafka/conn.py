@@ -206,7 +206,8 @@ class BrokerConnection(Link):
     def __del__(self) -> None:
         own = getattr(self, "_own_loop", None)
         if own is not None and not own.closed:
-            super().close(None)
+            if hasattr(self, "_received"):  # the constructor got to its end
+                super().close(None)
             own.close(0.0)
 
     def _turn(self, timeout: float) -> None:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from kafka.config.servers import parse_servers
 
 __all__ = [
+    "INT32",
     "ApiVersion",
     "Choice",
     "Check",
@@ -30,6 +31,14 @@ __all__ = [
     "Whole",
     "duration_ms",
 ]
+
+
+# The largest number that the protocol has for times and sizes.
+INT32: Final = 2**31 - 1
+# The longest time, in milliseconds, that all of the system's clocks and locks can wait for: 31 years.
+_LONGEST: Final = 10**12
+# The longest text that the protocol can carry, in bytes.
+_LONGEST_TEXT: Final = 2**15 - 1
 
 
 class Check(Protocol):
@@ -93,21 +102,25 @@ class Whole:
 
 
 class Number:
-    """A number within bounds; times may be fractions of a millisecond, or ``inf``."""
+    """A number within bounds; times may be fractions of a millisecond, or ``inf`` unless `finite`."""
 
-    def __init__(self, least: float = 0, *, optional: bool = False) -> None:
-        self.least, self.optional = least, optional
+    def __init__(
+        self, least: float = 0, most: float = _LONGEST, *, optional: bool = False, finite: bool = False
+    ) -> None:
+        self.least, self.most, self.optional, self.finite = least, most, optional, finite
 
     @property
     def accepts(self) -> str:
         """In words."""
-        return _or_none(f"a number{_range(self.least, None)}", self.optional)
+        return _or_none(f"a number{_range(self.least, self.most)}{'' if self.finite else ' or inf'}", self.optional)
 
     def __call__(self, value: Any) -> Any:
         """The number."""
         if value is None and self.optional:
             return None
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= self.least:
+            raise ValueError(value)
+        if value > self.most and (self.finite or value != math.inf):
             raise ValueError(value)
         return value
 
@@ -136,21 +149,25 @@ class Flag:
 
 
 class Text:
-    """A str; ``empty=False`` refuses the empty one."""
+    """A str; ``empty=False`` refuses the empty one, ``sent=True`` those that the protocol cannot carry."""
 
-    def __init__(self, *, optional: bool = True, empty: bool = True) -> None:
-        self.optional, self.empty = optional, empty
+    def __init__(self, *, optional: bool = True, empty: bool = True, sent: bool = False) -> None:
+        self.optional, self.empty, self.sent = optional, empty, sent
 
     @property
     def accepts(self) -> str:
         """In words."""
-        return _or_none("a str" if self.empty else "a str that is not empty", self.optional)
+        text = "a str" if self.empty else "a str that is not empty"
+        return _or_none(f"{text}, of at most {_LONGEST_TEXT} bytes in UTF-8" if self.sent else text, self.optional)
 
     def __call__(self, value: Any) -> Any:
         """The text."""
         if value is None and self.optional:
             return None
         if not isinstance(value, str) or not (value or self.empty):
+            raise ValueError(value)
+        size = len(value.encode())  # a ValueError for what UTF-8 cannot have, such as half of a surrogate pair
+        if self.sent and size > _LONGEST_TEXT:
             raise ValueError(value)
         return value
 
@@ -336,18 +353,25 @@ def duration_ms(text: str) -> int:
     return round((((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000)
 
 
+def _is_c_int(value: Any) -> bool:
+    return isinstance(value, int) and -INT32 <= value <= INT32
+
+
 class SocketOptions:
     """Arguments for ``socket.setsockopt``."""
 
-    accepts = "a list of (level, option, value)"
+    accepts = "a list of (level, option, value), level and option integers, the value an integer of 32 bits or bytes"
 
     def __call__(self, value: Any) -> Any:
         """The list, as a tuple of tuples."""
         if not isinstance(value, (list, tuple)):
             raise ValueError(value)
         options = tuple(tuple(option) if isinstance(option, (list, tuple)) else () for option in value)
-        if not all(len(option) == 3 for option in options):
-            raise ValueError(value)
+        for option in options:
+            if len(option) != 3 or not all(_is_c_int(part) for part in option[:2]):
+                raise ValueError(value)
+            if not (_is_c_int(option[2]) or isinstance(option[2], (bytes, bytearray))):
+                raise ValueError(value)
         return options
 
     def parse(self, text: str) -> Any:

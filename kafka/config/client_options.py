@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from typing import Any, Final
 
 from kafka.config.checks import (
+    INT32,
     ApiVersion,
     Choice,
     Custom,
@@ -41,8 +43,19 @@ def _is_socks(value: Any) -> bool:
 
 
 def _is_reporter(value: Any) -> bool:
-    return isinstance(value, type) or hasattr(value, "metric_change") or (isinstance(value, str) and "." in value)
+    return callable(getattr(value, "metric_change", None))
 
+
+def _is_software(value: Any) -> bool:
+    """Whether brokers take it for a client's software (KIP-511)."""
+    return (
+        isinstance(value, str) and re.fullmatch(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]{0,250}[a-zA-Z0-9])?", value) is not None
+    )
+
+
+_SOFTWARE: Final = Custom("letters, digits, '-' and '.', with a letter or digit at both ends", _is_software)
+# Each client has a buffer of this size from its beginning.
+_LARGEST_CHUNK: Final = 1 << 28
 
 CLIENT_OPTIONS: Final = (
     # Connecting
@@ -58,7 +71,7 @@ CLIENT_OPTIONS: Final = (
         "client_id",
         LINKS,
         f"purekafka-{__version__}",
-        Text(),
+        Text(sent=True),
         "The client's name in the logs, metrics and quotas of the brokers. A producer without one numbers itself.",
         defaults={"producer": None},
     ),
@@ -66,7 +79,7 @@ CLIENT_OPTIONS: Final = (
         "client_software_name",
         LINKS,
         "purekafka",
-        Text(optional=False, empty=False),
+        _SOFTWARE,
         "The library's name, as brokers see it.",
         since="2.4",
     ),
@@ -74,7 +87,7 @@ CLIENT_OPTIONS: Final = (
         "client_software_version",
         LINKS,
         __version__,
-        Text(optional=False, empty=False),
+        _SOFTWARE,
         "The library's version, as brokers see it.",
         since="2.4",
     ),
@@ -164,7 +177,7 @@ CLIENT_OPTIONS: Final = (
         "request_timeout_ms",
         LINKS | _GROUPS,
         30000,
-        Number(least=1),
+        Number(least=1, most=INT32, finite=True),
         "How long to wait for the reply to one request before its connection is given up.",
     ),
     Option(
@@ -194,14 +207,14 @@ CLIENT_OPTIONS: Final = (
         "receive_message_max_bytes",
         LINKS,
         100_000_000,
-        Whole(least=1024),
+        Whole(least=1024, most=INT32),
         "The largest reply accepted; a larger one closes the connection. Has to exceed fetch_max_bytes.",
     ),
     Option(
         "receive_buffer_bytes",
         LINKS,
         None,
-        Whole(optional=True),
+        Whole(most=INT32, optional=True),
         "SO_RCVBUF of the sockets. None leaves it to the system.",
         aliases=("socket_receive_buffer_bytes",),
     ),
@@ -209,7 +222,7 @@ CLIENT_OPTIONS: Final = (
         "send_buffer_bytes",
         LINKS,
         None,
-        Whole(optional=True),
+        Whole(most=INT32, optional=True),
         "SO_SNDBUF of the sockets. None leaves it to the system.",
         aliases=("socket_send_buffer_bytes",),
     ),
@@ -224,7 +237,7 @@ CLIENT_OPTIONS: Final = (
         "sock_chunk_bytes",
         LINKS,
         65536,
-        Whole(least=64),
+        Whole(least=64, most=_LARGEST_CHUNK),
         "How much to ask of a socket at once while the size of a reply is not known. The rest is read in one piece.",
     ),
     Option(
@@ -290,7 +303,7 @@ CLIENT_OPTIONS: Final = (
         "client_rack",
         frozenset({"consumer", "consumer_coordinator"}),
         "",
-        Text(optional=False),
+        Text(optional=False, sent=True),
         "Where this client runs: it reads from a replica there, and assignors are told.",
         since="2.4",
         aliases=("rack_id",),

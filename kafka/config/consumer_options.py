@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from kafka.config.checks import Choice, Custom, Flag, Items, Number, Reset, Text, Whole
+from kafka.config.checks import INT32, Choice, Custom, Flag, Items, Number, Reset, Text, Whole
 from kafka.config.option import Lazy, Option
 
 __all__ = ["CONSUMER_OPTIONS"]
@@ -42,7 +42,7 @@ CONSUMER_OPTIONS: Final = (
         "group_id",
         _BEATS,
         None,
-        Text(),
+        Text(sent=True),
         "The group to join, and to commit offsets for. None: neither.",
         since="0.8.2",
         defaults={"coordinator": _OLD_GROUP, "consumer_coordinator": _OLD_GROUP},
@@ -51,7 +51,7 @@ CONSUMER_OPTIONS: Final = (
         "group_instance_id",
         _GROUP,
         None,
-        Text(empty=False),
+        Text(empty=False, sent=True),
         "Makes this a static member, which may restart within session_timeout_ms without a rebalance (KIP-345).",
         since="2.3",
     ),
@@ -67,7 +67,7 @@ CONSUMER_OPTIONS: Final = (
         "group_remote_assignor",
         _COMMITS,
         None,
-        Text(empty=False),
+        Text(empty=False, sent=True),
         "The broker's assignor for group_protocol='consumer': 'uniform', 'range', or one installed there.",
         since="4.0",
     ),
@@ -83,7 +83,7 @@ CONSUMER_OPTIONS: Final = (
         "session_timeout_ms",
         _BEATS,
         45000,
-        Number(least=1),
+        Number(least=1, most=INT32, finite=True),
         "A member whose heartbeats stay away for so long is removed from the group.",
         since="0.9",
         defaults={"coordinator": 30000, "consumer_coordinator": 30000, "heartbeat": 30000},
@@ -100,7 +100,7 @@ CONSUMER_OPTIONS: Final = (
         "max_poll_interval_ms",
         _BEATS,
         300000,
-        Number(least=1),
+        Number(least=1, most=INT32, finite=True),
         "A member that calls poll() less often than this leaves the group until it does again.",
         since="0.10.1",
     ),
@@ -156,14 +156,14 @@ CONSUMER_OPTIONS: Final = (
         "fetch_min_bytes",
         _CONSUMER,
         1,
-        Whole(),
+        Whole(most=INT32),
         "Brokers hold a reply back until there is so much data, or until fetch_max_wait_ms.",
     ),
     Option(
         "fetch_max_wait_ms",
         _CONSUMER,
         500,
-        Whole(),
+        Whole(most=INT32),
         "How long brokers hold a reply back.",
         aliases=("fetch_wait_max_ms",),
     ),
@@ -171,14 +171,14 @@ CONSUMER_OPTIONS: Final = (
         "fetch_max_bytes",
         _CONSUMER,
         52428800,
-        Whole(),
+        Whole(most=INT32),
         "How much one reply should hold at most. A first record that is larger comes all the same.",
     ),
     Option(
         "max_partition_fetch_bytes",
         _CONSUMER,
         1048576,
-        Whole(),
+        Whole(most=INT32),
         "How much of one partition a reply should hold at most. A first record that is larger comes all the same, "
         "except from brokers before 0.10.1.",
         aliases=("fetch_message_max_bytes",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from kafka.config.checks import Choice, Custom, Flag, Items, Number, Text, Whole
+from kafka.config.checks import INT32, Choice, Custom, Flag, Items, Number, Text, Whole
 from kafka.config.option import Lazy, Option
 
 __all__ = ["PRODUCER_OPTIONS"]
@@ -52,7 +52,7 @@ PRODUCER_OPTIONS: Final = (
         "transactional_id",
         _PRODUCER,
         None,
-        Text(empty=False),
+        Text(empty=False, sent=True),
         "The name under which this producer's transactions go on after a restart. Two producers must not share it.",
         since="0.11",
     ),
@@ -60,7 +60,7 @@ PRODUCER_OPTIONS: Final = (
         "transaction_timeout_ms",
         _PRODUCER,
         60000,
-        Whole(least=1),
+        Whole(least=1, most=INT32),
         "The cluster aborts a transaction that stays open for so long.",
         since="0.11",
     ),
@@ -91,14 +91,14 @@ PRODUCER_OPTIONS: Final = (
         "batch_size",
         _PRODUCER,
         16384,
-        Whole(),
+        Whole(most=INT32),
         "A batch of so many bytes is sent without waiting longer. 0 sends each record alone.",
     ),
     Option(
         "max_request_size",
         _PRODUCER,
         1048576,
-        Whole(least=1),
+        Whole(least=1, most=INT32),
         "The largest request, and with it the largest record before compression.",
         aliases=("message_max_bytes",),
     ),

@@ -14,10 +14,16 @@ from typing import Any
 
 from kafka._clock import SYSTEM_CLOCK, Clock
 from kafka._loop import Loop
+from kafka.errors import KafkaConfigurationError
 from kafka.net.dns import Lookup
 from kafka.net.workers import ThreadWorkers, Workers
 
 __all__ = ["Environment"]
+
+
+def _no_selector(factory: object, why: str) -> KafkaConfigurationError:
+    sentence = f"selector must be a class as in the module selectors, not {factory!r}: {why}"
+    return KafkaConfigurationError(sentence, option="selector")
 
 
 class Environment:
@@ -48,4 +54,11 @@ class Environment:
 
     def make_loop(self, selector: Callable[[], selectors.BaseSelector] = selectors.DefaultSelector) -> Loop:
         """Return a loop in this world; `selector` is the configured one."""
-        return Loop(clock=self.clock, rng=self.rng, selector=self.selector or selector)
+        factory = self.selector or selector
+        try:
+            made: Any = factory()
+        except TypeError as error:
+            raise _no_selector(factory, str(error)) from error
+        if not isinstance(made, selectors.BaseSelector):
+            raise _no_selector(factory, f"calling it gives {made!r}")
+        return Loop(clock=self.clock, rng=self.rng, selector=lambda: made)

@@ -9,10 +9,10 @@ exactly once: with the reply, or by `fail`, or at its deadline.
 from __future__ import annotations
 
 import math
+import struct
 from collections import deque
 from collections.abc import Callable
 from itertools import chain
-from struct import error as StructError
 from typing import Any, Final
 
 from kafka.errors import (
@@ -121,7 +121,7 @@ class Pipeline:
             try:
                 version = versions.version_for(request)
                 self._send(entry, version, request.expect_response(), now)
-            except (KafkaError, TypeError, ValueError, OverflowError, AttributeError, StructError) as error:
+            except (KafkaError, TypeError, ValueError, OverflowError, AttributeError, struct.error) as error:
                 entry.future.try_failure(_not_encodable(entry, error))
 
     def control(

@@ -1,5 +1,6 @@
 """kafka.config: one table; unknown names, wrong values and contradictions are refused in words."""
 
+import gc
 import math
 import pickle
 import random
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from kafka.client_async import KafkaClient
 from kafka.config import (
     BY_SPELLING,
     CLASSES,
@@ -26,7 +28,9 @@ from kafka.config import (
 )
 from kafka.config.checks import duration_ms
 from kafka.config.option import ALL_KINDS, PUBLISHED, Lazy
+from kafka.conn import BrokerConnection
 from kafka.errors import KafkaConfigurationError
+from kafka.net.context import LinkContext
 from kafka.partitioner import DefaultPartitioner
 
 ROOT = Path(__file__).parents[3]
@@ -200,6 +204,59 @@ def test_times_may_be_fractions_or_infinite():
     config = resolve("producer", {"linger_ms": 0.5, "max_block_ms": math.inf})
     assert config.seconds("linger_ms") == 0.0005
     assert config.seconds("max_block_ms") == math.inf
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "accepted"),
+    [
+        ("request_timeout_ms", 2**31, "a number from 1 to 2147483647"),  # goes into requests, as 32 bits
+        ("request_timeout_ms", math.inf, "a number from 1 to 2147483647"),
+        ("metadata_max_age_ms", 2**63, "a number from 0 to 1000000000000 or inf"),
+        ("metadata_max_age_ms", 2**2000, "a number from 0 to 1000000000000 or inf"),
+        ("session_timeout_ms", 2**31, "a number from 1 to 2147483647"),
+        ("fetch_max_wait_ms", 2**31, "an integer from 0 to 2147483647"),
+        ("sock_chunk_bytes", 2**63, "an integer from 64 to 268435456"),
+        ("receive_buffer_bytes", 2**31, "an integer from 0 to 2147483647 or None"),
+        ("client_id", "x" * 32768, "a str, of at most 32767 bytes in UTF-8 or None"),
+        ("client_id", "tenant-\udcff", "a str, of at most 32767 bytes in UTF-8 or None"),
+        ("group_id", "g\ud800", "a str, of at most 32767 bytes in UTF-8 or None"),
+        ("sasl_plain_username", "\udcff", "a str or None"),
+        ("client_software_name", "my app", "letters, digits, '-' and '.'"),
+        ("client_software_version", "1.0\n", "letters, digits, '-' and '.'"),
+        ("metric_reporters", int, "a list of classes or instances of AbstractMetricsReporter"),
+        ("metric_reporters", ["a.b"], "a list of classes or instances of AbstractMetricsReporter"),
+        ("socket_options", [(1, 2, "x")], "a list of (level, option, value)"),
+        ("socket_options", [(1, 2, 2**31)], "a list of (level, option, value)"),
+        ("socket_options", [(1, None, 1)], "a list of (level, option, value)"),
+    ],
+)
+def test_what_would_fail_later_in_other_words_is_refused_at_once(option, value, accepted):
+    with pytest.raises(KafkaConfigurationError) as caught:
+        resolve("consumer", {option: value})
+    assert str(caught.value).startswith(f"{option} of KafkaConsumer must be {accepted}")
+    assert caught.value.option == option
+
+
+@pytest.mark.parametrize("value", [b"x", bytearray(4), 1, -1])
+def test_socket_options_as_setsockopt_takes_them(value):
+    assert resolve("client", {"socket_options": [(6, 1, value)]})["socket_options"] == ((6, 1, value),)
+
+
+@pytest.mark.parametrize("make", [KafkaClient, lambda **options: BrokerConnection("b", 9092, **options)])
+@pytest.mark.parametrize("selector", [int, object, len, lambda: 5])
+def test_a_selector_that_is_not_one_is_refused(make, selector):
+    with pytest.raises(KafkaConfigurationError, match="selector must be a class as in the module selectors, not") as e:
+        make(selector=selector)
+    assert e.value.option == "selector"
+
+
+@pytest.mark.parametrize("kind", [KafkaClient, BrokerConnection])
+def test_a_client_whose_constructor_failed_half_way_is_collected_without_a_word(kind, monkeypatch):
+    """Warnings and errors of finalizers fail the test."""
+    monkeypatch.setattr(LinkContext, "__init__", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        kind() if kind is KafkaClient else kind("b", 9092)
+    gc.collect()
 
 
 def test_java_names_and_aliases_are_taken():
