@@ -178,21 +178,24 @@ async def _open_socket(link: Link, *, moving: bool = False) -> Any:
     except KafkaConnectionError:
         context.resolver.forget(host)
         raise
+    if proxy is None:
+        if moving:
+            link.address, link.has_other_addresses = address, has_others
+        return sock
     try:
-        if proxy is not None:
+        if moving:
+            link.move(ConnectionEvent.TUNNEL)
+        target = link.host
+        if not proxy.resolves:
+            found = await context.resolver.resolve(link.host, link.port, link.family)
+            target = str(found[0].sockaddr[0])
             if moving:
-                link.move(ConnectionEvent.TUNNEL)
-            target = link.host
-            if not proxy.resolves:
-                found = await context.resolver.resolve(link.host, link.port, link.family)
-                address, has_others = found[0], len(found) > 1
-                target = str(address.sockaddr[0])
-            await tunnel(context.loop, sock, proxy, target, link.port)
+                link.address, link.has_other_addresses = found[0], len(found) > 1
+        await tunnel(context.loop, sock, proxy, target, link.port)
     except BaseException:
+        context.resolver.failed(host, port, address)  # the proxy may have another address, too
         sock.close()
         raise
-    if moving and (proxy is None or not proxy.resolves):
-        link.address, link.has_other_addresses = address, has_others
     return sock
 
 

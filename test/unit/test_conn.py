@@ -1087,6 +1087,29 @@ def test_a_socks_proxy_resolves_the_name_or_not(make, broker, network):
     assert proxy.asked == ["broker", "10.0.0.7"]
 
 
+@pytest.mark.parametrize("accepted", [leave, lambda end: None], ids=["hangs up", "says nothing"])
+def test_the_next_address_of_a_proxy_and_of_what_is_behind_it_is_tried(make, broker, network, accepted):
+    network.names["several"] = ["10.0.0.1", "proxy"]
+    network.listen("10.0.0.1", 1080, accepted)
+    proxy = Socks(network)
+    network.names["broker"] = ["10.0.0.6", "10.0.0.7"]
+    network.listen("10.0.0.6", 9092, accepted)
+    network.listeners["10.0.0.7", 9092] = network.listeners["broker", 9092]
+    ask(connect(make(proxy_url="socks5://several:1080"), 200))
+    assert proxy.asked[-1] == "10.0.0.7"
+
+
+def test_an_address_that_does_not_answer_the_tls_handshake_is_left_for_the_next(make, network):
+    network.names["broker"] = ["10.0.0.1", "10.0.0.2"]
+    tried = []
+    for host in network.names["broker"]:
+        network.listen(host, 9092, lambda end, host=host: tried.append(host))
+    conn = make(security_protocol="SSL", socket_connection_setup_timeout_ms=1000)
+    conn.connect_blocking(30)
+    assert tried[:4] == network.names["broker"] * 2
+    assert "waited for the TLS handshake" in str(conn.error)
+
+
 def test_a_proxy_that_cannot_reach_the_broker_says_why(make, broker, network):
     Socks(network, reply=5)
     conn = make(proxy_url="socks5h://proxy:1080")
