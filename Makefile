@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help demo test test-unit test-embedded test-real test-matrix test-pythons test-spark-versions soak check lint format types layers docs wheel generated clean \
+.PHONY: help demo test test-unit test-embedded test-real test-matrix test-pythons test-spark-versions soak soak-chaos check lint format types layers docs wheel generated clean \
 	bench bench-protocol bench-records bench-produce bench-consume bench-latency bench-spark
 
 help:  ## show this list
@@ -56,6 +56,9 @@ test-spark-versions: $(INSTALLED)  ## Spark 4.0, 4.1 and 4.2 in environments of 
 
 soak: $(INSTALLED)  ## random histories against the embedded broker; seeds are printed
 	$(BIN)/pytest -m soak test/embedded
+
+soak-chaos: $(INSTALLED)  ## clients of Apache Kafka under kill -9, hangs and bad networks; PUREKAFKA_SECONDS and _SEED
+	$(BIN)/pytest -m soak -rP test/real/chaos
 
 check: lint types layers docs wheel  ## everything that is checked besides the tests
 

@@ -14,8 +14,10 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.errors import AbortableTransactionError
@@ -57,21 +59,29 @@ def copy(servers: str, source: str, target: str, group: str, name: str) -> None:
         found = consumer.poll(200)
         if not found and _is_done(consumer, source):
             break
-        try:
-            with producer.transaction():
-                for where, records in found.items():
-                    for record in records:
-                        producer.send(target, record.value, partition=where.partition)
-                offsets = {where: records[-1].offset + 1 for where, records in found.items()}
-                producer.send_offsets_to_transaction(offsets, consumer.group_metadata())
-        except AbortableTransactionError as error:
-            print("aborted", error, file=sys.stderr, flush=True)
-            consumer.seek_to_committed()
-        else:
+        if copied(consumer, producer, target, found):
             print("committed", flush=True)
             sys.stdin.readline()
     producer.close()
     consumer.close()
+
+
+def copied(
+    consumer: KafkaConsumer, producer: KafkaProducer, target: str, found: Mapping[TopicPartition, Sequence[Any]]
+) -> bool:
+    """Write what a poll returned and commit it in one transaction; whether that was done, and not aborted."""
+    try:
+        with producer.transaction():
+            for where, records in found.items():
+                for record in records:
+                    producer.send(target, record.value, partition=where.partition)
+            offsets = {where: records[-1].offset + 1 for where, records in found.items()}
+            producer.send_offsets_to_transaction(offsets, consumer.group_metadata())
+    except AbortableTransactionError as error:
+        print("aborted", error, file=sys.stderr, flush=True)
+        consumer.seek_to_committed()
+        return False
+    return True
 
 
 def _is_done(consumer: KafkaConsumer, source: str) -> bool:

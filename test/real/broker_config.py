@@ -49,6 +49,8 @@ class NodePlan:
     node_id: int
     data_dir: str
     ports: Mapping[str, int]
+    advertised: Mapping[str, int] = field(default_factory=dict)
+    """Listener to the port that clients are told in place of its own: that of a proxy before it."""
 
 
 def server_properties(
@@ -135,7 +137,8 @@ def _kraft(plan: NodePlan, everyone: Sequence[NodePlan]) -> dict[str, str]:
 def _addresses(release: Release, plan: NodePlan, listeners: Sequence[Listener], host: str) -> dict[str, str]:
     if release.number < (0, 9):
         return {"host.name": "127.0.0.1", "advertised.host.name": host, "port": str(plan.ports[INTERNAL])}
-    open_to_clients = [f"{one.name}://{host}:{plan.ports[one.name]}" for one in listeners]
+    told = {**plan.ports, **plan.advertised}
+    open_to_clients = [f"{one.name}://{host}:{told[one.name]}" for one in listeners]
     bound = [f"{one.name}://127.0.0.1:{plan.ports[one.name]}" for one in listeners]
     protocols = [f"{one.name}:{one.protocol}" for one in listeners]
     if release.kraft:

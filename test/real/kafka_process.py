@@ -54,6 +54,7 @@ class KafkaCluster:
         properties: Mapping[str, str] | None = None,
         node_properties: Mapping[int, Mapping[str, str]] | None = None,
         security: Sequence[Security] = (),
+        advertised_ports: Mapping[int, int] | None = None,
         host: str = "127.0.0.1",
         heap_mb: int = HEAP_MB,
         java_args: Sequence[str] = jvm.QUICK_START,
@@ -67,6 +68,7 @@ class KafkaCluster:
         self._properties = security_properties(self.release, security, self._listeners) | dict(properties or {})
         self._node_properties = node_properties or {}
         self._security = security
+        self._advertised_ports = advertised_ports or {}
         self._java_args = [f"-Xmx{heap_mb}m", *java_args]
         self._broker_args: list[str] = []
         self._archive = archive and version == NEWEST  # the one that is started often
@@ -111,7 +113,8 @@ class KafkaCluster:
             home = self.root / f"node-{node}"
             home.mkdir()
             taken = {name: ports.reserve() for name in names}
-            self._plans[node] = NodePlan(node, str(home / "data"), taken)
+            told = {self._first: self._advertised_ports[node]} if node in self._advertised_ports else {}
+            self._plans[node] = NodePlan(node, str(home / "data"), taken, told)
         modules = [kind.login_module for kind in self._security if kind.login_module]
         if modules and not self.release.jaas_properties:
             (self.root / "jaas.conf").write_text(jaas_text(modules), encoding="utf-8")
@@ -202,8 +205,9 @@ class KafkaCluster:
         return self.bootstrap(self._first)
 
     def bootstrap(self, listener: str) -> str:
-        """``host:port,...`` of all nodes at a listener, for example ``SASL_SSL``."""
-        return ",".join(f"{self.host}:{plan.ports[listener]}" for plan in self._plans.values())
+        """``host:port,...`` of all nodes at a listener, for example ``SASL_SSL``, as the nodes advertise it."""
+        told = [{**plan.ports, **plan.advertised}[listener] for plan in self._plans.values()]
+        return ",".join(f"{self.host}:{port}" for port in told)
 
     def address(self, node: int, listener: str = INTERNAL) -> tuple[str, int]:
         """Host and port of one node."""

@@ -43,7 +43,9 @@ class Verdict:
 
     wrong: list[str] = field(default_factory=list)
     records: int = 0
+    lost: int = 0
     doubled: int = 0
+    reordered: int = 0
     stays: int = 0
     commits: int = 0
     refused: Counter[str] = field(default_factory=Counter)  # commits, by who and why
@@ -141,13 +143,16 @@ def _judge_partition(
     verdict.doubled += total - len(values)
     verdict.longest_pause = max([verdict.longest_pause, *(after - before for before, after in pairwise(times))])
     missing = sorted(written.keys() - values.keys())
+    verdict.lost += len(missing)
     if missing:
         wrong.append(f"partition {number}: {len(missing)} records were never read, the first {missing[:5]}")
     altered = [offset for offset in written.keys() & values.keys() if written[offset] != values[offset]]
     if altered:
         wrong.append(f"partition {number}: other values than were written at {sorted(altered)[:5]}")
     order = [values[offset] for offset in sorted(values)]
-    if any(before >= after for before, after in pairwise(order)):
+    reordered = sum(before >= after for before, after in pairwise(order))
+    verdict.reordered += reordered
+    if reordered:
         wrong.append(f"partition {number}: values are not in the order in which they were sent")
     for stay in stays:
         _judge_stay(stay, commits, first_read, wrong)

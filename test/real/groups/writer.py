@@ -19,6 +19,8 @@ class Writer:
         self.topic = topic
         self.written: dict[int, dict[int, int]] = {number: {} for number in range(partitions)}
         """Partition -> {offset: value} of what was acknowledged."""
+        self.sent = 0
+        """How many records were handed over; the next one's value."""
         self.failed: list[BaseException] = []
         self._pause = 1 / rate
         self._stopped = threading.Event()
@@ -26,14 +28,14 @@ class Writer:
         self._thread = threading.Thread(target=self._write, name=f"writer of {topic}", daemon=True)
 
     def _write(self) -> None:
-        number, step = 0, len(self.written)
+        step = len(self.written)
         due = time.monotonic()
         while not self._stopped.is_set():
             for partition in self.written:
-                future: Any = self._producer.send(self.topic, b"%d" % number, partition=partition)
-                future.add_callback(self._acknowledged, number)
+                future: Any = self._producer.send(self.topic, b"%d" % self.sent, partition=partition)
+                future.add_callback(self._acknowledged, self.sent)
                 future.add_errback(self.failed.append)
-                number += 1
+                self.sent += 1
             due = max(due + step * self._pause, time.monotonic() - 1)  # what it missed long ago stays missed
             self._stopped.wait(max(0.0, due - time.monotonic()))
 

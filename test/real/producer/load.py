@@ -86,6 +86,10 @@ class Load:
         except BaseException as error:
             self._error = error
 
+    def stop_sending(self) -> None:
+        """Send no more, though there are some left."""
+        self._stop = True
+
     def finish(self) -> float:
         """Send the rest at full speed and wait for all outcomes; how long that took."""
         began = time.monotonic()
