@@ -30,6 +30,7 @@ from kafka.producer.accumulator import Accumulator, Partition, Topic
 from kafka.producer.batch import Delivered, ProducerBatch
 from kafka.producer.hindrance import hindrance, hindrances, no_answers
 from kafka.producer.identity import Identity
+from kafka.producer.partitions import Candidates
 from kafka.producer.sender import Sender
 
 if TYPE_CHECKING:
@@ -326,25 +327,37 @@ class ProducerCore:
     # Choosing partitions for records without a key…
 
     def choose_partition(self, topic: Topic) -> Partition:
-        """Choose the next partition to fill: any that has a leader, those with less in their queue more often.
+        """Choose the next partition to fill: any that has a leader, those with fewer batches in their queue more often.
 
-        Called with the accumulator's lock held.
+        Called with the accumulator's lock held, once for about each batch. To look at all partitions takes longer than
+        to fill a batch where there are thousands, so a choice may be made by what was seen some choices ago.
         """
-        known = self.cluster.topology.topics.get(topic.name, {})
-        everything = list(topic.partitions.values())
-        able = [one for one in everything if one.index in known and known[one.index].leader >= 0] or everything
-        if self._availability_timeout:
-            limit = self.now() - self._availability_timeout
-            able = [one for one in able if one.sink is None or (one.sink.stalled_since or limit) >= limit] or able
+        now = self.now()
+        candidates = topic.candidates
+        if candidates is None or not candidates.hold(topic, self.cluster.topology, now):
+            candidates = topic.candidates = self._candidates(topic, now)
+        candidates.choices_left -= 1
+        able, weights = candidates.able, candidates.weights
         if len(able) == 1:
             return able[0]
         rng = self.loop.rng
-        lengths = [len(one.queue) for one in able]
-        longest = max(lengths)
-        if not self._adaptive or longest == min(lengths):
-            return rng.choice(able)
-        weights = list(accumulate(longest + 1 - length for length in lengths))
-        return rng.choices(able, cum_weights=weights)[0]
+        return rng.choice(able) if weights is None else rng.choices(able, cum_weights=weights)[0]
+
+    def _candidates(self, topic: Topic, now: float) -> Candidates:
+        topology = self.cluster.topology
+        known = topology.topics.get(topic.name, {})
+        everything = list(topic.partitions.values())
+        able = [one for one in everything if one.index in known and known[one.index].leader >= 0] or everything
+        if self._availability_timeout:
+            limit = now - self._availability_timeout
+            able = [one for one in able if one.sink is None or (one.sink.stalled_since or limit) >= limit] or able
+        weights = None
+        if self._adaptive:
+            lengths = [len(one.queue) for one in able]
+            longest = max(lengths)
+            if longest > min(lengths):
+                weights = list(accumulate(longest + 1 - length for length in lengths))
+        return Candidates(able, weights, topic.partitions, topology, now)
 
     # Ending…
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
+    from kafka.net.topology import Topology
     from kafka.producer.batch import ProducerBatch
     from kafka.producer.core import ProducerCore
     from kafka.producer.sink import Sink
 
-__all__ = ["Partition", "Topic"]
+__all__ = ["Candidates", "Partition", "Topic"]
+
+_LOOKED_AT_PER_CHOICE: Final = 16
+# A broker that takes no data is noticed after this time at the latest, in seconds.
+_LONGEST_USE: Final = 0.1
 
 
 class Partition:
@@ -77,10 +82,45 @@ class Partition:
         )
 
 
+class Candidates:
+    """The partitions that records without a key may go to next, and how likely they are to go to each.
+
+    Made by a look at all partitions of the topic, and used for one choice in sixteen partitions: so a choice costs as
+    much as a look at sixteen of them, however many there are.
+    """
+
+    __slots__ = ("able", "choices_left", "partitions", "stale_at", "topology", "weights")
+
+    def __init__(
+        self,
+        able: list[Partition],
+        weights: list[int] | None,
+        partitions: dict[int, Partition],
+        topology: Topology,
+        now: float,
+    ) -> None:
+        self.able = able
+        self.weights = weights
+        """Their weights, each added to those before it; None if all weigh the same."""
+        self.partitions = partitions
+        self.topology = topology
+        self.choices_left = max(1, len(partitions) // _LOOKED_AT_PER_CHOICE)
+        self.stale_at = now + _LONGEST_USE
+
+    def hold(self, topic: Topic, topology: Topology, now: float) -> bool:
+        """Whether they may be chosen from once more."""
+        return (
+            self.choices_left > 0
+            and now < self.stale_at
+            and self.topology is topology
+            and self.partitions is topic.partitions
+        )
+
+
 class Topic:
     """A topic's partitions, and where its records without a key go now (KIP-480, KIP-794)."""
 
-    __slots__ = ("filled", "indexes", "line", "name", "partitions", "sticky", "used_at")
+    __slots__ = ("candidates", "filled", "indexes", "line", "name", "partitions", "sticky", "used_at")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -88,6 +128,7 @@ class Topic:
         self.indexes: list[int] = []
         self.line: list[Partition] = []
         """The partitions in the order of their numbers."""
+        self.candidates: Candidates | None = None
         self.sticky: Partition | None = None
         self.filled = 0
         """Bytes that went to the sticky partition since it was chosen."""
