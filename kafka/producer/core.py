@@ -7,7 +7,6 @@ face and the asyncio one alike.
 from __future__ import annotations
 
 import logging
-import sys
 from collections import Counter
 from collections.abc import Callable
 from itertools import accumulate
@@ -147,15 +146,28 @@ class ProducerCore:
         if self.loop.in_pass and self.loop.current_task is not None:
             await batch
             return
-        asyncio: Any = sys.modules["asyncio"]
-        aio = asyncio.get_running_loop()
+        import asyncio  # whoever comes here by a task of asyncio has loaded it
+
+        try:
+            aio = asyncio.get_running_loop()
+        except RuntimeError:
+            raise IllegalStateError(
+                "the future of a record can be awaited in a task of asyncio only; call get() to wait elsewhere"
+            ) from None
         done = aio.create_future()
 
         def resolve() -> None:
             if not done.done():
                 done.set_result(None)
 
-        batch.add_both(lambda _: aio.call_soon_threadsafe(resolve))
+        def settled(_: object) -> None:
+            try:
+                aio.call_soon_threadsafe(resolve)
+            except RuntimeError:
+                if not aio.is_closed():  # if it is, no task waits any more
+                    raise
+
+        batch.add_both(settled)
         await done
 
     # On the loop…
@@ -190,8 +202,11 @@ class ProducerCore:
         topic.used_at = self.now()
         return topic
 
-    async def find_topic(self, name: str, deadline: float) -> Topic:
-        """Return a topic, asking the cluster for it if need be; it may be created by that."""
+    async def find_topic(self, name: str, deadline: float, limit: str | None = None) -> Topic:
+        """Return a topic, asking the cluster for it if need be; it may be created by that.
+
+        `limit` is the time that the caller has, in words: max_block_ms if it is left out.
+        """
         topic = self.known_topic(name)
         if topic is not None:
             return topic
@@ -200,14 +215,14 @@ class ProducerCore:
         try:
             if name not in self.cluster.wanted_topics:
                 self.cluster.add_topic(name)
-            return await self._search(name, deadline)
+            return await self._search(name, deadline, limit or f"max_block_ms ({self.config['max_block_ms']} ms)")
         finally:
             self._searches[name] -= 1
             if not self._searches[name]:
                 del self._searches[name]
                 self._stop_asking(self._not_found())
 
-    async def _search(self, name: str, deadline: float) -> Topic:
+    async def _search(self, name: str, deadline: float, limit: str) -> Topic:
         error: KafkaError | None = None
         asked = False
         while (topic := self.known_topic(name)) is None:
@@ -218,8 +233,7 @@ class ProducerCore:
             if self.now() >= deadline:
                 said = str(error) if error else no_answers(self.client) if code is None else for_code(code).__name__
                 raise KafkaTimeoutError(
-                    f"Topic {name!r} was not found within max_block_ms ({self.config['max_block_ms']} ms)"
-                    + (f": {said}" if said else "")
+                    f"Topic {name!r} was not found within {limit}{f': {said}' if said else ''}"
                 ) from error
             try:
                 await self.client.refresh(deadline)

@@ -53,7 +53,8 @@ class FutureRecordMetadata:
         metadata = producer.send("events", b"hello").get(timeout=10)
         print(metadata.partition, metadata.offset)
 
-    It can be awaited too, in a task of asyncio. Two futures are equal if they are of the same record.
+    It can be awaited too, in a task of asyncio; there ``asyncio.wrap_future()`` is not needed. Two futures are equal if
+    they are of the same record.
     """
 
     __slots__ = ("_batch", "_header_size", "_index", "_key_size", "_timestamp", "_value_size")

@@ -70,9 +70,9 @@ class KafkaProducer(TransactionalFace):
     ) -> FutureRecordMetadata:
         """Hand a record over to be sent; return the future of its place in the log.
 
-        Blocks for `max_block_ms` at most, while metadata of a new topic is on its way or the buffer is full, and raises
-        `KafkaTimeoutError` (the buffer: `BufferExhaustedError`) after that. An error that the cluster answers about the
-        topic, and a record that is too large, come out of the future.
+        Blocks for `max_block_ms` at most (a minute by default), while metadata of a new topic is on its way or the
+        buffer is full, and raises `KafkaTimeoutError` (the buffer: `BufferExhaustedError`) after that. An error that
+        the cluster answers about the topic, and a record that is too large, come out of the future.
 
         >>> from kafka.broker import Broker
         >>> with Broker(topics=["events"]) as broker, KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as p:
@@ -236,7 +236,7 @@ class KafkaProducer(TransactionalFace):
             start += place[2]
         return sent
 
-    def _find(self, topic: str, deadline: float) -> Topic:
+    def _find(self, topic: str, deadline: float, limit: str | None = None) -> Topic:
         self._check_open()
         self._accumulator.check_admits()
         try:
@@ -252,7 +252,8 @@ class KafkaProducer(TransactionalFace):
                 f"partitions_for({topic!r}) once before"
             )
         with self._measured("metadata-wait"):
-            return self._driver.run(self._core.find_topic(topic, deadline), deadline + 1, f"finding topic {topic!r}")
+            search = self._core.find_topic(topic, deadline, limit)
+            return self._driver.run(search, deadline + 1, f"finding topic {topic!r}")
 
     def _bytes(self, topic: str, key: Any, value: Any, headers: Any) -> tuple[bytes | None, bytes | None]:
         serialize = self._serialize_key
@@ -320,8 +321,11 @@ class KafkaProducer(TransactionalFace):
     def _wait_for_room(self, ticket: Ticket, deadline: float, what: str) -> None:
         """Wait until memory is granted; where it is not, the caller gives the ticket back."""
         self._refuse_on_loop(what)
-        self._driver.wait(ticket, deadline)
+        with self._measured("bufferpool-wait"):
+            self._driver.wait(ticket, deadline)
         if not ticket.is_done:
+            if self._core.metrics is not None:
+                self._core.metrics.exhausted()
             raise BufferExhaustedError(
                 f"buffer_memory ({self.config['buffer_memory']} bytes) stayed full for max_block_ms "
                 f"({self.config['max_block_ms']} ms): {self._core.hindrances() or _TOO_FAST}"
@@ -356,8 +360,10 @@ class KafkaProducer(TransactionalFace):
                 f"flush() took longer than {timeout} seconds; {counted(left)} left{f': {why}' if why else ''}"
             ) from error
 
-    def partitions_for(self, topic: str) -> set[int]:
-        """Return the numbers of a topic's partitions, asking the cluster for at most `max_block_ms`.
+    def partitions_for(self, topic: str, timeout: float | None = None) -> set[int]:
+        """Return the numbers of a topic's partitions, asking the cluster for at most `timeout` seconds.
+
+        That is `max_block_ms` by default. `send()` to the topic does not wait for metadata afterwards.
 
         >>> from kafka.broker import Broker
         >>> with Broker(topics={"events": 3}) as broker:
@@ -369,5 +375,7 @@ class KafkaProducer(TransactionalFace):
             check_topic(topic)
         state = self._topics.get(topic)
         if state is None:
-            state = self._find(topic, self._core.now() + self._max_block)
+            seconds = self._max_block if timeout is None else timeout
+            limit = None if timeout is None else f"{timeout:g} seconds"
+            state = self._find(topic, self._core.now() + seconds, limit)
         return set(state.indexes)

@@ -38,13 +38,16 @@ class Holder(Protocol):
 class Memory:
     """A number of bytes to be taken and given back.
 
+    >>> from types import SimpleNamespace
     >>> memory = Memory(100)
-    >>> memory.take(80), memory.take(30)
+    >>> batch = SimpleNamespace(reserved=0)
+    >>> memory.lend(batch, 80)
+    >>> memory.has(10), memory.has(30)
     (True, False)
     >>> ticket = memory.queue(30)
-    >>> memory.take(10)  # others were first
+    >>> memory.has(10)  # another was first
     False
-    >>> [served.success(None).size for served in memory.give(20)], memory.free
+    >>> [served.success(None).size for served in memory.take_back(batch, 60)], memory.free
     ([30], 10)
     """
 
@@ -57,18 +60,16 @@ class Memory:
 
     @property
     def waited_for(self) -> bool:
-        """Whether somebody waits."""
+        """Whether a call waits."""
         return bool(self._waiting)
 
-    def take(self, size: int) -> bool:
-        """Take memory if there is enough and nobody was first."""
-        if not self.has(size):
-            return False
-        self.free -= size
-        return True
+    @property
+    def waiting(self) -> int:
+        """How many calls wait."""
+        return len(self._waiting)
 
     def has(self, size: int) -> bool:
-        """Whether `take` would take it."""
+        """Whether there is enough, and no call came first."""
         return not self._waiting and size <= self.free
 
     def lend(self, holder: Holder, size: int, ticket: Ticket | None = None) -> None:

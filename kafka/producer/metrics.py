@@ -16,8 +16,17 @@ if TYPE_CHECKING:
 __all__ = ["ProducerMetrics"]
 
 
-# Calls that wait (KIP-761), as the metrics spell them.
-_CALLS: Final = ("flush", "metadata-wait", "txn-init", "txn-begin", "txn-send-offsets", "txn-commit", "txn-abort")
+# What calls wait for (KIP-761), as the metrics spell it. send() waits for metadata and for room in the buffer.
+_CALLS: Final = (
+    "bufferpool-wait",
+    "flush",
+    "metadata-wait",
+    "txn-init",
+    "txn-begin",
+    "txn-send-offsets",
+    "txn-commit",
+    "txn-abort",
+)
 
 
 class ProducerMetrics(SensorGroup):
@@ -34,9 +43,14 @@ class ProducerMetrics(SensorGroup):
         self._retries = self._sensor("retries", ("record-retry-rate", Rate()), ("record-retry-total", Total()))
         self._errors = self._sensor("errors", ("record-error-rate", Rate()), ("record-error-total", Total()))
         self._calls = {name: self._sensor(f"{name}-time", (f"{name}-time-ns-total", Total())) for name in _CALLS}
+        self._exhausted = self._sensor(
+            "buffer-exhausted", ("buffer-exhausted-rate", Rate()), ("buffer-exhausted-total", Total())
+        )
+        self._buffer_wait = self._sensor("bufferpool-wait", ("bufferpool-wait-ratio", Rate()))
         memory = accumulator.memory
         self._gauge("buffer-total-bytes", lambda: memory.total)
         self._gauge("buffer-available-bytes", lambda: memory.free)
+        self._gauge("waiting-threads", lambda: memory.waiting)
 
     def sent(self, batches: Iterable[ProducerBatch], now: float) -> None:
         """Take note of a request."""
@@ -63,3 +77,9 @@ class ProducerMetrics(SensorGroup):
     def waited(self, call: str, seconds: float) -> None:
         """Take note of how long the application was held up by a call, one of `_CALLS`, however that ended."""
         self._calls[call].record(round(seconds * 1e9))
+        if call == "bufferpool-wait":
+            self._buffer_wait.record(seconds)
+
+    def exhausted(self) -> None:
+        """Take note of a record that was refused because the buffer stayed full."""
+        self._exhausted.record(1)
