@@ -9,13 +9,18 @@ its own; nobody else knows what is in it.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import zlib
 from collections.abc import Iterator, MutableMapping
 from pathlib import Path
 from typing import IO, Any, Final
 
-__all__ = ["Store", "Table"]
+from kafka.errors import IllegalStateError
+
+__all__ = ["Store", "Table", "open_private"]
+
+log = logging.getLogger("kafka.broker")
 
 #: The file is written anew when it has this many times as many lines as there are values.
 _REWRITE_FACTOR: Final = 4
@@ -107,34 +112,62 @@ class Store:
             os.fsync(self._file.fileno())
 
     def _read(self, path: Path) -> None:
+        """Read the file. A line that a crash has cut short is dropped; a damaged one is not passed over.
+
+        Each line is acknowledged once it is written, so only the last one can be unfinished, and that has no newline.
+        """
         data = path.read_bytes() if path.exists() else b""
-        good = 0
-        for raw in data.splitlines(keepends=True):
-            entry = _parse(raw)
-            if entry is None:  # torn by a crash: what was acknowledged is before it
-                break
+        *lines, rest = data.split(b"\n")
+        entries = [_parse(line) for line in lines]
+        if None in entries:
+            raise IllegalStateError(_damage(path, lines, entries))
+        if rest and (last := _parse(rest)) is not None:
+            entries.append(last)  # whole but for its newline
+        for entry in entries:
+            assert entry is not None
             name, key, value = entry
             self.table(name).load(key, value)
-            good += len(raw)
-            self._lines += 1
-        # The torn end is cut off only after all before it was understood; the file stays open for appending.
-        self._file = path.open("ab")
-        if good < len(data):
+        self._lines = len(entries)
+        self._file = open_private(path, "ab")
+        if len(entries) > len(lines):
+            self._file.write(b"\n")
+            self._flush()
+        elif rest:
+            good = len(data) - len(rest)
+            log.warning(
+                "%s: cut off at byte %d: the last %d bytes are a line that a crash interrupted", path, good, len(rest)
+            )
             self._file.truncate(good)
 
     def _rewrite(self) -> None:
         assert self._path is not None
         assert self._file is not None
         fresh = self._path.with_suffix(".new")
-        with fresh.open("wb") as out:
+        with open_private(fresh, "wb") as out:
             for name, table in self._tables.items():
                 out.writelines(_line(name, key, value) for key, value in table.items())
             out.flush()
             os.fsync(out.fileno())
         self._file.close()
         fresh.replace(self._path)
-        self._file = self._path.open("ab")
+        self._file = open_private(self._path, "ab")
         self._lines = sum(map(len, self._tables.values()))
+
+
+def open_private(path: Path, mode: str) -> IO[Any]:
+    """Open a file; if that creates it, for its owner only: tables hold credentials, segments other people's records."""
+    return open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))
+
+
+def _damage(path: Path, lines: list[bytes], entries: list[Any]) -> str:
+    number = entries.index(None)
+    start = sum(len(line) + 1 for line in lines[:number])
+    others = entries.count(None) - 1
+    more = f", and {others} more" if others else ""
+    return (
+        f"{path} is damaged: line {number + 1} (byte {start}, {len(lines[number])} bytes) has a wrong checksum{more}. "
+        "Restore the file from a copy; or, to go on without the topic, setting or offset that the line held, delete it"
+    )
 
 
 def _line(name: str, key: str, value: Any) -> bytes:
@@ -142,9 +175,9 @@ def _line(name: str, key: str, value: Any) -> bytes:
     return b"%08x %s\n" % (zlib.crc32(text), text)
 
 
-def _parse(raw: bytes) -> tuple[str, str, Any] | None:
-    checksum, _, text = raw.rstrip(b"\n").partition(b" ")
-    if not raw.endswith(b"\n") or checksum != b"%08x" % zlib.crc32(text):
+def _parse(line: bytes) -> tuple[str, str, Any] | None:
+    checksum, _, text = line.partition(b" ")
+    if checksum != b"%08x" % zlib.crc32(text):
         return None
     name, key, value = json.loads(text)
     return name, key, value

@@ -9,29 +9,34 @@ Layout, version 1::
     DIR/topics/<topic id>-<partition>/<base offset>.index    their headers, written when a segment is complete
 
 An index is the 61 bytes of each batch's header in a row and their CRC-32. It counts only if the batches it tells of
-fill the log file exactly; without one the file itself is read, each batch with its checksum, and cut off at the first
-that is not whole. So after a crash one segment of each partition is read, after an orderly end none. Producers, open
-transactions and leader epochs follow from the headers.
+fill the log file exactly; without one the file itself is read, each batch with its checksum. So after a crash one
+segment of each partition is read, after an orderly end none. Producers, open transactions and leader epochs follow from
+the headers.
+
+A batch that a crash has cut short, at the end of the last segment, is cut off: it was not acknowledged. Anything else
+that is not a whole batch is damage: the file is kept as ``<base offset>.damaged``, and the whole batches go into a new
+one. Both are logged as warnings. Directories and files are for their owner only.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from kafka.broker.storage import Storage
 from kafka.broker.storage.log import Log
 from kafka.broker.storage.segment import DiskSegment
-from kafka.broker.store import Store
+from kafka.broker.store import Store, open_private
 from kafka.errors import CorruptRecordError, IllegalStateError, KafkaConfigurationError
 from kafka.record.batch import decode_batch
 from kafka.record.control import decode_marker
-from kafka.record.header import LOG_OVERHEAD, V2_HEADER, V2_HEADER_SIZE, BatchHeader, read_header
+from kafka.record.header import LOG_OVERHEAD, MAGIC_AT, V2_HEADER, V2_HEADER_SIZE, BatchHeader, read_header
 
 if TYPE_CHECKING:
     from kafka.broker.clock import BrokerClock
@@ -42,6 +47,9 @@ __all__ = ["DiskStorage", "write_index"]
 
 _LAYOUT: Final = "purekafka broker data, layout 1\n"
 _CRC_SIZE: Final = 4
+_NO_OFFSET: Final = 2**63 - 1
+
+logger = logging.getLogger("kafka.broker")
 
 
 class DiskStorage(Storage):
@@ -64,7 +72,8 @@ class DiskStorage(Storage):
         """Open a partition's log, or make an empty one."""
         name = f"{topic.id}-{index}"
         directory = self._path / "topics" / name
-        directory.mkdir(parents=True, exist_ok=True)
+        directory.parent.mkdir(mode=0o700, exist_ok=True)
+        directory.mkdir(mode=0o700, exist_ok=True)
         if self._fsync:
             _sync_directory(directory.parent)
 
@@ -123,7 +132,7 @@ class DiskStorage(Storage):
 # The directory
 
 
-def _open_directory(path: Path) -> IO[str]:
+def _open_directory(path: Path) -> IO[Any]:
     """Check the layout and take the lock; return the file that holds it."""
     try:
         layout = path / "layout"
@@ -132,12 +141,13 @@ def _open_directory(path: Path) -> IO[str]:
         is_new = not path.exists() or not any(path.iterdir())
         if not is_new:
             _check_layout(path, layout)
-        path.mkdir(parents=True, exist_ok=True)
-        handle = (path / "lock").open("a+", encoding="utf-8")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, exist_ok=True)
+        handle = open_private(path / "lock", "ab+")
         try:
             _lock(handle, path)
             if is_new:
-                layout.write_text(_LAYOUT, encoding="utf-8")
+                _write(layout, _LAYOUT.encode())
         except BaseException:
             handle.close()
             raise
@@ -152,7 +162,7 @@ def _check_layout(path: Path, layout: Path) -> None:
     except FileNotFoundError:
         # Two brokers may be starting in an empty directory at once; the lock decides between them.
         if {entry.name for entry in path.iterdir()} <= {"lock"}:
-            layout.write_text(_LAYOUT, encoding="utf-8")
+            _write(layout, _LAYOUT.encode())
             return
         raise KafkaConfigurationError(f"{path} holds no data of this broker, and it is not empty") from None
     if text != _LAYOUT:
@@ -160,7 +170,7 @@ def _check_layout(path: Path, layout: Path) -> None:
         raise KafkaConfigurationError(f"{path} has a layout that this release does not know: {found}")
 
 
-def _lock(handle: IO[str], path: Path) -> None:
+def _lock(handle: IO[Any], path: Path) -> None:
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -172,6 +182,15 @@ def _lock(handle: IO[str], path: Path) -> None:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         raise IllegalStateError(f"{path} is in use by another broker") from None
+
+
+def _write(path: Path, data: bytes, *, fsync: bool = False) -> None:
+    """Write a file for its owner only."""
+    with open_private(path, "wb") as file:
+        file.write(data)
+        if fsync:
+            file.flush()
+            os.fsync(file.fileno())
 
 
 def _sync_directory(path: Path) -> None:
@@ -197,7 +216,7 @@ def write_index(segment: object) -> None:
         return
     heads = b"".join(bytes(segment.read(at, at + V2_HEADER_SIZE)) for at in segment.positions)
     fresh = path.with_suffix(".new")
-    fresh.write_bytes(heads + zlib.crc32(heads).to_bytes(_CRC_SIZE, "big"))
+    _write(fresh, heads + zlib.crc32(heads).to_bytes(_CRC_SIZE, "big"))
     fresh.replace(path)
 
 
@@ -226,14 +245,15 @@ def _recover(log: Log, directory: Path, start: int) -> None:
     """Open the segments that are there, and learn from them where the log stands."""
     for leftover in directory.glob("*.new"):
         leftover.unlink()
-    for path in sorted(directory.glob("*.log")):
+    paths = sorted(directory.glob("*.log"))
+    bases = [int(path.stem) for path in paths]
+    for path, base, next_base in zip(paths, bases, [*bases, None][1:], strict=True):
         status = path.stat()
-        segment = DiskSegment(path, int(path.stem), int(status.st_mtime * 1000), status.st_size)
         headers = _read_index(path.with_suffix(".index"), status.st_size)
-        is_whole = headers is not None
-        size = segment.size
-        segment.size = 0
-        for header in headers if headers is not None else _whole_batches(segment, size):
+        if headers is None:
+            headers = _read_batches(path, base, next_base)
+        segment = DiskSegment(path, base, int(status.st_mtime * 1000))
+        for header in headers:
             committed = None
             if header.is_control:
                 data = segment.read(header.position, header.end)
@@ -244,24 +264,113 @@ def _recover(log: Log, directory: Path, start: int) -> None:
         if not len(segment):
             segment.delete()
             continue
-        if not is_whole and segment.size < size:
-            segment.truncate(len(segment))
         log.segments.append(segment)
     log.restored(start)
 
 
-def _whole_batches(segment: DiskSegment, size: int) -> Iterator[BatchHeader]:
-    """Yield the headers of the batches that are whole; stop at the first that is not."""
-    data = segment.read(0, size)
-    position, expected = 0, segment.base_offset
-    while True:
-        try:
-            header = read_header(data, position)
-            if header is None or header.base_offset < expected:
-                return
-            decode_batch(data, header)
-        except CorruptRecordError:
-            return
-        yield header
-        expected = header.last_offset + 1
-        position = header.end
+def _read_batches(path: Path, base: int, next_base: int | None) -> list[BatchHeader]:
+    """Return the headers of the whole batches of a segment; afterwards its file holds these and nothing else."""
+    data = path.read_bytes()
+    headers, gaps = _whole_batches(data, base, _NO_OFFSET if next_base is None else next_base)
+    if not gaps:
+        return headers
+    if next_base is None and gaps == [(gaps[0][0], len(data))] and _is_torn(data, gaps[0][0]):
+        start = gaps[0][0]
+        logger.warning(
+            "%s: cut off at byte %d: the last %d bytes are a batch that a crash interrupted; it was not acknowledged",
+            *(path, start, len(data) - start),
+        )
+        os.truncate(path, start)
+        return headers
+    kept = _copy_name(path)
+    shutil.copyfile(path, kept)
+    kept.chmod(0o600)
+    for start, end in gaps:
+        before = max((header.last_offset for header in headers if header.end <= start), default=base - 1)
+        after = min((header.base_offset for header in headers if header.position >= end), default=next_base)
+        until = "the end of the log" if after is None else f"offset {after}"
+        logger.warning(
+            "%s: %d bytes at byte %d are damaged: the records between offset %d and %s are lost. "
+            "The damaged file is kept as %s",
+            *(path, end - start, start, before, until, kept.name),
+        )
+    fresh = path.with_suffix(".new")
+    _write(fresh, b"".join(data[header.position : header.end] for header in headers), fsync=True)
+    path.with_suffix(".index").unlink(missing_ok=True)
+    fresh.replace(path)
+    moved = []
+    position = 0
+    for header in headers:
+        moved.append(header._replace(position=position))
+        position += header.size
+    return moved
+
+
+def _copy_name(path: Path) -> Path:
+    name = path.with_suffix(".damaged")
+    number = 1
+    while name.exists():
+        number += 1
+        name = path.with_suffix(f".damaged-{number}")
+    return name
+
+
+def _whole_batches(data: bytes, base: int, limit: int) -> tuple[list[BatchHeader], list[tuple[int, int]]]:
+    """Return the headers of the whole batches with offsets from ``base`` to ``limit``, and the gaps between them."""
+    headers: list[BatchHeader] = []
+    gaps: list[tuple[int, int]] = []
+    position, expected = 0, base
+    while position < len(data):
+        header = _whole_batch(data, position, expected, limit)
+        if header is None:
+            end = _next_whole(data, position, expected, limit)
+            gaps.append((position, end))
+            position = end
+            continue
+        if header.base_offset > expected:
+            # Offsets are not covered by the checksum. Compaction leaves gaps, damage an offset that what follows is
+            # behind.
+            follower = _whole_batch(data, header.end, expected, limit)
+            if follower is not None and follower.base_offset <= header.last_offset:
+                gaps.append((position, header.end))
+                position = header.end
+                continue
+        headers.append(header)
+        position, expected = header.end, header.last_offset + 1
+    return headers, gaps
+
+
+def _whole_batch(data: bytes, position: int, expected: int, limit: int) -> BatchHeader | None:
+    try:
+        header = read_header(data, position)
+        if header is None or header.magic < 2 or header.base_offset < expected or header.last_offset >= limit:
+            return None
+        decode_batch(data, header)
+    except CorruptRecordError:
+        return None
+    return header
+
+
+def _next_whole(data: bytes, position: int, expected: int, limit: int) -> int:
+    """Return where the next whole batch begins behind a damaged one; the end if there is none."""
+    if len(data) - position >= LOG_OVERHEAD:
+        # The length of the damaged batch is right if a whole batch is behind it, or nothing.
+        end = position + LOG_OVERHEAD + int.from_bytes(data[position + 8 : position + LOG_OVERHEAD], "big", signed=True)
+        if position < end <= len(data) and (end == len(data) or _whole_batch(data, end, expected, limit) is not None):
+            return end
+    magic = data.find(2, position + 1 + MAGIC_AT)
+    while magic >= 0:
+        start = magic - MAGIC_AT
+        offset = int.from_bytes(data[start : start + 8], "big", signed=True)
+        if expected <= offset < limit and _whole_batch(data, start, expected, limit) is not None:
+            return start
+        magic = data.find(2, magic + 1)
+    return len(data)
+
+
+def _is_torn(data: bytes, start: int) -> bool:
+    """Whether what begins there goes on behind the end of the file, as an append that was interrupted does."""
+    try:
+        return read_header(data, start) is None
+    except CorruptRecordError:
+        return False

@@ -209,10 +209,9 @@ class DiskSegment(Segment):
 
     __slots__ = ("_fd", "path")
 
-    def __init__(self, path: Path, base_offset: int, created_ms: int, size: int = 0) -> None:
+    def __init__(self, path: Path, base_offset: int, created_ms: int) -> None:
         super().__init__(base_offset, created_ms)
         self.path = path
-        self.size = size
         self._fd = -1
         self._open()
 
@@ -220,7 +219,7 @@ class DiskSegment(Segment):
         """Return the file's descriptor; segments that nobody appends to are closed between reads."""
         if self._fd < 0:
             self._fd = os.open(
-                self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0), 0o644
+                self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0), 0o600
             )
         return self._fd
 

@@ -13,6 +13,7 @@ import pytest
 from kafka.broker import Broker
 from kafka.errors import IllegalStateError, KafkaConfigurationError
 from kafka.protocol.admin import DeleteRecordsRequest
+from kafka.record.header import scan
 
 from .batches import batch, produce
 from .wire import Wire, wire
@@ -73,25 +74,156 @@ def test_indexes_are_used_only_where_they_fit(tmp_path: Path) -> None:
         assert [record.value for record in broker.records("events")] == [b"a"]
 
 
-@pytest.mark.parametrize("damage", ["cut", "garbage", "checksum"])
-def test_a_torn_end_is_cut_off(tmp_path: Path, damage: str) -> None:
+def closed_without_an_index(data: Path, values: list[str], partitions: int = 1) -> Path:
+    """Write records, one a batch, and end as a crash does; the log file of the first partition."""
+    with Broker(topics={"events": partitions}, data_dir=data) as broker:
+        for value in values:
+            broker.append("events", value)
+    for index in data.glob("topics/*/*.index"):
+        index.unlink()
+    return logs(data)[0]
+
+
+def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
+
+
+@pytest.mark.parametrize("left", [1, 11, 16, 17, 60, 61, 69])
+def test_a_torn_end_is_cut_off_and_the_log_says_so(tmp_path: Path, left: int, caplog: pytest.LogCaptureFixture) -> None:
+    data = tmp_path / "data"
+    log = closed_without_an_index(data, ["kept", "torn"])
+    whole = log.read_bytes()
+    size = len(whole) // 2
+    log.write_bytes(whole[: size + left])
+    with Broker(data_dir=data) as broker:
+        assert [record.value for record in broker.records("events")] == [b"kept"]
+        assert broker.append("events", "next") == 1
+    (said,) = warnings_of(caplog)
+    assert f"{log}: cut off at byte {size}: the last {left} bytes" in said
+    with Broker(data_dir=data) as broker:
+        assert [record.value for record in broker.records("events")] == [b"kept", b"next"]
+    assert not list(log.parent.glob("*.damaged*"))
+
+
+@pytest.mark.parametrize(
+    "what", ["offset", "greater offset", "length", "longer", "magic", "checksum", "value", "zeros"]
+)
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_damage_costs_what_is_damaged_and_no_more(
+    tmp_path: Path, what: str, which: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    data = tmp_path / "data"
+    log = closed_without_an_index(data, ["first", "second", "third"])
+    whole = log.read_bytes()
+    heads = [header.position for header in scan(whole)]
+    start, end = heads[which], [*heads, len(whole)][which + 1]
+    damaged = bytearray(whole)
+    if what == "zeros":
+        damaged[start:end] = bytes(end - start)
+    else:
+        at = {"offset": 7, "greater offset": 2, "length": 11, "longer": 9, "magic": 16, "checksum": 17}
+        damaged[end - 3 if what == "value" else start + at[what]] ^= 4
+    log.write_bytes(damaged)
+    values = [b"first", b"second", b"third"]
+    # An offset is not covered by the checksum: that of the last batch may be greater after compaction.
+    is_seen = what not in {"offset", "greater offset"} or which < 2
+    looks_torn = what == "longer" and which == 2
+    if is_seen:
+        del values[which]
+    with Broker(data_dir=data) as broker:
+        assert [record.value for record in broker.records("events")] == values
+        broker.append("events", "next")
+    said = warnings_of(caplog)
+    assert len(said) == is_seen
+    if is_seen:
+        assert f"{log}: " in said[0]
+        assert f"byte {start}" in said[0]
+        assert f" {end - start} bytes" in said[0]
+    copies = list(log.parent.glob("*.damaged*"))
+    assert [copy.read_bytes() for copy in copies] == [bytes(damaged)] * (is_seen and not looks_torn)
+    caplog.clear()
+    with Broker(data_dir=data) as broker:
+        assert [record.value for record in broker.records("events")] == [*values, b"next"]
+    assert not warnings_of(caplog)
+
+
+def test_each_damaged_stretch_is_named_with_the_offsets_it_costs(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    data = tmp_path / "data"
+    log = closed_without_an_index(data, [f"value {number}" for number in range(9)])
+    whole = bytearray(log.read_bytes())
+    heads = [header.position for header in scan(bytes(whole))]
+    for which in (2, 3, 8):
+        whole[heads[which] + 20] ^= 1
+    log.write_bytes(whole)
+    with Broker(data_dir=data) as broker:
+        assert [record.offset for record in broker.records("events")] == [0, 1, 4, 5, 6, 7]
+    one, two = warnings_of(caplog)  # two batches behind each other are one stretch
+    for said, between in ((one, "offset 1 and offset 4"), (two, "offset 7 and the end")):
+        assert f"the records between {between}" in said
+        assert "kept as 00000000000000000000.damaged" in said
+
+
+def test_a_segment_that_is_not_the_last_is_never_torn(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     data = tmp_path / "data"
     with Broker(topics=["events"], data_dir=data) as broker:
-        broker.append("events", "kept")
-        broker.append("events", "torn")
-    (log,) = logs(data)
-    (index,) = data.glob("topics/*/*.index")
-    index.unlink()
-    whole = log.read_bytes()
-    log.write_bytes(
-        {"cut": whole[:-3], "garbage": whole + b"\xff" * 30, "checksum": whole[:-1] + bytes([whole[-1] ^ 1])}[damage]
-    )
-    expected = [b"kept", b"torn"] if damage == "garbage" else [b"kept"]
+        broker.append("events", "a")
+        broker.append("events", "b")
+        broker.roll("events")
+        broker.append("events", "c")
+    for index in data.glob("topics/*/*.index"):
+        index.unlink()
+    first, _ = logs(data)
+    first.write_bytes(first.read_bytes()[:-3])
     with Broker(data_dir=data) as broker:
-        assert [record.value for record in broker.records("events")] == expected
-        assert broker.append("events", "next") == len(expected)
+        assert [record.offset for record in broker.records("events")] == [0, 2]
+    (said,) = warnings_of(caplog)
+    assert "the records between offset 0 and offset 2 are lost" in said
+
+
+def test_a_batch_within_a_damaged_batch_is_not_taken_for_one(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    inner = bytearray(batch(b"not a record"))
+    inner[7] = 1  # its offset
+    log = closed_without_an_index(data, ["first"])
     with Broker(data_dir=data) as broker:
-        assert [record.value for record in broker.records("events")] == [*expected, b"next"]
+        broker.append("events", bytes(inner))
+        broker.append("events", "last")
+    for index in data.glob("topics/*/*.index"):
+        index.unlink()
+    whole = bytearray(log.read_bytes())
+    heads = [header.position for header in scan(bytes(whole))]
+    whole[heads[1] + 17] ^= 1  # the checksum of the batch around it
+    log.write_bytes(whole)
+    with Broker(data_dir=data) as broker:
+        assert [record.value for record in broker.records("events")] == [b"first", b"last"]
+
+
+def test_damaged_tables_are_refused_in_words(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with Broker(topics=["events", "other"], data_dir=data):
+        pass
+    tables = data / "tables"
+    whole = tables.read_bytes()
+    tables.write_bytes(whole.replace(b"events", b"evemts", 1))
+    with pytest.raises(IllegalStateError, match=r"tables is damaged: line \d+"):
+        Broker(data_dir=data).start()
+    assert tables.read_bytes() == whole.replace(b"events", b"evemts", 1)
+    tables.write_bytes(whole)
+    with Broker(data_dir=data) as broker:
+        assert {"events", "other"} <= broker.run(lambda cluster: set(cluster.topics))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such permissions there")
+def test_files_and_directories_are_for_their_owner_only(tmp_path: Path) -> None:
+    data = tmp_path / "above" / "data"
+    with Broker(topics={"events": 2}, data_dir=data, sasl=[("SCRAM-SHA-256", "a", "b")], fsync=True) as broker:
+        broker.append("events", "a")
+        broker.roll("events")
+        broker.append("events", "b")
+    for path in [data, *data.rglob("*")]:
+        assert path.stat().st_mode & 0o077 == 0, path
 
 
 def test_producers_transactions_and_epochs_are_known_again(tmp_path: Path) -> None:
