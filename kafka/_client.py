@@ -215,7 +215,8 @@ class Client:
         for link in self.links():
             address = f"[{link.host}]:{link.port}" if ":" in link.host else f"{link.host}:{link.port}"
             if link.error is not None:
-                reasons[address] = str(link.error.args[0]).removeprefix(f"{link}: ").removeprefix(f"{address}: ")
+                reason = str(link.error.args[0]).removeprefix(f"{link}: ").removeprefix(f"{address}: ")
+                reasons[address] = reason.replace(f" to {link}", "")
             elif not link.ready:
                 step = WAITS_FOR.get(link.state)
                 reasons.setdefault(address, "no answer yet" + (f", waiting for {step}" if step else ""))

@@ -118,7 +118,7 @@ async def _reach(link: Link) -> None:
             link.attach(await _open_stream(link))
     except KafkaTimeoutError as error:
         raise KafkaConnectionError(
-            f"connecting to {link} took longer than {timeout:.1f} seconds; it waited for {WAITS_FOR[link.state]}"
+            f"connecting took longer than {timeout:.1f} seconds; it waited for {WAITS_FOR[link.state]}"
         ) from error
     link.move(ConnectionEvent.ASK)
 
@@ -252,7 +252,7 @@ async def _ask_or_nudge(link: Link) -> tuple[BrokerVersions, bool]:
             return await task, False
     except _NO_ANSWER as error:
         raise KafkaConnectionError(
-            f"{link} accepted the connection and did not answer within {loop.time() - began:.1f} seconds: "
+            f"it accepted the connection and did not answer within {loop.time() - began:.1f} seconds: "
             "it is overloaded or stuck, or the port does not belong to a Kafka broker"
         ) from error
     finally:
@@ -273,7 +273,7 @@ async def _raise_unless_it_may_be_ancient(link: Link, error: KafkaConnectionErro
     if link.context.modern or settings.sasl_mechanism is not None or link.was_answering:
         when = "in the middle of its first answer" if link.was_answering else "at the first request (ApiVersions)"
         raise KafkaConnectionError(
-            f"{link} accepted the connection and closed it {when}: it is starting, stopping or overloaded, "
+            f"it accepted the connection and closed it {when}: it is starting, stopping or overloaded, "
             "or the port does not belong to a Kafka broker"
         ) from error
 
@@ -290,13 +290,13 @@ async def _probe(link: Link, error: KafkaError) -> tuple[BrokerVersions, bool]:
                 raise
         except RequestTimedOutError as silence:
             raise KafkaConnectionError(
-                f"{link} closed the first connection and did not answer on the next within "
+                f"it closed the first connection and did not answer on the next within "
                 f"{link.context.settings.request_timeout:.1f} seconds: it is starting, stopping or overloaded"
             ) from silence
         else:
             return await _ask_again(link, release)
     raise KafkaConnectionError(
-        f"{link} accepts connections and closes each at the first request: the port does not belong to a Kafka broker, "
+        "it accepts connections and closes each at the first request: the port does not belong to a Kafka broker, "
         "the broker is starting or stopping, or the listener expects SASL or TLS (security_protocol)"
     ) from error
 
@@ -312,7 +312,7 @@ async def _ask_again(link: Link, release: tuple[int, ...]) -> tuple[BrokerVersio
     except (KafkaConnectionError, RequestTimedOutError) as error:
         if link.context.modern or link.was_answering or not link.was_hung_up:
             raise KafkaConnectionError(
-                f"{link} was asked for its API versions twice, and closed the connection or did not answer"
+                "it was asked for its API versions twice, and closed the connection or did not answer"
             ) from error
         _restart(link, error)
         await _reach(link)
