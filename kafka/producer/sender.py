@@ -120,12 +120,14 @@ class Sender:
             if partition.sink is None or leader_of(partition.tp) != partition.sink.node_id:
                 partition.not_before = 0.0
             self.look(partition)
-        for sink in tuple(self._sinks.values()):
+        for node_id, sink in tuple(self._sinks.items()):
             for partition in tuple(sink.line):
                 if leader_of(partition.tp) != sink.node_id:
                     sink.line.remove(partition)
                     partition.scheduled = False
                     self.look(partition)
+            if sink.is_idle and self.client.cluster.broker_metadata(node_id) is None:
+                del self._sinks[node_id]  # the broker has left the cluster
 
     def ready(self) -> bool:
         """Whether all is there that sending needs; if not, `resume` is called when it is."""

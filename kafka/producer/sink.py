@@ -51,6 +51,8 @@ class Sink:
         self._loop = sender.loop
         self._pump_due = False
         self._opening = False
+        self._throttled = False
+        """A timer is set for the end of a throttle."""
 
     def pump_soon(self) -> None:
         """Send what can be sent, when the partitions that are being looked at have all come, or in the pass to come."""
@@ -59,6 +61,11 @@ class Sink:
         elif not self._pump_due:
             self._pump_due = True
             self._loop.call_soon(self.pump)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is to be sent, and no answer is awaited."""
+        return not (self.line or self.in_flight or self._opening)
 
     def stalled(self) -> None:
         """Take note that there is something to send, which may have to wait for an answer."""
@@ -100,7 +107,9 @@ class Sink:
         if link.ready:
             throttled = link.throttled()
             if throttled:
-                self._loop.call_later(throttled, self.pump_soon)
+                if not self._throttled:
+                    self._throttled = True
+                    self._loop.call_later(throttled, self._throttle_ended)
                 return None
             return link
         if link.fatal is not None and not link.is_opening and link.backing_off():
@@ -115,6 +124,10 @@ class Sink:
             else:
                 link.open().add_both(self._opened)
         return None
+
+    def _throttle_ended(self) -> None:
+        self._throttled = False
+        self.pump()
 
     def _try_again(self) -> None:
         self._opening = False

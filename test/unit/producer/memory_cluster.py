@@ -35,6 +35,7 @@ class Cluster:
         """Partitions whose leader is not the obvious one; -1 for none."""
         self.brokers = [ScriptedBroker(self.network, f"b{node}") for node in range(nodes)]
         self.advertised = set(range(nodes))
+        self.throttle_ms = 0
         self.script: deque[Any] = deque()
         """What the next Produce requests are answered with: an error code, or what a handler may return."""
         self.times: list[tuple[float, str, int, int]] = []
@@ -112,7 +113,7 @@ class Cluster:
             topics.append(
                 reply.TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=partitions)
             )
-        return {"responses": topics}
+        return {"responses": topics, "throttle_time_ms": self.throttle_ms}
 
     def producer(self, **options: Any) -> Producer:
         options = {"bootstrap_servers": "b0", "client_id": "p", "enable_idempotence": False, **options}
