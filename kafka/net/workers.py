@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from threading import Lock, Thread
+from threading import Lock, Thread, main_thread
 from typing import Any, Final, Protocol, TypeVar
 
 from kafka.future import Future
@@ -48,7 +48,11 @@ class ThreadWorkers:
         self._running = 0
 
     def submit(self, function: Callable[..., T], *args: Any) -> Future[T]:
-        """Run `function(*args)` on a worker. The future's callbacks run there too."""
+        """Run `function(*args)` on a worker. The future's callbacks run there too.
+
+        While the interpreter exits it runs in the caller's thread: Python 3.12 starts no thread then,
+        and a producer that was not closed still has to connect, to send what is left.
+        """
         future: Future[T] = Future()
         with self._lock:
             self._jobs.append(partial(_run, future, function, args))
@@ -57,7 +61,11 @@ class ThreadWorkers:
             self._running += 1
         try:
             Thread(target=self._work, name=self._name, daemon=True).start()
-        except RuntimeError as error:  # no more threads to be had, or the interpreter ends
+        except RuntimeError as error:
+            if not main_thread().is_alive():  # the interpreter exits
+                self._work()
+                return future
+            # The machine has no more threads.
             with self._lock:
                 self._running -= 1
             future.try_failure(error)

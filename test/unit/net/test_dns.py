@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
+import textwrap
 import threading
 from random import Random
 
@@ -162,6 +165,25 @@ def test_workers_are_bounded_and_go_when_there_is_no_work():
         thread.join(10)
     assert all(job.value == 1 for job in jobs)
     assert max(most) <= 2
+
+
+def test_a_job_is_done_while_the_interpreter_exits():
+    """Python 3.12 starts no thread then, so the names that a last record needs could not be looked up."""
+    program = """
+        import atexit, time
+        from kafka.net.workers import ThreadWorkers
+
+        def at_exit():
+            future = ThreadWorkers().submit(len, "four")
+            while not future.is_done:
+                time.sleep(0.001)
+            print(future.value if future.succeeded() else future.exception)
+
+        atexit.register(at_exit)
+    """
+    words = [sys.executable, "-c", textwrap.dedent(program)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "4\n", "")
 
 
 def test_an_error_of_a_job_is_its_result():
