@@ -90,6 +90,8 @@ class ClusterMetadata:
         )
         self._topics: frozenset[str] = frozenset()
         self._held: list[frozenset[str] | None] = []  # what `also` adds; None for all topics
+        self.creates_topics = True
+        """Whether brokers may create a topic that is asked for, if ``allow_auto_create_topics`` says so too."""
         self.on_request: Callable[[], object] | None = None
         """Called when an update is asked for; wakes whoever sends requests."""
 
@@ -282,7 +284,7 @@ class ClusterMetadata:
     def also(self, topics: Iterable[str] = (), *, everything: bool = False) -> Iterator[None]:
         """Ask for some topics too, or for all, as long as the block lasts and whatever `set_topics` says meanwhile.
 
-        An update follows if one of them is not known.
+        An update follows if one of them is not known. No broker creates a topic meanwhile because it is asked for.
         """
         held = None if everything else frozenset(topics)
         with self._lock:
@@ -331,13 +333,17 @@ class ClusterMetadata:
         from kafka.protocol.metadata import MetadataRequest
 
         with self._lock:
+            wanted = self._topics
             names = None if self._wants_everything else sorted(self._asked_topics)
         if names is None:
             return MetadataRequest(topics=None)
+        # A look at a topic must not create it. One that is wanted and does not exist is created by the request that
+        # follows the look.
+        may_create = self.config["allow_auto_create_topics"] and self.creates_topics and wanted.issuperset(names)
         topic: Any = MetadataRequest.MetadataRequestTopic
         return MetadataRequest(
             topics=[topic(name=name) for name in names],
-            allow_auto_topic_creation=self.config["allow_auto_create_topics"],
+            allow_auto_topic_creation=may_create,
         )
 
     # When to ask…

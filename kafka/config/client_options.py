@@ -282,7 +282,7 @@ CLIENT_OPTIONS: Final = (
         (_METADATA - {"admin"}),
         True,
         Flag(),
-        "Whether asking for an unknown topic may create it, where the brokers allow it too.",
+        "Whether an unknown topic that is read or written may be created, where brokers allow it. Lookups create none.",
         since="0.11",
     ),
     Option(

@@ -469,8 +469,8 @@ class Engine:
             return known
 
         async def refresh() -> set[int] | None:
-            cluster.add_topic(topic)
-            await self._refresh_metadata(deadline)
+            with cluster.also({topic}):
+                await self._refresh_metadata(deadline)
             return cluster.partitions_for_topic(topic)
 
         return self.run(refresh(), deadline, "asking for a topic")

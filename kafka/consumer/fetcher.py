@@ -156,6 +156,8 @@ class Fetcher:
             everything = everything or cluster.need_all_topic_metadata
             topics |= cluster.wanted_topics
         cluster.need_all_topic_metadata = everything
+        # What a pattern matches existed when it was matched; if it was deleted since, it must not come back.
+        cluster.creates_topics = subscription.mode is not Mode.PATTERN
         if topics != cluster.wanted_topics:
             cluster.set_topics(topics)
         if newly:

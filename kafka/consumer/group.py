@@ -385,7 +385,7 @@ class KafkaConsumer:
         return self._open().topics(self._deadline(timeout_ms))
 
     def partitions_for_topic(self, topic: str, timeout_ms: float | None = None) -> set[int] | None:
-        """The partitions of a topic; None if there is no such topic."""
+        """The partitions of a topic; None if there is no such topic. Does not create it."""
         check_topic(topic)
         return self._open().partitions_for_topic(topic, self._deadline(timeout_ms))
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from kafka import KafkaConsumer, SubscriptionPattern
-from kafka.broker import Broker
+from kafka.broker import Broker, Exchange
 from kafka.errors import IllegalStateError, InvalidRegularExpressionError, UnsupportedVersionError
 
 from .conftest import MakeConsumer
@@ -51,6 +51,24 @@ def test_only_what_is_assigned_is_asked_of_the_cluster(broker: Broker, make_cons
     asked = [seen.request for seen in broker.requests if type(seen.request).__name__.startswith("MetadataRequest")]
     assert asked
     assert all(request.topics is not None for request in asked)
+
+
+def test_a_topic_that_was_deleted_is_not_created_by_asking_for_it(broker: Broker, make_consumer: MakeConsumer) -> None:
+    consumer = make_consumer(group_id="g", group_protocol="consumer", metadata_max_age_ms=50)
+    consumer.subscribe(pattern=SubscriptionPattern("log-1"))
+    topics_read(consumer, {"log-1"})
+    named: list[bool] = []
+
+    def look(exchange: Exchange) -> None:
+        if any(topic.name == "log-1" for topic in exchange.request.topics or ()):
+            named.append(exchange.request.allow_auto_topic_creation)
+
+    broker.intercept("Metadata", look)
+    deadline = time.monotonic() + WAIT
+    while not named and time.monotonic() < deadline:
+        consumer.poll(timeout_ms=100)
+    assert named
+    assert not any(named)
 
 
 def test_another_pattern_and_topics_take_its_place(broker: Broker, make_consumer: MakeConsumer) -> None:
