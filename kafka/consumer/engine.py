@@ -25,7 +25,7 @@ from kafka.consumer.offsets import OffsetLookup
 from kafka.consumer.partition import Hand
 from kafka.consumer.positions import Positions
 from kafka.consumer.replies import ReaderSettings
-from kafka.consumer.subscription import SubscriptionState
+from kafka.consumer.subscription import Mode, SubscriptionState
 from kafka.errors import (
     ClientClosedError,
     FixNeededError,
@@ -570,6 +570,19 @@ class Engine:
         """Move partitions, all that are assigned if none are named."""
         for partition in partitions or tuple(self.subscription.partitions):
             move(partition)
+
+    def check_assigned(self, what: str) -> None:
+        """Raise IllegalStateError if no partitions were assigned since the last subscribe()."""
+        subscription = self.subscription
+        if subscription.partitions or subscription.had_assignment:
+            return
+        if subscription.mode is Mode.NONE:
+            raise IllegalStateError(f"{what} has no partitions to move: call subscribe() or assign() first")
+        raise IllegalStateError(
+            f"{what} has no partitions to move: those of a subscription are assigned within poll(). Call it in "
+            "on_partitions_assigned() of a ConsumerRebalanceListener, or once assignment() is not empty. (Without a "
+            "committed offset auto_offset_reset decides where a partition starts.)"
+        )
 
 
 def _fetch_settings(config: Config) -> FetchSettings:

@@ -211,24 +211,34 @@ class KafkaConsumer:
         self._open().subscription.seek(checked_partition(partition), number, epoch)
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
-        """Go to the first record of these partitions, or of all; looked up when it is needed."""
-        self._seek_all(partitions, EARLIEST)
+        """Go to the first record of these partitions, or of all; looked up when it is needed.
+
+        IllegalStateError if none are named and none were assigned yet: a subscription's are assigned within `poll`.
+        """
+        self._seek_all("seek_to_beginning()", partitions, EARLIEST)
 
     def seek_to_end(self, *partitions: TopicPartition) -> None:
-        """Go behind the last record of these partitions, or of all; looked up when it is needed."""
-        self._seek_all(partitions, LATEST)
+        """Go behind the last record of these partitions, or of all; looked up when it is needed.
+
+        IllegalStateError if none are named and none were assigned yet: a subscription's are assigned within `poll`.
+        """
+        self._seek_all("seek_to_end()", partitions, LATEST)
 
     def seek_to_timestamp(self, timestamp_ms: int, *partitions: TopicPartition) -> None:
-        """Go to the first record at or after a time (in ms) in these partitions, or in all; else to the end."""
+        """Go to the first record at or after a time (in ms) in these partitions, or in all; else to the end.
+
+        IllegalStateError if none are named and none were assigned yet: a subscription's are assigned within `poll`.
+        """
         if not isinstance(timestamp_ms, int) or timestamp_ms < 0:
             raise IllegalArgumentError(f"a timestamp is in milliseconds from 0 on, not {timestamp_ms!r}")
-        self._seek_all(partitions, Reset(timestamp_ms))
+        self._seek_all("seek_to_timestamp()", partitions, Reset(timestamp_ms))
 
-    def _seek_all(self, partitions: Collection[TopicPartition], reset: Reset) -> None:
-        subscription = self._open().subscription
-        for partition in partitions:
-            checked_partition(partition)
-        self._open().seek_all(partitions, lambda partition: subscription.seek_to(partition, reset))
+    def _seek_all(self, what: str, partitions: Collection[TopicPartition], reset: Reset) -> None:
+        engine = self._open()
+        checked_partitions(partitions)
+        if not partitions:
+            engine.check_assigned(what)
+        engine.seek_all(partitions, lambda partition: engine.subscription.seek_to(partition, reset))
 
     def pause(self, *partitions: TopicPartition) -> None:
         """Return no records of these partitions until `resume`; what was fetched is kept."""
@@ -334,7 +344,10 @@ class KafkaConsumer:
         return offset if metadata or offset is None else offset.offset
 
     def seek_to_committed(self, *partitions: TopicPartition) -> None:
-        """Go to the committed offsets of these partitions, or of all; where there is none auto_offset_reset decides."""
+        """Go to the committed offsets of these partitions, or of all; where there is none auto_offset_reset decides.
+
+        Partitions that are not assigned yet start there anyway.
+        """
         engine = self._open()
         engine.check_group()
         engine.seek_all(partitions, engine.subscription.seek_to_committed)

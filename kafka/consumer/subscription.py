@@ -51,6 +51,8 @@ class SubscriptionState:
         """The application's ConsumerRebalanceListener, or None."""
         self.partitions: Mapping[TopicPartition, AssignedPartition] = {}
         """The assignment. A new mapping with every change."""
+        self.had_assignment = False
+        """Whether partitions, maybe none, came from the group, or without one from the cluster, since `subscribe`."""
         self.subscription_version = 0
         """Counts changes of what is subscribed to: a group rejoins when it differs from what it joined with."""
         self.on_change: Callable[[], object] = lambda: None
@@ -130,6 +132,7 @@ class SubscriptionState:
 
     def unsubscribe(self) -> None:
         """Ask for nothing and have nothing."""
+        self.had_assignment = False
         self.mode, self.pattern, self.listener = Mode.NONE, None, None
         self._group_topics = frozenset()
         self._replace({})
@@ -158,6 +161,7 @@ class SubscriptionState:
         """Have the partitions that the group gave; those that stay keep position, data and pause."""
         if not self.is_automatic:
             raise IllegalStateError("Partitions came from the group, but nothing is subscribed to any more")
+        self.had_assignment = True
         self._replace(self._kept_and_new(partitions))
 
     def _kept_and_new(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, AssignedPartition]:

@@ -78,6 +78,8 @@ class Cluster:
         self.times: dict[str, list[float]] = {}
         self.loop: Loop | None = None
         self.sessions_closed = 0
+        self.assigns: list[int] | None = None
+        """The partitions of "t" that a member gets; None for all."""
         self.leaves_out: set[TopicPartition] = set()
         self._session: dict[TopicPartition, int] = {}
         for name, answer in (
@@ -233,7 +235,8 @@ class Cluster:
         }
 
     def _sync(self, request: Any, code: int) -> Any:
-        assignment = ConsumerProtocolMemberAssignment(0, [("t", list(range(self.topics["t"])))], b"").encode()
+        partitions = list(range(self.topics["t"])) if self.assigns is None else self.assigns
+        assignment = ConsumerProtocolMemberAssignment(0, [("t", partitions)] if partitions else [], b"").encode()
         return {
             "error_code": code,
             "protocol_type": "consumer",
