@@ -10,10 +10,23 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, overload
 
 from kafka.config import defaults, resolve
+from kafka.consumer.arguments import (
+    checked_callback,
+    checked_limit,
+    checked_offsets,
+    checked_partition,
+    checked_partitions,
+    checked_place,
+    checked_reason,
+    checked_timeout,
+    checked_timestamp,
+    checked_timestamps,
+    hint_for_attribute,
+)
 from kafka.consumer.engine import Engine
 from kafka.consumer.reset import EARLIEST, LATEST, Reset
-from kafka.consumer.subscription import Mode, checked_partition, checked_partitions
-from kafka.errors import ClientClosedError, IllegalArgumentError, IllegalStateError
+from kafka.consumer.subscription import Mode
+from kafka.errors import ClientClosedError, IllegalStateError
 from kafka.structs import (
     ConsumerGroupMetadata,
     OffsetAndMetadata,
@@ -67,6 +80,12 @@ class KafkaConsumer:
 
     def __init__(self, *topics: str, **configs: Any) -> None:
         self._engine: Engine | None = None
+        for topic in topics:
+            if isinstance(topic, (Mapping, list, tuple, set, frozenset)):
+                raise TypeError(
+                    f"KafkaConsumer() takes names of topics and options by name, not {type(topic).__name__}: "
+                    "KafkaConsumer('events', 'orders', bootstrap_servers='localhost:9092', group_id='readers')"
+                )
         self.config = resolve("consumer", configs)
         engine = self._engine = Engine(self.config)
         self._subscription = engine.subscription
@@ -202,13 +221,7 @@ class KafkaConsumer:
 
     def seek(self, partition: TopicPartition, offset: int | OffsetAndMetadata) -> None:
         """Go on with this offset."""
-        if isinstance(offset, OffsetAndMetadata):
-            number, epoch = offset.offset, offset.leader_epoch
-        else:
-            number, epoch = offset, -1
-        if not isinstance(number, int) or number < 0:
-            raise IllegalArgumentError(f"an offset is a whole number from 0 on, not {number!r}")
-        self._open().subscription.seek(checked_partition(partition), number, epoch)
+        self._open().subscription.seek(checked_partition(partition), *checked_place(offset))
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
         """Go to the first record of these partitions, or of all; looked up when it is needed.
@@ -229,9 +242,7 @@ class KafkaConsumer:
 
         IllegalStateError if none are named and none were assigned yet: a subscription's are assigned within `poll`.
         """
-        if not isinstance(timestamp_ms, int) or timestamp_ms < 0:
-            raise IllegalArgumentError(f"a timestamp is in milliseconds from 0 on, not {timestamp_ms!r}")
-        self._seek_all("seek_to_timestamp()", partitions, Reset(timestamp_ms))
+        self._seek_all("seek_to_timestamp()", partitions, Reset(checked_timestamp(timestamp_ms)))
 
     def _seek_all(self, what: str, partitions: Collection[TopicPartition], reset: Reset) -> None:
         engine = self._open()
@@ -295,17 +306,15 @@ class KafkaConsumer:
     ) -> Future[Any]:
         """Commit without waiting. `callback(offsets, response or error)` is called from a later poll or close."""
         membership = self._open().check_group()
-        if callback is None:
-            callback = self.config["default_offset_commit_callback"]
-        return membership.commit_async(self._to_commit(offsets), callback)
+        chosen = self.config["default_offset_commit_callback"] if callback is None else checked_callback(callback)
+        return membership.commit_async(self._to_commit(offsets), chosen)
 
     def _to_commit(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None
     ) -> dict[TopicPartition, OffsetAndMetadata]:
         if offsets is None:
             return self._subscription.consumed()
-        given = _check_mapping(offsets, "OffsetAndMetadata")
-        return {checked_partition(partition): _check_offset(offset) for partition, offset in given.items()}
+        return checked_offsets(offsets)
 
     @overload
     def committed(
@@ -335,7 +344,7 @@ class KafkaConsumer:
         engine = self._open()
         membership = engine.check_group()
         one = isinstance(partition, TopicPartition)
-        asked = checked_partitions([partition] if isinstance(partition, TopicPartition) else partition)
+        asked = checked_partitions([partition] if isinstance(partition, TopicPartition) else partition, "partition")
         deadline = self._deadline(timeout_ms)
         found = engine.run(membership.committed(asked, deadline), deadline, "looking up committed offsets")
         if not one:
@@ -350,6 +359,7 @@ class KafkaConsumer:
         """
         engine = self._open()
         engine.check_group()
+        checked_partitions(partitions)
         engine.seek_all(partitions, engine.subscription.seek_to_committed)
 
     def group_metadata(self) -> ConsumerGroupMetadata:
@@ -358,7 +368,7 @@ class KafkaConsumer:
 
     def enforce_rebalance(self, reason: str = "the application asked for it") -> None:
         """Let the group assign its partitions anew; that happens in the polls to come."""
-        self._open().check_group().request_rejoin(reason)
+        self._open().check_group().request_rejoin(checked_reason(reason))
 
     # Looking offsets up…
 
@@ -385,11 +395,8 @@ class KafkaConsumer:
         self, timestamps: Mapping[TopicPartition, int], timeout_ms: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """The first record at or after a time (in ms) in each partition; None where none is so late."""
-        for partition, timestamp in _check_mapping(timestamps, "milliseconds").items():
-            checked_partition(partition)
-            if not isinstance(timestamp, int) or timestamp < 0:
-                raise IllegalArgumentError(f"a timestamp is in milliseconds from 0 on, not {timestamp!r}")
-        return dict(self._open().find_offsets(dict(timestamps), self._deadline(timeout_ms)))
+        wanted = checked_timestamps(timestamps)
+        return dict(self._open().find_offsets(wanted, self._deadline(timeout_ms)))
 
     # Topics…
 
@@ -468,6 +475,12 @@ class KafkaConsumer:
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"a {type(self).__name__} cannot be copied or pickled: make one in each process that needs one")
 
+    if not TYPE_CHECKING:  # for which every name would be right then
+
+        def __getattr__(self, name: str) -> NoReturn:
+            hint = "" if name.startswith("_") else hint_for_attribute(name, dir(type(self)))
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=self)
+
     def __repr__(self) -> str:
         closed = " closed" if self._engine is None or self._engine.closed else ""
         return f"<KafkaConsumer client_id={self.config['client_id']!r} group_id={self.config['group_id']!r}{closed}>"
@@ -490,41 +503,16 @@ class KafkaConsumer:
         return engine
 
     def _seconds(self, timeout_ms: float | None) -> float:
-        chosen: float = self.config["default_api_timeout_ms"] if timeout_ms is None else timeout_ms
-        if chosen < 0:
-            raise IllegalArgumentError(f"timeout_ms must not be negative: {chosen}")
-        return chosen / 1000
+        return checked_timeout(self.config["default_api_timeout_ms"] if timeout_ms is None else timeout_ms)
 
     def _deadline(self, timeout_ms: float | None) -> float:
         return self._open().deadline(self._seconds(timeout_ms))
 
     @staticmethod
     def _poll_deadline(engine: Engine, timeout_ms: float) -> float:
-        if not isinstance(timeout_ms, (int, float)):
-            raise TypeError(f"timeout_ms is a number of milliseconds, not {timeout_ms!r}")
-        if not timeout_ms >= 0:  # nor NaN
-            raise IllegalArgumentError(f"timeout_ms must not be negative: {timeout_ms}")
-        return engine.deadline(timeout_ms / 1000)
+        return engine.deadline(checked_timeout(timeout_ms))
 
     def _limit(self, max_records: int | None) -> int:
         if max_records is None:
             return int(self.config["max_poll_records"])
-        if not isinstance(max_records, int):
-            raise TypeError(f"max_records is a whole number, not {max_records!r}")
-        if max_records < 1:
-            raise IllegalArgumentError(f"max_records must be at least 1, not {max_records}")
-        return max_records
-
-
-def _check_offset(offset: Any) -> OffsetAndMetadata:
-    if not isinstance(offset, OffsetAndMetadata):
-        raise TypeError(f"expected an OffsetAndMetadata, not {offset!r}")
-    if not isinstance(offset.offset, int) or offset.offset < 0:
-        raise IllegalArgumentError(f"an offset is a whole number from 0 on, not {offset.offset!r}")
-    return offset
-
-
-def _check_mapping(given: Any, of: str) -> Mapping[Any, Any]:
-    if not isinstance(given, Mapping):
-        raise TypeError(f"expected a mapping of TopicPartitions to {of}, not {given!r}")
-    return given
+        return checked_limit(max_records)

@@ -8,17 +8,23 @@ whole and never changed, so a loop over it is safe (`kafka.consumer.partition` h
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import Enum
 from typing import Any
 
+from kafka.consumer.arguments import (
+    checked_listener,
+    checked_partition,
+    checked_partitions,
+    checked_pattern,
+    checked_topics,
+)
 from kafka.consumer.partition import AssignedPartition, Cursor, Hand
 from kafka.consumer.reset import Reset
 from kafka.errors import IllegalArgumentError, IllegalStateError
-from kafka.structs import OffsetAndMetadata, SubscriptionPattern, TopicPartition, check_topic
+from kafka.structs import OffsetAndMetadata, SubscriptionPattern, TopicPartition
 
-__all__ = ["Mode", "SubscriptionState", "checked_partition", "checked_partitions"]
+__all__ = ["Mode", "SubscriptionState"]
 
 
 class Mode(Enum):
@@ -92,23 +98,12 @@ class SubscriptionState:
         """Ask for topics, or for those that a pattern matches; this replaces what was asked for before."""
         if self.mode is Mode.MANUAL:
             raise IllegalStateError("Partitions are assigned by hand; call unsubscribe() before subscribe()")
-        if isinstance(topics, str):
-            raise TypeError("subscribe() takes a list of topics, not a string")
-        topics = tuple(topics)
+        topics = checked_topics(topics)
         if bool(topics) == (pattern is not None):
             raise IllegalArgumentError("subscribe() takes either topics or a pattern")
-        if isinstance(pattern, str):
-            try:
-                pattern = re.compile(pattern)
-            except re.error as error:
-                raise IllegalArgumentError(f"{pattern!r} is no pattern: {error}") from error
-        if pattern is not None and not isinstance(pattern, (re.Pattern, SubscriptionPattern)):
-            raise TypeError(f"a pattern is a str, what re.compile returns, or a SubscriptionPattern, not {pattern!r}")
-        for topic in topics:
-            check_topic(topic)
-        if listener is not None and not callable(getattr(listener, "on_partitions_assigned", None)):
-            raise TypeError(f"a listener must be a ConsumerRebalanceListener, not {listener!r}")
-        self.listener = listener
+        if pattern is not None:
+            pattern = checked_pattern(pattern)
+        self.listener = checked_listener(listener)
         self.mode = Mode.TOPICS if pattern is None else Mode.PATTERN
         before, self.pattern = self.pattern, pattern
         if isinstance(pattern, SubscriptionPattern) and pattern != before:
@@ -188,7 +183,10 @@ class SubscriptionState:
 
     def get(self, partition: TopicPartition) -> AssignedPartition:
         """The state of an assigned partition; IllegalStateError if it is not assigned."""
-        state = self.partitions.get(partition)
+        try:
+            state = self.partitions.get(partition)
+        except TypeError:  # not hashable
+            state = None
         if state is None:
             checked_partition(partition)
             raise IllegalStateError(f"{partition.topic}-{partition.partition} is not assigned to this consumer")
@@ -277,22 +275,3 @@ class SubscriptionState:
     def paused(self) -> set[TopicPartition]:
         """The partitions that are paused."""
         return {partition for partition, state in self.partitions.items() if state.paused}
-
-
-def checked_partition(partition: Any) -> TopicPartition:
-    """Return what can be a partition: a topic's name and a number from 0 on, as TopicPartition."""
-    if not isinstance(partition, TopicPartition):
-        raise TypeError(f"expected a TopicPartition, not {partition!r}")
-    check_topic(partition.topic)
-    if not isinstance(partition.partition, int):
-        raise TypeError(f"the partition of a TopicPartition is an int, not {partition.partition!r}")
-    if partition.partition < 0:
-        raise IllegalArgumentError(f"partitions have numbers from 0 on, not {partition.partition}")
-    return partition
-
-
-def checked_partitions(partitions: Any) -> list[TopicPartition]:
-    """Return partitions as a list; one alone is none."""
-    if isinstance(partitions, (TopicPartition, str)):
-        raise TypeError(f"expected a list of TopicPartitions, not {partitions!r}")
-    return [checked_partition(partition) for partition in partitions]

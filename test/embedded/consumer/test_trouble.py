@@ -11,7 +11,6 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -23,7 +22,6 @@ from kafka.errors import (
     CorruptRecordError,
     FencedLeaderEpochError,
     FetchSessionIdNotFoundError,
-    IllegalArgumentError,
     IllegalStateError,
     InvalidFetchSessionEpochError,
     KafkaConnectionError,
@@ -38,7 +36,6 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
     WakeupError,
 )
-from kafka.structs import OffsetAndMetadata, TopicPartition
 from test.embedded.holding import held_up
 from test.embedded.threads import nothing_left
 
@@ -564,37 +561,6 @@ def test_iterating_over_nothing_says_so(make_consumer: MakeConsumer) -> None:
     with pytest.raises(IllegalStateError, match=r"call subscribe\(\) or assign\(\) first"):
         next(consumer)
     assert consumer.poll(timeout_ms=10) == {}
-
-
-MISTAKES: dict[str, tuple[Callable[[KafkaConsumer], object], str]] = {
-    "a list": (lambda c: c.pause([tp()]), "expected a TopicPartition, not \\["),  # type: ignore[arg-type]
-    "a tuple": (lambda c: c.seek(("events", 0), 3), "expected a TopicPartition, not \\("),  # type: ignore[arg-type]
-    "no list": (lambda c: c.end_offsets(tp()), "expected a list of TopicPartitions"),
-    "a name": (lambda c: c.assign("events"), "expected a list of TopicPartitions"),  # type: ignore[arg-type]
-    "bytes": (lambda c: c.assign([TopicPartition(b"events", 0)]), "a topic's name must be a str"),  # type: ignore[arg-type]
-    "no topic": (lambda c: c.assign([TopicPartition("", 0)]), "'' is not a legal name of a topic"),
-    "no number": (lambda c: c.assign([TopicPartition("events", "0")]), "is an int, not '0'"),  # type: ignore[arg-type]
-    "below zero": (lambda c: c.assign([TopicPartition("events", -1)]), "from 0 on, not -1"),
-    "a negative offset": (lambda c: c.commit({tp(): OffsetAndMetadata(-3)}), "from 0 on, not -3"),
-    "no offset": (lambda c: c.commit({tp(): 3}), "expected an OffsetAndMetadata"),  # type: ignore[dict-item]
-    "no mapping": (lambda c: c.commit([tp()]), "expected a mapping"),  # type: ignore[arg-type]
-    "no times": (lambda c: c.offsets_for_times([tp()]), "expected a mapping"),  # type: ignore[arg-type]
-    "no time": (lambda c: c.poll("1"), "a number of milliseconds"),  # type: ignore[arg-type]
-    "NaN": (lambda c: c.poll(float("nan")), "must not be negative"),
-    "no count": (lambda c: c.poll(max_records="9"), "a whole number"),  # type: ignore[arg-type]
-    "no pattern": (lambda c: c.subscribe(pattern="["), "is no pattern: "),
-    "a number as pattern": (lambda c: c.subscribe(pattern=3), "a pattern is a str"),
-    "no topic's name": (lambda c: c.partitions_for_topic(3), "a topic's name must be a str, not 3"),  # type: ignore[arg-type]
-}
-
-
-@pytest.mark.parametrize("name", MISTAKES)
-def test_mistakes_are_told_at_once(make_consumer: MakeConsumer, name: str) -> None:
-    mistake, complaint = MISTAKES[name]
-    consumer = make_consumer(group_id="readers")
-    with pytest.raises((TypeError, IllegalArgumentError), match=complaint):
-        mistake(consumer)
-    assert consumer.topics() == {"events"}  # it goes on
 
 
 def test_ctrl_c_ends_the_wait(make_consumer: MakeConsumer) -> None:
