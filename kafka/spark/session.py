@@ -1,21 +1,28 @@
-"""Making the source known to a Spark session, and a session where there is none."""
+"""Registering the source with a Spark session, and starting a session for the ready jobs."""
 
 from __future__ import annotations
 
 import logging
 import os
+import shutil
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakSet
 
+from kafka.errors import KafkaConfigurationError
 from kafka.spark.jre import ensure_java
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from types import TracebackType
 
-__all__ = ["end_session", "ensure_java", "local_session", "register"]
+    from pyspark.sql import SparkSession
+    from typing_extensions import Self
+
+__all__ = ["Registration", "end_session", "ensure_java", "local_session", "register", "unregister"]
 
 log = logging.getLogger(__name__)
 
@@ -37,11 +44,24 @@ _WRITERS: Final = (
 )
 
 
-def register(spark: SparkSession, *, shim: bool = False) -> None:
+class Registration:
+    """What `register` did. Leaving it as a context manager takes the shim back, see `unregister`."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        unregister()
+
+
+def register(spark: SparkSession, *, shim: bool = False) -> Registration:
     """Make the format ``purekafka`` known to a session.
 
-    An installed package is found without this. With ``shim`` programs that say ``format("kafka")`` get it too, in this
-    process and without a change to them; Spark itself does not let that name be taken.
+    With ``shim`` programs that say ``format("kafka")`` get it too, without a change to them; Spark itself does not let
+    that name be taken. The shim changes methods of pyspark for the whole process until `unregister` or, in a notebook
+    or a test, until the end of ``with register(spark, shim=True):``.
 
     On this machine Spark's workers get this process's interpreter, unless another one is chosen by ``PYSPARK_PYTHON``
     or ``spark.pyspark.python``: Spark would take the ``python3`` of the path, which need not have this package.
@@ -51,26 +71,89 @@ def register(spark: SparkSession, *, shim: bool = False) -> None:
     """
     from kafka.spark.source import KafkaDataSource
 
-    _share_interpreter(spark)
-    try:
-        spark.dataSource.register(KafkaDataSource)
-    except Exception as error:
-        # Spark 4.0 refuses what it has found by itself; later releases replace it.
-        if "DATA_SOURCE_ALREADY_EXISTS" not in str(error):
-            raise
+    if spark not in _registered and not _is_found(spark):
+        try:
+            spark.dataSource.register(KafkaDataSource)
+        except Exception as error:
+            # Spark 4.0 refuses what it has found by itself; later releases replace it.
+            if "DATA_SOURCE_ALREADY_EXISTS" not in str(error):
+                raise
+        _registered.add(spark)
     if shim:
         _install_shim()
+    return Registration()
 
 
-def _share_interpreter(spark: SparkSession) -> None:
-    """Have local workers run this interpreter where none was chosen."""
+def unregister() -> None:
+    """Take back what ``register(spark, shim=True)`` changed in pyspark: ``kafka`` is Spark's own connector again.
+
+    The session still knows the format ``purekafka``: Spark has no way to forget a source.
+    """
+    while _shimmed:
+        cls, method, original = _shimmed.pop()
+        setattr(cls, method, original)
+
+
+def _is_found(spark: SparkSession) -> bool:
+    """Choose the workers' interpreter; return whether Spark finds the source by itself, with that interpreter.
+
+    To register it all the same would replace it, which Spark logs as a warning for each session and each query.
+    """
     try:
         context = spark.sparkContext
+        java: Any = context._jvm  # noqa: SLF001 - nothing else tells the environment that Java has
+        assert java is not None
+        finder = java.System.getenv("PYSPARK_DRIVER_PYTHON") or java.System.getenv("PYSPARK_PYTHON") or "python3"
         chosen = "PYSPARK_PYTHON" in os.environ or context.getConf().contains("spark.pyspark.python")
         if not chosen and str(context.master).startswith("local"):
             context.pythonExec = sys.executable
     except Exception as error:  # Spark Connect has no context here: its server chooses
         log.debug("Spark's workers choose their interpreter: %s", error)
+        return False
+    for name in (finder, context.pythonExec):
+        check_interpreter(name)
+    if not _is_same_interpreter(finder, context.pythonExec):
+        return False
+    try:
+        return bool(spark._jsparkSession.sessionState().dataSourceManager().dataSourceExists(_OWN))  # noqa: SLF001
+    except Exception as error:  # not a public method of Spark
+        log.debug("Spark does not say whether it has found the source: %s", error)
+        return False
+
+
+def check_interpreter(name: str) -> None:
+    """Raise unless an interpreter exists on this machine, as Spark plans queries on the driver with the workers' one.
+
+    >>> check_interpreter("./environment/bin/python")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    kafka.errors.KafkaConfigurationError: The interpreter ./environment/bin/python (PYSPARK_PYTHON) does not exist ...
+    """
+    if shutil.which(name) is None:
+        advice = "set PYSPARK_PYTHON to an interpreter that exists on the driver and on the workers"
+        directory = Path(name).parts[0] if len(Path(name).parts) > 1 else ""
+        if directory and not os.path.isabs(name):
+            unpack = f"mkdir {directory} && tar -xzf {directory}.tar.gz -C {directory}"
+            advice = f"unpack the archive there too ({unpack}), or use --deploy-mode cluster"
+        raise KafkaConfigurationError(
+            f"The interpreter {name} (PYSPARK_PYTHON) does not exist on the driver, in {os.getcwd()}. Spark plans "
+            f"queries of sources in Python on the driver with the interpreter of the workers: {advice}"
+        )
+
+
+def _is_same_interpreter(one: str, other: str) -> bool:
+    """Whether two names lead to the same interpreter of the same environment: links have to be in one directory."""
+    first, second = shutil.which(one), shutil.which(other)
+    if first is None or second is None:
+        return False
+    return os.path.dirname(os.path.abspath(first)) == os.path.dirname(os.path.abspath(second)) and os.path.samefile(
+        first, second
+    )
+
+
+#: The sessions that were given the source. Given it again, Spark would log that it replaces it.
+_registered: WeakSet[SparkSession] = WeakSet()
+#: What the shim has changed: a class, the name of a method, and the method that it had.
+_shimmed: list[tuple[type, str, Any]] = []
 
 
 def _install_shim() -> None:
@@ -82,7 +165,7 @@ def _install_shim() -> None:
 
 
 def _append_by_default(writer: Any) -> Any:
-    """Spark's own connector appends unless told otherwise; a source in Python has to be told."""
+    """Append where no mode was chosen, as Spark's own connector does; a source in Python needs to be asked for it."""
     return writer if getattr(writer, _MODE, None) else writer.mode("append")
 
 
@@ -124,6 +207,7 @@ def _patch(module: str, name: str, method: str, around: Callable[[Callable[..., 
     changed.is_shim = True  # type: ignore[attr-defined]
     changed.__doc__ = original.__doc__
     setattr(cls, method, changed)
+    _shimmed.append((cls, method, original))
 
 
 def local_session(

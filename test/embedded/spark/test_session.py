@@ -14,6 +14,8 @@ import pytest
 
 from kafka.broker import Broker
 from kafka.producer import KafkaProducer
+from kafka.spark.progress import lag
+from kafka.spark.running import describe
 from kafka.structs import TopicPartition
 from test.spark_runs.sessions import finish
 
@@ -121,6 +123,20 @@ def test_a_checkpoint_of_the_official_connector_is_carried_on(stream: Any, broke
     assert list(chain(*run(stream(), tmp_path))) == values(range(20, 25))
 
 
+def test_the_lag_of_a_batch_that_is_repeated_is_unknown_and_that_of_the_next_one_known(
+    stream: Any, broker: Broker, tmp_path: Path
+) -> None:
+    fill(broker, 20)
+    run(stream(), tmp_path)
+    for path in (tmp_path / "commits").iterdir():  # as if the driver had died before it noted the batch as done
+        path.unlink()
+    fill(broker, 10, 20)
+    query = finish(stream().writeStream.format("noop").option("checkpointLocation", str(tmp_path)))
+    lags = [lag(progress) for progress in query.recentProgress if progress["numInputRows"]]
+    assert lags == [None, {TopicPartition("events", 0): 0, TopicPartition("events", 1): 0}]
+    assert describe("x", query.recentProgress[0]).endswith("lag unknown")
+
+
 def test_progress_goes_to_a_group_one_batch_late(stream: Any, broker: Broker, tmp_path: Path) -> None:
     from kafka.consumer import KafkaConsumer
 
@@ -190,19 +206,10 @@ def test_a_batch_that_was_written_but_not_noted_as_done_is_not_written_twice_wit
 
 
 def test_programs_that_say_kafka_get_this_source_with_the_shim(spark: Any, broker: Broker) -> None:
-    from pyspark.sql import readwriter
-    from pyspark.sql.streaming import readwriter as streaming
-
     from kafka.spark import register
 
-    classes = (readwriter.DataFrameReader, readwriter.DataFrameWriter, streaming.DataStreamReader)
-    originals: list[tuple[Any, str, Any]] = [
-        (cls, "format", cls.format) for cls in (*classes, streaming.DataStreamWriter)
-    ]
-    originals.append((readwriter.DataFrameWriter, "mode", readwriter.DataFrameWriter.mode))
     servers = broker.bootstrap_servers
-    try:
-        register(spark, shim=True)
+    with register(spark, shim=True):
         frame = spark.range(5).selectExpr("cast(id as string) value")
         frame.write.format("kafka").option("kafka.bootstrap.servers", servers).option("topic", "events").save()
         chosen = frame.write.mode("overwrite").format("kafka").option("kafka.bootstrap.servers", servers)
@@ -210,9 +217,8 @@ def test_programs_that_say_kafka_get_this_source_with_the_shim(spark: Any, broke
             chosen.option("topic", "events").save()
         back = spark.read.format("kafka").option("kafka.bootstrap.servers", servers).option("subscribe", "events")
         assert back.load().count() == 5
-    finally:
-        for cls, name, original in originals:
-            setattr(cls, name, original)
+    with pytest.raises(Exception, match="Failed to find data source: kafka"):
+        spark.read.format("kafka").option("kafka.bootstrap.servers", servers).option("subscribe", "events").load()
 
 
 PROGRAM = """
@@ -239,3 +245,27 @@ def test_workers_on_this_machine_run_the_interpreter_of_the_driver(broker: Broke
     words = [sys.executable, "-c", PROGRAM, broker.bootstrap_servers]
     done = subprocess.run(words, capture_output=True, text=True, timeout=250, check=False, env=environment)
     assert "rows: 10" in done.stdout, done.stderr[-3000:]
+
+
+UNREGISTERED = PROGRAM.replace("kafka.spark.register(spark)\n", "")
+
+
+def test_a_package_that_the_chosen_interpreter_has_is_found_without_register_and_without_a_warning(
+    broker: Broker, tmp_path: Path
+) -> None:
+    """With PYSPARK_PYTHON as after --archives: relative, which leads to the interpreter in the driver's directory."""
+    assert UNREGISTERED != PROGRAM
+    fill(broker, 10)
+    packed = tmp_path / "environment" / "bin"
+    packed.mkdir(parents=True)
+    (packed / "python").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    (packed / "python").chmod(0o755)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_")}
+    environment["PYSPARK_PYTHON"] = "./environment/bin/python"
+    for program in (PROGRAM, UNREGISTERED):
+        words = [sys.executable, "-c", program, broker.bootstrap_servers]
+        done = subprocess.run(
+            words, capture_output=True, text=True, timeout=250, check=False, env=environment, cwd=tmp_path
+        )
+        assert "rows: 10" in done.stdout, done.stderr[-3000:]
+        assert "replaced a" not in done.stderr

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
-from types import ModuleType
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
+from kafka.errors import KafkaConfigurationError
 from kafka.spark import session
 
 SHUFFLE = "spark.sql.shuffle.partitions"
@@ -61,17 +64,19 @@ class Writer:
 
 
 @pytest.fixture
-def shimmed(monkeypatch: pytest.MonkeyPatch) -> type[Writer]:
+def shimmed(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Writer]]:
     """Return a class of writers that the shim was installed for."""
     module = ModuleType("some_writers")
     fresh = type("Fresh", (Writer,), {"mode": Writer.mode, "format": Writer.format})
     module.Fresh = fresh  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "some_writers", module)
+    monkeypatch.setattr(session, "_shimmed", [])
     monkeypatch.setattr(session, "_READERS", ())
     monkeypatch.setattr(session, "_WRITERS", (("some_writers", "Fresh"), ("not_installed", "Fresh")))
     session._install_shim()
     session._install_shim()  # once is enough
-    return fresh
+    yield fresh
+    session.unregister()
 
 
 def test_the_shim_appends_where_no_mode_was_chosen(shimmed: type[Writer]) -> None:
@@ -89,3 +94,89 @@ def test_the_shim_leaves_a_mode_that_was_chosen_before_the_format(shimmed: type[
 def test_the_shim_leaves_other_formats_alone(shimmed: type[Writer]) -> None:
     writer = shimmed().format("parquet")
     assert (writer.source, writer.seen) == ("parquet", [])
+
+
+def test_the_shim_is_taken_back(shimmed: type[Writer]) -> None:
+    session.unregister()
+    writer = shimmed().mode(None).format("kafka")
+    assert (writer.source, writer.seen) == ("kafka", [None])
+    assert (shimmed.format, shimmed.mode) == (Writer.format, Writer.mode)
+    session.unregister()  # once more changes nothing
+    session._install_shim()
+    assert shimmed().format("kafka").source == "purekafka"
+    with session.Registration():
+        pass
+    assert shimmed().format("kafka").source == "kafka"
+
+
+# Which interpreter the workers run, and whether Spark finds the source with it.
+
+
+class Session:
+    """As Spark's, as far as registering goes."""
+
+    def __init__(self, java: dict[str, str], worker: str, *, master: str = "local[1]", finds: bool = True) -> None:
+        self.registered: list[type] = []
+        self.looked_up: list[str] = []
+        self.dataSource = SimpleNamespace(register=self.registered.append)
+        machine = SimpleNamespace(System=SimpleNamespace(getenv=java.get))
+        conf = SimpleNamespace(contains=lambda _name: False)
+        self.sparkContext = SimpleNamespace(_jvm=machine, master=master, pythonExec=worker, getConf=lambda: conf)
+
+        def exists(name: str) -> bool:
+            self.looked_up.append(name)
+            return finds
+
+        manager = SimpleNamespace(dataSourceExists=exists)
+        state = SimpleNamespace(dataSourceManager=lambda: manager)
+        self._jsparkSession = SimpleNamespace(sessionState=lambda: state)
+
+
+def register(spark: Session) -> int:
+    """Register the source, and return how often Spark was given it."""
+    pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'purekafka[spark]'")
+    session.register(spark)  # type: ignore[arg-type]
+    return len(spark.registered)
+
+
+@pytest.mark.parametrize("name", ["PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"])
+def test_a_source_that_spark_finds_by_itself_is_not_registered_once_more(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    spark = Session({name: sys.executable}, sys.executable)
+    assert register(spark) == 0
+    assert spark.looked_up == ["purekafka"]
+    assert register(Session({name: sys.executable}, sys.executable, finds=False)) == 1
+
+
+def test_a_source_found_with_another_interpreter_is_registered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    other = tmp_path / "python3"
+    other.symlink_to(sys.executable)  # as in another virtual environment: the same file, other packages
+    spark = Session({"PYSPARK_PYTHON": str(other)}, "python3")
+    assert register(spark) == 1
+    assert spark.sparkContext.pythonExec == sys.executable  # on this machine, where none was chosen
+    assert spark.looked_up == []
+    assert register(spark) == 1  # a second time changes nothing
+
+
+def test_an_interpreter_that_the_driver_does_not_have_is_named_before_spark_looks_for_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    packed = "./environment/bin/python"
+    monkeypatch.setenv("PYSPARK_PYTHON", packed)
+    spark = Session({"PYSPARK_PYTHON": packed}, packed, master="spark://m:7077")
+    with pytest.raises(KafkaConfigurationError) as caught:
+        register(spark)
+    assert str(caught.value).startswith(
+        f"The interpreter {packed} (PYSPARK_PYTHON) does not exist on the driver, in {tmp_path}."
+    )
+    assert "(mkdir environment && tar -xzf environment.tar.gz -C environment)" in str(caught.value)
+    (tmp_path / "environment" / "bin").mkdir(parents=True)
+    (tmp_path / "environment" / "bin" / "python").symlink_to(sys.executable)
+    assert register(spark) == 0
+    spark = Session({"PYSPARK_PYTHON": "no-such-python"}, "no-such-python", master="yarn")
+    with pytest.raises(KafkaConfigurationError, match="set PYSPARK_PYTHON to an interpreter that exists"):
+        register(spark)
