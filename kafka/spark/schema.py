@@ -7,6 +7,7 @@ from typing import Final
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
+    DataType,
     IntegerType,
     LongType,
     StringType,
@@ -44,7 +45,7 @@ def source_schema(*, include_headers: bool) -> StructType:
 
 
 def chosen_columns(schema: StructType) -> list[str]:
-    """Return the names of the columns that a schema chooses, which have to be among those of the source.
+    """Return the names of the columns that a schema chooses, which must be among those of the source.
 
     That is how a query says that it does not need the others: Spark tells a source in Python nothing of that.
 
@@ -53,9 +54,20 @@ def chosen_columns(schema: StructType) -> list[str]:
     """
     known = {field.name: field.dataType for field in _ALL.fields}
     for field in schema.fields:
-        if known.get(field.name) != field.dataType or not field.nullable:
+        fault = _fault(field, known.get(field.name))
+        if fault:
             raise KafkaSparkOptionError(
-                "Kafka source has a fixed schema and cannot be set with a custom one: there is no nullable column "
-                f"{field.name} {field.dataType.simpleString()}. A schema may choose among {_ALL.simpleString()[7:-1]}"
+                f"Kafka source has a fixed schema and cannot be set with a custom one: {fault}. A schema may choose "
+                f"among {_ALL.simpleString()[7:-1]}"
             )
     return [field.name for field in schema.fields]
+
+
+def _fault(field: StructField, kind: DataType | None) -> str:
+    """Return why the source cannot give a column; nothing if it can."""
+    if kind is None:
+        return f"it has no column {field.name!r}"
+    if kind != field.dataType:
+        types = f"{kind.simpleString()}, not {field.dataType.simpleString()}"
+        return f"its column {field.name!r} is {types}; cast it in the query"
+    return "" if field.nullable else f"its column {field.name!r} is nullable, remove NOT NULL"
