@@ -1,0 +1,63 @@
+"""Programs on Spark that fail, one after the other in one session, each as a user would write it.
+
+    python -m test.embedded.spark.failing_programs CASES
+
+CASES is a JSON list of objects with ``kind`` (batch, stream, write), ``options`` and ``name``. What a program prints
+stands between two lines that this one prints; an exception is printed as the interpreter does at its end.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from typing import Any
+
+BEGIN = "===== program "
+END = "===== end"
+
+
+def main() -> None:
+    """Run all programs."""
+    from pyspark.sql import SparkSession
+
+    import kafka.spark
+
+    for case in json.loads(sys.argv[1]):
+        print(f"{BEGIN}{case['name']}", flush=True)
+        try:
+            spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+            kafka.spark.register(spark)
+            PROGRAMS[case["kind"]](spark, case["options"])
+        except Exception:
+            traceback.print_exc()
+        sys.stderr.flush()
+        print(END, flush=True)
+
+
+def batch(spark: Any, options: dict[str, str]) -> None:
+    """Count a topic."""
+    rows = spark.read.format("purekafka").options(**options).load()
+    print("rows:", rows.count())
+
+
+def stream(spark: Any, options: dict[str, str]) -> None:
+    """Read what a topic has."""
+    checkpoint = options.pop("checkpoint")
+    rows = spark.readStream.format("purekafka").options(**options).load()
+    writer = rows.writeStream.format("noop").option("checkpointLocation", checkpoint)
+    query = writer.trigger(availableNow=True).start()
+    query.awaitTermination()
+    print("rows:", sum(each["numInputRows"] for each in query.recentProgress))
+
+
+def write(spark: Any, options: dict[str, str]) -> None:
+    """Write a row."""
+    rows = spark.sql(options.pop("sql"))
+    rows.write.format("purekafka").options(**options).mode("append").save()
+
+
+PROGRAMS = {"batch": batch, "stream": stream, "write": write}
+
+if __name__ == "__main__":
+    main()
