@@ -12,11 +12,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from kafka.spark.errors import KafkaAvailableNowError, KafkaDataLossError, KafkaSparkOptionError
+    from kafka.spark.errors import KafkaAvailableNowError, KafkaDataLossError, KafkaSparkOptionError, cause_of
     from kafka.spark.jre import ensure_java
     from kafka.spark.listening import LagListener, foreach_batch_writer
     from kafka.spark.progress import lag
-    from kafka.spark.session import register
+    from kafka.spark.running import watch
+    from kafka.spark.session import register, unregister
     from kafka.spark.source import KafkaDataSource
 
 __all__ = [
@@ -25,10 +26,13 @@ __all__ = [
     "KafkaDataSource",
     "KafkaSparkOptionError",
     "LagListener",
+    "cause_of",
     "ensure_java",
     "foreach_batch_writer",
     "lag",
     "register",
+    "unregister",
+    "watch",
 ]
 
 _HOMES: Final = {
@@ -37,10 +41,13 @@ _HOMES: Final = {
     "KafkaDataSource": "source",
     "KafkaSparkOptionError": "errors",
     "LagListener": "listening",
+    "cause_of": "errors",
     "ensure_java": "jre",
     "foreach_batch_writer": "listening",
     "lag": "progress",
     "register": "session",
+    "unregister": "session",
+    "watch": "running",
 }
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import kafka
 from kafka.spark.errors import KafkaSparkOptionError
 from kafka.spark.offsets import EARLIEST, LATEST
-from kafka.spark.options import SourceOptions
+from kafka.spark.options import _NAMES, SourceOptions
 from kafka.spark.sink_options import SinkOptions
 from kafka.spark.start import Bound
 from kafka.structs import TopicPartition
@@ -267,3 +269,10 @@ def test_an_unknown_kafka_option_is_warned_about_with_the_nearest_name(
         "The option kafka.secruity.protocol is not known and has no effect: did you mean kafka.security.protocol?",
         "The option kafka.quite.unknown is not known and has no effect",
     ]
+
+
+def test_the_documentation_has_each_option_and_no_table_has_the_file_that_jobs_stop_by() -> None:
+    text = (Path(kafka.__file__).parents[1] / "docs" / "spark.rst").read_text(encoding="utf-8")
+    table = text[text.index("Options of the source") : text.index("Filters that spare reading")]
+    assert [name for name in _NAMES if name not in text] == []
+    assert "holdFile" not in table
