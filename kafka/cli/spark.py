@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka.cli.words import VALUES, add_actions, pairs
 from kafka.errors import KafkaConfigurationError
+from kafka.spark.errors import concise
 
 if TYPE_CHECKING:
     import argparse
@@ -142,6 +143,7 @@ def _add_run(command: argparse.ArgumentParser) -> None:
     )
 
 
+@concise
 def run(arguments: argparse.Namespace) -> int:
     """Do the job."""
     arguments.options = pairs(arguments.options, "-O")  # once: a value may come from standard input

@@ -117,8 +117,8 @@ def cause_of(error: BaseException) -> str:
 def concise(method: F) -> F:
     """Decorate what Spark calls: an error of this library reaches Spark without the traceback and without its causes.
 
-    Spark prints the text that its Python process reports up to four times, with each frame. A missing topic or a wrong
-    password says in its message all that a user can mend.
+    Spark prints the text that its Python process reports up to five times, with each frame. A missing topic or a wrong
+    password says in its message all that a user can mend. Options have the names in it that the program gave them.
 
     >>> @concise
     ... def plan():
@@ -142,10 +142,13 @@ def concise(method: F) -> F:
 
 def raise_concisely(error: KafkaError) -> NoReturn:
     """Raise an error of this library from here, without its traceback and its causes; see `concise`."""
+    from kafka.spark.java import as_typed  # which raises errors of this module
+
     if os.environ.get(_TRACEBACK):
         raise error
     if _is_spark_process():
         os.environ[_HIDE] = "1"  # the process ends with this error
+    error.args = tuple(as_typed(each) if isinstance(each, str) else each for each in error.args)
     raise error.with_traceback(None) from None
 
 

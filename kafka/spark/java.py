@@ -17,7 +17,7 @@ from kafka.errors import KafkaConfigurationError
 from kafka.spark.errors import KafkaSparkOptionError
 from kafka.spark.jaas import parse_jaas
 
-__all__ = ["check_together", "client_options"]
+__all__ = ["as_typed", "check_together", "client_options"]
 
 log = logging.getLogger(__name__)
 
@@ -85,14 +85,17 @@ def check_together(kind: str, options: Mapping[str, Any]) -> None:
     try:
         resolve(kind, dict(options))
     except KafkaConfigurationError as error:
-        raise KafkaSparkOptionError(f"Options do not go together: {_as_typed(str(error))}") from error
+        raise KafkaSparkOptionError(f"Options do not go together: {as_typed(str(error))}") from error
 
 
-def _as_typed(sentence: str) -> str:
-    """Return a sentence about options with the names that programs on Spark give them.
+def as_typed(sentence: str) -> str:
+    """Return a sentence with the names of options as programs on Spark have them.
 
-    >>> _as_typed("sasl_mechanism='PLAIN' needs sasl_plain_username")
-    "kafka.sasl.mechanism='PLAIN' needs kafka.sasl.jaas.config with username and password"
+    Names that are words of English too, such as retries, stay, and what stands in quotes.
+
+    >>> as_typed("sasl_mechanism='PLAIN' needs sasl_plain_username, but 'client_id' is a topic with retries")
+    "kafka.sasl.mechanism='PLAIN' needs kafka.sasl.jaas.config with username and password, but 'client_id' is a topic \
+with retries"
     """
     return _NAMES.sub(lambda found: _SPARK_NAMES.get(found[0]) or f"kafka.{found[0].replace('_', '.')}", sentence)
 
@@ -172,7 +175,10 @@ _SPARK_NAMES: Final = {
     "ssl_cafile": "kafka.ssl.truststore.location",
     "ssl_certfile": "kafka.ssl.keystore.location",
 }
-_NAMES: Final = re.compile(rf"\b(?:{'|'.join(sorted({*OPTIONS, *_SPARK_NAMES}, key=len, reverse=True))})\b")
+_UNDERSCORED: Final = {name for name in OPTIONS if "_" in name} | {"acks"}
+_NAMES: Final = re.compile(
+    rf"(?<![\w./'\"-])(?:{'|'.join(sorted({*_UNDERSCORED, *_SPARK_NAMES}, key=len, reverse=True))})(?![\w/-])"
+)
 
 _SPECIAL: Final[dict[str, Callable[[str], dict[str, Any]]]] = {
     "sasl.jaas.config": _jaas,

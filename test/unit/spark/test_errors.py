@@ -49,6 +49,13 @@ def test_the_traceback_is_kept_where_the_environment_asks_for_it(monkeypatch: py
     assert "OSError: refused" in text
 
 
+def test_options_have_the_names_that_the_program_gave_them() -> None:
+    error = KafkaError("b1:9093: security_protocol must be SSL or SASL_SSL for it; 3 retries", 7)
+    with pytest.raises(KafkaError) as caught:
+        plan(error)
+    assert caught.value.args == ("b1:9093: kafka.security.protocol must be SSL or SASL_SSL for it; 3 retries", 7)
+
+
 def test_a_generator_raises_concisely_too() -> None:
     def read() -> Iterator[int]:
         yield 1
