@@ -57,6 +57,9 @@ PRODUCE: Final = "produce"
 FETCH: Final = "fetch"
 COORDINATOR: Final = "coordinator"
 
+# A broker that is not connected after this long, in seconds, may be slow or stuck: others are asked rather than it.
+_SLOW_TO_CONNECT: Final = 1.0
+
 _KEY_TYPES: Final = {Target.GROUP: GROUP, Target.TRANSACTION: TRANSACTION}
 
 
@@ -168,11 +171,14 @@ class Client:
         """Return the broker with the least to do; None if all are backing off.
 
         One that is connected and has nothing under way, else the connected one with the least under
-        way, else one that is being connected, else any that may be connected to.
+        way, else one that is being connected, else any that may be connected to, else one that takes
+        long to connect to.
         """
         connected: list[tuple[int, float, NodeId]] = []
         connecting: list[NodeId] = []
         others: list[NodeId] = []
+        slow: list[NodeId] = []
+        now = self.loop.time()
         for broker in self.candidates():
             link = self._links.get((broker.nodeId, DEFAULT))
             if link is not None and link.ready and not link.throttled():
@@ -180,14 +186,16 @@ class Client:
                     (link.pipeline.in_flight + link.pipeline.waiting, self.loop.rng.random(), broker.nodeId)
                 )
             elif link is not None and link.is_opening:
-                connecting.append(broker.nodeId)
+                (connecting if now - link.last_attempt < _SLOW_TO_CONNECT else slow).append(broker.nodeId)
             elif link is None or not link.backing_off():
                 others.append(broker.nodeId)
         if connected:
             return min(connected)[2]
         if connecting:
             return connecting[0]
-        return self.loop.rng.choice(others) if others else None
+        if others:
+            return self.loop.rng.choice(others)
+        return slow[0] if slow else None
 
     def soonest_retry(self) -> float:
         """Return when the first of the brokers that back off may be tried again."""

@@ -282,6 +282,23 @@ def test_the_address_that_failed_is_remembered_for_all_connections_to_a_broker(m
     assert client.loop.time() - before < 1
 
 
+def test_what_any_broker_may_answer_is_not_asked_of_one_that_is_stuck(make, cluster):
+    client = make(bootstrap_servers="b0")
+    stuck = client.submit(1, ListGroupsRequest())
+    cluster.brokers[1].on("ApiVersions", lambda *_: SILENCE)
+    cluster.brokers[0].stop()
+    client.submit(0, MetadataRequest(topics=[]))
+    rest(client, 2)
+    before = client.loop.time()
+    run(client, client.request(MetadataRequest(topics=[])))
+    assert client.loop.time() - before < 3
+    assert not stuck.is_done
+    # Where no other is left it is waited for.
+    cluster.brokers[2].stop()
+    rest(client, 0.1)
+    assert client.least_loaded_node() in {0, 1, 2}
+
+
 def test_a_server_that_falls_silent_is_asked_again_after_the_time_for_a_request(make, cluster):
     silent = [True]
     tell = cluster.metadata
