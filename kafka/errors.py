@@ -33,6 +33,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from kafka._text import printable
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -82,7 +84,7 @@ class KafkaError(RuntimeError):
         return {name: value for name, value in vars(self).items() if not name.startswith("__")}
 
     def __str__(self) -> str:
-        return self._with_facts(super().__str__() or type(self).__name__)
+        return printable(self._with_facts(super().__str__() or type(self).__name__))
 
     def _with_facts(self, text: str) -> str:
         shown = ", ".join(f"{name}={value}" for name, value in self.facts.items() if value is not None)
@@ -190,7 +192,7 @@ class BrokerResponseError(KafkaError):
 
     def __str__(self) -> str:
         text = RuntimeError.__str__(self) or self.description
-        return self._with_facts(f"[Error {self.code}] {type(self).__name__}: {text}")
+        return printable(self._with_facts(f"[Error {self.code}] {type(self).__name__}: {text}"))
 
 
 class AuthenticationError(FixNeededError):

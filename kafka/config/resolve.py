@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kafka._text import without_passwords
 from kafka.config.option import CLASSES, FACES, PUBLISHED, Lazy, Option
 from kafka.config.rules import RULES
 from kafka.config.table import BY_SPELLING, OPTIONS
@@ -70,7 +71,15 @@ class Config(Mapping[str, Any]):
 
 
 def _shown(option: Option, value: Any) -> str:
-    return "'***'" if option.secret and value is not None else repr(value)
+    return "'***'" if option.secret and value is not None else repr(_without_passwords(value))
+
+
+def _without_passwords(value: Any) -> Any:
+    if isinstance(value, str):
+        return without_passwords(value)
+    if type(value) in {list, tuple, set, frozenset}:
+        return type(value)(map(_without_passwords, value))
+    return value
 
 
 def defaults(kind: str) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from kafka._text import printable
 from kafka.consumer.doorbell import Doorbell
 from kafka.consumer.fetch_session import NO_TOPIC_ID, Wanted
 from kafka.consumer.lanes import FetchSettings, Lane
@@ -186,7 +187,7 @@ class Fetcher:
         if self._lost == _TELL_AFTER:
             names = ", ".join(f"{topic}-{number}" for topic, number in lost[:5])
             more = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
-            log.warning("Nobody leads %s%s; records are waited for until somebody does", names, more)
+            log.warning("Nobody leads %s%s; records are waited for until somebody does", printable(names), more)
         if lost and not self._cluster.need_update:
             self._loop.call_later(self._backoff.delay(self._lost), self._cluster.request_update)
 

@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from kafka._tasks import Event, Task
+from kafka._text import printable
 from kafka.config import Config, defaults, resolve
 from kafka.coordinator import rounds
 from kafka.coordinator.callbacks import Rendezvous
@@ -221,7 +222,8 @@ class BaseCoordinator(CoordinatorFinder):
 
     def _request_rejoin(self, reason: str) -> None:
         if not self.rejoin.is_set():
-            log.info("Group %s: %s joins because %s", self.group_id, self.generation.member_id or "this member", reason)
+            member = printable(self.generation.member_id) or "this member"
+            log.info("Group %s: %s joins because %s", self.group_id, member, reason)
             self._rejoin_reason = reason
         self.rejoin.set()
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, 
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from kafka._tasks import wait_any
+from kafka._text import printable
 from kafka.config import Config, defaults
 from kafka.coordinator import leading
 from kafka.coordinator.assignments import Assignments
@@ -223,7 +224,7 @@ class ConsumerCoordinator(BaseCoordinator):
             # It subscribed to something else while the round went on.
             self._request_rejoin("the subscription changed during the rebalance")
             return
-        log.info("Group %s: %s has %s (%s)", self.group_id, member_id, sorted(partitions), protocol)
+        log.info("Group %s: %s has %s (%s)", self.group_id, printable(member_id), sorted(partitions), protocol)
         await self._assignor_calls.tell(assignor, given, generation)
         gone = self.assignments.held() - partitions
         if gone:

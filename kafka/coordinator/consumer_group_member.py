@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID, uuid4
 
 from kafka._tasks import Task
+from kafka._text import printable
 from kafka.coordinator.callbacks import CallKind, RebalanceCall
 from kafka.coordinator.generation import Generation
 from kafka.coordinator.states import MemberEvent, MemberState
@@ -182,7 +183,8 @@ class ConsumerGroupMember:
         owner = self._owner
         if owner.state is MemberState.JOINING:
             owner.move(MemberEvent.JOINED)
-            log.info("Group %s: %s is a member, epoch %d", owner.group_id, response.member_id, response.member_epoch)
+            member = printable(response.member_id or "")
+            log.info("Group %s: %s is a member, epoch %d", owner.group_id, member, response.member_epoch)
         self._member_id = response.member_id or self._member_id
         owner.generation = Generation(response.member_epoch, self._member_id, owner.config["group_remote_assignor"])
         if response.heartbeat_interval_ms > 0:
@@ -210,7 +212,7 @@ class ConsumerGroupMember:
     async def _reconcile(self) -> None:
         owner = self._owner
         while (partitions := self._resolved()) != owner.assignments.held() and owner.generation.is_member:
-            log.info("Group %s: %s is to have %s", owner.group_id, self._member_id, sorted(partitions))
+            log.info("Group %s: %s is to have %s", owner.group_id, printable(self._member_id), sorted(partitions))
             await owner.assignments.give_up(owner.assignments.held() - partitions)
             if owner.generation.is_member and partitions != owner.assignments.held():
                 await owner.assignments.take(partitions)

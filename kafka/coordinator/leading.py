@@ -6,6 +6,7 @@ import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from kafka._text import printable
 from kafka.coordinator.protocol import ConsumerProtocolMemberMetadata
 from kafka.errors import KafkaError, KafkaProtocolError
 from kafka.structs import TopicPartition
@@ -29,7 +30,9 @@ def read_members(members: Iterable[Any]) -> dict[str, ConsumerProtocolMemberMeta
             found[member.member_id] = ConsumerProtocolMemberMetadata.decode(member.metadata, member.group_instance_id)
         except KafkaProtocolError as error:  # noqa: PERF203 - a dozen members, once in a rebalance
             log.warning(
-                "Member %s sent a subscription that cannot be read, it gets nothing: %s", member.member_id, error
+                "Member %s sent a subscription that cannot be read, it gets nothing: %s",
+                printable(member.member_id),
+                error,
             )
             found[member.member_id] = ConsumerProtocolMemberMetadata(0, [], b"")
     return found

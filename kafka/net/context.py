@@ -29,7 +29,7 @@ class LinkContext:
         self.loop = loop
         self.settings = settings
         self.workers = environment.workers
-        self.resolver = Resolver(loop, environment.workers, environment.lookup, environment.reverse)
+        self.resolver = Resolver(loop, environment.lookup_workers, environment.lookup, environment.reverse)
         self.make_socket = environment.make_socket
         self.backoff = Backoff(settings.reconnect_backoff, settings.reconnect_backoff_max, loop.rng)
         self.scratch = memoryview(bytearray(settings.chunk_size))
@@ -37,6 +37,8 @@ class LinkContext:
         """Releases of brokers that cannot be asked, found by probing."""
         self.modern = False
         """Whether a broker was asked and has answered: one that hangs up now is not ancient, it is in trouble."""
+        self.told_of_clear_text = False
+        """Whether the log has said that the password is not encrypted on its way."""
         self.on_reply: Callable[[Link, str, float, int], object] | None = None
         self.on_state: Callable[[Link], object] | None = None
         self.on_bytes: Callable[[Link, int, int], object] | None = None

@@ -51,6 +51,8 @@ class Environment:
         self.lookup = lookup
         self.reverse = reverse
         self.workers = workers or ThreadWorkers()
+        # A token endpoint or a directory service that is slow must not hold up the lookup of names.
+        self.lookup_workers = workers or ThreadWorkers(name="kafka-lookup")
 
     def make_loop(self, selector: Callable[[], selectors.BaseSelector] = selectors.DefaultSelector) -> Loop:
         """Return a loop in this world; `selector` is the configured one."""

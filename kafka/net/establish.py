@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka._loop import READ
 from kafka._tasks import wait_any
+from kafka._text import printable
 from kafka.errors import (
     IllegalSaslStateError,
     KafkaConnectionError,
@@ -64,8 +65,9 @@ async def establish(link: Link) -> None:
             if mechanism is not None:
                 assert settings.sasl_mechanism is not None
                 link.move(ConnectionEvent.AUTHENTICATE)
+                _warn_of_clear_text(link)
                 session = await authenticate(link, settings.sasl_mechanism, mechanism, versions, link.context.workers)
-                log.info("Authenticated to %s %s", link, mechanism.auth_details())
+                log.info("Authenticated to %s %s", link, printable(mechanism.auth_details()))
         except SaslAuthenticationFailedError as error:
             other = _another_attempt(mechanism)
             if other is None:
@@ -80,6 +82,22 @@ async def establish(link: Link) -> None:
                 raise named(link, KafkaConnectionError("the broker closed the connection as soon as it was ready"))
             link.became_ready(versions, session)
             return
+
+
+def _warn_of_clear_text(link: Link) -> None:
+    """Say once that the password can be read on its way to the broker, unless it stays on this machine."""
+    settings = link.context.settings
+    if settings.sasl_mechanism != "PLAIN" or settings.use_tls or link.context.told_of_clear_text:
+        return
+    from kafka.net.sasl.abc import is_loopback
+
+    if not is_loopback(link.host):
+        link.context.told_of_clear_text = True
+        log.warning(
+            "The password goes to %s in clear text: with sasl_mechanism PLAIN use security_protocol SASL_SSL, or use "
+            "SCRAM-SHA-512",
+            link,
+        )
 
 
 def _another_attempt(mechanism: SaslMechanism | None) -> SaslMechanism | None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from socket import SHUT_RDWR
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from kafka._text import without_passwords
 from kafka.errors import KafkaConfigurationError, KafkaConnectionError
 
 if TYPE_CHECKING:
     import ssl
     import urllib.request
+    from http.client import HTTPConnection
 
 __all__ = ["HttpAnswer", "http_request"]
 
@@ -41,31 +47,121 @@ def http_request(
     ssl_context: ssl.SSLContext | None = None,
     proxies: bool = True,
 ) -> HttpAnswer:
-    """Make a request and return the answer, whatever its status. KafkaConnectionError if there is none.
+    """Make a request and return the answer, whatever its status. KafkaConnectionError if there is none in time.
 
-    The proxies of the environment are used unless `proxies` is False (services of the machine itself).
+    `timeout` is for all of it, from the name's lookup to the last byte. The proxies of the environment are used unless
+    `proxies` is False (services of the machine itself).
     """
-    import urllib.error
     import urllib.request
-    from http.client import HTTPException
 
-    if urlsplit(url).scheme not in {"http", "https"}:
-        raise KafkaConfigurationError(f"Not an http(s) URL: {url!r}")
-    handlers: list[urllib.request.BaseHandler] = [_no_redirect()]
-    if ssl_context is not None:
-        handlers.append(urllib.request.HTTPSHandler(context=ssl_context))
-    if not proxies:
-        handlers.append(urllib.request.ProxyHandler({}))
+    shown = without_passwords(url)
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"}:
+        raise KafkaConfigurationError(f"Not an http(s) URL: {shown!r}")
+    if "@" in parts.netloc:
+        raise KafkaConfigurationError(f"{shown}: a user and password in a URL are not sent; leave them out")
     request = urllib.request.Request(url, data=body, headers=dict(headers or {}), method=method)  # noqa: S310 - checked
+    attempt = _Attempt(request, timeout, ssl_context, proxies)
+    # The system's limits are for each packet, and a name lookup has none at all: a server that sends a byte now and
+    # then would hold the caller for as long as it likes.
+    thread = Thread(target=attempt.run, name="kafka-http", daemon=True)
     try:
-        with urllib.request.build_opener(*handlers).open(request, timeout=timeout) as answer:
-            return HttpAnswer(answer.status, answer.reason, answer.read(_LARGEST_BODY))
-    except urllib.error.HTTPError as error:
-        with error:
-            return HttpAnswer(error.code, str(error.reason), error.read(_LARGEST_BODY))
-    except (OSError, HTTPException, ValueError) as error:
-        reason = getattr(error, "reason", error)
-        raise KafkaConnectionError(f"No answer from {url}: {reason}") from error
+        thread.start()
+    except RuntimeError as error:  # no more threads to be had, or the interpreter ends
+        raise KafkaConnectionError(f"No answer from {shown}: {error}") from error
+    if not attempt.ended.wait(timeout):
+        attempt.give_up()
+        raise KafkaConnectionError(f"No answer from {shown} within {timeout:g} seconds")
+    if attempt.answer is None:
+        reason = getattr(attempt.error, "reason", attempt.error)
+        raise KafkaConnectionError(f"No answer from {shown}: {reason}") from attempt.error
+    return attempt.answer
+
+
+class _Attempt:
+    """One request, on a thread that is not waited for longer than its time allows."""
+
+    def __init__(
+        self, request: urllib.request.Request, timeout: float, ssl_context: ssl.SSLContext | None, proxies: bool
+    ) -> None:
+        self.answer: HttpAnswer | None = None
+        self.error: Exception | None = None
+        self.ended = Event()
+        self._request = request
+        self._timeout = timeout
+        self._ssl_context = ssl_context
+        self._proxies = proxies
+        self._given_up = False
+        self._connection: HTTPConnection | None = None
+        self._sock: Any = None
+
+    def run(self) -> None:
+        import urllib.error
+        import urllib.request
+
+        handlers: list[urllib.request.BaseHandler] = [_no_redirect(), *self._transports()]
+        if not self._proxies:
+            handlers.append(urllib.request.ProxyHandler({}))
+        try:
+            with urllib.request.build_opener(*handlers).open(self._request, timeout=self._timeout) as answer:
+                self.answer = HttpAnswer(answer.status, answer.reason, answer.read(_LARGEST_BODY))
+        except urllib.error.HTTPError as error:
+            try:
+                with error:
+                    self.answer = HttpAnswer(error.code, str(error.reason), error.read(_LARGEST_BODY))
+            except Exception as broken:  # the body was cut off
+                self.error = broken
+        except Exception as error:  # whatever a server may cause; the caller wraps it
+            self.error = error
+        finally:
+            self.ended.set()
+
+    def give_up(self) -> None:
+        """End the connection under the thread, which ends with it; a name lookup ends by itself."""
+        self._given_up = True
+        # While it connects the socket is the connection's; afterwards only the answer has it.
+        for sock in (self._sock, getattr(self._connection, "sock", None)):
+            if sock is not None:
+                with suppress(OSError):
+                    sock.shutdown(SHUT_RDWR)
+
+    def _transports(self) -> list[urllib.request.BaseHandler]:
+        """Return urllib's transports, with connections that `give_up` can end."""
+        import http.client
+        import urllib.request
+
+        attempt = self
+
+        class Connection(http.client.HTTPConnection):
+            def connect(self) -> None:
+                super().connect()
+                attempt._connected(self.sock)
+
+        class SecureConnection(http.client.HTTPSConnection):
+            def connect(self) -> None:
+                super().connect()
+                attempt._connected(self.sock)
+
+        class Plain(urllib.request.HTTPHandler):
+            def http_open(self, request: urllib.request.Request) -> Any:
+                make: Any = partial(attempt._watch, Connection)
+                return self.do_open(make, request)
+
+        class Secure(urllib.request.HTTPSHandler):
+            def https_open(self, request: urllib.request.Request) -> Any:
+                make: Any = partial(attempt._watch, SecureConnection)
+                return self.do_open(make, request, context=attempt._ssl_context)
+
+        return [Plain(), Secure()]
+
+    def _watch(self, kind: Callable[..., HTTPConnection], host: str, **options: Any) -> HTTPConnection:
+        self._connection = kind(host, **options)
+        return self._connection
+
+    def _connected(self, sock: Any) -> None:
+        self._sock = sock
+        if self._given_up:  # send nothing any more
+            raise TimeoutError("the time was up before there was a connection")
 
 
 def _no_redirect() -> urllib.request.HTTPRedirectHandler:

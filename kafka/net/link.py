@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka._loop import READ, WRITE
+from kafka._text import printable
 from kafka.errors import (
     AuthenticationError,
     ClientClosedError,
@@ -552,7 +553,7 @@ class Link:
 
     def __str__(self) -> str:
         address = f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-        return f"broker {self.node_id} ({address})"
+        return f"broker {self.node_id} ({printable(address)})"
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self} {self.state.value} in_flight={self.pipeline.in_flight}>"

@@ -7,15 +7,16 @@ concurrent.futures, whose threads are joined at exit.
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from threading import Lock, Thread, main_thread
-from typing import Any, Final, Protocol, TypeVar
+from threading import Event, Lock, Thread, main_thread
+from typing import Any, Final, Generic, Protocol, TypeVar, cast
 
 from kafka.future import Future
 
-__all__ = ["InlineWorkers", "ThreadWorkers", "Workers"]
+__all__ = ["InlineWorkers", "SharedCall", "ThreadWorkers", "Workers"]
 
 T = TypeVar("T")
 
@@ -89,6 +90,63 @@ class InlineWorkers:
         future: Future[T] = Future()
         _run(future, function, args)
         return future
+
+
+class SharedCall(Generic[T]):
+    """A call that blocks and that several threads want at once: one makes it, the others share its outcome.
+
+    No lock is held during the call, and its time limit is its own: a thread that comes after it has failed makes it
+    again.
+
+    >>> SharedCall().run(lambda: 42)
+    42
+    """
+
+    def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
+        self._pid = os.getpid()
+        self._lock = Lock()
+        self._current: _Outcome[T] | None = None
+
+    @property
+    def under_way(self) -> bool:
+        """Whether a thread makes the call now."""
+        return self._current is not None and self._pid == os.getpid()
+
+    def run(self, call: Callable[[], T]) -> T:
+        """Return what `call` returns, or what it returns to the thread that makes it already."""
+        if self._pid != os.getpid():  # a fork: the thread that makes the call is in the parent
+            self._begin()
+        mine: _Outcome[T] = _Outcome()
+        with self._lock:
+            outcome = self._current
+            if outcome is None:
+                self._current = mine
+        if outcome is not None:
+            outcome.known.wait()
+            if outcome.error is not None:
+                raise outcome.error
+            return cast("T", outcome.value)
+        try:
+            value = mine.value = call()
+        except BaseException as error:
+            mine.error = error
+            raise
+        finally:
+            self._current = None
+            mine.known.set()
+        return value
+
+
+class _Outcome(Generic[T]):
+    """What came of a shared call."""
+
+    def __init__(self) -> None:
+        self.known = Event()
+        self.value: T | None = None
+        self.error: BaseException | None = None
 
 
 def _run(future: Future[T], function: Callable[..., T], args: tuple[Any, ...]) -> None:

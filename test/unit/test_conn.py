@@ -905,6 +905,41 @@ def test_wrong_credentials_are_raised_at_once(make, broker, network):
     assert network.clock.monotonic() - before < 1
 
 
+@pytest.mark.parametrize("step", ["SaslHandshake", "SaslAuthenticate"])
+def test_what_a_broker_says_cannot_forge_log_lines(make, network, step, caplog):
+    broker = ScriptedBroker(network, "b\nforged", 9092)
+    forged = "no\n2026-01-01 CRITICAL all is lost \x1b[2J"
+    broker.on("SaslHandshake", {"error_code": 33 if step == "SaslHandshake" else 0, "mechanisms": [forged]})
+    broker.on("SaslAuthenticate", {"error_code": 58, "error_message": forged})
+    conn = make("b\nforged", **SASL)
+    with pytest.raises(KafkaError) as caught:
+        conn.connect_blocking(5)
+    assert str(caught.value).isprintable()
+    assert "2026-01-01 CRITICAL all is lost" in str(caught.value)
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines
+    assert all(line.isprintable() for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("host", "mechanism", "told"),
+    [("broker", "PLAIN", 1), ("localhost", "PLAIN", 0), ("127.0.0.1", "PLAIN", 0), ("broker", "SCRAM-SHA-256", 0)],
+)
+def test_a_password_that_goes_over_the_network_in_clear_text_is_told_once(make, network, caplog, host, mechanism, told):
+    broker = ScriptedBroker(network, host, 9092)
+    sasl_broker(broker)
+    broker.on("SaslHandshake", {"error_code": 0, "mechanisms": [mechanism]})
+    conn = make(host, **{**SASL, "sasl_mechanism": mechanism})
+    for _ in range(2):
+        with contextlib.suppress(KafkaError):
+            conn.connect_blocking(5)
+        conn.close()
+        network.clock.advance(60)
+    texts = [record.getMessage() for record in caplog.records if "clear text" in record.getMessage()]
+    assert len(texts) == told
+    assert all("goes to broker 0 (broker:9092)" in text and "s3cret" not in text for text in texts)
+
+
 def test_a_mechanism_that_the_broker_lacks_names_those_it_has(make, broker):
     broker.on("SaslHandshake", {"error_code": 33, "mechanisms": ["GSSAPI", "SCRAM-SHA-512"]})
     with pytest.raises(UnsupportedSaslMechanismError, match="SCRAM-SHA-512"):

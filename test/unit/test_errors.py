@@ -234,3 +234,12 @@ def test_descriptions_remain_without_docstrings():
     code = "from kafka.errors import for_code; print(for_code(3).description)"
     done = subprocess.run([sys.executable, "-OO", "-c", code], check=True, capture_output=True, text=True, cwd=ROOT)
     assert done.stdout.strip() == "UNKNOWN_TOPIC_OR_PARTITION"
+
+
+@pytest.mark.parametrize("kind", [KafkaError, errors.KafkaConnectionError, for_code(58), for_code(-1)])
+def test_what_a_broker_says_cannot_forge_log_lines(kind):
+    error = kind("refused\n2026-01-01 CRITICAL \x1b[2J \x85 \u2028 \u202e \udcff", node_id="b\nc")
+    assert str(error).isprintable()
+    assert "refused\\n2026-01-01 CRITICAL \\x1b[2J" in str(error)
+    assert pickle.loads(pickle.dumps(error)) == error
+    assert len(str(kind("x" * 1_000_000))) < 11_000

@@ -10,6 +10,7 @@ of times) set `blocks`; their methods are then called on a worker thread.
 
 from __future__ import annotations
 
+import ipaddress
 from abc import ABC, abstractmethod
 from collections.abc import Generator
 from typing import Any, ClassVar, Final
@@ -21,7 +22,7 @@ from kafka.errors import (
     SaslAuthenticationFailedError,
 )
 
-__all__ = ["ExchangeMechanism", "SaslMechanism", "secret_text"]
+__all__ = ["ExchangeMechanism", "SaslMechanism", "is_loopback", "secret_text"]
 
 # What comes out of code that takes a message apart which is not as it should be.
 _NONSENSE: Final = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
@@ -48,6 +49,18 @@ def secret_text(given: Any, option: str) -> str:
     if not isinstance(given, str):
         raise KafkaConfigurationError(f"{option} has to be a str, or to return one, not a {type(given).__name__}")
     return given
+
+
+def is_loopback(host: str) -> bool:
+    """Whether what is sent to a host stays on this machine.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("b1.example")
+    (True, True, False)
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.rstrip(".").lower() == "localhost"
 
 
 class SaslMechanism(ABC):

@@ -12,14 +12,15 @@ import os
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from threading import Lock
 from typing import Final
 from urllib.parse import urlencode, urlsplit
 
 from kafka._clock import SYSTEM_CLOCK, Clock
+from kafka._text import without_passwords
 from kafka.errors import AuthenticationError, KafkaConfigurationError, KafkaConnectionError
 from kafka.net.http import HttpAnswer, http_request
 from kafka.net.sasl.sigv4 import AwsCredentials
+from kafka.net.workers import SharedCall
 
 __all__ = ["CredentialChain", "find_credentials"]
 
@@ -46,26 +47,28 @@ class CredentialChain:
         self._environ: Mapping[str, str] = os.environ if environ is None else environ
         self._clock = clock
         self._fetch = fetch
-        self._lock = Lock()
+        self._search: SharedCall[AwsCredentials] = SharedCall()  # one at a time, however many connections ask
         self._kept: AwsCredentials | None = None
 
     def __call__(self) -> AwsCredentials:
         """Return credentials that are valid now; AuthenticationError if no source has any."""
-        with self._lock:
-            kept = self._kept
-            if kept is not None and kept.expires_at is not None and self._clock.time() < kept.expires_at - _EARLY:
-                return kept
-            for source in (
-                self._from_environment,
-                self._from_web_identity,
-                self._from_files,
-                self._from_container,
-                self._from_instance,
-            ):
-                found = source()
-                if found is not None:
-                    self._kept = found
-                    return found
+        kept = self._kept
+        if kept is not None and kept.expires_at is not None and self._clock.time() < kept.expires_at - _EARLY:
+            return kept
+        return self._search.run(self._find)
+
+    def _find(self) -> AwsCredentials:
+        for source in (
+            self._from_environment,
+            self._from_web_identity,
+            self._from_files,
+            self._from_container,
+            self._from_instance,
+        ):
+            found = source()
+            if found is not None:
+                self._kept = found
+                return found
         raise AuthenticationError(
             "No AWS credentials found: not in the environment (AWS_ACCESS_KEY_ID), a web identity, the shared files "
             "(~/.aws/credentials), the container service or the instance service"
@@ -178,7 +181,9 @@ class CredentialChain:
             expires = datetime.fromisoformat(fields["Expiration"].replace("Z", "+00:00")).timestamp()
             return AwsCredentials(fields["AccessKeyId"], fields["SecretAccessKey"], fields["Token"], expires)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise AuthenticationError(f"No AWS credentials from {url}: {type(error).__name__} {error}") from error
+            raise AuthenticationError(
+                f"No AWS credentials from {without_passwords(url)}: {type(error).__name__} {error}"
+            ) from error
 
 
 find_credentials: Final = CredentialChain()

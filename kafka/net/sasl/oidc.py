@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote_plus, urlencode, urlsplit
 
 from kafka._clock import SYSTEM_CLOCK, Clock
+from kafka._text import without_passwords
 from kafka.errors import AuthenticationError, KafkaConfigurationError, KafkaConnectionError, KafkaError
 from kafka.net.http import HttpAnswer, http_request
-from kafka.net.sasl.abc import secret_text
+from kafka.net.sasl.abc import is_loopback, secret_text
+from kafka.net.workers import SharedCall
 
 if TYPE_CHECKING:
     import ssl
@@ -83,9 +85,16 @@ class OidcTokenProvider:
         clock: Clock = SYSTEM_CLOCK,
         fetch: Fetch = http_request,
     ) -> None:
-        if urlsplit(token_endpoint_url).scheme not in {"http", "https"}:
-            raise KafkaConfigurationError(f"The token endpoint is to be an http(s) URL, not {token_endpoint_url!r}")
+        parts = urlsplit(token_endpoint_url)
         self._url = token_endpoint_url
+        self._shown = without_passwords(token_endpoint_url)
+        if parts.scheme not in {"http", "https"}:
+            raise KafkaConfigurationError(f"The token endpoint must be an http(s) URL, not {self._shown!r}")
+        if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
+            log.warning(
+                "The client secret for OAuth goes to %s in clear text: use an https URL for the token endpoint",
+                self._shown,
+            )
         self._client_id = client_id
         self._client_secret = client_secret
         self._form = {"grant_type": "client_credentials"}
@@ -101,22 +110,32 @@ class OidcTokenProvider:
         self._encode: Callable[[str], str] = quote_plus if header_urlencode else str
         self._clock = clock
         self._fetch = fetch
-        self._lock = Lock()  # one fetch at a time, whatever number of connections ask
+        self._renewal: SharedCall[_Token] = SharedCall()  # one at a time, however many connections ask
         self._token: _Token | None = None
 
     def token(self) -> str:
         """Return a valid token, from the endpoint if need be."""
-        with self._lock:
-            now = self._clock.time()
-            token = self._token
-            if token is None or now >= token.refresh_at:
-                try:
-                    token = self._token = self._ask(now)
-                except KafkaError as error:
-                    if token is None or now >= token.expires_at - _LAST_USE:
-                        raise
-                    log.warning("Could not renew the OAuth token, the present one stays in use: %s", error)
+        now = self._clock.time()
+        token = self._token
+        if token is not None and now < token.refresh_at:
             return token.text
+        serves = token is not None and now < token.expires_at - _LAST_USE
+        if token is not None and serves and self._renewal.under_way:
+            return token.text
+        try:
+            return self._renewal.run(self._renew).text
+        except KafkaError as error:
+            if token is None or not serves:
+                raise
+            log.warning("Could not renew the OAuth token, the present one stays in use: %s", error)
+            return token.text
+
+    def _renew(self) -> _Token:
+        token = self._token
+        now = self._clock.time()
+        if token is None or now >= token.refresh_at:  # another thread may have renewed it a moment ago
+            token = self._token = self._ask(now)
+        return token
 
     def extensions(self) -> dict[str, str]:
         """Return what goes to the broker beside the token."""
@@ -158,14 +177,14 @@ class OidcTokenProvider:
             fields = {}
         if answer.status != 200:
             why = " ".join(str(fields[key]) for key in ("error", "error_description") if key in fields)
-            text = f"The token endpoint {self._url} answered {answer.status} {why or answer.reason}"
+            text = f"The token endpoint {self._shown} answered {answer.status} {why or answer.reason}"
             # 4xx is about us, and trying again is in vain; 429 and 5xx pass.
             if 400 <= answer.status < 500 and answer.status != 429:
                 raise AuthenticationError(f"{text}: check the client id, the secret and the scope")
             raise KafkaConnectionError(text)
         token = fields.get("access_token")
         if not isinstance(token, str) or not token:
-            raise AuthenticationError(f"The token endpoint {self._url} answered without an access_token")
+            raise AuthenticationError(f"The token endpoint {self._shown} answered without an access_token")
         life = _lifetime(fields.get("expires_in"), token, now)
         return _Token(token, now + life * self._refresh_after, now + life)
 
@@ -176,7 +195,7 @@ class OidcTokenProvider:
         return ", ".join(shown) or f"client {self._client_id}"
 
     def __repr__(self) -> str:
-        return f"<OidcTokenProvider {self._url} client_id={self._client_id!r}>"
+        return f"<OidcTokenProvider {self._shown} client_id={self._client_id!r}>"
 
 
 def _lifetime(expires_in: object, token: str, now: float) -> float:
@@ -214,7 +233,9 @@ def provider_from_config(config: Mapping[str, Any]) -> OidcTokenProvider:
         more["timeout"] = options["connect_timeout_ms"] / 1000
     if config.get("sasl_login_refresh_window_factor") is not None:
         more["refresh_after"] = config["sasl_login_refresh_window_factor"]
-    key = repr((url, client_id, hash(secret), sorted(more.items(), key=str)))
+    # Passwords may be bytearrays, callables may be unhashable.
+    known = id(secret) if callable(secret) else secret if isinstance(secret, str) else bytes(secret)
+    key = (url, client_id, known, repr(sorted(more.items(), key=str)))
     with _shared_lock:
         if key not in _shared:
             _shared[key] = OidcTokenProvider(url, client_id, secret, **more)
@@ -223,5 +244,5 @@ def provider_from_config(config: Mapping[str, Any]) -> OidcTokenProvider:
 
 # A mechanism object lives for one authentication; its token is worth keeping for the next. One
 # provider per set of credentials, of which a process has a handful.
-_shared: Final[dict[str, OidcTokenProvider]] = {}
+_shared: Final[dict[tuple[object, ...], OidcTokenProvider]] = {}
 _shared_lock: Final = Lock()

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import socket
+import socketserver
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
@@ -73,6 +76,94 @@ def test_nobody_there_is_a_connection_error() -> None:
 def test_silence_ends_with_the_timeout() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(KafkaConnectionError):
         http_request("GET", f"http://127.0.0.1:{silent.getsockname()[1]}/", timeout=0.1, proxies=False)
+
+
+class Dripping(socketserver.ThreadingTCPServer):
+    """Answers with a byte now and then, in the head or in the body, or does not get to the end of the TLS handshake."""
+
+    daemon_threads = True
+
+    def __init__(self, *parts: bytes) -> None:
+        super().__init__(("127.0.0.1", 0), None)
+        self.parts, self.came, self.gone = parts, threading.Event(), threading.Event()
+        threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
+
+    def finish_request(self, request: socket.socket, _address: object) -> None:
+        self.came.set()
+        first, then = self.parts
+        try:
+            request.sendall(first)
+            while True:
+                request.sendall(then)
+                request.settimeout(0.02)
+                with suppress(TimeoutError):
+                    if not request.recv(65536):
+                        break
+        except OSError:
+            pass
+        self.gone.set()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/token"
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
+        self.server_close()
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"
+
+
+@pytest.mark.parametrize("parts", [(HEAD, b"x"), (b"HTTP/1.1 200 OK\r\n", b"X-A: b\r\n"), (b"", b"x")])
+def test_the_time_limit_is_for_the_whole_request(parts: tuple[bytes, bytes]) -> None:
+    """A byte now and then is in time for each receive, and would take days."""
+    with Dripping(*parts) as server:
+        before = time.monotonic()
+        with pytest.raises(KafkaConnectionError, match=r"No answer from http://127.*\?\*\*\* within 0\.3 seconds"):
+            http_request("GET", server.url + "?key=SECRET", timeout=0.3, proxies=False)
+        assert time.monotonic() - before >= 0.3
+        assert server.gone.wait(20), "the connection was left open"
+
+
+def test_a_name_lookup_that_hangs_does_not_hold_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    leave = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_args, **_options: leave.wait(30) and [])
+    try:
+        with pytest.raises(KafkaConnectionError, match=r"within 0\.1 seconds"):
+            http_request("GET", "http://login.example/", timeout=0.1, proxies=False)
+    finally:
+        leave.set()
+
+
+def test_while_an_endpoint_drips_others_share_the_outcome_and_the_next_asks_again(
+    server: HTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("no_proxy", "*")
+    with Dripping(HEAD, b"x") as slow:
+        provider = OidcTokenProvider(slow.url, "id", "s3cret", timeout=1)
+        errors: list[str] = []
+
+        def ask() -> None:
+            with pytest.raises(KafkaConnectionError) as caught:
+                provider.token()
+            errors.append(str(caught.value))
+
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+        assert errors == [f"No answer from {slow.url} within 1 seconds"] * 4
+        provider._url = url(server)
+        server.answers.append((200, {}, b'{"access_token": "abc", "expires_in": 100}'))
+        assert provider.token() == "abc"
+
+
+def test_a_password_in_the_url_is_refused_and_not_shown() -> None:
+    with pytest.raises(KafkaConfigurationError, match=r"http://me:\*\*\*@login.example/: .* not sent") as caught:
+        http_request("GET", "http://me:PASSWORD@login.example/")
+    assert "PASSWORD" not in str(caught.value)
 
 
 def test_other_schemes_are_refused() -> None:

@@ -259,6 +259,32 @@ def test_a_client_whose_constructor_failed_half_way_is_collected_without_a_word(
     gc.collect()
 
 
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("bootstrap_servers", "me:PASSWORD@b1"),
+        ("bootstrap_servers", ["b1", "SASL_SSL://me:PASSWORD@b2:9092", "b3:x"]),
+        ("bootstrap_servers", "b1,me:PA,SS@b2:9092"),
+        ("client_dns_lookup", "https://me:PASSWORD@dns?key=PASSWORD"),
+    ],
+)
+def test_a_password_in_an_address_is_not_repeated(option, value):
+    with pytest.raises(KafkaConfigurationError) as caught:
+        resolve("client", {option: value})
+    assert "me:***@" in str(caught.value) or "b1:***@" in str(caught.value)
+    assert not {"PASSWORD", "PA,SS"} & set(re.split(r"[@:?=/]", str(caught.value)))
+
+
+def test_an_option_that_is_secret_is_not_shown_at_all():
+    with pytest.raises(KafkaConfigurationError, match=r"not '\*\*\*'"):
+        resolve("client", {"proxy_url": "ftp://me:PASSWORD@proxy"})
+
+
+def test_the_repr_of_a_configuration_masks_passwords_in_addresses():
+    config = resolve("client", {"sasl_oauthbearer_token_endpoint_url": "https://me:PASSWORD@login/token"})
+    assert "https://me:***@login/token" in repr(config)
+
+
 def test_java_names_and_aliases_are_taken():
     config = resolve(
         "consumer",

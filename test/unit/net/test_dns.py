@@ -12,11 +12,15 @@ from random import Random
 import pytest
 
 from kafka._loop import Loop
+from kafka.config import resolve
 from kafka.errors import KafkaConnectionError
 from kafka.future import Future
 from kafka.net.backoff import Backoff
+from kafka.net.context import LinkContext
 from kafka.net.dns import Address, Resolver
+from kafka.net.environment import Environment
 from kafka.net.memory import MemoryNetwork
+from kafka.net.settings import ConnectionSettings
 from kafka.net.workers import InlineWorkers, ThreadWorkers
 
 FOUR, SIX = socket.AF_INET, socket.AF_INET6
@@ -201,3 +205,19 @@ def test_delays_double_up_to_the_limit_give_or_take_a_fifth():
     for failures, expected in ((1, 0.05), (2, 0.1), (3, 0.2), (6, 1.0), (10**9, 1.0)):
         delays = [backoff.delay(failures) for _ in range(100)]
         assert expected * 0.8 <= min(delays) < max(delays) <= expected * 1.2
+
+
+def test_authentications_that_hang_do_not_hold_up_name_lookups():
+    """A token endpoint or a directory service may take its time; its threads are not those of the resolver."""
+    environment = Environment(lookup=lambda *_: [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("10.0.0.1", 9092))])
+    loop = environment.make_loop()
+    context = LinkContext(loop, ConnectionSettings(resolve("connection", {})), environment)
+    leave = threading.Event()
+    hanging = [context.workers.submit(leave.wait, 30) for _ in range(20)]
+    try:
+        addresses = loop.run_until(loop.spawn(context.resolver.resolve("b1", 9092)), loop.time() + 20)
+        assert [address.sockaddr[0] for address in addresses] == ["10.0.0.1"]
+        assert not any(future.is_done for future in hanging)
+    finally:
+        leave.set()
+        loop.close()

@@ -58,7 +58,7 @@ class Stuck:
         config = dict(CONFIG)
         self.prepare = lambda: None
         if state is State.RESOLVING:
-            environment.workers = _NeverDone()
+            environment.lookup_workers = _NeverDone()
         elif state is State.CONNECTING:
             network.unreachable.add(("broker", 9092))
         elif state is State.TUNNELLING:

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from kafka._text import printable
 from kafka.coordinator.assignors._racks import partition_racks, racks_matter
 from kafka.coordinator.assignors.abstract import (
     AbstractPartitionAssignor,
@@ -70,7 +71,8 @@ def _claim(member: str, metadata: ConsumerProtocolMemberMetadata) -> Claim:
         return read_claim(metadata.user_data)
     except KafkaProtocolError as error:
         # What a member had is a hint. Without it the member takes part like a new one.
-        log.warning("Member %s sent user data that cannot be read, it is taken to have had nothing: %s", member, error)
+        sentence = "Member %s sent user data that cannot be read, it is taken to have had nothing: %s"
+        log.warning(sentence, printable(member), error)
         return Claim([])
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+import threading
 import types
-from base64 import urlsafe_b64encode
+from base64 import b64encode, urlsafe_b64encode
 
 import pytest
 
@@ -14,6 +16,7 @@ from kafka.errors import (
     AuthenticationError,
     KafkaConfigurationError,
     KafkaConnectionError,
+    KafkaError,
     SaslAuthenticationFailedError,
 )
 from kafka.net.http import HttpAnswer
@@ -23,6 +26,7 @@ from kafka.net.sasl.aws import CredentialChain
 from kafka.net.sasl.msk import SaslMechanismAwsMskIam
 from kafka.net.sasl.oidc import OidcTokenProvider, provider_from_config
 from kafka.net.sasl.sigv4 import AwsCredentials, presign
+from kafka.net.workers import SharedCall
 
 # Passwords
 
@@ -183,6 +187,16 @@ def test_without_a_provider_or_an_endpoint_the_configuration_is_incomplete():
 # OIDC
 
 
+class Unhashable:
+    __hash__ = None
+
+    def __init__(self, secret):
+        self.secret = secret
+
+    def __call__(self):
+        return self.secret
+
+
 class Endpoint:
     def __init__(self, *answers):
         self.answers, self.requests = list(answers), []
@@ -256,6 +270,132 @@ def test_errors_of_the_endpoint_say_whether_to_try_again_and_hold_no_secret(answ
     with pytest.raises(error) as caught:
         provider.token()
     assert "s3cret" not in str(caught.value) + repr(provider)
+
+
+def test_a_valid_token_serves_while_another_thread_renews_it():
+    """The endpoint may take its time; nobody waits for it who need not."""
+    clock, asked, leave = FakeClock(), threading.Event(), threading.Event()
+    endpoint = Endpoint((200, {"access_token": "one", "expires_in": 100}), (200, {"access_token": "two"}))
+
+    def slow(*args, **options):
+        if endpoint.requests:
+            asked.set()
+            assert leave.wait(30)
+        return endpoint(*args, **options)
+
+    provider = oidc(slow, clock)
+    assert provider.token() == "one"
+    clock.advance(85)
+    found = []
+    renewing = threading.Thread(target=lambda: found.append(provider.token()))
+    renewing.start()
+    assert asked.wait(20)
+    assert provider.token() == "one"
+    leave.set()
+    renewing.join(20)
+    assert found == ["two"]
+    assert provider.token() == "two"
+
+
+def test_one_thread_asks_for_the_first_token_and_the_others_get_the_same():
+    asked, leave = threading.Event(), threading.Event()
+    endpoint = Endpoint((200, {"access_token": "one", "expires_in": 100}))
+
+    def slow(*args, **options):
+        asked.set()
+        assert leave.wait(30)
+        return endpoint(*args, **options)
+
+    provider = oidc(slow)
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(provider.token())) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    assert asked.wait(20)
+    leave.set()
+    for thread in threads:
+        thread.join(20)
+    assert found == ["one"] * 5
+    assert len(endpoint.requests) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_call_that_another_thread_made_at_a_fork_is_made_again_in_the_child():
+    begun, leave = threading.Event(), threading.Event()
+    shared = SharedCall()
+
+    def slow():
+        begun.set()
+        return leave.wait(30)
+
+    thread = threading.Thread(target=shared.run, args=(slow,))
+    thread.start()
+    assert begun.wait(20)
+    child = os.fork()
+    if not child:
+        os._exit(0 if not shared.under_way and shared.run(lambda: 42) == 42 else 1)
+    leave.set()
+    thread.join(20)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.parametrize(
+    "secret", [bytearray(b"s3cret"), b"s3cret", lambda: bytearray(b"s3cret"), Unhashable("s3cret")]
+)
+def test_a_secret_of_any_kind_makes_one_provider(secret):
+    config = {
+        "sasl_oauthbearer_token_endpoint_url": "https://login/kinds",
+        "sasl_oauthbearer_client_id": f"me-{type(secret).__name__}",
+        "sasl_oauthbearer_client_secret": secret,
+    }
+    provider = provider_from_config(config)
+    assert provider_from_config(dict(config)) is provider
+    endpoint = provider._fetch = Endpoint((200, {"access_token": "one"}))
+    assert provider.token() == "one"
+    assert endpoint.requests[0][2]["headers"]["Authorization"] == (
+        "Basic " + b64encode(f"{config['sasl_oauthbearer_client_id']}:s3cret".encode()).decode()
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("https://login.example/token", False),
+        ("http://127.0.0.1:8080/token", False),
+        ("http://localhost/token", False),
+        ("http://[::1]/token", False),
+        ("http://me:PASSWORD@login.example/token?key=SECRET", True),
+    ],
+)
+def test_a_secret_that_goes_over_the_network_in_clear_text_is_told(url, told, caplog):
+    OidcTokenProvider(url, "id", "s3cret")
+    sentence = "The client secret for OAuth goes to {} in clear text: use an https URL for the token endpoint"
+    texts = [record.getMessage() for record in caplog.records]
+    assert texts == [sentence.format("http://me:***@login.example/token?***")] * told
+
+
+def test_no_error_and_no_repr_shows_a_password_in_the_url_of_the_endpoint():
+    url = "https://me:PASSWORD@login.example/token?client_secret=SECRET"
+    provider = OidcTokenProvider(url, "id", "s3cret", fetch=Endpoint((503, {}), (401, {}), (200, {})))
+    shown = repr(provider)
+    for _ in range(3):
+        with pytest.raises(KafkaError) as caught:
+            provider.token()
+        shown += str(caught.value)
+    with pytest.raises(KafkaError) as caught:
+        OidcTokenProvider(url.replace("https", "ftp"), "id", "s3cret")
+    shown += str(caught.value)
+    assert "PASSWORD" not in shown
+    assert "SECRET" not in shown
+    assert shown.count("me:***@login.example") == 5
+
+
+def test_what_an_endpoint_says_cannot_forge_log_lines():
+    forged = "no\n2026-01-01 CRITICAL all is lost \x1b[2J"
+    with pytest.raises(KafkaError) as caught:
+        oidc(Endpoint((401, {"error": forged}))).token()
+    assert str(caught.value).isprintable()
 
 
 def test_the_endpoint_must_be_http():

@@ -1,0 +1,43 @@
+"""Text from outside, made fit for log lines and errors: what brokers say, and addresses with passwords in them."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = ["printable", "without_passwords"]
+
+# More than this is not a message for people.
+_LONGEST: Final = 10_000
+# A password in an address: from the colon behind the user's name to the last @.
+_PASSWORD: Final = re.compile(r"((?:^|[\s,]|//)[^\s,/:@]*):(?!//).*@", re.DOTALL)
+
+
+def printable(text: str) -> str:
+    r"""Return a text with everything escaped that could forge a log line or command a terminal.
+
+    >>> printable("no such user\n2026-01-01 CRITICAL \x1b[2J")
+    'no such user\\n2026-01-01 CRITICAL \\x1b[2J'
+    >>> printable("Grüße")
+    'Grüße'
+    """
+    if len(text) > _LONGEST:
+        text = f"{text[:_LONGEST]}… ({len(text)} characters)"
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode() for char in text
+    )
+
+
+def without_passwords(text: str) -> str:
+    """Return a URL, an address or a list of these with the passwords masked, and the query of a URL.
+
+    >>> without_passwords("https://me:pa/ss@login.example/token?secret=x")
+    'https://me:***@login.example/token?***'
+    >>> without_passwords("me:pw@b1:9092")
+    'me:***@b1:9092'
+    """
+    masked = _PASSWORD.sub(r"\1:***@", text)
+    before, question, _ = masked.partition("?")
+    return f"{before}?***" if question else masked
