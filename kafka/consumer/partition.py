@@ -122,7 +122,7 @@ class Cursor:
         current = self.current
         if current is None or current.reader is None or self.given_back:
             return False
-        if offset not in current.reader.behind_failure:
+        if offset not in current.reader.skip_target:
             return False
         current.reader.skip()
         self.position = offset

@@ -8,18 +8,18 @@ from typing import Final, NamedTuple
 from kafka.codec import DEFAULT_LIMIT, decompressor
 from kafka.errors import CorruptRecordError
 from kafka.record._crc32c import crc32c
-from kafka.record._decode import SMALLEST_RECORD, Origin, take_rows
 from kafka.record._errors import corrupt
 from kafka.record._varint import decode_varint
 from kafka.record.batch_builder import FULL, BatchBuilder, SealedBatch
 from kafka.record.consumer_record import ConsumerRecord
 from kafka.record.header import V2_ATTRIBUTES_AT, V2_HEADER_SIZE, BatchHeader, Buffer, read_header, scan
 from kafka.record.message_v0_v1 import LegacyBuilder, SealedMessages, read_messages, to_rows
+from kafka.record.record_decoder import SMALLEST_RECORD, decode_rows
 
 _CONTROL_KEY: Final = struct.Struct(">hh")
 
 
-class Body(NamedTuple):
+class RecordsPayload(NamedTuple):
     """The uncompressed records of a batch: ``data[start:end]``."""
 
     data: bytes
@@ -34,7 +34,9 @@ def check_batch(buffer: Buffer, header: BatchHeader) -> None:
         raise corrupt(f"checksum {crc:#010x} where the batch says {header.crc:#010x}", header.base_offset)
 
 
-def open_batch(buffer: Buffer, header: BatchHeader, *, check_crc: bool = True, limit: int = DEFAULT_LIMIT) -> Body:
+def open_batch(
+    buffer: Buffer, header: BatchHeader, *, check_crc: bool = True, limit: int = DEFAULT_LIMIT
+) -> RecordsPayload:
     """Return the records of the batch, unpacked; at most ``limit`` bytes of them.
 
     Raises :class:`~kafka.errors.CorruptRecordError` for a wrong checksum, data that does not unpack or unpacks to
@@ -50,20 +52,20 @@ def open_batch(buffer: Buffer, header: BatchHeader, *, check_crc: bool = True, l
         except CorruptRecordError as err:
             err.offset = header.base_offset
             raise
-        body = Body(data, 0, len(data))
+        body = RecordsPayload(data, 0, len(data))
     elif isinstance(buffer, bytes):
-        body = Body(buffer, start, end)
+        body = RecordsPayload(buffer, start, end)
     else:
         # Slices of bytes are the keys and values themselves; slices of anything else would be copied twice.
         data = bytes(memoryview(buffer)[start:end])
-        body = Body(data, 0, len(data))
+        body = RecordsPayload(data, 0, len(data))
     size = body.end - body.start
     if header.count * SMALLEST_RECORD > size or (size and not header.count):
         raise corrupt(f"{header.count} records in {size} bytes", header.base_offset)
     return body
 
 
-def control_type(body: Body, header: BatchHeader) -> int:
+def control_type(body: RecordsPayload, header: BatchHeader) -> int:
     """Return the type of the marker in a control batch: 0 aborts, 1 commits, others are not for consumers; -1: none.
 
     Its key is a version and the type, 16 bits each, with room for more in versions to come.
@@ -85,55 +87,44 @@ def control_type(body: Body, header: BatchHeader) -> int:
     return kind
 
 
-class Ahead(NamedTuple):
+class ScanResult(NamedTuple):
     """What is known of a buffer once its batches have been checked."""
 
     offset: int
     """Behind the last batch that is wanted."""
     leader_epoch: int
     """The last wanted batch's, -1 without one."""
-    sound_to: int
+    verified_to: int
     """The position up to which no checksum is wrong."""
 
 
-def check_ahead(buffer: Buffer, position: int, offset: int, sound_to: int, *, check_crcs: bool) -> Ahead:
+def verify_batches(buffer: Buffer, position: int, offset: int, verified_to: int, *, check_crcs: bool) -> ScanResult:
     """Go through the batches from ``position`` on; those that end before ``offset`` are not wanted.
 
     Raises :class:`~kafka.errors.CorruptRecordError` where it cannot be seen how far a batch goes.
 
-    >>> check_ahead(b"", 0, 7, 0, check_crcs=True)
-    Ahead(offset=7, leader_epoch=-1, sound_to=0)
+    >>> verify_batches(b"", 0, 7, 0, check_crcs=True)
+    ScanResult(offset=7, leader_epoch=-1, verified_to=0)
     """
     epoch = -1
     for header in scan(buffer, position):
-        if check_crcs and header.position >= sound_to:
-            check_crcs = header.magic < 2 or is_sound(buffer, header)
+        if check_crcs and header.position >= verified_to:
+            check_crcs = header.magic < 2 or crc_matches(buffer, header)
             if check_crcs:
-                sound_to = header.end
+                verified_to = header.end
         last = header.last_offset
         if last >= offset:
             offset, epoch = last + 1, header.leader_epoch
-    return Ahead(offset, epoch, sound_to)
+    return ScanResult(offset, epoch, verified_to)
 
 
-def is_sound(buffer: Buffer, header: BatchHeader) -> bool:
+def crc_matches(buffer: Buffer, header: BatchHeader) -> bool:
     """Whether the batch's CRC-32C is right."""
     try:
         check_batch(buffer, header)
     except CorruptRecordError:
         return False
     return True
-
-
-def origin_of(header: BatchHeader, topic: str, partition: int) -> Origin:
-    """Return what the records of a batch share.
-
-    >>> from kafka.record.header import BatchHeader
-    >>> origin_of(BatchHeader(0, 5, 0, 3, 2, 0, 0, 0, 100, 100, -1, -1, -1, 1), "events", 0).base_offset
-    5
-    """
-    append_time = header.max_timestamp if header.timestamp_type else None
-    return Origin(topic, partition, header.base_offset, header.base_timestamp, append_time, header.leader_epoch)
 
 
 def decode_batch(
@@ -163,7 +154,7 @@ def decode_batch(
     body = open_batch(buffer, header, check_crc=check_crc, limit=limit)
     rows: list[ConsumerRecord] = []
     try:
-        end = take_rows(body.data, body.start, body.end, header.count, origin_of(header, topic, partition), rows)
+        end = decode_rows(body.data, body.start, body.end, header.count, header, topic, partition, rows)
     except CorruptRecordError as err:
         if err.offset is None:
             err.offset = header.base_offset

@@ -14,25 +14,30 @@ comes when the batch's turn has come: records in front of it are delivered first
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator
+from heapq import heapify, heappop
+from typing import Any, Final, TypeAlias
 
 from kafka.codec import DEFAULT_LIMIT
 from kafka.errors import CorruptRecordError, KafkaError, RecordDeserializationError
-from kafka.record._aborted import Aborted
-from kafka.record._batch import OpenBatch
-from kafka.record._columns_plain import Section, from_rows
-from kafka.record._deserialized import Deserialize, deserialize
-from kafka.record._joined import goes_with, join
-from kafka.record._numpy import column_decoder
-from kafka.record.batch import Body, check_ahead, check_batch, open_batch, origin_of
-from kafka.record.columns import Columns
+from kafka.record._errors import corrupt
+from kafka.record.batch import RecordsPayload, check_batch, control_type, open_batch, verify_batches
+from kafka.record.columns import BatchRecords, Columns, column_decoder, from_rows
 from kafka.record.consumer_record import ConsumerRecord
 from kafka.record.header import BatchHeader, Buffer, is_cut_off, read_header
 from kafka.record.message_v0_v1 import Nested, read_messages, to_rows
+from kafka.record.record_decoder import decode_rows, record_ends, skip_rows
 from kafka.structs import TopicPartition
 
+__all__ = ["AbortedTransactionFilter", "OpenBatch", "RecordReader"]
+
+#: Takes the bytes, or with ``deserialize_with_headers`` the record's headers and the bytes.
+Deserialize: TypeAlias = Callable[..., Any]
+
 _COLUMN_BYTES: Final = 8 << 20
+_ABORT: Final = 0
+
+_new = tuple.__new__
 
 
 class RecordReader:
@@ -66,7 +71,6 @@ class RecordReader:
         "_batch",
         "_messages",
         "_at_end",
-        "_alone_to",
         "_verified_to",
         "_failure",
         "_refused",
@@ -111,7 +115,7 @@ class RecordReader:
         self._position = 0
         self._check_crcs = check_crcs
         self._limit = max_batch_bytes
-        self._aborted = Aborted(aborted) if read_committed else None
+        self._aborted = AbortedTransactionFilter(aborted) if read_committed else None
         self._key_deserializer = key_deserializer
         self._value_deserializer = value_deserializer
         self._with_headers = deserialize_with_headers
@@ -120,7 +124,6 @@ class RecordReader:
         self._batch: OpenBatch | None = None
         self._messages: list[ConsumerRecord] = []
         self._at_end = False
-        self._alone_to = 0
         self._verified_to = 0
         self._failure: KafkaError | None = None
         self._refused: RecordDeserializationError | None = None
@@ -160,7 +163,7 @@ class RecordReader:
         rows: list[ConsumerRecord] = []
         try:
             while len(rows) < count and self._open_next():
-                if self._messages or self._join(count - len(rows)):
+                if self._messages:
                     self._take_messages(rows, count)
                 else:
                     self._take_rows(rows, count)
@@ -181,28 +184,6 @@ class RecordReader:
             self.next_offset = rows[-1].offset + 1
         else:
             self._close_batch(batch.header)
-
-    def _join(self, wanted: int) -> bool:
-        """Decode the open batch with those behind it, if they are small; False where it is to be decoded alone.
-
-        What was decoded is handed out as messages of the old formats are.
-        """
-        batch = self._batch
-        assert batch is not None
-        header = batch.header
-        if self._position <= self._alone_to or not batch.is_whole or self._aborted or not goes_with(header):
-            return False
-        origin = origin_of(header, self.topic, self.partition)
-        rows, last = join(self._buffer, header, batch.body, wanted, self._unpack, origin)
-        self._verified_to = max(self._verified_to, last.end)
-        if rows is None:
-            # What could not be joined once is not worth to be tried, and unpacked twice, again and again.
-            self._alone_to = last.end if last is header else len(self._buffer)
-            return False
-        self._messages = rows
-        self._header, self._batch = last, None
-        self._position = last.end
-        return True
 
     def _take_messages(self, rows: list[ConsumerRecord], count: int) -> None:
         """Hand out messages of an old format, which are unpacked as a whole."""
@@ -227,21 +208,21 @@ class RecordReader:
         while True:
             if self._failure is not None:
                 raise self._failure
-            sections: list[Section] = []
+            batches: list[BatchRecords] = []
             messages: list[ConsumerRecord] = []
-            before = self._place()
+            before = self._snapshot()
             try:
-                self._collect(sections, messages, at_least)
+                self._collect(batches, messages, at_least)
             except KafkaError as err:
                 self._fail(err)
             if messages:
                 yield from_rows(messages)
-            elif sections:
+            elif batches:
                 try:
-                    decoded = decode(sections)
+                    decoded = decode(batches)
                 except CorruptRecordError as err:
-                    self._go_back(before)
-                    if len(sections) == 1:
+                    self._restore(before)
+                    if len(batches) == 1:
                         self._find_next()  # which is the damaged one: `skip` steps over that
                         self._fail(err)
                         raise
@@ -251,22 +232,22 @@ class RecordReader:
             elif self._failure is None:
                 return
 
-    def _place(self) -> tuple[Any, ...]:
-        """Return where the reader is, for :meth:`_go_back`."""
+    def _snapshot(self) -> tuple[Any, ...]:
+        """Return where the reader is, for :meth:`_restore`."""
         aborted = None if self._aborted is None else self._aborted.copy()
         return aborted, self._header, self._batch, self._position, self.next_offset, self._at_end
 
-    def _go_back(self, place: tuple[Any, ...]) -> None:
+    def _restore(self, place: tuple[Any, ...]) -> None:
         self._aborted, self._header, self._batch, self._position, self.next_offset, self._at_end = place
         self._messages = []  # what was opened since; there were none then, or they would have been taken first
         self._failure = None
 
-    def _collect(self, sections: list[Section], messages: list[ConsumerRecord], at_least: int) -> None:
+    def _collect(self, batches: list[BatchRecords], messages: list[ConsumerRecord], at_least: int) -> None:
         """Take what is left of the open batch and whole batches after it, all of the new format or all of old ones."""
         count = size = 0
         while count < at_least and size < _COLUMN_BYTES and self._open_next():
             if self._messages:
-                if sections:
+                if batches:
                     return
                 count += len(self._messages)
                 self._take_messages(messages, len(messages) + len(self._messages))
@@ -275,10 +256,10 @@ class RecordReader:
                 return
             batch = self._batch
             assert batch is not None
-            section = batch.rest()
-            sections.append(section)
-            count += section.count
-            size += section.end - section.start
+            records = batch.rest()
+            batches.append(records)
+            count += records.count
+            size += records.end - records.start
             self._close_batch(batch.header)
         self._find_next()
 
@@ -308,10 +289,10 @@ class RecordReader:
         >>> RecordReader(b"", "events", 0, 7).verify()
         (7, -1)
         """
-        ahead = check_ahead(
+        ahead = verify_batches(
             self._buffer, self._position, self.next_offset, self._verified_to, check_crcs=self._check_crcs
         )
-        self._verified_to = ahead.sound_to
+        self._verified_to = ahead.verified_to
         return ahead.offset, ahead.leader_epoch
 
     def _find_next(self) -> BatchHeader | None:
@@ -362,7 +343,7 @@ class RecordReader:
                 self._open_batch(header)
         return True
 
-    def _unpack(self, header: BatchHeader) -> Body:
+    def _unpack(self, header: BatchHeader) -> RecordsPayload:
         check_crc = self._check_crcs and header.position >= self._verified_to
         return open_batch(self._buffer, header, check_crc=check_crc, limit=self._limit)
 
@@ -392,10 +373,10 @@ class RecordReader:
         self._failure = err
 
     @property
-    def behind_failure(self) -> range:
+    def skip_target(self) -> range:
         """The offsets that are as good as where :meth:`skip` leads to; none where nothing failed or that is not known.
 
-        >>> RecordReader(b"", "events", 0, 0).behind_failure
+        >>> RecordReader(b"", "events", 0, 0).skip_target
         range(0, 0)
         """
         if self._refused is not None:  # compaction may have removed offsets up to the next record
@@ -453,7 +434,7 @@ class RecordReader:
         if not self._raw:
             self._raw = self._take_raw(count)
             self._offset_after_raw = self.next_offset
-        rows, self._refused = deserialize(
+        rows, self._refused = _deserialize(
             self._raw[:count], self._key_deserializer, self._value_deserializer, with_headers=self._with_headers
         )
         del self._raw[: len(rows)]
@@ -461,3 +442,153 @@ class RecordReader:
         if self._refused is not None and not rows:
             raise self._refused
         return rows
+
+
+class OpenBatch:
+    """The batch of format v2 that is being read, from an offset on.
+
+    >>> from kafka.record.batch import open_batch
+    >>> from kafka.record.batch_builder import BatchBuilder
+    >>> from kafka.record.header import read_header
+    >>> batch = BatchBuilder(limit=1000)
+    >>> batch.extend([b"a", b"b", b"c"], 1700000000000)
+    3
+    >>> data = batch.seal().data
+    >>> header = read_header(data)
+    >>> opened = OpenBatch(header, open_batch(data, header), offset=1)
+    >>> rows = []
+    >>> opened.take(1, "events", 0, rows)
+    >>> [record.value for record in rows], opened.left
+    ([b'b'], 1)
+    """
+
+    __slots__ = ("_framed", "_payload", "_position", "header", "left")
+
+    header: BatchHeader
+    left: int
+    """Records that were not taken yet."""
+
+    def __init__(self, header: BatchHeader, payload: RecordsPayload, offset: int) -> None:
+        self.header = header
+        self.left = header.count
+        self._payload = payload
+        self._position = payload.start
+        self._framed = False
+        if offset > header.base_offset:
+            wanted = offset - header.base_offset
+            skipped, self._position = skip_rows(payload.data, payload.start, payload.end, header.count, wanted)
+            self.left -= skipped
+
+    def rest(self) -> BatchRecords:
+        """Return what is left, for columns to be made of."""
+        return BatchRecords(self._payload.data, self._position, self._payload.end, self.left, self.header)
+
+    def take(self, count: int, topic: str, partition: int, rows: list[ConsumerRecord]) -> None:
+        """Append records to ``rows``: ``count`` at most, at least one. After damage nothing has been taken."""
+        header, left, before = self.header, self.left, len(rows)
+        data, _, end = self._payload
+        if count < left and not self._framed:
+            # The batch is taken in pieces: one that has more or fewer records than it claims is refused as a whole.
+            record_ends(data, self._position, end, left, header.base_offset)
+            self._framed = True
+        wanted = min(count, left)
+        try:
+            position = decode_rows(data, self._position, end, wanted, header, topic, partition, rows)
+            if wanted == left and position != end:
+                raise corrupt(f"{end - position} bytes after the last record", header.base_offset)
+        except CorruptRecordError:
+            del rows[before:]
+            raise
+        self._position = position
+        self.left = left - wanted
+
+
+class AbortedTransactionFilter:
+    """The aborted transactions in a buffer, as the fetch response lists them; asks are to come in the batches' order.
+
+    A transaction reaches from its first offset to its producer's next abort marker. Its batches are known by the
+    producer's id, because a producer has one transaction at a time.
+
+    >>> aborted = AbortedTransactionFilter([(7, 100)])
+    >>> bool(aborted), bool(AbortedTransactionFilter([]))
+    (True, False)
+    """
+
+    __slots__ = ("_active", "_pending")
+
+    def __init__(self, aborted: Iterable[tuple[int, int]]) -> None:
+        """Take the producer id and the first offset of each, in any order."""
+        self._pending = [(first, producer) for producer, first in aborted]
+        heapify(self._pending)
+        self._active: set[int] = set()
+
+    def __bool__(self) -> bool:
+        """Whether any may still concern a batch."""
+        return bool(self._pending or self._active)
+
+    def copy(self) -> AbortedTransactionFilter:
+        """Return a filter in the same state."""
+        other = AbortedTransactionFilter(())
+        other._pending, other._active = self._pending.copy(), self._active.copy()
+        return other
+
+    def covers(self, header: BatchHeader, unpack: Callable[[BatchHeader], RecordsPayload]) -> bool:
+        """Whether the batch is of an aborted transaction. ``unpack`` opens a marker, if its type matters."""
+        pending, active = self._pending, self._active
+        while pending and pending[0][0] <= header.last_offset:
+            active.add(pending[0][1])  # before it is taken away: an interruption in between may not lose it
+            heappop(pending)
+        if header.producer_id not in active:
+            return False
+        if header.is_control:
+            if control_type(unpack(header), header) == _ABORT:
+                active.discard(header.producer_id)
+            return False
+        return header.is_transactional
+
+
+def _deserialize(
+    records: Iterable[ConsumerRecord],
+    key_deserializer: Deserialize | None,
+    value_deserializer: Deserialize | None,
+    *,
+    with_headers: bool,
+) -> tuple[list[ConsumerRecord], RecordDeserializationError | None]:
+    """Return the records with their keys and values deserialized, up to one that is refused, and that refusal."""
+    key_deserializer = key_deserializer or _as_it_is
+    value_deserializer = value_deserializer or _as_it_is
+    rows: list[ConsumerRecord] = []
+    for record in records:
+        origin = "key"
+        try:
+            if with_headers:
+                key = key_deserializer(record.headers, record.key)
+                origin = "value"
+                value = value_deserializer(record.headers, record.value)
+            else:
+                key = key_deserializer(record.key)
+                origin = "value"
+                value = value_deserializer(record.value)
+        except Exception as err:  # whatever the application's code raises
+            return rows, _refusal(record, origin, err)
+        rows.append(_new(ConsumerRecord, (*record[:5], key, value, *record[7:])))
+    return rows, None
+
+
+def _as_it_is(*given: Any) -> Any:
+    return given[-1]
+
+
+def _refusal(record: ConsumerRecord, origin: str, cause: Exception) -> RecordDeserializationError:
+    err = RecordDeserializationError(
+        f"the {origin} deserializer raised {type(cause).__name__}: {cause}",
+        topic_partition=TopicPartition(record.topic, record.partition),
+        offset=record.offset,
+        origin=origin,
+        key_bytes=record.key,
+        value_bytes=record.value,
+        headers=record.headers,
+        timestamp=record.timestamp,
+    )
+    err.__cause__ = cause
+    return err

@@ -3,21 +3,23 @@
 A :class:`Columns` has the offsets, timestamps, keys, values and headers of consecutive records as flat buffers. It
 turns into Arrow without a copy. :meth:`kafka.record.batch_reader.RecordReader.columns` yields them.
 
-They are filled by :mod:`kafka.record._columns_numpy` where numpy and pyarrow are installed (5 million records of 100
-bytes a second and more) and by :mod:`kafka.record._columns_plain` elsewhere; the contents are equal.
+They are filled by :mod:`kafka.record.numpy_decoder` where numpy and pyarrow are installed, and by way of rows
+elsewhere; the contents are equal.
 """
 
 from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import accumulate, chain, pairwise, repeat
-from typing import Any, Final
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple
 
-from kafka.record.header import Buffer
+from kafka.record._errors import corrupt
+from kafka.record.consumer_record import ConsumerRecord
+from kafka.record.header import BatchHeader, Buffer
+from kafka.record.record_decoder import decode_rows
 
 
 class BinaryColumn(Sequence["bytes | None"]):
@@ -52,31 +54,14 @@ class BinaryColumn(Sequence["bytes | None"]):
         >>> len(BinaryColumn.from_values([b"a"] * 3))
         3
         """
-        sizes = [-1 if value is None else len(value) for value in values]
-        return cls.from_sizes(b"".join(filter(None, values)), [sizes])
-
-    @classmethod
-    def from_sizes(cls, data: bytes, sizes: Sequence[list[int] | tuple[int, int]]) -> BinaryColumn:
-        """Divide data into values: lists of their sizes (-1 for null), or a size with how many have it.
-
-        >>> list(BinaryColumn.from_sizes(b"aabb", [(2, 1), [-1, 2]]))
-        [b'aa', None, b'bb']
-        """
-        parts = [repeat(*part) if isinstance(part, tuple) else part for part in sizes]
-        counts = [part[1] if isinstance(part, tuple) else len(part) for part in sizes]
-        alike = {part[0] if isinstance(part, tuple) else None for part in sizes}
-        size = alike.pop() if len(alike) == 1 else None
-        if size == -1:
-            return cls.nulls(sum(counts))
+        data = b"".join(filter(None, values))
         code = "i" if len(data) < 2**31 else "q"
-        if size is not None:
-            return cls(data, _multiples(code, size, sum(counts)))
-        valid = None
-        flat = list(chain.from_iterable(parts))
-        if -1 in flat:
-            valid = [one >= 0 for one in flat]
-            flat = [max(one, 0) for one in flat]
-        return cls(data, packed(code, (0, *accumulate(flat))), valid)
+        if None not in values:
+            return cls(data, packed(code, (0, *accumulate(map(len, values)))))  # type: ignore[arg-type]
+        valid = [value is not None for value in values]
+        if not any(valid):
+            return cls.nulls(len(values))
+        return cls(data, packed(code, (0, *accumulate([len(value or b"") for value in values]))), valid)
 
     @classmethod
     def nulls(cls, count: int) -> BinaryColumn:
@@ -159,21 +144,6 @@ def packed(code: str, numbers: Sequence[int]) -> array[int]:
     made: array[int] = array(code)
     made.frombytes(struct.pack(f"={len(numbers)}{code}", *numbers))
     return made
-
-
-def _multiples(code: str, size: int, count: int) -> array[int]:
-    """Return the first multiples of a size, from 0 to ``count`` times."""
-    if code == "i" and count < _KEPT and size * _KEPT < 2**31:
-        return _kept_multiples(size)[: count + 1]
-    return packed(code, range(0, size * count + 1, size) if size else (0,) * (count + 1))
-
-
-_KEPT: Final = 1 << 17
-
-
-@lru_cache(maxsize=2)  # 0.5 MB each
-def _kept_multiples(size: int) -> array[int]:
-    return packed("i", range(0, size * _KEPT, size) if size else (0,) * _KEPT)
 
 
 @dataclass(frozen=True)
@@ -261,7 +231,6 @@ class Columns:
     def to_arrow(self) -> Any:
         """Return a ``pyarrow.RecordBatch``: offset, timestamp (ms, UTC), timestamp_type, key, value, headers.
 
-        >>> from kafka.record._columns_plain import from_rows
         >>> from_rows([]).to_arrow().schema.names
         ['offset', 'timestamp', 'timestamp_type', 'key', 'value', 'headers']
         """
@@ -281,3 +250,76 @@ class Columns:
             ],
             names=["offset", "timestamp", "timestamp_type", "key", "value", "headers"],
         )
+
+
+# Filling columns.
+
+
+class BatchRecords(NamedTuple):
+    """Records of one batch: ``count`` of them in ``data[start:end]``."""
+
+    data: bytes
+    start: int
+    end: int
+    count: int  # type: ignore[assignment] # hides tuple.count, which nobody needs here
+    header: BatchHeader
+
+
+def column_decoder(numpy: bool | None = None) -> Callable[[Sequence[BatchRecords]], Columns]:
+    """Return the function that turns batches into columns: with numpy and pyarrow where both can be imported.
+
+    ``numpy`` requires or rules out these packages.
+
+    >>> column_decoder(numpy=False).__module__
+    'kafka.record.columns'
+    """
+    if numpy is not False:
+        try:
+            from kafka.record import numpy_decoder
+        except ImportError:
+            if numpy:
+                raise
+        else:
+            return numpy_decoder.from_batches
+    return from_batches
+
+
+def from_batches(batches: Sequence[BatchRecords]) -> Columns:
+    """Decode the records of several batches into columns, by way of rows.
+
+    >>> len(from_batches([]))
+    0
+    """
+    rows: list[ConsumerRecord] = []
+    for data, start, end, count, header in batches:
+        position = decode_rows(data, start, end, count, header, "", 0, rows)
+        if position != end:
+            raise corrupt(f"{end - position} bytes after the last record", header.base_offset)
+    try:
+        return from_rows(rows)
+    except struct.error:
+        base_offset = batches[0].header.base_offset
+        raise corrupt("a timestamp beyond 64 bits", base_offset) from None
+
+
+def from_rows(rows: Sequence[ConsumerRecord]) -> Columns:
+    """Turn records into columns.
+
+    >>> len(from_rows([]))
+    0
+    """
+    if not rows:
+        empty = BinaryColumn.from_values(())
+        return Columns(array("q"), array("q"), array("b"), empty, empty, HeaderColumn.none(0))
+    _, _, offsets, timestamps, types, keys, values, _, _, _, headers, _, _ = zip(*rows, strict=True)
+    if None in types:  # format v0
+        timestamps = tuple([-1 if timestamp is None else timestamp for timestamp in timestamps])
+        types = tuple([-1 if kind is None else kind for kind in types])
+    return Columns(
+        packed("q", offsets),
+        packed("q", timestamps),
+        packed("b", types),
+        BinaryColumn.from_values(keys),
+        BinaryColumn.from_values(values),
+        HeaderColumn.from_rows(headers) if any(headers) else HeaderColumn.none(len(rows)),
+    )

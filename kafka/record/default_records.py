@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 from kafka.errors import CorruptRecordError
 from kafka.record import control
 from kafka.record._row_view import RowView
-from kafka.record.batch import decode_batch, is_sound
+from kafka.record.batch import crc_matches, decode_batch
 from kafka.record.batch_builder import FULL, BatchBuilder, Headers, record_size
 from kafka.record.header import V2_HEADER_SIZE, BatchHeader, Buffer, read_header
 
@@ -133,7 +133,7 @@ class DefaultRecordBatch(DefaultRecordBase):
 
     def validate_crc(self) -> bool:
         """Whether the checksum is right."""
-        return is_sound(self._buffer, self._header)
+        return crc_matches(self._buffer, self._header)
 
     def __iter__(self) -> Iterator[DefaultRecord]:
         kind = ControlRecord if self._header.is_control else DefaultRecord

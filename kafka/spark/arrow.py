@@ -55,7 +55,7 @@ def empty_batch(names: Sequence[str]) -> Any:
 def batch_of(columns: Columns, tp: TopicPartition, end: int, names: Sequence[str]) -> Any:
     """Return the records before the offset ``end`` as a batch of these columns.
 
-    >>> from kafka.record._columns_plain import from_rows
+    >>> from kafka.record.columns import from_rows
     >>> batch_of(from_rows([]), TopicPartition("events", 0), 10, ["value"]).num_rows
     0
     """

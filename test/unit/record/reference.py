@@ -123,7 +123,7 @@ def rows_of_body(body: bytes, count: int, base_offset: int, base_timestamp: int)
         one.take(1)
         timestamp = base_timestamp + one.varint()
         delta = one.varint()
-        if delta < 0:
+        if not 0 <= delta < 2**31:
             raise Damaged("offset")
         key, value = one.field(), one.field()
         number = one.varint()

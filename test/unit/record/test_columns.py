@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from kafka.errors import CorruptRecordError, IllegalArgumentError
 from kafka.record import arrow_encoder
-from kafka.record._numpy import column_decoder
 from kafka.record.arrow_encoder import encode_arrow, encode_divided, larger_chunks
 from kafka.record.batch_builder import BatchBuilder
 from kafka.record.batch_reader import RecordReader
-from kafka.record.columns import BinaryColumn
+from kafka.record.columns import BinaryColumn, column_decoder
 from kafka.record.header import LOG_APPEND_TIME, TRANSACTIONAL
 from kafka.record.message_v0_v1 import LegacyBuilder
 
@@ -154,7 +153,7 @@ def test_one_skip_passes_one_damaged_batch_whatever_stands_around_it(numpy: bool
     with pytest.raises(CorruptRecordError) as caught:
         next(read)
     assert caught.value.offset == 14
-    assert one.behind_failure == range(15, 16)
+    assert one.skip_target == range(15, 16)
     one.skip()
     assert [list(part.offsets) for part in one.columns(numpy=numpy)] == [[15]]
 
@@ -168,12 +167,12 @@ def test_large_numbers_of_headers_are_found_again() -> None:
 
 
 def test_missing_packages_leave_the_plain_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "kafka.record._columns_numpy", raising=False)
+    monkeypatch.delitem(sys.modules, "kafka.record.numpy_decoder", raising=False)
     import kafka.record
 
-    monkeypatch.delattr(kafka.record, "_columns_numpy", raising=False)
+    monkeypatch.delattr(kafka.record, "numpy_decoder", raising=False)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert column_decoder().__module__ == "kafka.record._columns_plain"
+    assert column_decoder().__module__ == "kafka.record.columns"
     with pytest.raises(ImportError):
         column_decoder(numpy=True)
 

@@ -290,7 +290,7 @@ def test_a_damaged_offset_does_not_begin_transactions_that_come_later() -> None:
     with pytest.raises(CorruptRecordError) as caught:
         one.take(9)
     assert caught.value.offset == 2
-    assert one.behind_failure == range(3, 4)  # where the next one begins, whatever the damaged one says
+    assert one.skip_target == range(3, 4)  # where the next one begins, whatever the damaged one says
     one.skip()
     assert offsets(take_all(one)) == [3, 5]
 
@@ -302,7 +302,7 @@ def test_behind_a_damaged_batch_of_a_transaction_is_where_to_go_on() -> None:
     with pytest.raises(CorruptRecordError) as caught:
         one.take(9)
     assert caught.value.offset == 2
-    assert one.behind_failure == range(4, 5)
+    assert one.skip_target == range(4, 5)
     one.skip()
     assert one.take(9) == []
     assert one.next_offset == 6

@@ -1,31 +1,180 @@
-"""Every varint of many records at once, with numpy: where their keys and values are, their offsets and timestamps.
+"""Decoding batches into columns with numpy and pyarrow: no Python object per record.
 
-First the positions where records begin are found. Where consecutive records have equal lengths that is arithmetic,
-checked by comparing the length bytes at those positions; elsewhere it is a loop of 0.1 µs per record, the
-only one here. Then each field of all records is decoded together: bytes at an array of positions, and again those
-that go on.
+Three steps. First the positions where records begin and end: where all are equally long that is arithmetic, checked by
+comparing the length bytes at those positions; elsewhere it is the only loop over records here, which looks up how far
+the next one is by the two bytes that a length takes at most. Then each field of all records is decoded together: bytes
+at an array of positions, and again those that continue. Last Arrow gathers keys and values: an array of 2n slices of
+the buffer, every other one of which is a value and the rest what lies between, and ``take`` of the odd ones.
 
-What comes out has been checked to the last byte; only headers are left to be parsed.
+What comes out has been checked to the last byte; only headers are left to be parsed, record by record.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
-from itertools import repeat
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from kafka.errors import CorruptRecordError
 from kafka.record._errors import corrupt
-from kafka.record._headers import decode_headers
 from kafka.record._varint import decode_varint
-from kafka.record._walk import walk
+from kafka.record.columns import BatchRecords, BinaryColumn, Columns, HeaderColumn
+from kafka.record.header import LAST_OFFSET
+from kafka.record.record_decoder import LAST_DELTA, decode_headers, record_ends
 
 Array = Any  # numpy's generic types say less than they cost
 
-_SHORT_RUN: Final = 16
-_PIECE: Final = 4096
+_INT32_MAX: Final = 2**31 - 1
+
+
+def from_batches(batches: Sequence[BatchRecords]) -> Columns:
+    """Decode the records of several batches into columns.
+
+    >>> len(from_batches([]))
+    0
+    """
+    batches = _in_one_buffer(batches)
+    data = batches[0].data if batches else b""
+    starts, ends = record_boundaries(data, batches)
+    base_offset = batches[0].header.base_offset if batches else 0
+    fields = decode_fields(data, starts, ends, base_offset)
+    try:
+        headers = _headers(data, fields)
+    except CorruptRecordError as err:
+        err.offset = base_offset
+        raise
+    _check_ranges(fields, batches)
+    timestamps, kinds = _absolute(fields.timestamp_deltas, fields.offset_deltas, batches)
+    return Columns(
+        _view(fields.offset_deltas, "q"),
+        _view(timestamps, "q"),
+        _view(kinds, "b"),
+        _gather(data, fields.key_at, fields.key_sizes),
+        _gather(data, fields.value_at, fields.value_sizes),
+        headers,
+    )
+
+
+def _headers(data: Any, fields: Fields) -> HeaderColumn:
+    counts = fields.header_counts
+    which = np.flatnonzero(counts)
+    if not len(which):
+        return HeaderColumn.none(len(counts))
+    rows: list[list[tuple[str, bytes | None]]] = [[] for _ in range(len(counts))]
+    whole = bytes(data)
+    for index in which.tolist():
+        rows[index], _ = headers_of(whole, fields, index)
+    return HeaderColumn.from_rows(rows)
+
+
+def _in_one_buffer(batches: Sequence[BatchRecords]) -> Sequence[BatchRecords]:
+    """Return the batches as they are if they lie in one fetched buffer, else in a common copy of theirs."""
+    data = batches[0].data if batches else b""
+    if all(records.data is data for records in batches):
+        return batches
+    joined = b"".join(memoryview(records.data)[records.start : records.end] for records in batches)
+    pos = 0
+    moved = []
+    for records in batches:
+        size = records.end - records.start
+        moved.append(records._replace(data=joined, start=pos, end=pos + size))
+        pos += size
+    return moved
+
+
+def _absolute(timestamps: Array, offsets: Array, batches: Sequence[BatchRecords]) -> tuple[Array, Array]:
+    """Add each batch's base to its records' offsets, in place; return absolute timestamps and their types."""
+    counts = [records.count for records in batches]
+    headers = [records.header for records in batches]
+
+    def each(values: list[int], kind: Any) -> Array:
+        return np.repeat(np.array(values, kind), counts)
+
+    offsets += each([header.base_offset for header in headers], np.int64)
+    kinds = each([header.timestamp_type or 0 for header in headers], np.int8)
+    timestamps = timestamps + each([header.base_timestamp for header in headers], np.int64)
+    if kinds.any():
+        timestamps = np.where(kinds, each([header.max_timestamp for header in headers], np.int64), timestamps)
+    return timestamps, kinds
+
+
+def _check_ranges(fields: Fields, batches: Sequence[BatchRecords]) -> None:
+    """Raise where offsets or timestamps do not fit 64 bits when the batch's base is added."""
+    deltas = fields.timestamp_deltas
+    bases = [base for records in batches for base in (records.header.base_offset, records.header.base_timestamp)]
+    if not len(deltas) or max(*map(abs, bases), -int(deltas.min()), int(deltas.max())) < _FAR_BASE:
+        return
+    first = 0
+    for _, _, _, count, header in batches:
+        some = slice(first, first + count)
+        first += count
+        last = header.base_offset + int(fields.offset_deltas[some].max())
+        if last > LAST_OFFSET:
+            raise corrupt(f"an offset of {last}", header.base_offset)
+        timestamps = [header.base_timestamp + int(delta) for delta in (deltas[some].min(), deltas[some].max())]
+        if not header.timestamp_type and not -(2**63) <= timestamps[0] <= timestamps[1] < 2**63:
+            raise corrupt("a timestamp beyond 64 bits", header.base_offset)
+
+
+#: Sums of smaller numbers fit 64 bits.
+_FAR_BASE: Final = 2**62
+
+
+def _view(numbers: Array, code: Literal["q", "b"]) -> memoryview[int]:
+    """Return an array as a memoryview, so that what users get does not depend on numpy."""
+    if not len(numbers):
+        return memoryview(b"").cast(code)
+    whole: Any = np.ascontiguousarray(numbers)
+    view: memoryview[int] = memoryview(whole).cast("B").cast(code)
+    return view
+
+
+def _gather(data: Any, at: Array, sizes: Array) -> BinaryColumn:
+    """Copy these slices of the buffer into one."""
+    count = len(at)
+    missing = sizes < 0
+    any_missing = bool(missing.any())
+    if any_missing and missing.all():
+        return BinaryColumn.nulls(count)
+    kind = np.int32 if len(data) <= _INT32_MAX else np.int64
+    bounds = np.empty(2 * count + 1, kind)
+    bounds[0] = 0
+    bounds[1::2] = at
+    bounds[2::2] = at + np.maximum(sizes, 0) if any_missing else at + sizes
+    binary = pa.binary() if kind is np.int32 else pa.large_binary()
+    slices = pa.Array.from_buffers(binary, 2 * count, [None, pa.py_buffer(bounds), pa.py_buffer(data)])
+    odd = np.arange(1, 2 * count, 2, dtype=kind)
+    wanted = pa.array(odd, mask=missing) if any_missing else pa.array(odd)
+    return BinaryColumn.from_arrow(slices.take(wanted))
+
+
+# Where records begin and end.
+
+
+def record_boundaries(data: bytes, batches: Sequence[BatchRecords]) -> tuple[Array, Array]:
+    r"""Return where the records of all batches begin and end, after checking that they fill their batches.
+
+    >>> from kafka.record.header import BatchHeader
+    >>> header = BatchHeader(0, 0, 0, 0, 2, 0, 0, 1, 0, 0, -1, -1, -1, 2)
+    >>> record_boundaries(b"\x0c\0\0\0\1\1\0" * 2, [BatchRecords(b"", 0, 14, 2, header)])
+    (array([0, 7]), array([ 7, 14]))
+    """
+    found: list[int] = []
+    firsts: list[int] = []
+    for _, start, end, count, header in batches:
+        firsts.append(len(found))
+        found += record_ends(data, start, end, count, header.base_offset)
+    ends = np.array(found, np.int64)
+    starts = np.empty_like(ends)
+    starts[1:] = ends[:-1]
+    starts[firsts] = [records.start for records in batches]
+    return starts, ends
+
+
+# The fields.
 
 
 class Fields(NamedTuple):
@@ -41,84 +190,6 @@ class Fields(NamedTuple):
     headers_at: Array
     """Behind the number of headers."""
     ends: Array
-
-
-# Where records begin.
-
-
-def find_starts(data: Any, pos: int, end: int, count: int, base_offset: int) -> Array:
-    """Return the positions of the records' first bytes; that they fill the bytes up to ``end`` is checked.
-
-    >>> find_starts(b"\\x0c\\0\\0\\0\\1\\1\\0" * 2, 0, 14, 2, 0)
-    array([0, 7])
-    """
-    every = np.frombuffer(data, np.uint8)
-    parts: list[Array] = []
-    left = count
-    try:
-        while left:
-            run, step = _equal_lengths(data, every, pos, end, left)
-            if run >= _SHORT_RUN:
-                parts.append(np.arange(pos, pos + run * step, step, dtype=np.int64))
-            else:
-                # Lengths that differ mostly go on differing.
-                run = min(left, _PIECE)
-                positions, after = _walk(data, pos, run)
-                parts.append(positions)
-                step, run_end = 0, after
-            pos = pos + run * step if step else run_end
-            left -= run
-    except (IndexError, CorruptRecordError):
-        pos = -1
-    if pos != end:
-        raise corrupt(f"the content does not amount to {count} records", base_offset)
-    return np.concatenate(parts)
-
-
-def _equal_lengths(data: Any, every: Array, pos: int, end: int, most: int) -> tuple[int, int]:
-    """Return how many records from ``pos`` on have the first one's length, and how far apart they are."""
-    length, at = decode_varint(data, pos)
-    step = at - pos + length
-    if length < 0:
-        raise IndexError
-    count = min(most, (end - pos) // step)
-    for place in range(pos, at):
-        if count < _SHORT_RUN:
-            return 0, step
-        differs = every[place : place + (count - 1) * step + 1 : step] != data[place]
-        first = int(differs.argmax())
-        if differs[first]:
-            count = first
-    return count, step
-
-
-def _walk(data: Any, pos: int, count: int) -> tuple[Array, int]:
-    """Go from record to record by their lengths; return the positions of the first bytes, and the one after all."""
-    try:
-        after = walk(data, pos, count)
-    except IndexError:
-        return _walk_any(data, pos, count)
-    if after[-1] > len(data):
-        return _walk_any(data, pos, count)
-    positions = np.empty(count, np.int64)
-    positions[0] = pos
-    positions[1:] = np.fromiter(after, np.int64, count - 1)
-    return positions, after[-1]
-
-
-def _walk_any(data: Any, pos: int, count: int) -> tuple[Array, int]:
-    positions: list[int] = []
-    append = positions.append
-    for _ in repeat(None, count):
-        append(pos)
-        length, pos = decode_varint(data, pos)
-        if length < 0:
-            raise IndexError
-        pos += length
-    return np.array(positions, np.int64), pos
-
-
-# The fields.
 
 
 def varints(every: Array, at: Array) -> tuple[Array, Array]:
@@ -257,7 +328,7 @@ def _decode_any(data: Any, starts: Array, ends: Array, base_offset: int) -> Fiel
         right = at + length == ends
         timestamps, at = varints(every, at + 1)
         offsets, at = varints(every, at)
-        right &= offsets >= 0
+        right &= (offsets >= 0) & (offsets <= LAST_DELTA)
         key_sizes, key_at = varints(every, at)
         at, right = _past(key_at, key_sizes, ends, right)
         value_sizes, value_at = varints(every, at)
@@ -288,7 +359,7 @@ def headers_of(data: bytes, fields: Fields, index: int) -> tuple[list[tuple[str,
     count, after = int(fields.header_counts[index]), int(fields.headers_at[index])
     try:
         headers, size, behind = decode_headers(data, _number_at(data, after, count), end)
-    except (IndexError, CorruptRecordError) as err:
+    except (IndexError, TypeError, CorruptRecordError) as err:
         raise corrupt(getattr(err, "reason", None) or "headers that are cut off") from None
     if behind != end:
         raise corrupt("a record does not end where its length says")
