@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kafka.broker.broker import Broker as Broker
+    from kafka.broker.broker import Snapshot as Snapshot
     from kafka.broker.faults import CLOSE as CLOSE
     from kafka.broker.faults import NO_REPLY as NO_REPLY
     from kafka.broker.faults import Exchange as Exchange
@@ -27,13 +28,14 @@ if TYPE_CHECKING:
 # Where each public name lives.
 _EXPORTS = {
     "Broker": "kafka.broker.broker",
+    "Snapshot": "kafka.broker.broker",
     "CLOSE": "kafka.broker.faults",
     "NO_REPLY": "kafka.broker.faults",
     "Exchange": "kafka.broker.faults",
     "SeenRequest": "kafka.broker.faults",
 }
 
-__all__ = ["CLOSE", "NO_REPLY", "Broker", "Exchange", "SeenRequest"]
+__all__ = ["CLOSE", "NO_REPLY", "Broker", "Exchange", "SeenRequest", "Snapshot"]
 
 
 def __getattr__(name: str) -> Any:

@@ -69,6 +69,11 @@ class BrokerClock:
             self._ahead -= time.monotonic() - stood
             self._on_change()
 
+    def reset(self) -> None:
+        """Go by the system's time again, whatever was advanced or stopped; for a cluster that has no timers."""
+        self._ahead = 0.0
+        self._stopped_at = None
+
     @property
     def is_frozen(self) -> bool:
         """Whether it stands still."""

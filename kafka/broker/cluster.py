@@ -90,6 +90,8 @@ class Cluster:
         self.transaction_gate: TransactionGate | None = None
         #: Told the name of each topic that was deleted.
         self.on_topic_deleted: list[Callable[[str], None]] = []
+        #: Told each topic that was created or has got more partitions.
+        self.on_partitions_added: list[Callable[[Topic], None]] = []
         self._services: dict[type[Any], Any] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._thread: ThreadPoolExecutor | None = None
@@ -110,10 +112,10 @@ class Cluster:
             found = self._services[cls] = cls(self)  # type: ignore[index]
         return found  # type: ignore[no-any-return]
 
-    def start_services(self) -> None:
-        """Make the services that cannot wait to be asked for."""
+    def start_services(self, *, restored: bool = False) -> None:
+        """Make the services that cannot wait to be asked for; all that have state where there may be some."""
         names = EARLY_SERVICES
-        if self.storage.is_durable:
+        if self.storage.is_durable or restored:
             names += DURABLE_SERVICES
         elif self.sasl_users or self.configs.broker_value("authorizer.class.name"):
             names += SECURITY
@@ -241,6 +243,8 @@ class Cluster:
             if not elect(partition, live):
                 log.begin_epoch(partition.leader_epoch)
         self.save_topic(topic)
+        for tell in tuple(self.on_partitions_added):
+            tell(topic)
 
     def delete_topic(self, topic: Topic) -> None:
         """Delete a topic and its records; those who wait for it are told."""

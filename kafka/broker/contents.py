@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafka.record.batch import decode_batch
@@ -10,10 +11,11 @@ from kafka.record.batch_builder import BatchBuilder
 from kafka.record.header import scan
 
 if TYPE_CHECKING:
+    from kafka.broker.cluster import Cluster
     from kafka.broker.topics import Partition
     from kafka.record.consumer_record import ConsumerRecord
 
-__all__ = ["decode", "encode"]
+__all__ = ["decode", "encode", "fields_of", "wait_for_records"]
 
 _NO_LIMIT = 2**31 - 1
 
@@ -26,14 +28,78 @@ def encode(records: Iterable[Any], timestamp_ms: int) -> bytes:
     2
     """
     builder = BatchBuilder(_NO_LIMIT)
-    for record in records:
-        key, value, *rest = record if isinstance(record, tuple) else (None, record)
-        builder.append(timestamp_ms, _bytes(key), _bytes(value), list(rest[0]) if rest and rest[0] else None)
+    for key, value, headers in map(fields_of, records):
+        builder.append(timestamp_ms, key, value, headers or None)
     return builder.seal().data
 
 
-def _bytes(value: bytes | str | None) -> bytes | None:
-    return value.encode() if isinstance(value, str) else value
+Fields = tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]]]
+
+
+def fields_of(record: Any) -> Fields:
+    """Return key, value and headers of a record as tests give it; raise TypeError for what cannot be one.
+
+    >>> fields_of(("key", "value", {"trace": "1"}))
+    (b'key', b'value', [('trace', b'1')])
+    """
+    if not isinstance(record, tuple):
+        record = (None, record)
+    if len(record) not in {2, 3}:
+        raise TypeError(
+            f"a record is a value, (key, value) or (key, value, headers), not a tuple of {len(record)}: {record!r:.100}"
+        )
+    key, value, headers = record if len(record) == 3 else (*record, ())
+    return _bytes(key, "key"), _bytes(value, "value"), _headers(headers)
+
+
+def _bytes(value: Any, name: str) -> bytes | None:
+    if value is None or isinstance(value, bytes):
+        return value
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, (bytearray, memoryview)):
+        return bytes(value)
+    advice = "json.dumps(...)" if isinstance(value, (dict, list, tuple, int, float)) else "bytes(...)"
+    raise TypeError(f"the {name} of a record must be bytes, str or None, not {type(value).__name__}; give {advice}")
+
+
+def _headers(headers: Any) -> list[tuple[str, bytes | None]]:
+    pairs = headers.items() if isinstance(headers, Mapping) else headers or ()
+    found = []
+    for pair in pairs:
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not isinstance(pair[0], str):
+            raise TypeError(f"headers are a dict, or pairs of a str and bytes, str or None, not {headers!r:.100}")
+        found.append((pair[0], _bytes(pair[1], f"header {pair[0]!r}")))
+    return found
+
+
+async def wait_for_records(cluster: Cluster, name: str, count: int, *, committed: bool) -> list[ConsumerRecord]:
+    """Return a topic's records once there are so many; the topic may still have to be created."""
+    change = asyncio.Event()
+
+    def changed(_: object) -> None:
+        change.set()
+
+    watched: set[Partition] = set()
+    cluster.on_partitions_added.append(changed)
+    try:
+        while True:
+            change.clear()
+            topic = cluster.topic(name)
+            partitions = [] if topic is None else topic.partitions
+            for partition in partitions:
+                partition.watch(changed)
+                watched.add(partition)
+            # Markers, aborted records and what was compacted count here, so it is a bound only.
+            if sum(one.log.end_offset - one.log.start_offset for one in partitions) >= count:
+                found = [record for one in partitions for record in decode(one, committed=committed)]
+                if len(found) >= count:
+                    return found
+            await change.wait()
+    finally:
+        cluster.on_partitions_added.remove(changed)
+        for partition in watched:
+            partition.unwatch(changed)
 
 
 def decode(partition: Partition, *, committed: bool = False) -> list[ConsumerRecord]:

@@ -5,22 +5,25 @@ The half of :class:`~kafka.broker.Broker` that is there once it runs. Each metho
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka.broker import contents, leaders
-from kafka.broker.faults import ErrorLike, Interceptor, Order, SeenRequest, error_code
-from kafka.broker.topics import Partition, is_valid_topic_name
+from kafka.broker.faults import ErrorLike, Interceptor, Order, SeenRequest, error_codes
+from kafka.broker.topics import Partition, Topic, is_valid_topic_name
 from kafka.broker.upkeep import Upkeep
 from kafka.broker.versions import ApiKeyLike
-from kafka.errors import IllegalArgumentError, UnknownTopicOrPartitionError
+from kafka.errors import IllegalArgumentError, KafkaTimeoutError, UnknownTopicOrPartitionError
+from kafka.partitioner.murmur2_hash import murmur2
+from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
     from kafka.broker.cluster import Cluster
     from kafka.broker.node import Node
     from kafka.record.consumer_record import ConsumerRecord
-    from kafka.structs import TopicPartition
 
 __all__ = ["Control", "check_topic", "text_of"]
 
@@ -28,7 +31,7 @@ T = TypeVar("T")
 
 
 class Control:
-    """The orders that a running broker takes."""
+    """The orders that a running broker takes. Nodes are numbered from 1, partitions from 0."""
 
     @property
     def cluster(self) -> Cluster:
@@ -39,26 +42,38 @@ class Control:
         """Run ``call`` on the broker's loop and return its result."""
         raise NotImplementedError
 
-    def _await(self, work: Coroutine[Any, Any, T]) -> T:
+    def _await(self, work: Coroutine[Any, Any, T], timeout: float = ...) -> T:
         """Run a coroutine on the broker's loop and return its result."""
         raise NotImplementedError
 
     def _node(self, node: int) -> Node:
         found = self.cluster.nodes.get(node)
         if found is None:
-            raise IllegalArgumentError(f"there is no node {node}, only {sorted(self.cluster.nodes)}")
+            known = sorted(self.cluster.nodes)
+            raise IllegalArgumentError(f"there is no node {node!r}: nodes are numbered from 1, these are {known}")
         return found
 
     # Faults
 
-    def fail(self, api: ApiKeyLike, errors: Sequence[ErrorLike] = (), times: int = 1, node: int | None = None) -> Order:
-        """Answer the next requests of an API with errors; nothing of what they ask for is done.
+    def fail(
+        self,
+        api: ApiKeyLike,
+        errors: ErrorLike | Iterable[ErrorLike] = (),
+        times: int = 1,
+        node: int | None = None,
+    ) -> Order:
+        """Answer the next requests of an API with an error; nothing of what they ask for is done.
 
-        ``errors`` (codes or error classes; None lets one request through) are given in turn, ``times`` over.
+        An error is a code, Kafka's name of it, or a class or instance of :mod:`kafka.errors`. Several are given in
+        turn, where None lets one request through; all of it ``times`` over.
+
+        >>> from kafka.broker import Broker
+        >>> with Broker() as broker, broker.fail("Produce", "NOT_LEADER_OR_FOLLOWER", times=2):
+        ...     pass
         """
-        codes = deque(error_code(error) for _ in range(times) for error in errors)
+        codes = deque(error_codes(errors) * times)
         if not codes:
-            raise IllegalArgumentError("fail() needs at least one error")
+            raise IllegalArgumentError("fail() needs at least one error, such as 'NOT_LEADER_OR_FOLLOWER'")
         return self._do(self.cluster.faults.add, api, errors=codes, times=None, node=node)
 
     def intercept(
@@ -184,11 +199,23 @@ class Control:
 
         self._do(expire_member, self.cluster, group, member)
 
-    def _partition(self, topic: str, index: int) -> Partition:
-        found = self.cluster.partition(topic, index)
+    def _topic(self, name: str) -> Topic:
+        found = self.cluster.topics.get(name)
         if found is None:
-            raise UnknownTopicOrPartitionError(f"there is no partition {index} of {topic!r}")
+            names = [topic.name for topic in self.cluster.topics.values() if not topic.is_internal]
+            near = get_close_matches(str(name), names, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else "; create_topic() makes it"
+            raise UnknownTopicOrPartitionError(f"there is no topic {name!r}{hint}")
         return found
+
+    def _partition(self, topic: str, index: int) -> Partition:
+        found = self._topic(topic)
+        partition = found.partition(index) if isinstance(index, int) else None
+        if partition is None:
+            raise UnknownTopicOrPartitionError(
+                f"there is no partition {index!r} of {topic!r}: it has {len(found.partitions)}, numbered from 0"
+            )
+        return partition
 
     # Topics
 
@@ -204,10 +231,7 @@ class Control:
         """Delete a topic and its records."""
 
         def delete() -> None:
-            topic = self.cluster.topic(name)
-            if topic is None:
-                raise UnknownTopicOrPartitionError(f"there is no topic {name!r}")
-            self.cluster.delete_topic(topic)
+            self.cluster.delete_topic(self._topic(name))
 
         self._do(delete)
 
@@ -219,32 +243,53 @@ class Control:
         value: bytes | str | None = None,
         *,
         key: bytes | str | None = None,
-        headers: Sequence[tuple[str, bytes | None]] = (),
-        partition: int = 0,
+        headers: Mapping[str, bytes | str | None] | Iterable[tuple[str, bytes | str | None]] = (),
+        partition: int | None = 0,
         timestamp_ms: int | None = None,
     ) -> int:
         """Append one record to a partition; return its offset.
 
+        With ``partition=None`` the key's hash chooses the partition, as producers do, and a record without a key goes
+        where the fewest records are.
+
         >>> from kafka.broker import Broker
         >>> with Broker(topics=["events"]) as broker:
-        ...     broker.append("events", "a"), broker.append("events", "b", key="k")
+        ...     broker.append("events", "a"), broker.append("events", "b", key="k", headers={"trace": "1"})
         (0, 1)
         """
         return self.append_many(topic, [(key, value, headers)], partition=partition, timestamp_ms=timestamp_ms)
 
     def append_many(
-        self, topic: str, records: Iterable[Any], *, partition: int = 0, timestamp_ms: int | None = None
+        self, topic: str, records: Iterable[Any], *, partition: int | None = 0, timestamp_ms: int | None = None
     ) -> int:
-        """Append records as one batch; return the first one's offset.
+        """Append records, as one batch for each partition; return the first one's offset.
 
-        A record is a value, or a tuple of key and value, or of key, value and headers.
+        A record is a value, or a tuple of key and value, or of key, value and headers. ``partition`` is that of all of
+        them; with None each goes where its key leads, as in :meth:`append`.
         """
+        if isinstance(records, (str, bytes, bytearray, memoryview, Mapping)):
+            raise TypeError(f"append_many() takes a list of records, not {type(records).__name__}; append() takes one")
+        rows = [contents.fields_of(record) for record in records]
+        if not rows:
+            raise IllegalArgumentError("append_many() needs at least one record")
 
         def append() -> int:
             now = self.cluster.clock.now_ms() if timestamp_ms is None else timestamp_ms
-            return self.cluster.append(self._partition(topic, partition), contents.encode(records, now))
+            if partition is not None:
+                return self.cluster.append(self._partition(topic, partition), contents.encode(rows, now))
+            batches: dict[Partition, list[contents.Fields]] = {}
+            for row in rows:
+                batches.setdefault(self._partition_for(topic, row[0], batches), []).append(row)
+            offsets = [self.cluster.append(one, contents.encode(batch, now)) for one, batch in batches.items()]
+            return offsets[0]
 
         return self._do(append)
+
+    def _partition_for(self, topic: str, key: bytes | None, batches: Mapping[Partition, list[Any]]) -> Partition:
+        partitions = self._topic(topic).partitions
+        if key is not None:
+            return partitions[(murmur2(key) & 0x7FFFFFFF) % len(partitions)]
+        return min(partitions, key=lambda one: one.log.end_offset + len(batches.get(one, ())))
 
     def records(self, topic: str, partition: int | None = None, *, committed: bool = False) -> list[ConsumerRecord]:
         """Return the records of a topic, or of one partition of it: what readers see, with ``committed`` what readers
@@ -258,13 +303,51 @@ class Control:
         """
 
         def read() -> list[ConsumerRecord]:
-            found = self.cluster.topic(topic)
-            if found is None:
-                raise UnknownTopicOrPartitionError(f"there is no topic {topic!r}")
+            found = self._topic(topic)
             wanted = found.partitions if partition is None else [self._partition(topic, partition)]
             return [record for one in wanted for record in contents.decode(one, committed=committed)]
 
         return self._do(read)
+
+    def wait_for(
+        self, topic: str, count: int = 1, timeout: float = 10.0, *, committed: bool = False
+    ) -> list[ConsumerRecord]:
+        """Wait until a topic has ``count`` records, and return all that it has then; it need not be there yet.
+
+        Raises :class:`~kafka.errors.KafkaTimeoutError`, which says how many there are, after ``timeout`` seconds of
+        real time. With ``committed`` records of open and aborted transactions do not count.
+
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics=["events"]) as broker:
+        ...     offset = broker.append("events", b"hello")
+        ...     [record.value for record in broker.wait_for("events", 1)]
+        [b'hello']
+        """
+
+        async def wait() -> list[ConsumerRecord]:
+            found = contents.wait_for_records(self.cluster, topic, count, committed=committed)
+            try:
+                return await asyncio.wait_for(found, timeout)
+            except asyncio.TimeoutError:
+                known = self.cluster.topic(topic)
+                partitions = () if known is None else known.partitions
+                number = sum(len(contents.decode(one, committed=committed)) for one in partitions)
+                has = f"{topic!r} has {number} records" if known is not None else f"there is no topic {topic!r}"
+                raise KafkaTimeoutError(f"waited {timeout} s for {count} records: {has}") from None
+
+        return self._await(wait(), timeout + 60)
+
+    def committed(self, group: str, topic: str, partition: int = 0) -> int | None:
+        """The offset that a group has committed for a partition; None if it has committed none.
+
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics=["events"]) as broker:
+        ...     print(broker.committed("billing", "events"))
+        None
+        """
+        from kafka.broker.members import committed_offset
+
+        return self._do(committed_offset, self.cluster, group, TopicPartition(topic, partition))
 
     def offsets(self, topic: str, partition: int = 0) -> tuple[int, int, int]:
         """Return start, last stable offset and end of a partition."""
@@ -287,10 +370,7 @@ class Control:
         """Begin a new segment in each partition of a topic: what is before it can be compacted or removed."""
 
         def roll() -> None:
-            found = self.cluster.topic(topic)
-            if found is None:
-                raise UnknownTopicOrPartitionError(f"there is no topic {topic!r}")
-            for one in found.partitions:
+            for one in self._topic(topic).partitions:
                 one.log.roll()
 
         self._do(roll)
@@ -298,8 +378,10 @@ class Control:
 
 def check_topic(name: str, partitions: int) -> None:
     """Raise unless a topic can be called that and have so many partitions."""
-    if not is_valid_topic_name(name):
+    if not isinstance(name, str) or not is_valid_topic_name(name):
         raise IllegalArgumentError(f"{name!r} is no name for a topic")
+    if not isinstance(partitions, int):
+        raise IllegalArgumentError(f"topic {name!r}: the number of partitions must be an int, not {partitions!r}")
     if partitions < 1:
         raise IllegalArgumentError(f"a topic has at least one partition, not {partitions}")
 

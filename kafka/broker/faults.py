@@ -6,12 +6,13 @@ The dispatcher asks :class:`Faults` about each request. With no order in force t
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.broker.versions import ApiKeyLike, api_key_of
-from kafka.errors import KafkaError
+from kafka.errors import IllegalArgumentError, KafkaError, kafka_errors
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -37,17 +38,45 @@ NO_REPLY: Final = _Action("NO_REPLY")
 #: Returned by an interceptor: the connection is closed instead.
 CLOSE: Final = _Action("CLOSE")
 
-ErrorLike = int | KafkaError | type[KafkaError] | None
+ErrorLike = int | str | KafkaError | type[KafkaError] | None
 
 
 def error_code(error: ErrorLike) -> int | None:
-    """Return the code of an error given as number, class or instance; None stays None."""
-    if error is None or isinstance(error, int):
-        return error
-    code = getattr(error, "errno", None)
+    """Return the code of an error given as number, Kafka's name, class or instance; None stays None.
+
+    >>> error_code("NOT_LEADER_OR_FOLLOWER"), error_code("NotLeaderOrFollowerError")
+    (6, 6)
+    """
+    if error is None:
+        return None
+    if isinstance(error, str):
+        return _code_named(error)
+    code = error if isinstance(error, int) and not isinstance(error, bool) else getattr(error, "errno", None)
     if not isinstance(code, int):
-        raise TypeError(f"{error!r} has no error code of the protocol")
+        raise IllegalArgumentError(
+            f"{error!r} is not an error that a broker answers with; give a code, Kafka's name of one such as "
+            "'NOT_LEADER_OR_FOLLOWER', or a class of kafka.errors that has an errno"
+        )
     return code
+
+
+def error_codes(errors: ErrorLike | Iterable[ErrorLike]) -> list[int | None]:
+    """Return the codes of one error or of several."""
+    is_one = errors is None or isinstance(errors, (int, str, KafkaError, type)) or not isinstance(errors, Iterable)
+    return [error_code(error) for error in ((errors,) if is_one else errors)]  # type: ignore[union-attr, arg-type]
+
+
+def _code_named(name: str) -> int:
+    known: dict[str, int] = {}
+    for code, cls in kafka_errors.items():
+        known[str(cls.message)] = known[cls.__name__.upper()] = code
+    found = known.get(name.upper())
+    if found is None:
+        near = get_close_matches(name.upper(), [str(cls.message) for cls in kafka_errors.values()], n=1)
+        raise IllegalArgumentError(
+            f"Kafka has no error {name!r}" + (f"; did you mean {near[0]!r}?" if near else "; kafka.errors lists them")
+        )
+    return found
 
 
 @dataclass(frozen=True)

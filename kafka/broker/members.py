@@ -10,8 +10,9 @@ from kafka.errors import GroupIdNotFoundError, IllegalArgumentError
 
 if TYPE_CHECKING:
     from kafka.broker.cluster import Cluster
+    from kafka.structs import TopicPartition
 
-__all__ = ["expire_member", "members_of"]
+__all__ = ["committed_offset", "expire_member", "members_of"]
 
 
 def members_of(cluster: Cluster, group_id: str) -> dict[str, str]:
@@ -21,6 +22,13 @@ def members_of(cluster: Cluster, group_id: str) -> dict[str, str]:
         raise GroupIdNotFoundError(f"there is no group {group_id!r}")
     members = group.roster if isinstance(group, ClassicGroup) else group.members.values()
     return {member.member_id: member.client_id for member in members}
+
+
+def committed_offset(cluster: Cluster, group_id: str, partition: TopicPartition) -> int | None:
+    """Return the offset that a group has committed; None if it has not."""
+    offsets = cluster.service(GroupService).coordinator.offsets.get(group_id)
+    found = None if offsets is None else offsets.committed.get(partition)
+    return None if found is None else found.offset
 
 
 def expire_member(cluster: Cluster, group_id: str, member: str | None) -> None:

@@ -8,19 +8,26 @@ Installed with the package (entry point ``pytest11``), so a test asks for them b
 
     @pytest.mark.kafka_broker(nodes=3, topics={"orders": 6}, configs={"num.partitions": 6})
     def test_with_options(kafka_broker): ...
+
+    def test_on_the_shared_cluster(kafka_cluster):  # whatever it does there, the next test finds the cluster as it was
+        kafka_cluster.stop_node(2)
+
+    @pytest.fixture(scope="session")
+    def kafka_cluster_options():  # in conftest.py: other options for the shared cluster
+        return {"nodes": 1, "topics": {"orders": 6}}
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from kafka.broker import Broker
 
-__all__ = ["kafka_broker", "kafka_cluster", "pytest_configure"]
+__all__ = ["kafka_broker", "kafka_cluster", "kafka_cluster_options", "pytest_configure"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -42,9 +49,30 @@ def kafka_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
 
 
 @pytest.fixture(scope="session")
-def kafka_cluster() -> Iterator[Broker]:
-    """A running cluster of three nodes, shared by the session: give your topics and groups names of their own."""
+def kafka_cluster_options() -> dict[str, Any]:
+    """How the fixture kafka_cluster is made; a conftest.py may have one of this name, of session scope, instead."""
+    return {"nodes": 3}
+
+
+@pytest.fixture(scope="session")
+def kafka_cluster(kafka_cluster_options: dict[str, Any]) -> Iterator[Broker]:
+    """A running cluster of three nodes, at the same addresses for the session and as it was for each test."""
     from kafka.broker import Broker
 
-    with Broker(nodes=3) as broker:
+    with Broker(**kafka_cluster_options) as broker:
         yield broker
+
+
+@pytest.fixture(autouse=True)
+def _kafka_cluster_as_it_was(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Restore kafka_cluster after each test that uses it.
+
+    Fixtures of wider scope have run before: what they made is part of the state that is restored.
+    """
+    if "kafka_cluster" not in request.fixturenames:
+        yield
+        return
+    cluster: Broker = request.getfixturevalue("kafka_cluster")
+    before = cluster.snapshot()
+    yield
+    cluster.restore(before)

@@ -87,6 +87,10 @@ class Store:
             found = self._tables[name] = Table(self, name)
         return found
 
+    def contents(self) -> dict[str, dict[str, Any]]:
+        """Return what is in all tables; values are replaced, never changed, so it stays as it is."""
+        return {name: dict(table) for name, table in self._tables.items()}
+
     def write(self, name: str, key: str, value: Any) -> None:
         """Append a change; None deletes."""
         if self._file is None:

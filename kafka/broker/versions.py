@@ -61,6 +61,12 @@ class ApiTable:
         """Return key, lowest and highest version of all of them."""
         return [(key, *versions) for key, versions in sorted(self._offered.items())]
 
+    def copy(self) -> ApiTable:
+        """Return a table that offers the same."""
+        found = ApiTable()
+        found._offered, found.release = dict(self._offered), self.release
+        return found
+
     def advertise(self, api: ApiKeyLike, low: int, high: int) -> None:
         """Serve an API in these versions only; ``high < low`` means not at all."""
         key = api_key_of(api)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
+from uuid import UUID
 
 from kafka.broker.storage.log import Log
 from kafka.broker.storage.segment import MemorySegment
@@ -61,10 +62,23 @@ class Storage:
 class MemoryStorage(Storage):
     """Everything in memory, gone with the process."""
 
-    def __init__(self) -> None:
-        self.store = Store()
+    def __init__(self, store: Store | None = None) -> None:
+        self.store = store or Store()
+        #: By the topic's id and the partition's number.
+        self._logs: dict[tuple[UUID, int], Log] = {}
 
-    def open_log(self, topic: Topic, _index: int, configs: Configs, clock: BrokerClock) -> Log:
-        """Make an empty log."""
+    def open_log(self, topic: Topic, index: int, configs: Configs, clock: BrokerClock) -> Log:
+        """Return the log of a partition, an empty one if there is none yet."""
         config = configs.log_config(topic)
-        return Log(MemorySegment, clock.now_ms, config, max_segment_bytes=_MEMORY_SEGMENT)
+        log = self._logs.get((topic.id, index))
+        if log is None:
+            log = Log(MemorySegment, clock.now_ms, config, max_segment_bytes=_MEMORY_SEGMENT)
+            log.directory = (topic.id, index)
+            self._logs[topic.id, index] = log
+        log.config = config
+        return log
+
+    def delete_log(self, log: Log) -> None:
+        """Forget a log."""
+        self._logs.pop(log.directory, None)
+        super().delete_log(log)

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kafka import KafkaConsumer, KafkaProducer
 from kafka.broker import CLOSE, NO_REPLY, Broker, Exchange
-from kafka.errors import IllegalArgumentError, IllegalStateError, NotLeaderOrFollowerError, UnknownTopicOrPartitionError
-from kafka.protocol.admin import ApiVersionsRequest
+from kafka.errors import (
+    IllegalArgumentError,
+    IllegalStateError,
+    KafkaError,
+    KafkaTimeoutError,
+    NotLeaderOrFollowerError,
+    UnknownTopicOrPartitionError,
+)
+from kafka.protocol.admin import ApiVersionsRequest, ListGroupsRequest
 from kafka.protocol.fetch import FetchRequest
 from kafka.protocol.group import HeartbeatRequest, JoinGroupRequest
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
@@ -327,3 +337,230 @@ def test_a_broker_shows_where_it_is_and_whether_it_runs() -> None:
     with broker:
         assert repr(broker) == f"<Broker nodes=2 at {broker.bootstrap_servers}>"
     assert repr(broker) == "<Broker nodes=2 not running>"
+
+
+# What a test author types first
+
+
+@pytest.mark.parametrize(
+    "error",
+    [6, "NOT_LEADER_OR_FOLLOWER", "NotLeaderOrFollowerError", NotLeaderOrFollowerError, NotLeaderOrFollowerError()],
+    ids=["code", "name", "class name", "class", "instance"],
+)
+def test_one_error_is_given_in_any_form(error: Any) -> None:
+    with Broker(topics=["events"]) as broker, wire(broker) as client:
+        broker.fail("ListGroups", error, times=2)
+        codes = [client.ask(ListGroupsRequest[4]()).error_code for _ in range(3)]
+        assert codes == [6, 6, 0]
+
+
+@pytest.mark.parametrize(
+    ("order", "says"),
+    [
+        (lambda b: b.fail("Produce"), "fail() needs at least one error, such as"),
+        (lambda b: b.fail("Produce", "NOT_LEADER"), "Kafka has no error 'NOT_LEADER'; did you mean 'NOT_"),
+        (lambda b: b.append("events", {"a": 1}), "value of a record must be bytes, str or None, not dict; give json"),
+        (lambda b: b.append("events", 7), "not int; give json.dumps(...)"),
+        (lambda b: b.append("events", b"", key=1.5), "the key of a record must be bytes, str or None, not float"),
+        (lambda b: b.append("events", b"", headers={"h": 1}), "the header 'h' of a record must be"),
+        (lambda b: b.append("events", b"", headers=["h"]), "headers are a dict, or pairs of a str and"),
+        (lambda b: b.append("events", b"", headers=[(b"h", b"")]), "headers are a dict, or pairs of a str and"),
+        (lambda b: b.append("event", b""), "there is no topic 'event'; did you mean 'events'?"),
+        (lambda b: b.append("events", b"", partition=7), "no partition 7 of 'events': it has 2, numbered from 0"),
+        (lambda b: b.append("events", b"", partition="0"), "there is no partition '0'"),
+        (lambda b: b.append_many("events", "abc"), "append_many() takes a list of records, not str"),
+        (lambda b: b.append_many("events", []), "append_many() needs at least one record"),
+        (lambda b: b.append_many("events", [("k", "v", (), 1)]), "not a tuple of 4"),
+        (lambda b: b.create_topic("other", "3"), "the number of partitions must be an int, not '3'"),
+        (lambda b: b.create_topic(None), "None is no name for a topic"),
+        (lambda b: b.stop_node(0), "there is no node 0: nodes are numbered from 1, these are [1, 2]"),
+        (lambda b: b.records("none"), "there is no topic 'none'; create_topic() makes it"),
+    ],
+)
+def test_a_mistake_is_answered_with_a_sentence(order: Callable[[Broker], Any], says: str) -> None:
+    with Broker(nodes=2, topics={"events": 2}) as broker, pytest.raises((KafkaError, TypeError)) as raised:
+        order(broker)
+    assert says in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"nodez": 3}, "Broker() has no option 'nodez'; did you mean 'nodes'?"),
+        ({"bootstrap": 3}, "Broker() has no option 'bootstrap'; it takes nodes, topics, host"),
+        ({"nodes": "3"}, "nodes must be an int, not '3'"),
+        ({"port": "9092"}, "port must be an int, not '9092'"),
+        ({"topics": {"events": "3"}}, "topic 'events': the number of partitions must be an int"),
+        ({"topics": ["no good"]}, "'no good' is no name for a topic"),
+        ({"sasl": ["PLAIN"]}, "sasl takes triples of mechanism, user and password"),
+    ],
+)
+def test_a_wrong_option_is_answered_with_a_sentence(options: dict[str, Any], says: str) -> None:
+    with pytest.raises((KafkaError, TypeError)) as raised:
+        Broker(**options)
+    assert says in str(raised.value)
+
+
+def test_one_topic_is_given_by_its_name() -> None:
+    with Broker(topics="events") as broker:
+        assert broker.run(lambda cluster: list(cluster.topics)) == ["events"]
+
+
+def test_headers_are_a_dict_or_pairs() -> None:
+    with Broker(topics="events") as broker:
+        broker.append("events", b"a", headers={"one": "1", "two": None})
+        broker.append_many("events", [("k", "b", [("one", b"1")]), ("k", "c", {"one": bytearray(b"1")})])
+        assert [list(record.headers) for record in broker.records("events")] == [
+            [("one", b"1"), ("two", None)],
+            [("one", b"1")],
+            [("one", b"1")],
+        ]
+
+
+def test_a_key_chooses_the_partition_as_a_producer_does() -> None:
+    with Broker(topics={"events": 5, "produced": 5}) as broker:
+        keys = [f"key {number}" for number in range(40)]
+        with KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
+            for key in keys:
+                producer.send("produced", key=key.encode(), value=b"")
+        broker.append_many("events", [(key, "") for key in keys], partition=None)
+        places = [
+            {record.key: record.partition for record in broker.records(topic)} for topic in ("events", "produced")
+        ]
+        assert places[0] == places[1]
+        broker.create_topic("keyless", 3)
+        assert [broker.append("keyless", "a", partition=None) for _ in range(4)] == [0, 0, 0, 1]
+
+
+def test_a_test_waits_for_records_that_are_still_to_come() -> None:
+    with Broker() as broker:
+
+        def write() -> None:
+            broker.create_topic("events", 2)
+            broker.append("events", "a")
+            broker.append("events", "b", partition=1)
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        assert {record.value for record in broker.wait_for("events", 2)} == {b"a", b"b"}
+        writer.join()
+        with pytest.raises(KafkaTimeoutError, match=r"waited 0.05 s for 3 records: 'events' has 2 records"):
+            broker.wait_for("events", 3, timeout=0.05)
+        with pytest.raises(KafkaTimeoutError, match="there is no topic 'none'"):
+            broker.wait_for("none", timeout=0.01)
+        watchers = broker.run(lambda c: [one._watchers for one in c.topics["events"].partitions])
+        assert watchers == [set(), set()]
+
+
+def test_only_committed_records_are_waited_for_if_so_asked() -> None:
+    with Broker(topics="events") as broker:
+        producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="t")
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send("events", b"a").get(10)
+        assert len(broker.wait_for("events", 1)) == 1
+        with pytest.raises(KafkaTimeoutError):
+            broker.wait_for("events", 1, timeout=0.05, committed=True)
+        committing = threading.Thread(target=producer.commit_transaction)
+        committing.start()
+        assert [record.value for record in broker.wait_for("events", 1, committed=True)] == [b"a"]
+        committing.join()
+        producer.close()
+
+
+def test_an_interceptor_cannot_wait() -> None:
+    raised: list[BaseException] = []
+    with Broker(topics="events") as broker, wire(broker) as client:
+
+        def look(_exchange: Any) -> None:
+            with pytest.raises(IllegalStateError, match="cannot wait") as error:
+                broker.wait_for("events")
+            raised.append(error.value)
+
+        broker.intercept("ListGroups", look)
+        client.ask(ListGroupsRequest[4]())
+    assert len(raised) == 1
+
+
+def test_committed_offsets_are_seen() -> None:
+    with Broker(topics={"events": 2}) as broker:
+        broker.append("events", "a")
+        assert broker.committed("billing", "events") is None
+        with KafkaConsumer(
+            "events", bootstrap_servers=broker.bootstrap_servers, group_id="billing", auto_offset_reset="earliest"
+        ) as consumer:
+            next(consumer)
+            consumer.commit()
+            assert broker.committed("billing", "events") == 1
+        assert broker.committed("billing", "events", 1) in {None, 0}
+        assert broker.committed("other", "events") is None
+
+
+# Snapshots
+
+
+def test_a_cluster_is_what_it_was_at_its_snapshot() -> None:
+    with Broker(nodes=3, topics={"kept": 2}, configs={"default.replication.factor": 3}) as broker:
+        servers = broker.bootstrap_servers
+        broker.append("kept", "before")
+        broker.advertise("ListGroups", 0, 3)
+        before = broker.snapshot()
+
+        broker.fail("Produce", 6)
+        broker.delay("ListGroups", 100)
+        broker.create_topic("new")
+        broker.append("kept", "after")
+        for _ in range(3):
+            broker.shuffle_leaders()
+        broker.stop_node(2)
+        with KafkaConsumer("kept", bootstrap_servers=servers, group_id="g", auto_offset_reset="earliest") as consumer:
+            next(consumer)
+            consumer.commit()
+        broker.advertise("Fetch", 4, 5)
+        broker.clock.freeze()
+        broker.clock.advance(30 * 86400)
+        seen = broker.run(lambda c: c.topics["kept"].partitions[0].leader_epoch)
+
+        broker.restore(before)
+
+        assert broker.bootstrap_servers == servers
+        assert not broker.clock.is_frozen
+        assert abs(broker.clock.time() - time.time()) < 3600
+        assert broker.run(lambda c: sorted(c.topics)) == ["kept"]
+        assert broker.run(lambda c: c.apis.get(1)) != (4, 5)
+        assert broker.run(lambda c: c.apis.get(16)) == (0, 3)
+        assert broker.committed("g", "kept") is None
+        assert broker.requests == []
+        assert broker.run(lambda c: c.topics["kept"].partitions[0].leader_epoch) > seen
+        assert broker.run(lambda c: [len(one.isr) for one in c.topics["kept"].partitions]) == [3, 3]
+        broker.append("kept", "once more")
+        broker.apply_retention()
+        assert broker.records("kept", 0)[-1].value == b"once more"
+        with KafkaProducer(bootstrap_servers=servers) as producer:
+            assert producer.send("kept", b"more", partition=0).get(10).offset == 3
+
+
+def test_a_client_that_lives_longer_than_a_test_goes_on() -> None:
+    with (
+        Broker(nodes=3, topics={"kept": 3}, configs={"default.replication.factor": 3}) as broker,
+        KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer,
+    ):
+        for number in range(3):
+            before = broker.snapshot()
+            for partition in range(3):
+                producer.send("kept", b"v", partition=partition)
+            producer.flush(30)
+            broker.shuffle_leaders()
+            broker.stop_node(1 + number)
+            broker.clock.advance(700)
+            broker.restore(before)
+        for partition in range(3):
+            assert producer.send("kept", b"last", partition=partition).get(30).offset == 3
+
+
+def test_snapshots_are_of_memory(tmp_path: Path) -> None:
+    with (
+        Broker(data_dir=tmp_path / "data") as broker,
+        pytest.raises(IllegalStateError, match="are of memory"),
+    ):
+        broker.snapshot()

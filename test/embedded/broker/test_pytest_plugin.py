@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 TESTS = """
 import pytest
 
@@ -36,16 +38,50 @@ def test_cluster(kafka_cluster):
 
 def test_cluster_is_shared(kafka_cluster):
     assert names == [kafka_cluster]
+
+
+@pytest.fixture(scope="module")
+def topic_of_the_module(kafka_cluster):
+    kafka_cluster.create_topic("of-the-module")
+    kafka_cluster.append("of-the-module", "a")
+
+
+@pytest.mark.parametrize("time", [1, 2])
+def test_what_a_test_does_to_the_cluster_harms_no_other(kafka_cluster, topic_of_the_module, time):
+    names = kafka_cluster.run(lambda cluster: sorted(cluster.topics))
+    assert names == ["of-the-module"]
+    assert len(kafka_cluster.records("of-the-module")) == 1
+    assert not kafka_cluster.clock.is_frozen
+    assert kafka_cluster.run(lambda cluster: len(cluster.live_nodes())) == 3
+    assert not kafka_cluster.run(lambda cluster: cluster.faults.is_active)
+    kafka_cluster.create_topic("mine")
+    kafka_cluster.stop_node(2)
+    kafka_cluster.clock.freeze()
+    kafka_cluster.fail("Fetch", "NOT_CONTROLLER")
+"""
+OPTIONS = """
+import pytest
+
+
+@pytest.fixture(scope="session")
+def kafka_cluster_options():
+    return {"nodes": 2, "topics": {"orders": 6}}
+
+
+def test_the_cluster_is_as_the_project_wants_it(kafka_cluster):
+    assert len(kafka_cluster.node_ids) == 2
+    assert kafka_cluster.offsets("orders", 5) == (0, 0, 0)
 """
 
 
-def test_a_project_gets_a_broker_by_asking_for_a_fixture(tmp_path: Path) -> None:
-    (tmp_path / "test_orders.py").write_text(TESTS, encoding="utf-8")
+@pytest.mark.parametrize(("tests", "count"), [(TESTS, 7), (OPTIONS, 1)], ids=["fixtures", "options"])
+def test_a_project_gets_a_broker_by_asking_for_a_fixture(tmp_path: Path, tests: str, count: int) -> None:
+    (tmp_path / "test_orders.py").write_text(tests, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "--strict-markers", "-W", "error", "-p", "no:randomly"]
     if not _is_installed():
         command += ["-p", "kafka.broker.pytest_plugin"]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
-    assert "5 passed" in result.stdout, result.stdout + result.stderr
+    assert f"{count} passed" in result.stdout, result.stdout + result.stderr
 
 
 def _is_installed() -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka.broker.faults import Faults, SeenRequest, error_code
+from kafka.broker.faults import Faults, SeenRequest, error_code, error_codes
 from kafka.broker.versions import ApiTable, api_key_of
 from kafka.errors import IllegalArgumentError, KafkaConfigurationError, KafkaTimeoutError, NotCoordinatorError
 from kafka.protocol.fetch import FetchRequest, FetchResponse
@@ -18,8 +18,19 @@ def test_errors_are_given_in_any_form() -> None:
         16,
         None,
     ]
-    with pytest.raises(TypeError, match="no error code"):
-        error_code(KafkaTimeoutError)
+    assert error_code("NOT_COORDINATOR") == error_code("not_coordinator") == error_code("NotCoordinatorError") == 16
+    for other in (KafkaTimeoutError, True, 1.5, object):
+        with pytest.raises(IllegalArgumentError, match="is not an error that a broker answers with; give a code"):
+            error_code(other)  # type: ignore[arg-type]
+    with pytest.raises(IllegalArgumentError, match="did you mean 'NOT_COORDINATOR'"):
+        error_code("NOT_CORDINATOR")
+
+
+def test_one_error_or_several_are_given() -> None:
+    assert error_codes(NotCoordinatorError) == error_codes("NOT_COORDINATOR") == error_codes(16) == [16]
+    assert error_codes(NotCoordinatorError("x")) == [16]
+    assert error_codes([16, None, "NOT_CONTROLLER"]) == [16, None, 41]
+    assert error_codes(each for each in (6, 7)) == [6, 7]
 
 
 def test_apis_are_named_in_any_form() -> None:
