@@ -91,8 +91,9 @@ class ProxyUrl(NamedTuple):
 class _Reader:
     """What has come in and was not used yet."""
 
-    def __init__(self) -> None:
+    def __init__(self, proxy: ProxyUrl) -> None:
         self.data = b""
+        self._proxy = f"the proxy {proxy.host}:{proxy.port}"
 
     def exactly(self, size: int, send: bytes = b"") -> Generator[bytes, bytes, bytes]:
         """Send, then wait for `size` bytes and take them."""
@@ -106,7 +107,9 @@ class _Reader:
         """Send, then wait for an empty line and take all up to it."""
         while (end := self.data.find(b"\r\n\r\n")) < 0:
             if len(self.data) > _LARGEST_HEAD:
-                raise KafkaConnectionError("the proxy's answer is too long to be one")
+                raise KafkaConnectionError(
+                    f"{self._proxy} answered with a header of more than {_LARGEST_HEAD} bytes: it is not an HTTP proxy"
+                )
             self.data += yield send
             send = b""
         taken, self.data = self.data[:end], self.data[end + 4 :]
@@ -114,32 +117,36 @@ class _Reader:
 
     def nothing_left(self) -> None:
         if self.data:
-            raise KafkaConnectionError("the proxy sent more than its answer")
+            raise KafkaConnectionError(f"{self._proxy} sent {len(self.data)} bytes more than its answer")
 
 
 def _socks5(host: str, port: int, proxy: ProxyUrl) -> ProxySteps:
-    reader = _Reader()
+    reader = _Reader(proxy)
     with_password = proxy.username is not None
     version, method = yield from reader.exactly(2, b"\x05\x02\x00\x02" if with_password else b"\x05\x01\x00")
     if version != 5:
-        raise KafkaConnectionError(f"{proxy.host}:{proxy.port} is no SOCKS5 proxy")
+        raise KafkaConnectionError(f"the proxy {proxy.host}:{proxy.port} does not answer as a SOCKS5 proxy does")
     if method == 2 and with_password:
         yield from _socks5_password(reader, proxy)
     elif method == 0xFF:
-        need = "refuses these credentials' kind" if with_password else "demands a user and a password"
+        need = "does not accept a user and a password" if with_password else "demands a user and a password"
         raise AuthenticationError(f"The SOCKS5 proxy {proxy.host}:{proxy.port} {need}")
     elif method != 0:
-        raise KafkaConnectionError(f"the proxy chose authentication method {method}, which was not offered")
+        raise KafkaConnectionError(
+            f"the SOCKS5 proxy {proxy.host}:{proxy.port} chose authentication method {method}, which was not offered"
+        )
     reply = yield from reader.exactly(4, b"\x05\x01\x00" + _socks5_address(host) + struct.pack(">H", port))
     if reply[0] != 5:
-        raise KafkaConnectionError("the SOCKS5 proxy's reply is malformed")
+        raise KafkaConnectionError(f"the SOCKS5 proxy {proxy.host}:{proxy.port} sent a malformed reply")
     if reply[1]:
         reason = _SOCKS_REPLIES.get(reply[1], f"error {reply[1]}")
-        raise KafkaConnectionError(f"the SOCKS5 proxy cannot reach {host}:{port}: {reason}")
+        raise KafkaConnectionError(f"the SOCKS5 proxy {proxy.host}:{proxy.port} cannot reach {host}:{port}: {reason}")
     # The proxy's own address follows, which is of no use to us.
     size = (yield from reader.exactly(1))[0] if reply[3] == 3 else {1: 4, 4: 16}.get(reply[3], -1)
     if size < 0:
-        raise KafkaConnectionError("the SOCKS5 proxy's reply has an unknown kind of address")
+        raise KafkaConnectionError(
+            f"the SOCKS5 proxy {proxy.host}:{proxy.port} sent a reply with an unknown kind of address"
+        )
     yield from reader.exactly(size + 2)
     reader.nothing_left()
 
@@ -166,7 +173,7 @@ def _socks5_address(host: str) -> bytes:
 
 
 def _http_connect(host: str, port: int, proxy: ProxyUrl) -> ProxySteps:
-    reader = _Reader()
+    reader = _Reader(proxy)
     target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     lines = [f"CONNECT {target} HTTP/1.1", f"Host: {target}"]
     if proxy.username is not None:
@@ -175,9 +182,11 @@ def _http_connect(host: str, port: int, proxy: ProxyUrl) -> ProxySteps:
     head = yield from reader.head("\r\n".join((*lines, "", "")).encode())
     protocol, _, status = head.split(b"\r\n", 1)[0].decode("latin-1").partition(" ")
     if not protocol.startswith("HTTP/1."):
-        raise KafkaConnectionError(f"{proxy.host}:{proxy.port} is no HTTP proxy")
+        raise KafkaConnectionError(f"the proxy {proxy.host}:{proxy.port} does not answer as an HTTP proxy does")
     if status[:3] in {"401", "407"}:  # the first is tinyproxy's word for a wrong password
-        raise AuthenticationError(f"The HTTP proxy {proxy.host}:{proxy.port} wants other credentials: {status[:100]}")
+        raise AuthenticationError(f"The HTTP proxy {proxy.host}:{proxy.port} wants other credentials: {status[:100]!r}")
     if status[:1] != "2":
-        raise KafkaConnectionError(f"the HTTP proxy does not connect to {target}: {status[:100]}")
+        raise KafkaConnectionError(
+            f"the HTTP proxy {proxy.host}:{proxy.port} does not connect to {target}: {status[:100]!r}"
+        )
     reader.nothing_left()

@@ -129,7 +129,7 @@ def test_a_proxy_that_cannot_reach_a_broker_says_so(proxy: Start) -> None:
     address = proxy("microsocks", *SOCKS)
     port = ports.reserve()
     try:
-        with pytest.raises(NoBrokersAvailable, match="the SOCKS5 proxy cannot reach"):
+        with pytest.raises(NoBrokersAvailable, match=r"the SOCKS5 proxy .* cannot reach"):
             KafkaClient(
                 bootstrap_servers=f"127.0.0.1:{port}", proxy_url=f"socks5://{address}", bootstrap_timeout_ms=500
             ).close()

@@ -53,7 +53,7 @@ def test_socks5_to_an_ipv6_address_and_with_a_named_reply():
 @pytest.mark.parametrize(
     ("answers", "error", "text"),
     [
-        ([b"HT"], KafkaConnectionError, "no SOCKS5 proxy"),
+        ([b"HT"], KafkaConnectionError, "the proxy proxy:1080 does not answer as a SOCKS5 proxy does"),
         ([b"\x05\xff"], AuthenticationError, "demands"),
         ([b"\x05\x02"], KafkaConnectionError, "not offered"),
         ([b"\x05\x00", b"\x05\x05\x00\x01"], KafkaConnectionError, "connection refused"),
@@ -88,9 +88,10 @@ def test_http_connect(chunk):
         (b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n", AuthenticationError, "credentials"),
         (b"HTTP/1.1 401 Unauthorized\r\n\r\n", AuthenticationError, "credentials"),
         (b"HTTP/1.1 502 Bad Gateway\r\n\r\n", KafkaConnectionError, "502 Bad Gateway"),
-        (b"SSH-2.0\r\n\r\n", KafkaConnectionError, "no HTTP proxy"),
+        (b"HTTP/1.1 502 Bad\nWARNING forged\r\n\r\n", KafkaConnectionError, r"502 Bad\\nWARNING"),
+        (b"SSH-2.0\r\n\r\n", KafkaConnectionError, "the proxy proxy:8080 does not answer as an HTTP proxy does"),
         (b"HTTP/1.1 200 OK\r\n\r\nmore", KafkaConnectionError, "more than its answer"),
-        (b"x" * 20_000, KafkaConnectionError, "too long"),
+        (b"x" * 20_000, KafkaConnectionError, "not an HTTP proxy"),
     ],
 )
 def test_what_an_http_proxy_may_answer_instead(answer, error, text):
