@@ -367,9 +367,9 @@ class Engine:
             if topic not in subscription.wanted_topics:
                 continue
             if issubclass(error, (FixNeededError, InvalidTopicError)):
-                raise error(f"topic {topic!r}")
+                raise error(f"topic {topic!r} cannot be read")
             if issubclass(error, UnknownTopicOrPartitionError) and topic not in self._missed:
-                log.warning("There is no topic %r; it is looked for until there is", topic)
+                log.warning("There is no topic %r; it is read once it exists. Is the name right?", topic)
         self._missed = frozenset(cluster.topology.errors)
         if subscription.is_automatic:
             subscription.match(cluster.topics(exclude_internal_topics=self.config["exclude_internal_topics"]))

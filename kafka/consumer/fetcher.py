@@ -187,7 +187,7 @@ class Fetcher:
         if self._lost == _TELL_AFTER:
             names = ", ".join(f"{topic}-{number}" for topic, number in lost[:5])
             more = f" and {len(lost) - 5} more" if len(lost) > 5 else ""
-            log.warning("Nobody leads %s%s; records are waited for until somebody does", printable(names), more)
+            log.warning("%s%s: no leader, so no records come until one is elected", printable(names), more)
         if lost and not self._cluster.need_update:
             self._loop.call_later(self._backoff.delay(self._lost), self._cluster.request_update)
 

@@ -441,7 +441,7 @@ class KafkaConsumer:
         and the problem that keeps records from coming; ``group`` has the member's state and what it waits for.
         """
         if self._engine is None:
-            raise ClientClosedError("This consumer was not made.")
+            raise ClientClosedError("KafkaConsumer() did not finish, so there is no consumer.")
         return self._engine.health()
 
     # When it ends…

@@ -133,4 +133,8 @@ class Assignments:
         try:
             await self._commit(offsets)
         except KafkaError as error:
-            log.warning("What was consumed could not be committed before the rebalance: %s", error)
+            log.warning(
+                "Offsets could not be committed before the rebalance; the records since the last commit will be read "
+                "again: %s",
+                error,
+            )

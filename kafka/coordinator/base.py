@@ -143,6 +143,12 @@ class BaseCoordinator(CoordinatorFinder):
         """Whether the coordinator has a join or sync of this member to answer."""
         return self.state in {MemberState.JOINING, MemberState.SYNCING}
 
+    @property
+    def _who(self) -> str:
+        """The member, for a message."""
+        member_id = self.generation.member_id
+        return f"member {printable(member_id)}" if member_id else "this member"
+
     # Being a member: from any thread…
 
     def start(self) -> None:
@@ -222,8 +228,7 @@ class BaseCoordinator(CoordinatorFinder):
 
     def _request_rejoin(self, reason: str) -> None:
         if not self.rejoin.is_set():
-            member = printable(self.generation.member_id) or "this member"
-            log.info("Group %s: %s joins because %s", self.group_id, member, reason)
+            log.info("Group %s: %s joins the group: %s", self.group_id, self._who, reason)
             self._rejoin_reason = reason
         self.rejoin.set()
 
@@ -333,9 +338,9 @@ class BaseCoordinator(CoordinatorFinder):
         if isinstance(error, _GONE):
             self.coordinator_dead(error)
         self.move(MemberEvent.RETRY)
-        self._request_rejoin(f"of {type(error).__name__}")
+        self._request_rejoin(f"the last attempt failed with {type(error).__name__}")
         if isinstance(error, RejoinNeededError) and failures == 0:
-            log.info("Group %s: joining again: %s", self.group_id, error)
+            log.info("Group %s: %s joins the group again: %s", self.group_id, self._who, error)
             return 1
         await self.back_off(error, failures)
         return failures + 1
@@ -352,11 +357,11 @@ class BaseCoordinator(CoordinatorFinder):
         elif isinstance(error, _GONE):
             self.coordinator_dead(error)
         elif isinstance(error, (UnknownMemberIdError, IllegalGenerationError)):
-            log.warning("Group %s: this member is out of the group: %s", self.group_id, error)
+            log.warning("Group %s: the coordinator removed %s from the group: %s", self.group_id, self._who, error)
             self.lose_generation(keep_id=isinstance(error, IllegalGenerationError))
             if self.state is MemberState.STABLE:
                 self.move(MemberEvent.RETRY)
-            self._request_rejoin("the group went on without this member")
+            self._request_rejoin("the coordinator had removed this member")
         elif not error.retriable:
             self._stop_main()
             self.stop_for(error)
@@ -371,7 +376,12 @@ class BaseCoordinator(CoordinatorFinder):
 
     def stop_for(self, error: KafkaError) -> None:
         """Stop until the application has seen the error and calls poll() again."""
-        log.error("Group %s: this member stops: %s", self.group_id, error)
+        log.error(
+            "Group %s: %s cannot be a member. The next poll() raises this, the one after it tries again: %s",
+            self.group_id,
+            self._who,
+            error,
+        )
         self.lose_generation(keep_id=not isinstance(error, FencedInstanceIdError))
         self.move(MemberEvent.FATAL)
         self.rejoin.clear()
@@ -382,7 +392,7 @@ class BaseCoordinator(CoordinatorFinder):
     def _polled_again(self) -> None:
         if self.state in {MemberState.LEFT, MemberState.FAILED} and self._error is None:
             self.move(MemberEvent.POLLED)
-            self._request_rejoin("the application polls again")
+            self._request_rejoin("poll() was called again")
             if self._main is None or self._main.is_done:
                 self._main = self.loop.spawn_logged(self._stay_member(), "stay member")
             self._arm_poll_timer()
@@ -418,8 +428,10 @@ class BaseCoordinator(CoordinatorFinder):
         self._asked_for_sign = False
         why = f"poll() was not called for {self.heartbeat.poll_interval:.0f} s (max_poll_interval_ms)"
         log.warning(
-            "Group %s: leaving the group because %s. Process fewer records at once (max_poll_records), or take longer",
+            "Group %s: %s leaves the group because %s. Return fewer records from each poll() (max_poll_records), or "
+            "raise max_poll_interval_ms",
             self.group_id,
+            self._who,
             why,
         )
         self._stop_main()
@@ -458,8 +470,7 @@ class BaseCoordinator(CoordinatorFinder):
             response = await self.client.submit(node_id, request, use=COMMITS, timeout=timeout)
             rounds.check_left(response)
         except KafkaError as error:
-            # The coordinator finds out by itself when the session times out.
-            log.info("Group %s: leaving was not confirmed: %s", self.group_id, error)
+            log.info(NOT_CONFIRMED, self.group_id, printable(leaving.member_id), error)
 
     def close(self, timeout_ms: float | None = None) -> None:
         """Leave the group and stop; may be called twice."""
@@ -480,6 +491,10 @@ class BaseCoordinator(CoordinatorFinder):
             self._poll_timer = None
 
 
+NOT_CONFIRMED: Final = (
+    "Group %s: the coordinator did not confirm that member %s left. If it did not receive that, the partitions go to "
+    "other members when the session times out: %s"
+)
 _GONE: Final = (
     InvalidCoordinatorError,
     CoordinatorNotAvailableError,

@@ -188,7 +188,7 @@ class OffsetCommitter:
                 delay = pause_after(error, failures, self._backoff)
                 if self._loop.time() + delay >= deadline:
                     raise KafkaTimeoutError(f"offsets of {self._group_id} could not be committed: {error}") from error
-                log.info("Group %s: committing again: %s", self._group_id, error)
+                log.info("Group %s: a commit failed and is sent again: %s", self._group_id, error)
                 await self._loop.sleep(delay)
 
     def begin(self, offsets: Offsets, stays: Mapping[TopicPartition, int] | None) -> Future[Any]:
@@ -248,7 +248,7 @@ class OffsetCommitter:
         if gone:
             names = ", ".join(f"{partition.topic}-{partition.partition}" for partition in gone)
             raise CommitFailedError(
-                f"the group has taken these partitions from this consumer, their offsets are not its to commit: {names}"
+                f"offsets of partitions that are no longer assigned to this consumer cannot be committed: {names}"
             )
 
     def _check_committed(self, response: Any, who: Identity) -> None:
@@ -264,8 +264,8 @@ class OffsetCommitter:
             error = self._on_refused(error, who)
             if isinstance(error, _OUT):
                 raise CommitFailedError(
-                    "the group went on without this consumer, because poll() was not called in time "
-                    f"or the coordinator heard no heartbeat: {error}"
+                    "the coordinator removed this consumer from the group, because poll() was not called within "
+                    f"max_poll_interval_ms or no heartbeat came within the session's timeout: {error}"
                 )
             if isinstance(error, UnknownTopicOrPartitionError):
                 self._client.cluster.request_update()
@@ -295,7 +295,7 @@ class OffsetCommitter:
                     raise KafkaTimeoutError(
                         f"committed offsets of {self._group_id} could not be read: {error}"
                     ) from error
-                log.info("Group %s: reading committed offsets again: %s", self._group_id, error)
+                log.info("Group %s: committed offsets could not be read, trying again: %s", self._group_id, error)
                 await self._loop.sleep(delay)
 
     async def _fetch_once(

@@ -119,6 +119,8 @@ class ConsumerCoordinator(BaseCoordinator):
         self._committed: deque[tuple[OnCommitted | None, Offsets, Any]] = deque()
         self.joined_version = self._seen_version = -1
         self._picture: leading.Picture | None = None
+        self._matching: RebalanceCall | None = None
+        self.waiting_logged = False
         self._modern: ConsumerGroupMember | None = None
         if self.config["group_protocol"] != "classic":
             self._modern = ConsumerGroupMember(self)
@@ -176,6 +178,16 @@ class ConsumerCoordinator(BaseCoordinator):
             wanted = set(self.subscription.subscribed_topics)
             await self.assignments.give_up({partition for partition in held if partition.topic not in wanted})
         await self.assignments.lost()
+        self.log_waiting()
+
+    def log_waiting(self) -> None:
+        """Say once for each rebalance that poll() may return nothing, which looks like an empty topic."""
+        if self.waiting_logged:
+            return
+        self.waiting_logged = True
+        held = len(self.assignments.held())
+        returned = f"only records of the {held} partitions that this member keeps" if held else "no records"
+        log.info("Group %s: the group rebalances; until that has ended poll() returns %s", self.group_id, returned)
 
     def _check_groups_exist(self) -> None:
         versions = self.client.versions
@@ -224,12 +236,14 @@ class ConsumerCoordinator(BaseCoordinator):
             # It subscribed to something else while the round went on.
             self._request_rejoin("the subscription changed during the rebalance")
             return
-        log.info("Group %s: %s has %s (%s)", self.group_id, printable(member_id), sorted(partitions), protocol)
+        member = printable(member_id)
+        log.info("Group %s: member %s is assigned %s (%s)", self.group_id, member, sorted(partitions), protocol)
+        self.waiting_logged = False
         await self._assignor_calls.tell(assignor, given, generation)
         gone = self.assignments.held() - partitions
         if gone:
             await self.assignments.give_up(gone)
-            self._request_rejoin("it gave up partitions that others are to get")
+            self._request_rejoin("it gave up partitions that other members get")
         if self.generation.is_member:
             await self.assignments.take(partitions)
         if self.auto_commit is not None:
@@ -277,9 +291,11 @@ class ConsumerCoordinator(BaseCoordinator):
         if (
             pattern is not None
             and hasattr(pattern, "match")
+            # While the application is busy metadata comes again and again, and one call is enough.
+            and (self._matching is None or self._matching.done.is_done)
             and self._matches(cluster) != set(self.subscription.subscribed_topics)
         ):
-            self.rendezvous.post(RebalanceCall(CallKind.WATCH, (), self.match_pattern))
+            self._matching = self.rendezvous.post(RebalanceCall(CallKind.WATCH, (), self.match_pattern))
         if self._modern is not None:
             self._modern.reconcile_if_needed()
         self._compare_picture()
@@ -352,7 +368,7 @@ class ConsumerCoordinator(BaseCoordinator):
             # KIP-848: the epoch moved on while the commit was under way; the next one is signed with the new one.
             stale = isinstance(outcome, StaleMemberEpochError)
             level = logging.INFO if stale else logging.WARNING
-            log.log(level, "Group %s: an automatic commit failed: %s", self.group_id, outcome)
+            log.log(level, "Group %s: an automatic commit failed, the next one covers it: %s", self.group_id, outcome)
             if stale or (outcome.retriable and not isinstance(outcome, _TOPIC_IS_GONE)):
                 task.reschedule(self.loop.time() + self.retry_backoff)
 

@@ -20,6 +20,7 @@ from uuid import UUID, uuid4
 
 from kafka._tasks import Task
 from kafka._text import printable
+from kafka.coordinator.base import NOT_CONFIRMED
 from kafka.coordinator.callbacks import CallKind, RebalanceCall
 from kafka.coordinator.generation import Generation
 from kafka.coordinator.states import MemberEvent, MemberState
@@ -81,7 +82,7 @@ class ConsumerGroupMember:
     def _unsupported(self, error: KafkaError) -> None:
         owner = self._owner
         if owner.config["group_protocol"] == "auto":
-            log.info("Group %s: the classic protocol, as the brokers have no other: %s", owner.group_id, error)
+            log.info("Group %s: the brokers have the classic protocol only, so it is used: %s", owner.group_id, error)
             owner.move(MemberEvent.RETRY)
             owner.rejoin.set()
             return
@@ -115,6 +116,7 @@ class ConsumerGroupMember:
         self._said, self._target = {}, None
         if not self._member_id and await self._may_name_itself():
             self._member_id = urlsafe_b64encode(uuid4().bytes).decode().rstrip("=")
+        owner.log_waiting()
         owner.move(MemberEvent.PREPARED)
 
     async def _may_name_itself(self) -> bool:
@@ -183,8 +185,9 @@ class ConsumerGroupMember:
         owner = self._owner
         if owner.state is MemberState.JOINING:
             owner.move(MemberEvent.JOINED)
+            owner.waiting_logged = False
             member = printable(response.member_id or "")
-            log.info("Group %s: %s is a member, epoch %d", owner.group_id, member, response.member_epoch)
+            log.info("Group %s: member %s joined the group, epoch %d", owner.group_id, member, response.member_epoch)
         self._member_id = response.member_id or self._member_id
         owner.generation = Generation(response.member_epoch, self._member_id, owner.config["group_remote_assignor"])
         if response.heartbeat_interval_ms > 0:
@@ -212,7 +215,7 @@ class ConsumerGroupMember:
     async def _reconcile(self) -> None:
         owner = self._owner
         while (partitions := self._resolved()) != owner.assignments.held() and owner.generation.is_member:
-            log.info("Group %s: %s is to have %s", owner.group_id, printable(self._member_id), sorted(partitions))
+            log.info("Group %s: member %s is assigned %s", owner.group_id, printable(self._member_id), sorted(partitions))
             await owner.assignments.give_up(owner.assignments.held() - partitions)
             if owner.generation.is_member and partitions != owner.assignments.held():
                 await owner.assignments.take(partitions)
@@ -268,7 +271,7 @@ class ConsumerGroupMember:
                 RebalanceCall(CallKind.WATCH, (), lambda: owner.subscription.watch_for_group(watched))
             )
         except KafkaError as error:
-            log.info("Group %s: topics could not be looked up by id, trying again: %s", owner.group_id, error)
+            log.info("Group %s: assigned topics could not be looked up by id, trying again: %s", owner.group_id, error)
         finally:
             self._looking_up = False
         if unknown <= self._names.keys():
@@ -282,7 +285,12 @@ class ConsumerGroupMember:
         owner = self._owner
         self._said = {}  # the broker may know less than we said
         if isinstance(error, (FencedMemberEpochError, UnknownMemberIdError)):
-            log.warning("Group %s: this member is out of the group and joins again: %s", owner.group_id, error)
+            log.warning(
+                "Group %s: the coordinator removed member %s from the group, it joins again: %s",
+                owner.group_id,
+                printable(self._member_id),
+                error,
+            )
             self.stop()
             owner.lose_generation(keep_id=True)
             owner.move(MemberEvent.RETRY)
@@ -338,4 +346,4 @@ class ConsumerGroupMember:
             if response.error_code:
                 raise for_code(response.error_code)(response.error_message)
         except KafkaError as error:
-            log.info("Group %s: leaving was not confirmed: %s", owner.group_id, error)
+            log.info(NOT_CONFIRMED, owner.group_id, printable(self._member_id), error)

@@ -76,7 +76,12 @@ class CoordinatorFinder:
     def coordinator_dead(self, error: object) -> None:
         """Look the coordinator up again before it is next needed."""
         if self.coordinator_id is not None:
-            log.info("Group %s: coordinator %s is taken to be gone: %s", self.group_id, self.coordinator_id, error)
+            log.info(
+                "Group %s: broker %s does not answer as its coordinator, so the coordinator is looked up again: %s",
+                self.group_id,
+                self.coordinator_id,
+                error,
+            )
             self.client.cluster.forget_coordinator(GROUP, self.group_id)
 
     def ensure_coordinator_known(self, timeout_ms: float | None = None) -> bool:

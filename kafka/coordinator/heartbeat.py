@@ -33,7 +33,7 @@ class Heartbeat:
         if self.config["heartbeat_interval_ms"] >= self.config["session_timeout_ms"]:
             raise KafkaConfigurationError(
                 f"heartbeat_interval_ms ({self.config['heartbeat_interval_ms']}) must be less than session_timeout_ms "
-                f"({self.config['session_timeout_ms']}), and at most a third of it is sound",
+                f"({self.config['session_timeout_ms']}), and should be at most a third of it",
                 option="heartbeat_interval_ms",
             )
         self.interval = self.config.seconds("heartbeat_interval_ms")

@@ -69,7 +69,7 @@ class HeartbeatTask:
                 error: KafkaError = for_code(response.error_code)("the coordinator's answer to a heartbeat")
                 coordinator.heartbeat_refused(error, generation)
         except KafkaError as lost:
-            log.info("Group %s: the heartbeat failed, trying again: %s", coordinator.group_id, lost)
+            log.info("Group %s: a heartbeat failed and is sent again: %s", coordinator.group_id, lost)
             coordinator.coordinator_dead(lost)
             await coordinator.loop.sleep(coordinator.retry_backoff)
             heartbeat.fail_heartbeat()

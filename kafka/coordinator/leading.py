@@ -30,7 +30,7 @@ def read_members(members: Iterable[Any]) -> dict[str, ConsumerProtocolMemberMeta
             found[member.member_id] = ConsumerProtocolMemberMetadata.decode(member.metadata, member.group_instance_id)
         except KafkaProtocolError as error:  # noqa: PERF203 - a dozen members, once in a rebalance
             log.warning(
-                "Member %s sent a subscription that cannot be read, it gets nothing: %s",
+                "Member %s sent a subscription that cannot be read, so it is assigned nothing: %s",
                 printable(member.member_id),
                 error,
             )
@@ -53,7 +53,7 @@ def assign(
         raise KafkaError(f"the assignor {assignor.name!r} failed: {error!r}") from error
     strangers = found.keys() - members.keys()
     if strangers:
-        raise KafkaError(f"the assignor {assignor.name!r} assigned partitions to {strangers}, who are no members")
+        raise KafkaError(f"the assignor {assignor.name!r} assigned partitions to {strangers}, which are not members")
     if cooperative:
         _check_cooperative(assignor, members, found)
     return found

@@ -118,7 +118,7 @@ def check_synced(response: Any, protocol_type: str, generation: Generation) -> N
 def _check_type(answered: str | None, ours: str) -> None:
     # Before version 7 and 5 the answer does not say; the coordinator checks it there.
     if answered not in {None, "", ours}:
-        raise InconsistentGroupProtocolError(f"the group is about {answered!r}, and this member about {ours!r}")
+        raise InconsistentGroupProtocolError(f"the group has the protocol type {answered!r}, and this member {ours!r}")
 
 
 def leave_request(group_id: str, member_id: str, reason: str, versions: BrokerVersions) -> Any:

@@ -533,13 +533,13 @@ def test_partitions_that_nobody_leads_are_told_once(
     leader = broker.leader("events", 0)
     broker.stop_node(leader)
     deadline = time.monotonic() + TIMEOUT
-    while "Nobody leads events-0" not in caplog.text:
+    while "events-0: no leader" not in caplog.text:
         assert time.monotonic() < deadline
         consumer.poll(timeout_ms=50)
     broker.start_node(leader)
     fill(broker, 1)
     assert len(read(consumer, 1)) == 1
-    assert caplog.text.count("Nobody leads") == 1
+    assert caplog.text.count("no leader, so") == 1
 
 
 def test_a_connection_that_is_not_needed_any_more_is_no_trouble(broker: Broker, make_consumer: MakeConsumer) -> None:
