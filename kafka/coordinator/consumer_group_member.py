@@ -215,7 +215,9 @@ class ConsumerGroupMember:
     async def _reconcile(self) -> None:
         owner = self._owner
         while (partitions := self._resolved()) != owner.assignments.held() and owner.generation.is_member:
-            log.info("Group %s: member %s is assigned %s", owner.group_id, printable(self._member_id), sorted(partitions))
+            log.info(
+                "Group %s: member %s is assigned %s", owner.group_id, printable(self._member_id), sorted(partitions)
+            )
             await owner.assignments.give_up(owner.assignments.held() - partitions)
             if owner.generation.is_member and partitions != owner.assignments.held():
                 await owner.assignments.take(partitions)
