@@ -111,7 +111,7 @@ def test_a_query_may_be_started_while_the_brokers_are_away(broker: Broker, monke
         streaming=True,
     )
     # How long others look for a broker where nobody is there.
-    monkeypatch.setattr("kafka._metadata._NOBODY_THERE", 0.0)
+    monkeypatch.setattr("kafka.net.settings._REFUSAL", 0.0)
     broker.stop_node(1)
     reader = KafkaStreamReader(options, ["value"])
     log.addHandler(handler)
