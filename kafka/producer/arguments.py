@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
+from operator import index
 from typing import Any, Final
 
 from kafka.config import Config, resolve
 from kafka.errors import IllegalArgumentError, KafkaConfigurationError
 from kafka.record.batch_builder import BatchBuilder
 
-__all__ = ["Headers", "as_bytes", "checked_config", "checked_headers", "checked_timestamp"]
+__all__ = [
+    "Headers",
+    "as_bytes",
+    "checked_config",
+    "checked_headers",
+    "checked_partition",
+    "checked_records",
+    "checked_release",
+    "checked_timeout",
+    "checked_timestamp",
+]
 
 _NUMBERS: Final = itertools.count(1)
 _PAIR: Final = 2
+_LATEST: Final = 2**63 - 1
 
 Headers = Sequence[tuple[str, "bytes | None"]] | Mapping[str, "bytes | None"]
 
@@ -39,27 +53,82 @@ def as_bytes(data: Any, what: str, serialized: bool = False) -> bytes | None:
         return bytes(data)
     if serialized:
         raise TypeError(f"{what}_serializer must return bytes, not {type(data).__name__}")
-    hint = f"; set {what}_serializer, as in {what}_serializer=str.encode" if what in {"key", "value"} else ""
+    hint = _serializer_for(data, what) if what in {"key", "value"} else ""
     raise TypeError(f"{what} must be bytes, not {type(data).__name__}{hint}")
+
+
+def _serializer_for(data: object, what: str) -> str:
+    """Say which serializer would take a value."""
+    option = f"{what}_serializer"
+    if isinstance(data, str):
+        return f"; set {option}, as in KafkaProducer({option}=str.encode)"
+    if isinstance(data, (dict, list, tuple, int, float)):
+        return f"; set {option}, as in KafkaProducer({option}=kafka.JsonSerializer())"
+    return f"; set {option} to a function that takes the {what} and returns bytes"
+
+
+def checked_partition(partition: Any) -> int:
+    """Return the number of a partition."""
+    try:
+        return index(partition)
+    except TypeError:
+        raise TypeError(f"partition must be the number of a partition, not {partition!r}") from None
 
 
 def checked_timestamp(timestamp: Any) -> int:
     """Return a record's time as a whole number of milliseconds."""
     if isinstance(timestamp, bool) or not isinstance(timestamp, (int, float)):
         raise TypeError(f"timestamp_ms must be a number of milliseconds, not {type(timestamp).__name__}")
-    if timestamp < 0:
-        raise IllegalArgumentError(f"timestamp_ms must not be negative, it is {timestamp}")
+    if not 0 <= timestamp <= _LATEST:  # which NaN is not
+        raise IllegalArgumentError(f"timestamp_ms must be from 0 to 2**63 - 1, it is {timestamp}")
     return int(timestamp)
+
+
+def checked_timeout(timeout: Any, what: str) -> float | None:
+    """Return seconds, None for no limit."""
+    if timeout is None:
+        return None
+    if isinstance(timeout, bool) or not isinstance(timeout, Real):
+        raise TypeError(f"the timeout of {what} must be a number of seconds, not {timeout!r}")
+    if math.isnan(timeout):
+        raise IllegalArgumentError(f"the timeout of {what} must be a number of seconds, not NaN")
+    return float(timeout)
 
 
 def checked_headers(headers: Headers) -> list[tuple[str, bytes | None]]:
     """Return headers whose names are text and whose values are bytes."""
     checked = []
+    if not isinstance(headers, Iterable):
+        raise TypeError(f"headers must be pairs of name and bytes, as in headers=[('trace', b'7')], not {headers!r}")
     for pair in headers.items() if isinstance(headers, Mapping) else headers:
         if not isinstance(pair, (tuple, list)) or len(pair) != _PAIR:
             raise TypeError(f"headers must be pairs of name and bytes, as in headers=[('trace', b'7')], not {pair!r}")
         name, data = pair
         if not isinstance(name, str):
             raise TypeError(f"a header's name must be a str, not {type(name).__name__}")
+        if not name.isascii():
+            try:
+                name.encode()
+            except UnicodeEncodeError as error:
+                raise IllegalArgumentError(f"a header's name must be text that UTF-8 can encode: {error}") from None
         checked.append((name, as_bytes(data, f"header {name!r}")))
     return checked
+
+
+def checked_records(records: Any) -> list[Any]:
+    """Return records for `send_many()` as a list."""
+    if type(records) is list:
+        return records
+    if isinstance(records, (str, bytes, bytearray, memoryview, Mapping)) or not isinstance(records, Iterable):
+        raise TypeError(
+            "send_many() takes an iterable of records, each a value or a tuple "
+            f"(key, value[, headers[, partition[, timestamp_ms]]]), not {type(records).__name__}"
+        )
+    return list(records)
+
+
+def checked_release(release: Any) -> tuple[int, ...]:
+    """Return a release of Kafka."""
+    if not isinstance(release, tuple) or not all(isinstance(part, int) for part in release):
+        raise TypeError(f"a release is a tuple of numbers, as in (0, 11), not {release!r}")
+    return release

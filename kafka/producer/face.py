@@ -19,7 +19,7 @@ from kafka.config import Config, defaults
 from kafka.errors import ClientClosedError, IllegalStateError, KafkaError, KafkaTimeoutError
 from kafka.net.environment import Environment
 from kafka.partitioner import DefaultPartitioner, bind_partitioner
-from kafka.producer.arguments import checked_config
+from kafka.producer.arguments import checked_config, checked_release, checked_timeout
 from kafka.producer.core import ProducerCore
 from kafka.producer.hindrance import counted
 from kafka.serializer import bind_serializer
@@ -148,6 +148,7 @@ class ProducerFace:
         >>> [KafkaProducer.max_usable_produce_magic(release) for release in ((0, 9), (0, 10, 2), (4, 1))]
         [0, 1, 2]
         """
+        api_version = checked_release(api_version)
         return 2 if api_version >= (0, 11) else 1 if api_version >= (0, 10) else 0
 
     def bootstrap_connected(self) -> bool:
@@ -205,6 +206,7 @@ class ProducerFace:
         A transaction that is open is aborted, one that is being committed is waited for, `max_block_ms` at most.
         Never raises for records: their futures tell. Called from a callback it does not wait.
         """
+        timeout = checked_timeout(timeout, "close()")
         if self._closed:
             return
         if not self._on_loop():

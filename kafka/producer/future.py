@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, overload
 
 from kafka.errors import KafkaTimeoutError
+from kafka.producer.arguments import checked_timeout
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ class FutureRecordMetadata:
         """
         batch, index, outcome = self._look()
         if outcome is None:
-            self._batch.wait(timeout)
+            self._batch.wait(checked_timeout(timeout, "get()"))
             batch, index, outcome = self._look()
             if outcome is None:
                 raise self._not_yet(batch, timeout)
@@ -279,6 +280,7 @@ class SentRecords(Sequence[FutureRecordMetadata]):
 
     def get(self, timeout: float | None = None) -> list[RecordMetadata]:
         """Wait for all of them, `timeout` seconds at most; the first error is raised."""
+        timeout = checked_timeout(timeout, "get()")
         if self._spans:
             core = self._spans[0][0].partition.core
             deadline = None if timeout is None else core.now() + timeout

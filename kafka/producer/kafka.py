@@ -22,7 +22,15 @@ from kafka.errors import (
     UnsupportedVersionError,
 )
 from kafka.partitioner import murmur2
-from kafka.producer.arguments import Headers, as_bytes, checked_headers, checked_timestamp
+from kafka.producer.arguments import (
+    Headers,
+    as_bytes,
+    checked_headers,
+    checked_partition,
+    checked_records,
+    checked_timeout,
+    checked_timestamp,
+)
 from kafka.producer.batch import ProducerBatch, taken_up
 from kafka.producer.future import FutureRecordMetadata, SentRecords
 from kafka.producer.hindrance import counted
@@ -37,6 +45,8 @@ __all__ = ["KafkaProducer"]
 
 _new: Final = object.__new__
 _BYTES: Final = frozenset({bytes, type(None)})
+_SHORTEST: Final = 2
+_LONGEST: Final = 5
 _TOO_FAST: Final = "records are added faster than brokers take them"
 
 
@@ -193,13 +203,18 @@ class KafkaProducer(TransactionalFace):
         """
         if type(topic) is not str:
             check_topic(topic)
-        values = records if type(records) is list else list(records)
+        values = checked_records(records)
         timestamp = int(self._time() * 1000)
         if self._plain and not set(map(type, values)) - _BYTES:
             return self._send_values(topic, values, timestamp)
         futures = []
         for record in values:
             if isinstance(record, tuple):
+                if not _SHORTEST <= len(record) <= _LONGEST:
+                    raise TypeError(
+                        "a record of send_many() is a value or a tuple (key, value[, headers[, partition[, "
+                        f"timestamp_ms]]]), not a tuple of {len(record)}"
+                    )
                 key, value, *rest = record
                 futures.append(self.send(topic, value, key, *rest))
             else:
@@ -284,7 +299,7 @@ class KafkaProducer(TransactionalFace):
                     self._on_new_batch(state.name, cluster, index)
                     index = self._choose(state.name, key, key_bytes, value, value_bytes, cluster)
         else:
-            index = asked
+            index = asked if type(asked) is int else checked_partition(asked)
         found = state.partitions.get(index)
         if found is None:
             source = "the partitioner chose" if asked is None else "there is no"
@@ -347,6 +362,7 @@ class KafkaProducer(TransactionalFace):
 
         `timeout` is in seconds; `KafkaTimeoutError` if it was not enough. Errors of records come out of their futures.
         """
+        timeout = checked_timeout(timeout, "flush()")
         self._check_open()
         core = self._core
         deadline = self._deadline(timeout)
@@ -357,7 +373,7 @@ class KafkaProducer(TransactionalFace):
             left = sum(batch.count for batch in core.accumulator.unsettled())
             why = core.hindrances()
             raise KafkaTimeoutError(
-                f"flush() took longer than {timeout} seconds; {counted(left)} left{f': {why}' if why else ''}"
+                f"flush() took longer than {timeout:g} seconds; {counted(left)} left{f': {why}' if why else ''}"
             ) from error
 
     def partitions_for(self, topic: str, timeout: float | None = None) -> set[int]:
@@ -373,6 +389,7 @@ class KafkaProducer(TransactionalFace):
         """
         if type(topic) is not str:
             check_topic(topic)
+        timeout = checked_timeout(timeout, "partitions_for()")
         state = self._topics.get(topic)
         if state is None:
             seconds = self._max_block if timeout is None else timeout

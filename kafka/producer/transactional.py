@@ -18,9 +18,10 @@ from kafka.errors import (
     KafkaTimeoutError,
     OutcomeUnknownTimeoutError,
 )
+from kafka.producer.arguments import checked_partition, checked_timeout
 from kafka.producer.face import ProducerFace
 from kafka.producer.hindrance import no_answers, transaction_hindrance
-from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
+from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition, check_topic
 
 if TYPE_CHECKING:
     from kafka.producer.transactions import Transactions
@@ -154,6 +155,7 @@ class TransactionalFace(ProducerFace):
 
     def _wait_for(self, work: Coroutine[Any, Any, None], what: str, metric: str, timeout: float | None) -> None:
         try:
+            timeout = checked_timeout(timeout, what)
             self._check_open()
         except BaseException:
             work.close()
@@ -192,11 +194,22 @@ def _checked_partition(partition: Any) -> TopicPartition:
         topic, number = partition
     except (TypeError, ValueError):
         raise TypeError(f"offsets are by TopicPartition, not {partition!r}") from None
+    check_topic(topic)
+    number = checked_partition(number)
+    if number < 0:
+        raise IllegalArgumentError(f"the number of a partition must not be negative: {partition!r}")
     return TopicPartition(topic, number)
 
 
 def _checked_offset(offset: Any) -> OffsetAndMetadata:
-    found = OffsetAndMetadata(offset, "", -1) if isinstance(offset, int) else OffsetAndMetadata(*offset)
+    if isinstance(offset, int):
+        found = OffsetAndMetadata(offset, "", -1)
+    elif isinstance(offset, tuple) and 1 <= len(offset) <= len(OffsetAndMetadata._fields):
+        found = OffsetAndMetadata(*offset)
+    else:
+        raise TypeError(f"an offset is a number or an OffsetAndMetadata, not {offset!r}")
+    if not isinstance(found.offset, int) or not isinstance(found.metadata or "", str):
+        raise TypeError(f"an OffsetAndMetadata has a number and a str, not {offset!r}")
     if found.offset < 0:
         raise IllegalArgumentError(f"offsets must not be negative: {offset}")
     return found
