@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from kafka.broker.clock import BrokerClock
 from kafka.broker.cluster import Cluster
 from kafka.broker.control import Control, check_topic, text_of
-from kafka.broker.node import ListenerOptions, Node
+from kafka.broker.node import ListenerOptions, Node, format_address
 from kafka.broker.storage import MemoryStorage, Storage
 from kafka.broker.versions import ApiTable
 from kafka.errors import IllegalArgumentError, IllegalStateError
@@ -51,7 +51,9 @@ class Broker(Control):
 
     Nodes are numbered from 1. Records are kept in memory, or with ``data_dir`` on disk, where the next broker finds
     them again. ``configs`` are broker options under Kafka's names. ``as_version`` has it advertise what that release of
-    Kafka does. ``port`` is the first node's, the others follow; 0 means any free ones. ``ssl_context`` (a server's) has
+    Kafka does. ``port`` is the first node's, the others follow; 0 means any free ones. ``advertise``, a host or
+    ``host:port``, is what clients are told to connect to where that differs from ``host`` and ``port``; for 0.0.0.0 and
+    ``::`` it is the loopback address unless it is given. ``ssl_context`` (a server's) has
     it speak TLS; ``sasl``, triples of mechanism, user and password, has it ask clients who they are.
     """
 
@@ -62,6 +64,7 @@ class Broker(Control):
         *,
         host: str = "127.0.0.1",
         port: int = 0,
+        advertise: str | None = None,
         data_dir: str | Path | None = None,
         fsync: bool = False,
         configs: Mapping[str, Any] | None = None,
@@ -73,7 +76,7 @@ class Broker(Control):
     ) -> None:
         self._topics = _check_options(nodes, port, topics, sasl)
         self._node_count = nodes
-        self._listener = ListenerOptions(host, ssl_context, needs_sasl=bool(sasl))
+        self._listener = ListenerOptions(host, ssl_context, needs_sasl=bool(sasl), advertise=advertise)
         self._sasl = list(sasl)
         self._first_port = port
         self._data_dir = None if data_dir is None else Path(data_dir)
@@ -229,7 +232,7 @@ class Broker(Control):
 
     async def _restore(self, snapshot: Snapshot) -> None:
         cluster = self.cluster
-        ports = [node.port for _, node in sorted(cluster.nodes.items())]
+        ports = [node.listener.port for _, node in sorted(cluster.nodes.items())]
         storage = cluster.storage
         kept = {topic["id"] for topic in snapshot.tables.get("topics", {}).values()}
         for topic in list(cluster.topics.values()):
@@ -297,11 +300,14 @@ class Broker(Control):
 
     @property
     def bootstrap_servers(self) -> str:
-        """The addresses of all nodes, as clients take them."""
-        nodes = self.cluster.nodes.values()
-        return ",".join(
-            f"[{node.host}]:{node.port}" if ":" in node.host else f"{node.host}:{node.port}" for node in nodes
-        )
+        """The addresses of all nodes, as clients take them: those that are advertised."""
+        return ",".join(format_address(node.host, node.port) for node in self.cluster.nodes.values())
+
+    @property
+    def listeners(self) -> str:
+        """The addresses that the nodes listen on."""
+        listeners = [node.listener for node in self.cluster.nodes.values()]
+        return ",".join(format_address(each.host, each.port) for each in listeners)
 
     @property
     def node_ids(self) -> list[int]:
@@ -309,8 +315,8 @@ class Broker(Control):
         return sorted(self.cluster.nodes)
 
     def port(self, node: int = 1) -> int:
-        """The port of a node."""
-        return self._node(node).port
+        """The port that a node listens on."""
+        return self._node(node).listener.port
 
 
 def _check_options(

@@ -10,7 +10,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, cast
 
 from kafka.broker.connection import Connection
-from kafka.errors import KafkaConnectionError
+from kafka.errors import IllegalArgumentError, KafkaConnectionError
 
 if TYPE_CHECKING:
     import ssl
@@ -18,12 +18,15 @@ if TYPE_CHECKING:
     from kafka.broker.cluster import Cluster
     from kafka.broker.dispatch import Dispatcher
 
-__all__ = ["Listener", "ListenerOptions", "Node"]
+__all__ = ["Listener", "ListenerOptions", "Node", "format_address"]
 
 log = logging.getLogger("kafka.broker")
 
 _numbers = count(1)
+#: Addresses to listen on that mean every interface, and the address of this machine that is told in their place.
+_ANY = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}  # noqa: S104 - nothing is bound here
 _BACKLOG = 1024
+_LAST_PORT = 65535
 #: Seconds until connections are taken again where descriptors have run out.
 _RETRY_AFTER = 0.5
 #: Errors of a handshake that say no more than that the client has left.
@@ -35,12 +38,18 @@ _GOODBYE = 1.0
 class ListenerOptions:
     """What the listeners of all nodes have in common."""
 
-    __slots__ = ("host", "needs_sasl", "ssl_context")
+    __slots__ = ("advertised_host", "advertised_port", "host", "needs_sasl", "ssl_context")
 
     def __init__(
-        self, host: str = "127.0.0.1", ssl_context: ssl.SSLContext | None = None, needs_sasl: bool = False
+        self,
+        host: str = "127.0.0.1",
+        ssl_context: ssl.SSLContext | None = None,
+        needs_sasl: bool = False,
+        advertise: str | None = None,
     ) -> None:
         self.host = host
+        #: What clients are told to connect to; the port is that of the first node, None for the one it listens on.
+        self.advertised_host, self.advertised_port = _advertised(host, advertise)
         self.ssl_context = ssl_context
         self.needs_sasl = needs_sasl
 
@@ -48,6 +57,27 @@ class ListenerOptions:
     def protocol(self) -> str:
         """Kafka's name for it, as ``SASL_SSL``."""
         return ("SASL_" if self.needs_sasl else "") + ("SSL" if self.ssl_context else "PLAINTEXT")
+
+
+def _advertised(host: str, advertise: str | None) -> tuple[str, int | None]:
+    """Return the host, and perhaps the port, that clients are told."""
+    if advertise is None:
+        # An address that means "all interfaces" leads nowhere.
+        return _ANY.get(host, host), None
+    name, colon, port = advertise.rpartition(":")
+    has_port = bool(colon) and (":" not in name or name.startswith("["))  # an IPv6 address has colons of its own
+    host = (name if has_port else advertise).removeprefix("[").removesuffix("]")
+    is_port = port.isascii() and port.isdigit() and 0 < int(port) <= _LAST_PORT
+    if host in _ANY or (has_port and not is_port):
+        raise IllegalArgumentError(
+            f"advertise takes HOST or HOST:PORT, an address that clients can connect to, not {advertise!r}"
+        )
+    return host, int(port) if has_port else None
+
+
+def format_address(host: str, port: int) -> str:
+    """Return ``host:port``, as clients take it."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 class _TlsContext:
@@ -249,13 +279,14 @@ class Node:
 
     @property
     def host(self) -> str:
-        """Where clients reach it."""
-        return self.listener.host
+        """The host that clients are told to connect to."""
+        return self.listener.options.advertised_host
 
     @property
     def port(self) -> int:
-        """Where clients reach it."""
-        return self.listener.port
+        """The port that clients are told to connect to; nodes after the first have the next ones."""
+        first = self.listener.options.advertised_port
+        return self.listener.port if first is None else first + self.node_id - 1
 
     def start(self) -> None:
         """Listen and serve."""

@@ -60,9 +60,15 @@ def _run(command: str, words: list[str]) -> int:
     about = COMMANDS[command]
     parser = argparse.ArgumentParser(prog=f"purekafka {command}", description=about[0].upper() + about[1:] + ".")
     module.add_arguments(parser)
+    command_line: list[str] = []
+    if getattr(module, "RUNS_COMMAND", False) and "--" in words:
+        at = words.index("--")
+        words, command_line = words[:at], words[at + 1 :]
     # An optional word may stand behind options, `request Metadata --version 1 '{...}'`; argparse can do that for
     # commands without actions only.
     arguments = (parser.parse_args if hasattr(module, "ACTIONS") else parser.parse_intermixed_args)(words)
+    if hasattr(module, "RUNS_COMMAND"):
+        arguments.command = command_line
     if getattr(arguments, "print_help", None) is not None:
         arguments.print_help()
         return 0

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
+import subprocess
+import sys
 import threading
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TextIO
 
 from kafka.broker import Broker
 from kafka.cli.words import VALUES, WrongWord, expand, pair, pairs
@@ -14,13 +18,21 @@ if TYPE_CHECKING:
     import argparse
     import ssl
 
+#: Words behind -- are a command to run; ``arguments.command`` has them.
+RUNS_COMMAND: Final = True
+#: What shells return for a command that cannot be run.
+_NOT_FOUND: Final = 127
 _TLS_PARTS = ("cert", "key", "ca", "password")
 _WITHOUT_PASSWORD = ("OAUTHBEARER",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments of this command."""
-    parser.epilog = VALUES
+    parser.usage = "%(prog)s [options] [-- COMMAND [ARGUMENT ...]]"
+    parser.epilog = (
+        "With a COMMAND, run it with the address in KAFKA_BOOTSTRAP_SERVERS, stop the broker when it has ended, and "
+        "return its exit code. " + VALUES
+    )
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (%(default)s)")
     parser.add_argument(
         "--port",
@@ -28,6 +40,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=9092,
         help="the port of the first node; further nodes take the next ones; 0: any free port (%(default)s)",
     )
+    parser.add_argument(
+        "--advertise",
+        metavar="HOST[:PORT]",
+        help="the address that clients are told to connect to, where it is not that of --host and --port: the name of "
+        "a container, a port that is forwarded (for 0.0.0.0 and :: the loopback address)",
+    )
+    parser.add_argument(
+        "--ready-file",
+        metavar="FILE",
+        help="write the addresses to this file once clients can connect; removed at the end",
+    )
+    parser.add_argument("--port-file", metavar="FILE", help="the same for the port that the first node listens on")
     parser.add_argument("--nodes", type=int, default=1, help="how many nodes (%(default)s)")
     parser.add_argument(
         "--topic", action="append", default=[], metavar="NAME[:PARTITIONS]", help="create a topic; may be repeated"
@@ -56,21 +80,68 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until SIGINT or SIGTERM."""
+    """Serve until SIGINT or SIGTERM, or until the command that was given has ended."""
     logging.basicConfig(
         level=logging.DEBUG if arguments.verbose else logging.WARNING, format="%(asctime)s %(name)s %(message)s"
     )
     logging.getLogger("asyncio").setLevel(logging.WARNING)
+    command: list[str] = arguments.command
     stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    if not command:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: stop.set())
     broker = _make(arguments).start()
+    files = {arguments.ready_file: broker.bootstrap_servers, arguments.port_file: str(broker.port())}
+    written: list[Path] = []
     try:
-        print(f"listening on {broker.bootstrap_servers}", flush=True)
+        for name, text in files.items():
+            if name is not None:
+                written.append(_write_whole(Path(name), text + "\n"))
+        _say_where(broker, arguments, sys.stderr if command else sys.stdout)
+        if command:
+            return _run_command(command, broker.bootstrap_servers)
         stop.wait()
     finally:
+        for path in written:
+            path.unlink(missing_ok=True)
         broker.close()
     return 0
+
+
+def _say_where(broker: Broker, arguments: argparse.Namespace, out: TextIO) -> None:
+    there = broker.bootstrap_servers
+    advertised = "" if there == broker.listeners else f", advertised as {there}"
+    print(f"listening on {broker.listeners}{advertised}", file=out, flush=True)
+    if advertised and arguments.advertise is None:
+        print("clients on other machines or in other containers need --advertise HOST", file=sys.stderr, flush=True)
+
+
+def _write_whole(path: Path, text: str) -> Path:
+    """Write a file that is complete as soon as it is there."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(path)
+    return path
+
+
+def _run_command(command: list[str], servers: str) -> int:
+    """Run a command to its end and return its exit code, as a shell does: 127 if there is none, 128 + a signal."""
+    try:
+        child = subprocess.Popen(command, env={**os.environ, "KAFKA_BOOTSTRAP_SERVERS": servers})  # noqa: S603 - the user's
+    except OSError as error:
+        print(f"purekafka broker: cannot run {command[0]}: {error.strerror or error}", file=sys.stderr)
+        return _NOT_FOUND
+
+    def forward(number: int, _frame: object) -> None:
+        # A terminal sends Ctrl-C to the command as well.
+        if number != signal.SIGINT or not sys.stdin.isatty():
+            child.send_signal(number)
+
+    with child:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, forward)
+        code = child.wait()
+    return code if code >= 0 else 128 - code
 
 
 def _make(arguments: argparse.Namespace) -> Broker:
@@ -81,6 +152,7 @@ def _make(arguments: argparse.Namespace) -> Broker:
         topics=dict(_topic(word) for word in arguments.topic),
         host=arguments.host,
         port=arguments.port,
+        advertise=arguments.advertise,
         data_dir=arguments.data,
         fsync=arguments.fsync,
         configs=pairs(arguments.config, "--config"),

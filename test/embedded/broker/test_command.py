@@ -12,9 +12,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kafka.broker import Broker
+from kafka.errors import IllegalArgumentError
 from kafka.protocol.metadata import MetadataRequest
 
 from .wire import Wire
@@ -65,6 +68,114 @@ def test_it_serves_until_it_is_told_to_stop(how: signal.Signals) -> None:
         assert process.wait(10) == 0
         assert process.stderr is not None
         assert process.stderr.read() == ""
+
+
+# Where it says that it is
+
+
+@pytest.mark.parametrize(
+    ("words", "host", "port"),
+    [
+        (("--host", "0.0.0.0"), "127.0.0.1", None),
+        (("--host", "0.0.0.0", "--advertise", "kafka.test"), "kafka.test", None),
+        (("--advertise", "kafka.test:19092"), "kafka.test", 19092),
+        (("--advertise", "[2001:db8::7]:19092"), "2001:db8::7", 19092),
+        (("--advertise", "2001:db8::7"), "2001:db8::7", None),
+    ],
+)
+def test_clients_are_told_the_advertised_address(words: tuple[str, ...], host: str, port: int | None) -> None:
+    command = [*COMMAND, "--port", "0", "--nodes", "2", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            listening, _, advertised = line.removeprefix("listening on ").strip().partition(", advertised as ")
+            ports = [int(one.rpartition(":")[2]) for one in listening.split(",")]
+            told = ports if port is None else [port, port + 1]
+            shown = f"[{host}]" if ":" in host else host
+            assert advertised == ",".join(f"{shown}:{each}" for each in told)
+            with Wire(ports[0]) as client:
+                brokers = client.ask(MetadataRequest[1]([])).brokers
+                assert [(each.host, each.port) for each in brokers] == [(host, each) for each in told]
+        finally:
+            process.terminate()
+        assert process.stderr is not None
+        hint = "clients on other machines or in other containers need --advertise HOST\n"
+        assert process.stderr.read() == ("" if "--advertise" in words else hint)
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "::", "", ":9092", "host:", "host:99999", "host:kafka"])
+def test_an_address_that_leads_nowhere_is_not_advertised(address: str) -> None:
+    with pytest.raises(IllegalArgumentError, match="advertise takes HOST or HOST:PORT"):
+        Broker(advertise=address)
+
+
+# For programs that start it
+
+
+def test_files_say_when_it_is_ready_and_where(tmp_path: Path) -> None:
+    ready, port = tmp_path / "ready", tmp_path / "port"
+    with running("--port", "0", "--ready-file", str(ready), "--port-file", str(port)) as (process, ports):
+        assert ready.read_text() == f"127.0.0.1:{ports[0]}\n"
+        assert port.read_text() == f"{ports[0]}\n"
+        process.terminate()
+        assert process.wait(10) == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def ran(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, "--port", "0", *words], capture_output=True, text=True, timeout=60, check=False, **options
+    )
+
+
+CLIENT = """
+import os, sys
+from kafka import KafkaProducer
+with KafkaProducer(bootstrap_servers=os.environ["KAFKA_BOOTSTRAP_SERVERS"]) as producer:
+    print(producer.send("events", b"v").get(10).offset, *sys.argv[1:])
+sys.exit(7)
+"""
+
+
+def test_a_command_gets_the_address_and_its_exit_code_is_returned() -> None:
+    result = ran("--topic", "events", "--", sys.executable, "-c", CLIENT, "--port", "-x")
+    assert (result.returncode, result.stdout) == (7, "0 --port -x\n"), result.stderr
+    assert result.stderr.startswith("listening on 127.0.0.1:")
+
+
+def test_a_command_that_succeeds_or_is_not_there() -> None:
+    assert ran("--", sys.executable, "-c", "").returncode == 0
+    missing = ran("--", "/no/such/command")
+    assert missing.returncode == 127
+    assert "purekafka broker: cannot run /no/such/command: No such file or directory" in missing.stderr
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_signals_reach_the_command(how: signal.Signals) -> None:
+    waits = "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); print('up', flush=True); signal.pause()"
+    command = [*COMMAND, "--port", "0", "--", sys.executable, "-c", waits]
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "up\n"
+            process.send_signal(how)
+            assert process.wait(20) == 128 + how
+        finally:
+            if process.poll() is None:
+                process.kill()
+
+
+def test_the_health_check_of_the_documentation() -> None:
+    check = [sys.executable, "-m", "kafka", "request", "ApiVersions", "--timeout", "10", "-b"]
+    with running("--port", "0") as (process, ports):
+        address = f"127.0.0.1:{ports[0]}"
+        assert subprocess.run([*check, address], capture_output=True, timeout=60, check=False).returncode == 0
+        process.terminate()
+        process.wait(10)
+        assert subprocess.run([*check, address], capture_output=True, timeout=60, check=False).returncode == 1
 
 
 def test_a_port_in_use_is_said_in_one_line() -> None:
