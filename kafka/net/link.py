@@ -444,7 +444,7 @@ class Link:
         self._timer = None
         error = self.pipeline.expire(self._loop.time())
         if error is not None:
-            self.lost(KafkaConnectionError(f"the connection to {self} was closed: {error}"))
+            self.lost(KafkaConnectionError(f"the connection to {self} was closed: {error.args[0]}"))
         else:
             self._go_on()
         deadline = self.pipeline.next_deadline()
