@@ -228,6 +228,8 @@ class Client:
             elif not link.ready:
                 step = WAITS_FOR.get(link.state)
                 reasons.setdefault(address, "no answer yet" + (f", waiting for {step}" if step else ""))
+            elif self.metadata.error is not None:
+                reasons.setdefault(address, str(self.metadata.error).removeprefix(f"{link} "))
         return NoBrokersAvailable(what, attempts=tuple(reasons.items()))
 
     # Sending…

@@ -11,7 +11,7 @@ import logging
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka._tasks import Event, Task, wait_any
-from kafka.errors import KafkaConnectionError, KafkaError, for_code
+from kafka.errors import KafkaConnectionError, KafkaError, MetadataEmptyBrokerList, for_code
 from kafka.net.reasons import NobodyThereError
 
 if TYPE_CHECKING:
@@ -229,6 +229,8 @@ class MetadataKeeper:
                 self._start_over("a broker demands it")
             if code:
                 raise for_code(code)(f"{link} does not tell metadata")
+            if not response.brokers:
+                raise MetadataEmptyBrokerList(f"{link} does not know any broker; it may be starting")
         except KafkaError as error:
             self._failed.add(node_id)
             if self._failing_since is None:

@@ -282,6 +282,23 @@ def test_the_address_that_failed_is_remembered_for_all_connections_to_a_broker(m
     assert client.loop.time() - before < 1
 
 
+def test_a_broker_that_is_starting_and_knows_of_none_is_asked_again_over_the_same_connection(make, cluster):
+    client = make(bootstrap=False, bootstrap_servers="b0")
+    tell = cluster.metadata
+    cluster.brokers[0].on("Metadata", lambda *_: {"controller_id": -1, "brokers": [], "topics": []})
+    client.loop.call_later(10, cluster.brokers[0].on, "Metadata", tell)
+    run(client, client.bootstrap())
+    assert len(cluster.brokers[0].sessions) == 1
+    assert 8 < len(cluster.brokers[0].asked("Metadata")) < 40
+
+
+def test_servers_that_know_of_no_broker_are_said_to(make, cluster):
+    for broker in cluster.brokers:
+        broker.on("Metadata", lambda *_: {"controller_id": -1, "brokers": [], "topics": []})
+    with pytest.raises(NoBrokersAvailable, match="b0:9092: does not know any broker; it may be starting"):
+        make(bootstrap_servers="b0")
+
+
 def test_what_any_broker_may_answer_is_not_asked_of_one_that_is_stuck(make, cluster):
     client = make(bootstrap_servers="b0")
     stuck = client.submit(1, ListGroupsRequest())
