@@ -48,6 +48,14 @@ _EXPORTS = {
     "__version__": "kafka.version",
 }
 
+# Names that other packages have.
+_ELSEWHERE = {
+    "AIOKafkaConsumer": "kafka.KafkaConsumer in a thread: await asyncio.to_thread(consumer.poll, 1000)",
+    "AIOKafkaProducer": "kafka.KafkaProducer, whose futures can be awaited: await producer.send(...)",
+    "Consumer": "kafka.KafkaConsumer",
+    "Producer": "kafka.KafkaProducer",
+}
+
 __all__ = [
     "__version__",
     "BrokerConnection",
@@ -69,6 +77,9 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name not in _EXPORTS:
+        use = _ELSEWHERE.get(name)
+        if use is not None:  # the text of an AttributeError does not come out of `from kafka import ...`
+            raise ImportError(f"cannot import name {name!r} from {__name__!r}: use {use}", name=__name__)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_EXPORTS[name]), name)
     globals()[name] = value

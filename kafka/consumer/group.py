@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 __all__ = ["KafkaConsumer"]
 
 _FOREVER: Final = math.inf
+# A timeout up to this that is not a whole number's type is in seconds, in the mind of whoever wrote it.
+_LIKELY_SECONDS: Final = 10.0
 # Records that poll_batches returns unless told otherwise: max_poll_records suits rows, columns pay off by the thousand.
 _COLUMN_RECORDS: Final = 65_536
 
@@ -510,6 +512,12 @@ class KafkaConsumer:
 
     @staticmethod
     def _poll_deadline(engine: Engine, timeout_ms: float) -> float:
+        if type(timeout_ms) is float and 0 < timeout_ms <= _LIKELY_SECONDS:
+            warnings.warn(
+                f"poll({timeout_ms}) waits for {timeout_ms:g} milliseconds: timeouts of a KafkaConsumer are in "
+                f"milliseconds, as in poll({timeout_ms * 1000:.0f}) for {timeout_ms:g} seconds",
+                stacklevel=3,
+            )
         return engine.deadline(checked_timeout(timeout_ms))
 
     def _limit(self, max_records: int | None) -> int:

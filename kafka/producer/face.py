@@ -19,7 +19,13 @@ from kafka.config import Config, defaults
 from kafka.errors import ClientClosedError, IllegalStateError, KafkaError, KafkaTimeoutError
 from kafka.net.environment import Environment
 from kafka.partitioner import DefaultPartitioner, bind_partitioner
-from kafka.producer.arguments import checked_config, checked_release, checked_timeout
+from kafka.producer.arguments import (
+    checked_config,
+    checked_release,
+    checked_timeout,
+    hint_for_attribute,
+    options_of,
+)
 from kafka.producer.core import ProducerCore
 from kafka.producer.hindrance import counted
 from kafka.serializer import bind_serializer
@@ -66,9 +72,9 @@ class ProducerFace:
 
     DEFAULT_CONFIG: Final[dict[str, Any]] = defaults("producer")
 
-    def __init__(self, *, environment: Environment | None = None, **configs: Any) -> None:
+    def __init__(self, *options: Mapping[str, Any], environment: Environment | None = None, **configs: Any) -> None:
         self._closed = True  # until there is something to close
-        config = checked_config(configs)
+        config = checked_config(options_of(options, configs))
         self.config: Config = config
         # What may refuse the configuration comes before what has to be closed.
         self._serialize_key = bind_serializer(config["key_serializer"], "key_serializer")
@@ -305,6 +311,12 @@ class ProducerFace:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"a {type(self).__name__} cannot be copied or pickled: make one in each process that needs one")
+
+    if not TYPE_CHECKING:  # for which every name would be right then
+
+        def __getattr__(self, name: str) -> NoReturn:
+            hint = "" if name.startswith("_") else hint_for_attribute(name, dir(type(self)))
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=self)
 
     def __repr__(self) -> str:
         state = "closed" if self._closed else "open"

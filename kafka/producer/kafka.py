@@ -64,7 +64,8 @@ class KafkaProducer(TransactionalFace):
     number of threads; one producer for all is faster than several. As a context manager it is closed at the end of the
     block, which waits for what was sent.
 
-    Keyword arguments are the options in ``KafkaProducer.DEFAULT_CONFIG``.
+    Keyword arguments are the options in ``KafkaProducer.DEFAULT_CONFIG``. They may come in a dict instead, with names
+    as there or with dots as in Java's configuration.
     """
 
     # Sending…

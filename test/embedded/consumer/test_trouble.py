@@ -650,3 +650,17 @@ def test_health_is_what_json_takes_and_counts_the_group(broker: Broker, make_con
     assert health["partitions"]["events-0"]["leader"] == broker.leader("events", 0)
     consumer.close()
     assert (consumer.health()["ok"], consumer.health()["closed"]) == (False, True)
+
+
+@pytest.mark.parametrize("call", ["poll", "poll_batches"])
+def test_a_timeout_that_looks_like_seconds_is_told(make_consumer: MakeConsumer, call: str) -> None:
+    consumer = make_consumer("events")
+    with pytest.warns(
+        UserWarning, match=r"poll\(1\.0\) waits for 1 milliseconds.*as in poll\(1000\) for 1 seconds"
+    ) as told:
+        getattr(consumer, call)(1.0)
+    assert told[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for timeout_ms in (1, 0, 0.0, 50.0):
+            getattr(consumer, call)(timeout_ms)

@@ -48,6 +48,7 @@ def raised_by_us(error: BaseException) -> bool:
     return "raise" in linecache.getline(frame.filename, frame.lineno or 0)
 
 
+@pytest.mark.filterwarnings("ignore:poll")  # a timeout that looks like seconds
 @pytest.mark.parametrize("name", METHODS)
 def test_strange_arguments_end_in_an_error_that_says_what_is_wrong(
     cluster: Cluster, make: MakeConsumer, name: str

@@ -1,0 +1,89 @@
+"""What programs written for other clients are told."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+import kafka
+from kafka import KafkaProducer
+from kafka.errors import KafkaConfigurationError
+from kafka.producer import arguments, face
+from test.unit.producer.memory_cluster import Cluster, InlineDriver
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("produce", r"'Producer' object has no attribute 'produce': use send\(topic, value, key\)"),
+        ("poll", "callbacks run on the producer's own thread"),
+        ("send_and_wait", r"use send\(\.\.\.\)\.get\(\)"),
+        ("stop", r"use close\(\)"),
+        ("partitionsFor", "did you mean 'partitions_for'"),
+        ("beginTransaction", "did you mean 'begin_transaction'"),
+        ("send_offset_to_transaction", "did you mean 'send_offsets_to_transaction'"),
+        ("nothing_like_it", "no attribute 'nothing_like_it'$"),
+        ("_private", "no attribute '_private'$"),
+    ],
+)
+def test_a_method_of_another_client_is_answered_with_ours(make_producer, name, said):
+    producer = make_producer(Cluster({"events": 1}))
+    with pytest.raises(AttributeError, match=said):
+        getattr(producer, name)
+    assert not hasattr(producer, name)
+
+
+def test_methods_that_are_proposed_exist():
+    for use in arguments._ELSEWHERE.values():
+        for method in re.findall(r"(?<![\w.])(\w+)\(", use):
+            assert hasattr(KafkaProducer, method) or method == "poll", use
+
+
+def test_options_may_come_in_a_dict(make_producer):
+    cluster = Cluster({"events": 1})
+    options = {"bootstrap.servers": "b0", "linger.ms": 7, "client_id": "mine"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(face, "_Driver", InlineDriver)
+        with KafkaProducer(options, environment=cluster.network.environment(), acks=1) as producer:
+            config = producer.config
+            assert (config["linger_ms"], config["client_id"], config["acks"]) == (7, "mine", 1)
+            assert producer.send("events", b"x").get(10).offset == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "said"),
+    [
+        (
+            ("localhost:9092",),
+            {},
+            r"takes its options by name, as in KafkaProducer\(bootstrap_servers=.*, not str$",
+        ),
+        (({}, {}), {}, "or in one dict, not 2 arguments"),
+        (({"acks": 1},), {"acks": 1}, "the option 'acks' twice"),
+        (({3: 1},), {}, "the name of an option must be a str, not 3"),
+    ],
+)
+def test_other_positional_arguments_are_refused_with_public_names(given, options, said):
+    with pytest.raises(TypeError, match=said) as refused:
+        KafkaProducer(*given, **options)
+    assert "Face" not in str(refused.value)
+
+
+def test_unknown_options_in_a_dict_are_refused_like_others():
+    with pytest.raises(KafkaConfigurationError, match=r"did you mean 'bootstrap\.servers'"):
+        KafkaProducer({"bootstrap.server": "b0"})
+
+
+@pytest.mark.parametrize("name", ["AIOKafkaProducer", "AIOKafkaConsumer", "Producer", "Consumer"])
+def test_importing_another_packages_class_says_what_to_use(name):
+    done = subprocess.run(
+        [sys.executable, "-c", f"from kafka import {name}"], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert f"ImportError: cannot import name {name!r} from 'kafka': use kafka.Kafka{name[-8:]}" in done.stderr
+
+
+def test_other_names_are_not_there_as_before():
+    assert not hasattr(kafka, "nothing_like_it")
