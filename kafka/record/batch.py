@@ -18,6 +18,8 @@ from kafka.record.record_decoder import SMALLEST_RECORD, decode_rows
 
 _CONTROL_KEY: Final = struct.Struct(">hh")
 
+_new = tuple.__new__
+
 
 class RecordsPayload(NamedTuple):
     """The uncompressed records of a batch: ``data[start:end]``."""
@@ -44,7 +46,8 @@ def open_batch(
     """
     if check_crc:
         check_batch(buffer, header)
-    start, end = header.position + V2_HEADER_SIZE, header.end
+    start = header.position + V2_HEADER_SIZE
+    end = header.end
     if header.codec:
         unpack = decompressor(header.codec)
         try:
@@ -54,7 +57,7 @@ def open_batch(
             raise
         body = RecordsPayload(data, 0, len(data))
     elif isinstance(buffer, bytes):
-        body = RecordsPayload(buffer, start, end)
+        body = _new(RecordsPayload, (buffer, start, end))
     else:
         # Slices of bytes are the keys and values themselves; slices of anything else would be copied twice.
         data = bytes(memoryview(buffer)[start:end])
