@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from kafka.codec import DEFAULT_LIMIT, decompressor
+from kafka.codec import DEFAULT_LIMIT, compressor, decompressor
 from kafka.errors import CorruptRecordError
-from kafka.record._crc32c import crc32c
-from kafka.record._errors import corrupt
-from kafka.record._varint import decode_varint
 from kafka.record.batch_builder import FULL, BatchBuilder, SealedBatch
 from kafka.record.consumer_record import ConsumerRecord
-from kafka.record.header import V2_ATTRIBUTES_AT, V2_HEADER_SIZE, BatchHeader, Buffer, read_header, scan
+from kafka.record.crc32c import crc32c
+from kafka.record.header import (
+    LOG_OVERHEAD,
+    V2_ATTRIBUTES_AT,
+    V2_CHECKED,
+    V2_HEADER_SIZE,
+    BatchHeader,
+    Buffer,
+    corrupt,
+    read_header,
+    scan,
+)
 from kafka.record.message_v0_v1 import LegacyBuilder, SealedMessages, read_messages, to_rows
-from kafka.record.record_decoder import SMALLEST_RECORD, decode_rows
+from kafka.record.record_decoder import SMALLEST_RECORD, decode_rows, record_ends
+from kafka.record.varint import decode_varint
 
+#: The header up to what the checksum covers: base offset, length, leader epoch, magic, CRC.
+_UNCHECKED: Final = struct.Struct(">qiiBI")
 _CONTROL_KEY: Final = struct.Struct(">hh")
 
 _new = tuple.__new__
@@ -196,3 +208,38 @@ def split_batch(
                 )
                 parts[-1].append(timestamp, row.key, row.value, row.headers)
     return parts
+
+
+def rebuild_batch(buffer: Buffer, header: BatchHeader, keep: Sequence[bool]) -> bytes:
+    """Return the batch without the records that are not to be kept, as log compaction writes it.
+
+    The records that stay are not touched, and neither are the offsets that the batch spans.
+
+    >>> from kafka.record.header import scan
+    >>> builder = BatchBuilder(limit=1000)
+    >>> builder.extend([b"a", b"b", b"c"], 1700000000000)
+    3
+    >>> data = builder.seal().data
+    >>> rebuilt = rebuild_batch(data, next(scan(data)), [False, True, False])
+    >>> [(row.offset, row.value) for row in decode_batch(rebuilt, next(scan(rebuilt)))], next(scan(rebuilt)).last_offset
+    ([(1, b'b')], 2)
+    """
+    data, start, end = open_batch(buffer, header, check_crc=False)
+    ends = record_ends(data, start, end, header.count, header.base_offset)
+    parts = [data[begin:stop] for begin, stop, kept in zip([start, *ends], ends, keep, strict=False) if kept]
+    records = b"".join(parts)
+    if header.codec:
+        records = compressor(header.codec)(records)
+    checked = V2_CHECKED.pack(
+        header.attributes,
+        header.last_offset_delta,
+        header.base_timestamp,
+        header.max_timestamp,
+        header.producer_id,
+        header.producer_epoch,
+        header.base_sequence,
+        len(parts),
+    )
+    crc = crc32c(records, crc32c(checked))
+    length = V2_HEADER_SIZE - LOG_OVERHEAD + len(records)
+    return _UNCHECKED.pack(header.base_offset, length, header.leader_epoch, header.magic, crc) + checked + records

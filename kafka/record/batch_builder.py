@@ -18,8 +18,7 @@ from typing import Final
 
 from kafka.codec import CODEC_NONE, Compress, check_level, codec_id, compressor
 from kafka.errors import IllegalArgumentError, IllegalStateError
-from kafka.record._crc32c import crc32c
-from kafka.record._varint import VARINT, VARINT_END, encode_varint, varint_size
+from kafka.record.crc32c import crc32c
 from kafka.record.header import (
     CONTROL,
     LOG_APPEND_TIME,
@@ -29,6 +28,7 @@ from kafka.record.header import (
     V2_HEADER,
     V2_HEADER_SIZE,
 )
+from kafka.record.varint import VARINT, VARINT_END, encode_varint, varint_size
 
 __all__ = ["FULL", "BatchBuilder", "Data", "Headers", "SealedBatch", "record_size"]
 

@@ -20,11 +20,10 @@ from typing import Any, Final, TypeAlias
 
 from kafka.codec import DEFAULT_LIMIT
 from kafka.errors import CorruptRecordError, KafkaError, RecordDeserializationError
-from kafka.record._errors import corrupt
 from kafka.record.batch import RecordsPayload, check_batch, control_type, open_batch, verify_batches
 from kafka.record.columns import BatchRecords, Columns, column_decoder, from_rows
 from kafka.record.consumer_record import ConsumerRecord
-from kafka.record.header import BatchHeader, Buffer, is_cut_off, read_header
+from kafka.record.header import BatchHeader, Buffer, corrupt, is_cut_off, read_header
 from kafka.record.message_v0_v1 import Nested, read_messages, to_rows
 from kafka.record.record_decoder import decode_rows, record_ends, skip_rows
 from kafka.structs import TopicPartition

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
-from kafka.record._errors import corrupt
 from kafka.record.consumer_record import ConsumerRecord
-from kafka.record.header import BatchHeader, Buffer
+from kafka.record.header import BatchHeader, Buffer, corrupt
 from kafka.record.record_decoder import decode_rows
 
 

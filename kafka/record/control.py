@@ -9,10 +9,9 @@ from __future__ import annotations
 import struct
 from typing import Final, NamedTuple
 
-from kafka.record._errors import corrupt
 from kafka.record.batch import decode_batch
 from kafka.record.batch_builder import BatchBuilder
-from kafka.record.header import BatchHeader, Buffer
+from kafka.record.header import BatchHeader, Buffer, corrupt
 
 ABORT: Final = 0
 COMMIT: Final = 1

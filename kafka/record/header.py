@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from kafka.errors import CorruptRecordError
-from kafka.record._errors import corrupt
 
 Buffer = bytes | bytearray | memoryview
 
@@ -51,6 +50,15 @@ NO_TIMESTAMP: Final = -1
 LAST_OFFSET: Final = 2**63 - 2
 
 _OFFSET_AND_SIZE = struct.Struct(">qi")
+
+
+def corrupt(reason: str, offset: int | None = None) -> CorruptRecordError:
+    """Return, the error for damage in the batch or record at this offset.
+
+    >>> str(corrupt("wrong checksum", 17)).partition("(")[2]
+    'offset=17, reason=wrong checksum)'
+    """
+    return CorruptRecordError(offset=offset, reason=reason)
 
 
 class BatchHeader(NamedTuple):

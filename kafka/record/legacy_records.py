@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import ClassVar, NamedTuple
 
 from kafka.errors import CorruptRecordError
-from kafka.record._row_view import RowView
 from kafka.record.batch import decode_batch
 from kafka.record.batch_builder import FULL, Headers
 from kafka.record.consumer_record import ConsumerRecord
+from kafka.record.default_records import RowView
 from kafka.record.header import BatchHeader, Buffer, read_header
 from kafka.record.message_v0_v1 import OVERHEADS, LegacyBuilder, check_message, message_size
 

@@ -17,11 +17,10 @@ from typing import Final
 
 from kafka.codec import CODEC_NAMES, CODEC_ZSTD, DEFAULT_LIMIT
 from kafka.errors import InvalidRecordError, UnsupportedCompressionTypeError
-from kafka.record._crc32c import crc32c
-from kafka.record._errors import corrupt
 from kafka.record.batch import check_batch, decode_batch
 from kafka.record.batch_builder import BatchBuilder
 from kafka.record.consumer_record import ConsumerRecord
+from kafka.record.crc32c import crc32c
 from kafka.record.header import (
     LOG_APPEND_TIME,
     LOG_OVERHEAD,
@@ -30,6 +29,7 @@ from kafka.record.header import (
     V2_CRC_AT,
     BatchHeader,
     Buffer,
+    corrupt,
     read_header,
     scan,
 )

@@ -16,10 +16,18 @@ from typing import Final
 
 from kafka.codec import CODEC_NONE, CODEC_ZSTD, check_level, codec_id, compressor, decompressor
 from kafka.errors import CorruptRecordError, IllegalStateError, UnsupportedCodecError
-from kafka.record._errors import corrupt
 from kafka.record.batch_builder import FULL, Headers
 from kafka.record.consumer_record import NO_HEADERS, ConsumerRecord
-from kafka.record.header import CODEC_MASK, LAST_OFFSET, LOG_APPEND_TIME, NO_TIMESTAMP, BatchHeader, Buffer, read_header
+from kafka.record.header import (
+    CODEC_MASK,
+    LAST_OFFSET,
+    LOG_APPEND_TIME,
+    NO_TIMESTAMP,
+    BatchHeader,
+    Buffer,
+    corrupt,
+    read_header,
+)
 
 _INT32: Final = struct.Struct(">i")
 _KEY_AT: Final = (18, 26)

@@ -12,17 +12,14 @@ What comes out has been checked to the last byte; only headers are left to be pa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from kafka.errors import CorruptRecordError
-from kafka.record._errors import corrupt
-from kafka.record._varint import decode_varint
 from kafka.record.columns import BatchRecords, BinaryColumn, Columns, HeaderColumn
-from kafka.record.header import LAST_OFFSET
+from kafka.record.header import LAST_OFFSET, corrupt
 from kafka.record.record_decoder import LAST_DELTA, decode_headers, record_ends
 
 Array = Any  # numpy's generic types say less than they cost
@@ -66,7 +63,7 @@ def _headers(data: Any, fields: Fields) -> HeaderColumn:
     rows: list[list[tuple[str, bytes | None]]] = [[] for _ in range(len(counts))]
     whole = bytes(data)
     for index in which.tolist():
-        rows[index], _ = headers_of(whole, fields, index)
+        rows[index] = headers_of(whole, fields, index)
     return HeaderColumn.from_rows(rows)
 
 
@@ -188,7 +185,7 @@ class Fields(NamedTuple):
     value_sizes: Array
     header_counts: Array
     headers_at: Array
-    """Behind the number of headers."""
+    """Where the number of headers is."""
     ends: Array
 
 
@@ -228,100 +225,6 @@ def decode_fields(data: Any, starts: Array, ends: Array, base_offset: int) -> Fi
     >>> int(fields.value_at[0]), int(fields.value_sizes[0]), int(fields.key_sizes[0])
     (6, 1, -1)
     """
-    return _decode_short(data, starts, ends) or _decode_any(data, starts, ends, base_offset)
-
-
-# Most records have all that stands in front of the key in 8 bytes, and no number there of more than two. Then one
-# look-up fetches these bytes of a record, as a number, and few operations take the fields out of it.
-
-_8: Final = np.uint64(8)
-_LONGEST_SHORT: Final = 8192
-
-
-def _decode_short(data: Any, starts: Array, ends: Array) -> Fields | None:
-    """Decode records of which no number takes more than two bytes; None if these are not such, or damaged.
-
-    ``starts`` and ``ends`` agree with the records' lengths.
-    """
-    # Not so near the end that 8 bytes could go beyond it, and lengths of two bytes at most.
-    if not len(starts) or int(starts[-1]) + 16 > len(data) or np.count_nonzero(ends - starts > _LONGEST_SHORT):
-        return None
-    every = np.frombuffer(data, np.uint8)
-    words = np.ndarray((len(data) - 7,), "<u8", data, strides=(1,))
-    lengths = every.take(starts)
-    if np.count_nonzero(lengths & 1):
-        return None
-    body = starts + (lengths >> 7) + 1
-    try:
-        stamps, word, stamp_width = _short(words[body] >> _8)
-        offsets, word, offset_width = _short(word)
-        key_at = body + stamp_width + offset_width + 2
-        key_sizes, at, word = _short_keys(words, word, key_at)
-        value_sizes, _, value_width = _short(word)
-    except _NotShortError:
-        return None
-    if np.count_nonzero((offsets | value_sizes) & 1):
-        return None
-    value_at = at + value_width
-    value_sizes = value_sizes >> 1
-    at = value_at + value_sizes
-    if np.count_nonzero(at >= ends):
-        return None
-    header_counts = every.take(at)
-    at += 1
-    right = np.where(header_counts, header_counts & 0x81 == 0, at == ends)
-    if np.count_nonzero(right) != len(starts):
-        return None
-    return Fields(_signed(stamps), offsets >> 1, key_at, key_sizes, value_at, value_sizes, header_counts >> 1, at, ends)
-
-
-class _NotShortError(Exception):
-    """Of some record there is a number of three bytes or more, or a null where others have none."""
-
-
-def _short_keys(words: Array, word: Array, key_at: Array) -> tuple[Array, Array, Array]:
-    """Return the sizes of keys, where they end, and the bytes from there on; where keys are moves by their length."""
-    if np.count_nonzero(word & np.uint64(0xFF) == 1) == len(word):
-        return np.full(len(word), -1, np.int64), key_at, word >> _8  # of which two bytes at least are left
-    sizes, _, width = _short(word)
-    if np.count_nonzero(sizes & 1):
-        raise _NotShortError
-    key_at += width - 1
-    sizes = sizes >> 1
-    at = key_at + sizes
-    if int(at.max()) >= len(words):
-        raise _NotShortError
-    return sizes, at, words[at]
-
-
-def _short(words: Array) -> tuple[Array, Array, Array | int]:
-    """Take a varint of one or two bytes, still in zigzag, from the low end: it, the rest, and how many bytes it had."""
-    two = words & np.uint64(0x80)
-    count = np.count_nonzero(two)
-    if not count:
-        return (words & np.uint64(0x7F)).view(np.int64), words >> _8, 1
-    numbers = _short_numbers().take((words & np.uint64(0xFFFF)).view(np.int64))
-    if np.count_nonzero(numbers < 0):
-        raise _NotShortError
-    if count == len(words):
-        return numbers, words >> np.uint64(16), 2
-    bits = (two >> np.uint64(4)) + _8
-    return numbers, words >> bits, (bits >> np.uint64(3)).view(np.int64)
-
-
-@lru_cache(maxsize=1)
-def _short_numbers() -> Array:
-    """Return what two bytes in a row, or the first of them alone, stand for: in zigzag; -1 where that goes on."""
-    pairs = np.arange(1 << 16)
-    low, high = pairs & 0xFF, pairs >> 8
-    return np.where(low < 128, low, np.where(high < 128, low & 0x7F | high << 7, -1))
-
-
-def _signed(zigzag: Array) -> Array:
-    return zigzag >> 1 ^ -(zigzag & 1)
-
-
-def _decode_any(data: Any, starts: Array, ends: Array, base_offset: int) -> Fields:
     every = np.frombuffer(data, np.uint8)
     try:
         length, at = varints(every, starts)
@@ -333,8 +236,8 @@ def _decode_any(data: Any, starts: Array, ends: Array, base_offset: int) -> Fiel
         at, right = _past(key_at, key_sizes, ends, right)
         value_sizes, value_at = varints(every, at)
         at, right = _past(value_at, value_sizes, ends, right)
-        header_counts, at = varints(every, at)
-        right &= (header_counts > 0) | ((at == ends) & (header_counts == 0))
+        header_counts, after = varints(every, at)
+        right &= (header_counts > 0) | ((after == ends) & (header_counts == 0))
     except (IndexError, CorruptRecordError) as err:
         raise corrupt(getattr(err, "reason", None) or "the records are cut off", base_offset) from None
     if not right.all():
@@ -348,30 +251,18 @@ def _past(at: Array, sizes: Array, ends: Array, right: Array) -> tuple[Array, Ar
     return np.where(right, at + np.maximum(sizes, 0), 0), right
 
 
-def headers_of(data: bytes, fields: Fields, index: int) -> tuple[list[tuple[str, bytes | None]], int]:
-    """Parse the headers of one record that has some; return them and how many bytes of keys and values they have.
+def headers_of(data: bytes, fields: Fields, index: int) -> list[tuple[str, bytes | None]]:
+    """Parse the headers of one record that has some.
 
     >>> data = b"\\x14\\0\\0\\0\\1\\1\\2\\2a\\x02b"
     >>> headers_of(data, decode_fields(data, np.array([0]), np.array([11]), 0), 0)
-    ([('a', b'b')], 2)
+    [('a', b'b')]
     """
     end = int(fields.ends[index])
-    count, after = int(fields.header_counts[index]), int(fields.headers_at[index])
     try:
-        headers, size, behind = decode_headers(data, _number_at(data, after, count), end)
+        headers, _, behind = decode_headers(data, int(fields.headers_at[index]), end)
     except (IndexError, TypeError, CorruptRecordError) as err:
         raise corrupt(getattr(err, "reason", None) or "headers that are cut off") from None
     if behind != end:
         raise corrupt("a record does not end where its length says")
-    return headers, size
-
-
-def _number_at(data: bytes, after: int, count: int) -> int:
-    """Return where the varint of this value that ends at ``after`` begins."""
-    for width in range(1, 11):
-        try:
-            if decode_varint(data, after - width) == (count, after):
-                return after - width
-        except CorruptRecordError:  # noqa: PERF203 - nearly always the first width is right
-            continue
-    raise CorruptRecordError(reason=f"{count} headers")
+    return headers

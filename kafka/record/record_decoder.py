@@ -13,10 +13,9 @@ from itertools import repeat
 from typing import Any, Final
 
 from kafka.errors import CorruptRecordError
-from kafka.record._errors import corrupt
-from kafka.record._varint import decode_varint
 from kafka.record.consumer_record import NO_HEADERS, ConsumerRecord
-from kafka.record.header import LAST_OFFSET, LOG_APPEND_TIME, BatchHeader
+from kafka.record.header import LAST_OFFSET, LOG_APPEND_TIME, BatchHeader, corrupt
+from kafka.record.varint import decode_varint
 
 #: Length, attributes, timestamp delta, offset delta, key length, value length, number of headers: a byte each.
 SMALLEST_RECORD: Final = 7
@@ -46,10 +45,10 @@ _SIGNED_1: Final[list[Any]] = [-1 - (byte >> 1) if byte & 1 else byte >> 1 for b
 _UNSIGNED_1: Final[list[Any]] = [None if byte & 1 else byte >> 1 for byte in range(128)]
 _SIGNED_2: Final = _two_byte_table(range(8192), range(-1, -8193, -1))
 _UNSIGNED_2: Final = _two_byte_table(range(8192), None)
-# Sizes of keys and values, -1 for null, which in two bytes is 129, 0.
+# Sizes of values, negative for null: as far as null takes bytes, so that the loop does not take it for a value.
 _SIZES_1: Final = [0, -1, *_UNSIGNED_1[2:]]
 _SIZES_2: Final = _UNSIGNED_2.copy()
-_SIZES_2[129] = [-1, *[None] * 127]
+_SIZES_2[129] = [-2, *[None] * 127]
 
 
 def decode_rows(  # noqa: C901, PLR0912, PLR0915 - hot: calls and shared branches would cost more than they tidy
@@ -152,8 +151,10 @@ def decode_rows(  # noqa: C901, PLR0912, PLR0915 - hot: calls and shared branche
                     size = sizes_2[first][second]
                 else:
                     size, at = varint(buf, at - 1)
-                    if size < -1:
-                        raise corrupt(f"a value of length {size}", base_offset)
+                    if size < 0:
+                        if size < -1:
+                            raise corrupt(f"a value of length {size}", base_offset)
+                        size = -3
             stop = at + size
             if stop + 1 == end and not buf[stop]:
                 value: bytes | None = buf[at:stop]
@@ -162,6 +163,7 @@ def decode_rows(  # noqa: C901, PLR0912, PLR0915 - hot: calls and shared branche
                 pos = end
             else:
                 if size < 0:
+                    size = -1
                     stop = at
                     value = None
                 else:

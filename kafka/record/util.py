@@ -5,9 +5,9 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 
-from kafka.record._crc32c import crc32c
-from kafka.record._varint import Buffer, decode_varint, varint_size
-from kafka.record._varint import encode_varint as _encode
+from kafka.record.crc32c import crc32c
+from kafka.record.varint import Buffer, decode_varint, varint_size
+from kafka.record.varint import encode_varint as _encode
 
 __all__ = ["calc_crc32", "calc_crc32c", "decode_varint", "encode_varint", "size_of_varint"]
 

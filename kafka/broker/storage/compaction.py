@@ -7,14 +7,10 @@ than delete.retention.ms, and records of aborted transactions.
 
 from __future__ import annotations
 
-from struct import Struct
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from kafka.codec import compressor
-from kafka.record._crc32c import crc32c
-from kafka.record._varint import decode_varint
-from kafka.record.batch import decode_batch, open_batch
-from kafka.record.header import LOG_OVERHEAD, V2_CHECKED, V2_HEADER_SIZE, read_header
+from kafka.record.batch import decode_batch, rebuild_batch
+from kafka.record.header import read_header
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,9 +20,6 @@ if TYPE_CHECKING:
     from kafka.record.header import BatchHeader, Buffer
 
 __all__ = ["compact"]
-
-#: The header up to what the checksum covers: base offset, length, leader epoch, magic, CRC.
-_PREFIX: Final = Struct(">qiiBI")
 
 
 def compact(log: Log, now_ms: int) -> int:
@@ -97,7 +90,7 @@ def _clean(log: Log, segment: Segment, latest: dict[bytes | None, int], horizon_
             continue
         changed = True
         if any(kept_rows):
-            fresh = _rebuild(data, header, kept_rows)
+            fresh = rebuild_batch(data, header, kept_rows)
             again = read_header(fresh)
             assert again is not None
             kept.append((fresh, again))
@@ -110,32 +103,3 @@ def _is_kept(row: Any, latest: dict[bytes | None, int], horizon_ms: int) -> bool
     if row.offset < latest.get(row.key, -1):
         return False
     return row.value is not None or row.timestamp > horizon_ms
-
-
-def _rebuild(data: Buffer, header: BatchHeader, keep: list[bool]) -> bytes:
-    """Return the batch without some of its records: those that stay are not touched, nor are the offsets it spans."""
-    body = open_batch(data, header, check_crc=False)
-    parts = []
-    position = body.start
-    for is_kept in keep:
-        length, start = decode_varint(body.data, position)
-        if is_kept:
-            parts.append(body.data[position : start + length])
-        position = start + length
-    records = b"".join(parts)
-    if header.codec:
-        records = compressor(header.codec, None)(records)
-    checked = V2_CHECKED.pack(
-        header.attributes,
-        header.last_offset_delta,
-        header.base_timestamp,
-        header.max_timestamp,
-        header.producer_id,
-        header.producer_epoch,
-        header.base_sequence,
-        len(parts),
-    )
-    crc = crc32c(records, crc32c(checked))
-    length = V2_HEADER_SIZE - LOG_OVERHEAD + len(records)
-    prefix = _PREFIX.pack(header.base_offset, length, header.leader_epoch, header.magic, crc)
-    return prefix + checked + records

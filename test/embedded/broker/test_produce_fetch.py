@@ -17,8 +17,8 @@ from kafka.broker.connection import Connection
 from kafka.protocol.fetch import FetchRequest
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.produce import ProduceRequest
-from kafka.record._crc32c import crc32c
 from kafka.record.batch import decode_batch
+from kafka.record.crc32c import crc32c
 from kafka.record.header import scan
 from kafka.record.message_v0_v1 import LegacyBuilder
 from kafka.structs import TopicPartition

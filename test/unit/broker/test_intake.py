@@ -10,9 +10,9 @@ import pytest
 
 from kafka.broker.intake import Heavy, Refused, accept, is_transactional
 from kafka.broker.storage.log import LogConfig
-from kafka.record._crc32c import crc32c
 from kafka.record.batch import decode_batch
 from kafka.record.batch_builder import BatchBuilder
+from kafka.record.crc32c import crc32c
 from kafka.record.header import scan
 from kafka.record.message_v0_v1 import LegacyBuilder
 from kafka.structs import TopicPartition

@@ -143,6 +143,9 @@ def test_every_truncation_is_seen(name: str) -> None:
 @example(b"\x92\x80\x00\x00\x80\x80\x00\x00\x81\x80\x80\x00\x81\x80\x00"[:-1] + b"\x00\x00", 1)
 @example(b"\x9e\x00\x00\x00\x00\x01\x01\x84\x00\x82\x00a\x81\x80\x00\x00\x00", 1)
 @example(b"\x96\x00\x00\x00\x00\x03\x01\x00\x00\x00\x00\x00\x00", 1)
+# A null in two bytes, and nothing where the number of headers should be.
+@example(b"\x0c\x00\x00\x00\x01\x81\x00", 1)
+@example(b"\x0e\x00\x00\x00\x01\x81\x80\x00", 1)
 def test_decoder_agrees_with_the_reference_on_any_content(body: bytes, count: int) -> None:
     """All that a right checksum can cover: the same records, or refused by both."""
     if not count:

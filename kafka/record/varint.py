@@ -23,12 +23,6 @@ VARINT: Final[list[bytes]] = [
     b"\x01",
 ]
 
-# The same by column: of the numbers from 0 on that take one byte, and the first and second bytes of those from 64 on.
-ONE_BYTE: Final = bytes(range(0, 128, 2))
-_FROM_64: Final = b"".join(VARINT[64:VARINT_END])
-FIRST_OF_TWO: Final = _FROM_64[0::2]
-SECOND_OF_TWO: Final = _FROM_64[1::2]
-
 _LONGEST: Final = 10
 
 
