@@ -252,7 +252,8 @@ def _check_source(arguments: argparse.Namespace, *, streaming: bool) -> None:
     from kafka.spark.driver import ClusterOffsets, patient_client
 
     options = _source(arguments, arguments.source, streaming=streaming)
-    offsets = ClusterOffsets(options, patient_client(options))
+    # A streaming query may be started before its brokers, and waits for them.
+    offsets = ClusterOffsets(options, patient_client(options) if streaming else None)
     try:
         offsets.partitions()
     finally:

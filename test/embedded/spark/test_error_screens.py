@@ -99,6 +99,15 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Case]]:
                 task,
             ),
             Case("damaged records", at(damaged), "its checksum, size or layout does not hold", task),
+            Case(
+                "a row without a topic",
+                {
+                    "kafka.bootstrap.servers": plain.bootstrap_servers,
+                    "sql": "select 'x' value, cast(null as string) topic",
+                },
+                "contains a null topic",
+                {"write": TASK},
+            ),
         ]
 
 
