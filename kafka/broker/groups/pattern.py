@@ -26,6 +26,8 @@ _MAX_DEPTH: Final = 200
 _MAX_STATES: Final = 10_000
 #: The cached states of the deterministic automaton are dropped when they hold more states of the other than this.
 _MAX_CACHED: Final = 1_000_000
+# Of an expression in an error message.
+_LONGEST_SHOWN: Final = 1000
 _LAST: Final = 0x10FFFF
 
 Ranges = tuple[tuple[int, int], ...]
@@ -504,4 +506,6 @@ def compile_re2(expression: str) -> Pattern:
     try:
         return Pattern(_Parser(expression).parse())
     except _Invalid as error:
-        raise InvalidRegularExpressionError(f"SubscribedTopicRegex `{expression}` is not valid: {error}.") from None
+        # An error's text is cut where it is too long, and the reason stands behind the expression.
+        shown = expression if len(expression) <= _LONGEST_SHOWN else f"{expression[:_LONGEST_SHOWN]}..."
+        raise InvalidRegularExpressionError(f"SubscribedTopicRegex `{shown}` is not valid: {error}.") from None
