@@ -296,9 +296,17 @@ class Client:
             controller = self.cluster.controller
             if controller is not None:
                 return int(controller.nodeId)
-            await self.refresh(deadline)
+            await self._try_to_refresh(deadline)
             if self.cluster.controller is None and self.loop.time() >= deadline:
                 raise LeaderNotAvailableError("the cluster has no controller now")
+
+    async def _try_to_refresh(self, deadline: float) -> None:
+        """Refresh metadata; one attempt that fails is not the end while there is time, as for any request."""
+        try:
+            await self.refresh(deadline)
+        except KafkaError as error:
+            if not error.retriable or self.loop.time() >= deadline:
+                raise
 
     async def leader(self, partition: TopicPartition, deadline: float) -> int:
         """Return the leader of a partition, asking for its topic if need be."""
@@ -308,7 +316,10 @@ class Client:
                 return leader
             if partition.topic not in self.cluster.wanted_topics and not self.cluster.need_all_topic_metadata:
                 self.cluster.set_topics(self.cluster.wanted_topics | {partition.topic})
-            await self.refresh(deadline)
+            await self._try_to_refresh(deadline)
+            refused = self.cluster.topic_error(partition.topic)
+            if refused is not None and issubclass(refused, KafkaError) and not refused.retriable:
+                raise refused(f"no leader is known for {partition.topic}-{partition.partition}")
             known = self.cluster.leader_for_partition(partition)
             if (known is None or known < 0) and self.loop.time() >= deadline:
                 kind = UnknownTopicOrPartitionError if known is None else LeaderNotAvailableError

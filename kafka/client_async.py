@@ -367,12 +367,17 @@ class KafkaClient(Client):
 
     def __del__(self) -> None:
         loop = getattr(self, "loop", None)
-        # A client whose constructor raised has not come to the point where there is something to close.
-        if loop is not None and not getattr(self, "closed", True) and not loop.closed:
-            try:
+        if loop is None or loop.closed:
+            return
+        # A client whose constructor raised has not come to the point where there is something to close. One that was
+        # closed in a callback, or shut down, still has its loop, and tasks on it that never began.
+        try:
+            if not getattr(self, "closed", True):
                 warnings.warn(f"{self!r} was not closed: use it in a with statement", ResourceWarning, stacklevel=2)
-            finally:  # warnings may be errors
-                self.close()
+        finally:  # warnings may be errors
+            if hasattr(self, "metadata"):
+                self.shut_down()
+            loop.close(0.0)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a KafkaClient cannot be copied or pickled: make one in each process that needs one")

@@ -32,7 +32,9 @@ log = logging.getLogger(__name__)
 
 GROUP: Final = 0
 TRANSACTION: Final = 1
+_INVALID_TOPIC: Final = 17
 _TOPIC_UNAUTHORIZED: Final = 29
+_LONGEST_NAME: Final = 2**15 - 1  # what the protocol can carry, in bytes
 
 
 class NodeId(int):
@@ -89,6 +91,7 @@ class ClusterMetadata:
             for number, address in enumerate(self.config["bootstrap_servers"])
         )
         self._topics: frozenset[str] = frozenset()
+        self._refused: frozenset[str] = frozenset()  # of the topics asked for, those whose names cannot be sent
         self._held: list[frozenset[str] | None] = []  # what `also` adds; None for all topics
         self.creates_topics = True
         """Whether brokers may create a topic that is asked for, if ``allow_auto_create_topics`` says so too."""
@@ -335,8 +338,14 @@ class ClusterMetadata:
         with self._lock:
             wanted = self._topics
             names = None if self._wants_everything else sorted(self._asked_topics)
+            # One name that cannot be encoded must not cost the others their metadata.
+            refused = frozenset(name for name in names or () if not _can_be_sent(name))
+            news, self._refused = refused - self._refused, refused
+        for name in news:
+            log.warning("The topic name %.100r cannot be sent to a broker; it is left out of metadata requests", name)
         if names is None:
             return MetadataRequest(topics=None)
+        names = [name for name in names if name not in refused]
         # A look at a topic must not create it. One that is wanted and does not exist is created by the request that
         # follows the look.
         may_create = self.config["allow_auto_create_topics"] and self.creates_topics and wanted.issuperset(names)
@@ -394,7 +403,10 @@ class ClusterMetadata:
             whole = self._wants_everything
         now = self._clock.monotonic()
         with self._lock:
-            self._topology = topology = merged(self._topology, response, whole=whole)
+            topology = merged(self._topology, response, whole=whole)
+            if self._refused:
+                topology = topology.changed(errors={**topology.errors, **dict.fromkeys(self._refused, _INVALID_TOPIC)})
+            self._topology = topology
             self._tried_at = self._updated_at = now
             futures = self._take_waiting(version)
             if version is None:
@@ -443,6 +455,13 @@ class ClusterMetadata:
             f"ClusterMetadata(brokers: {len(topology.brokers)}, topics: {len(topology.topics)}, "
             f"coordinators: {len(self._coordinators)})"
         )
+
+
+def _can_be_sent(name: str) -> bool:
+    try:
+        return len(name.encode()) <= _LONGEST_NAME
+    except UnicodeEncodeError:
+        return False
 
 
 def _incomplete(topology: Topology, answered: Collection[str | None]) -> bool:

@@ -67,8 +67,8 @@ def http_request(
     thread = Thread(target=attempt.run, name="kafka-http", daemon=True)
     try:
         thread.start()
-    except RuntimeError as error:  # no more threads to be had, or the interpreter ends
-        raise KafkaConnectionError(f"No answer from {shown}: {error}") from error
+    except RuntimeError:  # no more threads to be had, or the interpreter exits: better without that limit than not
+        attempt.run()
     if not attempt.ended.wait(timeout):
         attempt.give_up()
         raise KafkaConnectionError(f"No answer from {shown} within {timeout:g} seconds")

@@ -17,6 +17,7 @@ from kafka.errors import (
     ClientClosedError,
     GroupAuthorizationFailedError,
     IllegalArgumentError,
+    InvalidTopicError,
     KafkaConfigurationError,
     KafkaConnectionError,
     KafkaError,
@@ -903,3 +904,74 @@ def test_the_core_can_be_driven_by_a_thread():
         driver.run(core.bootstrap())
     core.loop.call_soon(core.shut_down)
     driver.close()
+
+
+# What cannot be asked for
+
+
+@pytest.mark.parametrize("name", ["tenant-\udcff", "x" * 32_768, "\ud800"])
+def test_a_topic_name_that_cannot_be_encoded_costs_itself_and_not_the_refresh(make, cluster, name, caplog):
+    client = make(api_version=None)
+    client.cluster.set_topics({"t", name})
+    for _ in range(2):
+        run(client, client.refresh(client.loop.time() + 5))
+    assert client.cluster.partitions_for_topic("t") == {0, 1, 2}
+    assert client.cluster.topic_error(name) is InvalidTopicError
+    assert client.cluster.ttl() > 1000  # it is not asked for again at once
+    asked = [
+        topic.name for broker in cluster.brokers for request in broker.asked("Metadata") for topic in request.topics
+    ]
+    assert name not in asked
+    texts = [record.getMessage() for record in caplog.records if "left out" in record.getMessage()]
+    assert len(texts) == 1
+    assert len(texts[0]) < 250
+    with pytest.raises(InvalidTopicError):
+        run(client, client.leader(TopicPartition(name, 0), client.loop.time() + 60))
+    client.cluster.set_topics({"t"})
+    run(client, client.refresh(client.loop.time() + 5))
+    assert client.cluster.topic_error(name) in {None, InvalidTopicError}
+
+
+@pytest.mark.parametrize("what", ["controller", "leader"])
+def test_a_lookup_in_metadata_is_tried_again_until_its_deadline(make, cluster, what):
+    """The first broker asked hangs up, once; there is time for another."""
+    client = make()
+    run(client, client.bootstrap())
+    cluster.controller = -1
+    run(client, client.refresh(client.loop.time() + 5))
+    hung_up = []
+
+    def metadata(request, session):
+        if not hung_up:
+            hung_up.append(True)
+            return HANG_UP
+        return cluster.metadata(request, session)
+
+    for broker in cluster.brokers:
+        broker.on("Metadata", metadata)
+    cluster.controller = 2
+    deadline = client.loop.time() + 5
+    call = client.controller(deadline) if what == "controller" else client.leader(TopicPartition("t", 2), deadline)
+    assert run(client, call) == 2
+    assert hung_up
+
+
+def test_a_lookup_in_metadata_ends_at_its_deadline(make, cluster):
+    client = make()
+    run(client, client.bootstrap())
+    for broker in cluster.brokers:
+        broker.on("Metadata", lambda *_: HANG_UP)
+    before = client.loop.time()
+    with pytest.raises(KafkaError):
+        run(client, client.leader(TopicPartition("t", 2), before + 5))
+    assert client.loop.time() - before == pytest.approx(5, abs=0.5)
+
+
+@pytest.mark.parametrize("end", ["shut_down", "close"])
+def test_a_client_that_is_shut_down_before_its_tasks_began_leaves_no_warning(cluster, end):
+    """A coroutine that was never awaited is told by a warning, which fails the test."""
+    client = KafkaClient(bootstrap_servers="b0", api_version=(2, 8), environment=cluster.network.environment())
+    client.set_topics(["t"])
+    getattr(client, end)()
+    del client
+    gc.collect()

@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from kafka.errors import AuthenticationError, KafkaConfigurationError, KafkaConnectionError
+from kafka.net import http
 from kafka.net.http import http_request
 from kafka.net.sasl.oidc import OidcTokenProvider
 
@@ -124,6 +125,19 @@ def test_the_time_limit_is_for_the_whole_request(parts: tuple[bytes, bytes]) -> 
             http_request("GET", server.url + "?key=SECRET", timeout=0.3, proxies=False)
         assert time.monotonic() - before >= 0.3
         assert server.gone.wait(20), "the connection was left open"
+
+
+def test_where_no_thread_can_be_started_the_request_is_made_all_the_same(
+    server: HTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python 3.12 starts none while the interpreter exits, when a producer may still have records to send."""
+
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    server.answers.append((200, {}, b"text"))
+    monkeypatch.setattr(http.Thread, "start", refuse)
+    assert http_request("GET", url(server), proxies=False).body == b"text"
 
 
 def test_a_name_lookup_that_hangs_does_not_hold_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
