@@ -292,7 +292,7 @@ async def _raise_unless_it_may_be_ancient(link: Link, error: KafkaConnectionErro
         when = "in the middle of its first answer" if link.was_answering else "at the first request (ApiVersions)"
         raise KafkaConnectionError(
             f"it accepted the connection and closed it {when}: it is starting, stopping or overloaded, "
-            "or the port does not belong to a Kafka broker"
+            f"or the port does not belong to a Kafka broker{_certificate_missing(link)}"
         ) from error
 
 
@@ -315,8 +315,18 @@ async def _probe(link: Link, error: KafkaError) -> tuple[BrokerVersions, bool]:
             return await _ask_again(link, release)
     raise KafkaConnectionError(
         "it accepts connections and closes each at the first request: the port does not belong to a Kafka broker, "
-        "the broker is starting or stopping, or the listener expects SASL or TLS (security_protocol)"
+        "the broker is starting or stopping, or the listener expects "
+        f"{'SASL' if link.context.settings.use_tls else 'SASL or TLS'} (security_protocol){_certificate_missing(link)}"
     ) from error
+
+
+def _certificate_missing(link: Link) -> str:
+    """Return what to add for a listener that wants a client's certificate and does not say so (TLS 1.3 allows it)."""
+    settings = link.context.settings
+    given = ("ssl_certfile", "ssl_keystore_certificate_chain", "ssl_context")
+    if not settings.use_tls or any(settings.security.get(option) for option in given):
+        return ""
+    return ", or the listener wants a client certificate, and ssl_certfile is not given"
 
 
 async def _ask_again(link: Link, release: tuple[int, ...]) -> tuple[BrokerVersions, bool]:
