@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
+from kafka._arguments import check_callable, check_node, check_request, check_time, checked_topics
 from kafka._client import Client, NodeId
 from kafka._drivers import SignalsDeferred, run_here
 from kafka._timers import Timer
@@ -87,6 +88,7 @@ class KafkaClient(Client):
 
     def link(self, node_id: NodeId, use: str = "default") -> BrokerConnection:
         """Return the connection to a broker for a use, connected or not."""
+        check_node(node_id)
         link = super().link(node_id, use)
         link.delivered = self._delivered
         return link
@@ -94,6 +96,10 @@ class KafkaClient(Client):
     def _delivered(self, _future: Future[Any], response: Any) -> None:
         if self._polling:  # under a driver nobody comes to fetch them
             self._arrived.append(response)
+
+    def _known(self, node_id: NodeId) -> BrokerConnection | None:
+        check_node(node_id)
+        return self._links.get((node_id, "default"))
 
     def maybe_connect(self, node_id: NodeId, wakeup: bool = True) -> bool:
         """Begin to connect to a broker, unless that has to wait; whether it is under way or done."""
@@ -114,13 +120,14 @@ class KafkaClient(Client):
 
     def is_ready(self, node_id: NodeId, metadata_priority: bool = True) -> bool:
         """Whether a request can be sent to a broker now; while metadata is due that goes first."""
+        link = self._known(node_id)
         if metadata_priority and (self.metadata.refreshing or self.cluster.ttl() == 0):
             return False
-        link = self._links.get((node_id, "default"))
         return link is not None and link.connected() and not link.throttled() and link.can_send_more()
 
     def await_ready(self, node_id: NodeId, timeout_ms: float = 30000) -> bool:
         """Wait until a broker can be sent to; KafkaConnectionError if it could not be connected to in time."""
+        check_time("timeout_ms", timeout_ms)
         link = self.link(node_id)
         deadline = self.loop.time() + timeout_ms / 1000
         try:
@@ -131,22 +138,22 @@ class KafkaClient(Client):
 
     def connected(self, node_id: NodeId) -> bool:
         """Whether there is a connection to a broker."""
-        link = self._links.get((node_id, "default"))
+        link = self._known(node_id)
         return link is not None and link.connected()
 
     def is_disconnected(self, node_id: NodeId) -> bool:
         """Whether the connection to a broker was closed or has failed."""
-        link = self._links.get((node_id, "default"))
+        link = self._known(node_id)
         return link is not None and link.disconnected()
 
     def connection_delay(self, node_id: NodeId) -> float:
         """Milliseconds to wait before sending: the backoff, 0 while connecting, very many when connected."""
-        link = self._links.get((node_id, "default"))
+        link = self._known(node_id)
         return 0 if link is None else link.connection_delay()
 
     def throttle_delay(self, node_id: NodeId) -> float:
         """Milliseconds until a broker wants more requests; 0 for now."""
-        link = self._links.get((node_id, "default"))
+        link = self._known(node_id)
         return 0 if link is None else link.throttle_delay()
 
     def bootstrap_connected(self) -> bool:
@@ -155,6 +162,8 @@ class KafkaClient(Client):
 
     def in_flight_request_count(self, node_id: NodeId | None = None) -> int:
         """How many requests are under way, to one broker or to all."""
+        if node_id is not None:
+            check_node(node_id)
         return sum(link.in_flight_requests for link in self.links(node_id))
 
     # Sending…
@@ -162,17 +171,28 @@ class KafkaClient(Client):
     def send(self, node_id: NodeId, request: Any, wakeup: bool = True) -> Future[Any]:
         """Send a request to a broker; the future resolves to the response.
 
-        AssertionError if the broker is not known. Fails with NodeNotReadyError unless `ready` says so;
+        UnknownBrokerIdError if the broker is not known. Fails with NodeNotReadyError unless `ready` says so;
         to wait for the connection instead, use `submit`.
         """
+        check_node(node_id)
+        check_request(request)
         if self.cluster.broker_metadata(node_id) is None:
-            raise AssertionError(f"no broker {node_id!r} in the cluster's metadata")
+            raise UnknownBrokerIdError(f"no broker has the id {node_id!r}", node_id=node_id)
         if not self.maybe_connect(node_id, wakeup=False) or not self.connected(node_id):
             return Future[Any]().failure(NodeNotReadyError(f"broker {node_id} is not ready"))
         future = self.link(node_id).send(request, blocking=False)
         if wakeup:
             self.wakeup()
         return future
+
+    def submit(
+        self, node_id: NodeId, request: Any, *, use: str = "default", timeout: float | None = None
+    ) -> Future[Any]:
+        """Send a request to a broker, connecting first if need be; the future resolves to the response."""
+        check_request(request)
+        if timeout is not None:
+            check_time("timeout", timeout, unit="seconds")
+        return super().submit(node_id, request, use=use, timeout=timeout)
 
     def ask(self, request: Any, node_id: NodeId | None = None, timeout_ms: float | None = None) -> Any:
         """Send a request to whom it is for and wait for the response.
@@ -188,6 +208,11 @@ class KafkaClient(Client):
         >>> len(response.topics[0].partitions)
         2
         """
+        check_request(request)
+        if node_id is not None:
+            check_node(node_id)
+        if timeout_ms is not None:
+            check_time("timeout_ms", timeout_ms)
         timeout = self.settings.request_timeout if timeout_ms is None else timeout_ms / 1000
         return self._run(self.request(request, node_id=node_id, deadline=self.loop.time() + timeout))
 
@@ -205,8 +230,9 @@ class KafkaClient(Client):
         """
         if timeout_ms is None:
             timeout_ms = self.config["request_timeout_ms"]
-        if timeout_ms < 0:
-            raise ValueError(f"timeout_ms must not be negative: {timeout_ms}")
+        check_time("timeout_ms", timeout_ms)
+        if future is not None and not hasattr(future, "is_done"):
+            raise TypeError(f"future must be a Future, as send() returns it, not {future!r}")
         self.metadata.start()
         self._delayed_tasks = delayed_tasks
         if delayed_tasks:
@@ -241,16 +267,14 @@ class KafkaClient(Client):
 
     def set_topics(self, topics: Iterable[str]) -> Future[ClusterMetadata]:
         """Track these topics; the future resolves when they are known."""
-        if isinstance(topics, str):
-            raise TypeError(f"set_topics() takes a list of names; for one topic, call add_topic({topics!r})")
-        topics = list(topics)
-        for topic in topics:
-            check_topic(topic)
-        return self._tracked(self.cluster.set_topics(topics))
+        names = checked_topics(topics, "add_topic")
+        self.loop.check_usable()
+        return self._tracked(self.cluster.set_topics(names))
 
     def add_topic(self, topic: str) -> Future[ClusterMetadata]:
         """Track one topic more; the future resolves when it is known."""
         check_topic(topic)
+        self.loop.check_usable()
         return self._tracked(self.cluster.add_topic(topic))
 
     def _tracked(self, future: Future[ClusterMetadata]) -> Future[ClusterMetadata]:
@@ -275,6 +299,9 @@ class KafkaClient(Client):
 
         NodeNotReadyError if that broker, NoBrokersAvailable if none could be asked.
         """
+        check_time("timeout", timeout, unit="seconds")
+        if node_id is not None:
+            check_node(node_id)
         deadline = self.loop.time() + timeout
         try:
             if node_id is None:
@@ -315,6 +342,9 @@ class KafkaClient(Client):
 
         A task that is scheduled already is scheduled anew.
         """
+        check_callable("task", task)
+        check_time("at", at, unit="seconds since the epoch", least=float("-inf"))
+        self.loop.check_usable()
         self.unschedule(task)
         future: Future[Any] = Future()
         delay = max(0.0, at - self.environment.clock.time())
@@ -323,6 +353,7 @@ class KafkaClient(Client):
 
     def unschedule(self, task: Callable[[], Any]) -> None:
         """Take a task back; nothing happens if it is not scheduled."""
+        check_callable("task", task)
         found = self._scheduled.pop(task, None)
         if found is not None:
             found[0].cancel()
@@ -348,6 +379,7 @@ class KafkaClient(Client):
     def close(self, node_id: NodeId | None = None) -> None:
         """Close the connections to one broker; without a broker, close the client."""
         if node_id is not None:
+            check_node(node_id)
             for key in [key for key in self._links if key[0] == node_id]:
                 self._links.pop(key).retire()
             return

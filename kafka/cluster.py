@@ -17,9 +17,10 @@ from threading import Lock
 from typing import Any, Final
 from uuid import UUID
 
+from kafka._arguments import check_callable, explain_key, explain_partition
 from kafka._clock import SYSTEM_CLOCK, Clock
 from kafka.config import Config, defaults, resolve
-from kafka.errors import MetadataEmptyBrokerList, for_code
+from kafka.errors import IllegalArgumentError, MetadataEmptyBrokerList, for_code
 from kafka.future import Future
 from kafka.net.backoff import Backoff
 from kafka.net.hosts import collect_hosts, get_ip_port_afi
@@ -127,7 +128,10 @@ class ClusterMetadata:
         """The address of a broker, a coordinator or a bootstrap server; None if it is not known."""
         if isinstance(broker_id, str):
             return next((broker for broker in self._bootstrap if broker.nodeId == broker_id), None)
-        return self._topology.brokers.get(broker_id) or self._coordinator_brokers.get(broker_id)
+        try:
+            return self._topology.brokers.get(broker_id) or self._coordinator_brokers.get(broker_id)
+        except TypeError:  # not hashable
+            explain_key("broker_id", broker_id, "a broker's id")
 
     @property
     def controller(self) -> BrokerMetadata | None:
@@ -164,50 +168,80 @@ class ClusterMetadata:
 
     def topic_error(self, topic: str) -> type[Exception] | None:
         """The error with which the cluster last answered for a topic, None if there was none."""
-        code = self._topology.errors.get(topic)
+        try:
+            code = self._topology.errors.get(topic)
+        except TypeError:  # not hashable
+            explain_key("topic", topic, "a topic's name")
         return None if code is None else for_code(code)
 
     def topic_id(self, topic: str) -> UUID | None:
         """The id of a topic (KIP-516), where brokers have them."""
-        return self._topology.topic_ids.get(topic)
+        try:
+            return self._topology.topic_ids.get(topic)
+        except TypeError:  # not hashable
+            explain_key("topic", topic, "a topic's name")
 
     def topic_name_for_id(self, topic_id: UUID) -> str | None:
         """The name of the topic with an id."""
-        return self._topology.names_by_id.get(topic_id)
+        try:
+            return self._topology.names_by_id.get(topic_id)
+        except TypeError:  # not hashable
+            explain_key("topic_id", topic_id, "a topic's UUID")
 
     def partitions_for_topic(self, topic: str) -> set[int] | None:
         """All partitions of a topic, with a leader or not; None if the topic is not known."""
-        partitions = self._topology.topics.get(topic)
+        try:
+            partitions = self._topology.topics.get(topic)
+        except TypeError:  # not hashable
+            explain_key("topic", topic, "a topic's name")
         return None if partitions is None else set(partitions)
 
     def available_partitions_for_topic(self, topic: str) -> set[int] | None:
         """The partitions of a topic that have a leader; None if the topic is not known."""
-        partitions = self._topology.topics.get(topic)
+        try:
+            partitions = self._topology.topics.get(topic)
+        except TypeError:  # not hashable
+            explain_key("topic", topic, "a topic's name")
         if partitions is None:
             return None
         return {number for number, partition in partitions.items() if partition.leader != -1}
 
     def leader_for_partition(self, partition: TopicPartition) -> int | None:
         """The leader's id; -1 if there is none now, None if the partition is not known."""
-        known = self._topology.partition(partition.topic, partition.partition)
+        try:
+            known = self._topology.partition(partition.topic, partition.partition)
+        except (AttributeError, TypeError):
+            explain_partition(partition)
         return None if known is None else known.leader
 
     def leader_epoch_for_partition(self, partition: TopicPartition) -> int:
         """The epoch of the leader; -1 if it is not known."""
-        known = self._topology.partition(partition.topic, partition.partition)
+        try:
+            known = self._topology.partition(partition.topic, partition.partition)
+        except (AttributeError, TypeError):
+            explain_partition(partition)
         return -1 if known is None else known.leader_epoch
 
     def partition_metadata(self, partition: TopicPartition) -> PartitionMetadata | None:
         """Leader, replicas and state of a partition."""
-        return self._topology.partition(partition.topic, partition.partition)
+        try:
+            return self._topology.partition(partition.topic, partition.partition)
+        except (AttributeError, TypeError):
+            explain_partition(partition)
 
     def partitions_for_broker(self, broker_id: int) -> set[TopicPartition] | None:
         """The partitions that a broker leads; None if there are none."""
-        return set(self._topology.led_by(broker_id)) or None
+        try:
+            return set(self._topology.led_by(broker_id)) or None
+        except TypeError:  # not hashable
+            explain_key("broker_id", broker_id, "a broker's id")
 
     def is_replica_node(self, partition: TopicPartition, node_id: int) -> bool:
         """Whether a broker has a copy of a partition that is online."""
-        known = self._topology.partition(partition.topic, partition.partition)
+        try:
+            known = self._topology.partition(partition.topic, partition.partition)
+        except (AttributeError, TypeError):
+            explain_partition(partition)
         return known is not None and node_id in known.replicas and node_id not in known.offline_replicas
 
     def update_partition_leader(
@@ -237,11 +271,17 @@ class ClusterMetadata:
 
     def coordinator_for_group(self, group: str) -> int | None:
         """The id of a group's coordinator; -1 if it has none now, None if it was not looked up."""
-        return self._coordinators.get((GROUP, group))
+        try:
+            return self._coordinators.get((GROUP, group))
+        except TypeError:  # not hashable
+            explain_key("group", group, "a group's id")
 
     def get_coordinator(self, key_type: int, key: str) -> int | None:
         """The id of the coordinator of a group (key type 0), a transaction (1) or a share group (2)."""
-        return self._coordinators.get((key_type, key))
+        try:
+            return self._coordinators.get((key_type, key))
+        except TypeError:  # not hashable
+            explain_key("key", key, "a group's or transaction's id")
 
     def add_group_coordinator(self, group: str, response: Any) -> NodeId | None:
         """Take a reply about a group's coordinator; its id, or None if the reply is an error."""
@@ -262,13 +302,25 @@ class ClusterMetadata:
 
     def forget_coordinator(self, key_type: int, key: str) -> None:
         """Look a coordinator up again the next time."""
-        self._coordinators.pop((key_type, key), None)
+        try:
+            self._coordinators.pop((key_type, key), None)
+        except TypeError:  # not hashable
+            explain_key("key", key, "a group's or transaction's id")
 
     # What to ask for…
 
     def set_topics(self, topics: Iterable[str]) -> Future[ClusterMetadata]:
         """Ask for these topics from now on; an update follows if one of them is new."""
-        wanted = frozenset(topics)
+        if isinstance(topics, str) or not isinstance(topics, Iterable):
+            explain_key("topics", topics, "a list of names")
+        topics = list(topics)
+        try:
+            wanted = frozenset(topics)
+            strange = [topic for topic in wanted - self._topics if not isinstance(topic, str)]
+        except TypeError:  # not hashable
+            strange = [topic for topic in topics if not isinstance(topic, str)]
+        if strange:
+            explain_key("a topic", strange[0], "a str")
         with self._lock:
             new = wanted - self._topics
             refused = self._topology.errors.keys() & (self._topics - wanted)
@@ -281,6 +333,8 @@ class ClusterMetadata:
 
     def add_topic(self, topic: str) -> Future[ClusterMetadata]:
         """Ask for one topic more from now on."""
+        if not isinstance(topic, str):
+            explain_key("topic", topic, "a str")
         return self.set_topics(self._topics | {topic})
 
     @contextmanager
@@ -395,6 +449,8 @@ class ClusterMetadata:
 
     def update_metadata(self, response: Any, *, whole: bool | None = None, version: int | None = None) -> None:
         """Take a MetadataResponse; `whole` if all topics had been asked for, `version` as it was then."""
+        if not hasattr(response, "brokers"):
+            raise TypeError(f"response must be a MetadataResponse, not {response!r:.200}")
         if not response.brokers:
             error = MetadataEmptyBrokerList("the broker does not know any broker; it may be starting")
             self.failed_update(error, version=version)
@@ -443,10 +499,16 @@ class ClusterMetadata:
 
     def add_listener(self, listener: Callable[[ClusterMetadata], object]) -> None:
         """Call `listener(cluster)` after each update."""
+        check_callable("listener", listener)
         self._listeners.add(listener)
 
     def remove_listener(self, listener: Callable[[ClusterMetadata], object]) -> None:
         """Call it no more."""
+        check_callable("listener", listener)
+        if listener not in self._listeners:
+            raise IllegalArgumentError(
+                f"{listener!r} is not among the listeners: add_listener() was not called with it"
+            )
         self._listeners.remove(listener)
 
     def __str__(self) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import socket
 from typing import Any, Final
 
+from kafka._arguments import check_host, check_port, check_request, check_time
 from kafka._drivers import run_here
 from kafka._loop import Loop
 from kafka.config import Config, defaults, resolve
@@ -56,6 +57,8 @@ class BrokerConnection(Link):
         environment: Environment | None = None,
         **configs: Any,
     ) -> None:
+        check_host(host)
+        check_port(port)
         self.config = config if config is not None else resolve("connection", configs)
         self._own_loop = None
         if context is None:
@@ -90,6 +93,7 @@ class BrokerConnection(Link):
 
     def connect_blocking(self, timeout: float = float("inf")) -> bool:
         """Connect and wait until that is done, for `timeout` seconds at most; whether it is connected."""
+        check_time("timeout", timeout, unit="seconds")
         loop = self._need_own_loop("connect_blocking")
         deadline = loop.time() + timeout
         while not self.connected() and loop.time() < deadline:
@@ -149,6 +153,9 @@ class BrokerConnection(Link):
         connection cannot take it. With `blocking` the bytes are handed to the socket before it returns,
         as far as they fit; otherwise `send_pending_requests` does that.
         """
+        check_request(request)
+        if request_timeout_ms is not None:
+            check_time("request_timeout_ms", request_timeout_ms)
         future: Future[Any] = Future()
         if self.is_opening:
             return future.failure(NodeNotReadyError(f"{self} is still connecting"))
@@ -189,6 +196,7 @@ class BrokerConnection(Link):
 
     def check_version(self, timeout: float = 2, strict: bool = False, **_historic: Any) -> tuple[int, ...]:  # noqa: ARG002
         """The broker's release, such as (2, 8); blocks. KafkaError if there is no connection to be had."""
+        check_time("timeout", timeout, unit="seconds")
         if self.versions is None:
             self.connect_blocking(max(timeout, self.context.settings.discovery_timeout))
         if self.versions is None:
@@ -199,6 +207,8 @@ class BrokerConnection(Link):
 
     def close(self, error: KafkaError | None = None) -> None:
         """Close; requests under way fail with `error`. The next `connect` connects anew."""
+        if error is not None and not isinstance(error, KafkaError):
+            raise TypeError(f"error must be a KafkaError or None, not {error!r}")
         super().close(error)
         if self._own_loop is not None and not self._own_loop.closed:
             self._turn(0)

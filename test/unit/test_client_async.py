@@ -12,7 +12,9 @@ import pytest
 import kafka.client
 from kafka._client import COORDINATOR, FETCH, Client
 from kafka.client_async import KafkaClient
+from kafka.cluster import ClusterMetadata
 from kafka.config import resolve
+from kafka.conn import BrokerConnection
 from kafka.errors import (
     ClientClosedError,
     GroupAuthorizationFailedError,
@@ -26,6 +28,7 @@ from kafka.errors import (
     NodeNotReadyError,
     SaslAuthenticationFailedError,
     SslAuthenticationError,
+    UnknownBrokerIdError,
     UnknownTopicOrPartitionError,
 )
 from kafka.net.memory import MemoryNetwork
@@ -422,7 +425,7 @@ def test_sending_to_a_broker_that_is_not_ready_fails_at_once(make):
     client = make()
     other = next(number for number in (0, 1, 2) if not client.connected(number))
     assert isinstance(client.send(other, ListGroupsRequest()).exception, NodeNotReadyError)
-    with pytest.raises(AssertionError):
+    with pytest.raises(UnknownBrokerIdError, match="no broker has the id 99"):
         client.send(99, ListGroupsRequest())
     assert not client.maybe_connect(99)
 
@@ -975,3 +978,141 @@ def test_a_client_that_is_shut_down_before_its_tasks_began_leaves_no_warning(clu
     getattr(client, end)()
     del client
     gc.collect()
+
+
+# What a caller may get wrong
+
+ODD = [None, "", "x", 0, -1, 1.5, float("nan"), b"x", [], {}, (), object(), len, True, [5], "\udcff", MetadataRequest]
+ODD += [TopicPartition("t", "x"), TopicPartition([], 0), MetadataRequest(topics=[])]
+
+
+def complain(call, *arguments, **named):
+    """Return what a call with wrong arguments says; Python's own words are a failure."""
+    try:
+        call(*arguments, **named)
+    except (KafkaError, TypeError) as error:
+        if isinstance(error, TypeError):
+            own = ("unhashable", "has no attribute", "not iterable", "unsupported operand", "not supported between")
+            assert " must be " in str(error), (call, arguments, str(error))
+            assert not any(words in str(error) for words in own), (call, arguments, str(error))
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "maybe_connect",
+        "ready",
+        "is_ready",
+        "await_ready",
+        "connected",
+        "is_disconnected",
+        "connection_delay",
+        "throttle_delay",
+        "link",
+        "in_flight_request_count",
+        "ask",
+        "set_topics",
+        "add_topic",
+        "schedule",
+        "unschedule",
+        "send",
+        "submit",
+    ],
+)
+def test_a_wrong_argument_of_a_client_is_named(make, name):
+    client = make(api_version=(2, 8), request_timeout_ms=1)
+    call = getattr(client, name)
+    second = {"send": [MetadataRequest(topics=[])], "submit": [MetadataRequest(topics=[])], "schedule": [0.0]}
+    for value in ODD:
+        complain(call, value, *second.get(name, []))
+    if name in {"send", "submit"}:
+        for value in ODD:
+            complain(call, "bootstrap-0", value)
+    if name == "schedule":
+        for value in ODD:
+            complain(call, print, value)
+
+
+def test_what_is_said_of_wrong_arguments(make, cluster):
+    client = make()
+    request = MetadataRequest(topics=[])
+    node = "node_id must be a broker's id, an integer, or a bootstrap server's, a str; not "
+    assert complain(client.ask, "x").startswith("request must be a request of kafka.protocol, such as MetadataRequest(")
+    assert (
+        complain(client.ask, MetadataRequest)
+        == "request must be an instance, as in MetadataRequest(...), not the class"
+    )
+    assert complain(client.send, "t", request) == "no broker has the id 't' (node_id=t)"
+    assert complain(client.send, [], request) == node + "[]"
+    assert complain(client.ask, request, timeout_ms="5") == "timeout_ms must be a number of milliseconds, not '5'"
+    assert complain(client.poll, "5") == "timeout_ms must be a number of milliseconds, not '5'"
+    assert complain(client.poll, -1) == "timeout_ms must not be negative, not -1"
+    assert complain(client.poll, 0, 5) == "future must be a Future, as send() returns it, not 5"
+    assert complain(client.check_version, timeout=[]) == "timeout must be a number of seconds, not []"
+    assert complain(client.close, []) == node + "[]"
+    assert complain(client.set_topics, "t") == "topics must be a list of names; for one topic, call add_topic('t')"
+    assert complain(client.schedule, 5, 0) == "task must be callable, not 5"
+    partition = "partition must be a TopicPartition, as in TopicPartition('events', 0), not "
+    assert complain(client.cluster.leader_for_partition, ("t", 0)) == partition + "('t', 0)"
+    assert complain(client.cluster.set_topics, 5) == "topics must be a list of names, not 5"
+    assert complain(client.cluster.update_metadata, "x") == "response must be a MetadataResponse, not 'x'"
+    conn = "b", 9092
+    assert complain(BrokerConnection, 5, 9092) == "host must be a str, not 5"
+    assert complain(BrokerConnection, "b", "9092") == "port must be an integer, not '9092'"
+    assert complain(BrokerConnection, "b", 70_000) == "port must be from 1 to 65535, not 70000"
+    alone = BrokerConnection(*conn, environment=cluster.network.environment())
+    assert complain(alone.connect_blocking, "1") == "timeout must be a number of seconds, not '1'"
+    assert complain(alone.send, 5).startswith("request must be a request of kafka.protocol")
+    assert complain(alone.send, request, request_timeout_ms=[]).endswith("must be a number of milliseconds, not []")
+    assert complain(alone.close, "x") == "error must be a KafkaError or None, not 'x'"
+    alone.close()
+    alone._own_loop.close()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "topic_error",
+        "topic_id",
+        "topic_name_for_id",
+        "partitions_for_topic",
+        "available_partitions_for_topic",
+        "partitions_for_broker",
+        "leader_for_partition",
+        "leader_epoch_for_partition",
+        "partition_metadata",
+        "broker_metadata",
+        "coordinator_for_group",
+        "set_topics",
+        "add_topic",
+        "add_listener",
+        "remove_listener",
+        "update_metadata",
+    ],
+)
+def test_a_wrong_argument_of_the_cluster_is_named(name):
+    for value in ODD:
+        complain(getattr(ClusterMetadata(), name), value)
+    assert complain(getattr(ClusterMetadata(), name), {}) or name == "set_topics"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda client: client.set_topics(["t"]),
+        lambda client: client.add_topic("t"),
+        lambda client: client.schedule(print, 0),
+        lambda client: client.ask(MetadataRequest(topics=[])),
+        lambda client: client.poll(0),
+        lambda client: client.check_version(),
+        lambda client: client.await_ready(0),
+    ],
+)
+def test_a_closed_client_says_so(make, call):
+    """A future that stays pending for ever would say nothing."""
+    client = make()
+    client.close()
+    with pytest.raises(ClientClosedError):
+        call(client)
