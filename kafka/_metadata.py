@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka._tasks import Event, Task, wait_any
+from kafka._tasks import Event, Task, deferred, wait_any
 from kafka.errors import KafkaConnectionError, KafkaError, MetadataEmptyBrokerList, for_code
 from kafka.net.reasons import NobodyThereError
 
@@ -175,7 +175,7 @@ class MetadataKeeper:
     def start(self) -> None:
         """Keep metadata fresh from now on."""
         if self._task is None and not self._client.closed:
-            self._task = self._loop.spawn_logged(self._keep(), "keep metadata")
+            self._task = self._loop.spawn_logged(deferred(self._keep), "keep metadata")
 
     def stop(self) -> None:
         """End the task; nobody will ask again."""

@@ -17,9 +17,9 @@ itself goes under `with loop.shield():`; the cancellation comes when the block i
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Coroutine, Generator
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from collections.abc import Callable, Coroutine, Generator
+from types import TracebackType, coroutine
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from kafka.errors import Cancelled, KafkaTimeoutError
 from kafka.future import Future
@@ -29,7 +29,18 @@ if TYPE_CHECKING:
 
     from kafka._loop import Loop
 
-__all__ = ["Event", "Mutex", "Shield", "Task", "TaskCancelled", "TaskGroup", "TimeoutScope", "checkpoint", "wait_any"]
+__all__ = [
+    "Event",
+    "Mutex",
+    "Shield",
+    "Task",
+    "TaskCancelled",
+    "TaskGroup",
+    "TimeoutScope",
+    "checkpoint",
+    "deferred",
+    "wait_any",
+]
 
 T = TypeVar("T")
 
@@ -134,6 +145,20 @@ class Task(Future[T], Generic[T]):
     def __repr__(self) -> str:
         state = "done" if self.is_done else f"waits for {self._waiting!r}" if self._waiting is not None else "runs"
         return f"<Task {self.name} {state}>"
+
+
+@coroutine
+def _deferred(make: Callable[..., Coroutine[Any, Any, T]], args: tuple[Any, ...]) -> Generator[Any, Any, T]:
+    return (yield from make(*args).__await__())
+
+
+def deferred(make: Callable[..., Coroutine[Any, Any, T]], *args: Any) -> Coroutine[Any, Any, T]:
+    """Return what makes the coroutine `make(*args)` when it is first run.
+
+    A client may be dropped before it is. Python warns of a coroutine that was made and never awaited, and it may free
+    that one before the client, whose finalizer would end it.
+    """
+    return cast("Coroutine[Any, Any, T]", _deferred(make, args))
 
 
 class Shield:

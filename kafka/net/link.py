@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka._loop import READ, WRITE
+from kafka._tasks import deferred
 from kafka._text import printable
 from kafka.errors import (
     AuthenticationError,
@@ -152,7 +153,7 @@ class Link:
             self._proved, self.address, self.has_other_addresses = False, None, False
             self._opened = Future()
             opened = self._opened
-            task = self._opening = self._loop.spawn(establish(self), f"connect {self}")
+            task = self._opening = self._loop.spawn(deferred(establish, self), f"connect {self}")
             task.add_both(partial(self._opening_ended, task))
             return opened
         return self._opened
