@@ -95,6 +95,8 @@ class BaseCoordinator(CoordinatorFinder):
         self.rendezvous = Rendezvous()
         self.rendezvous.on_waiting = self._attention
         self.generation = NO_GENERATION
+        self.last_membership = NO_GENERATION
+        """The last generation that it was a member of and is not any more."""
         self.state = MemberState.UNJOINED
         self.notify: Callable[[], object] = lambda: None
         """Called, from any thread, when the application has something to do here."""
@@ -369,6 +371,8 @@ class BaseCoordinator(CoordinatorFinder):
     def lose_generation(self, *, keep_id: bool) -> None:
         """Be a member no more; what it held is lost."""
         was_member = self.generation.is_member
+        if was_member:
+            self.last_membership = self.generation
         self.generation = Generation(-1, self.generation.member_id if keep_id else "", None)
         self.heartbeat_task.disable()
         if was_member:
@@ -450,6 +454,8 @@ class BaseCoordinator(CoordinatorFinder):
         self.rejoin.clear()
         leaving = self.generation
         self.heartbeat_task.disable()
+        if leaving.is_member:
+            self.last_membership = leaving
         self.generation = NO_GENERATION
         if self.state is not MemberState.CLOSED:
             self.move(MemberEvent.LEAVE)

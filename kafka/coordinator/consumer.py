@@ -507,8 +507,14 @@ class ConsumerCoordinator(BaseCoordinator):
     # Who it is…
 
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """Return who this consumer is within its group."""
+        """Return who this consumer is within its group, or who it was as long as it is out of it.
+
+        A coordinator takes offsets in a transaction that no member signs from anybody. A member that was removed, and
+        has not heard of that in poll(), may hold records that others have processed meanwhile: who it was is refused.
+        """
         generation = self.generation
+        if not generation.is_member and self.subscription.is_automatic:
+            generation = self.last_membership
         return ConsumerGroupMetadata(
             self.group_id,
             generation.generation_id,

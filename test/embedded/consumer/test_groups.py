@@ -10,7 +10,8 @@ import pytest
 
 from kafka.broker import Broker
 from kafka.consumer import ConsumerRebalanceListener, KafkaConsumer
-from kafka.errors import WakeupError
+from kafka.errors import AbortableTransactionError, WakeupError
+from kafka.producer import KafkaProducer
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from .conftest import MakeConsumer
@@ -21,7 +22,7 @@ GROUP: dict[str, Any] = {"group_id": "readers", "heartbeat_interval_ms": 100}
 
 @pytest.fixture
 def broker() -> Any:
-    configs = {"group.initial.rebalance.delay.ms": 0}
+    configs = {"group.initial.rebalance.delay.ms": 0, "group.min.session.timeout.ms": 100}
     with Broker(nodes=2, topics={"events": 4}, configs=configs) as running:
         yield running
 
@@ -174,6 +175,45 @@ def test_a_listener_may_commit_and_seek(broker: Broker, make_consumer: MakeConsu
     assert places == [(partition, offset) for partition in range(4) for offset in range(10, 20)]
     assert listeners[0].revoked
     assert consumers[0].group_metadata().group_id == "readers"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"heartbeat_interval_ms": 50}, {"group_protocol": "consumer"}],
+    ids=["classic", "consumer"],
+)
+def test_what_a_removed_member_holds_cannot_be_committed_in_a_transaction(
+    broker: Broker, make_consumer: MakeConsumer, options: dict[str, Any]
+) -> None:
+    """Another has processed it meanwhile. Offsets that nobody signs would be taken, and the records be there twice."""
+    fill(broker, 10)
+    options = {"group_id": "copiers", "enable_auto_commit": False, **options}
+    session = {} if "group_protocol" in options else {"session_timeout_ms": 250}
+    stuck = make_consumer("events", **options, **session, max_poll_interval_ms=300)
+    assert len(read(stuck, 10)) == 10
+    member = stuck.group_metadata()
+    deadline = time.monotonic() + TIMEOUT
+    while stuck.health()["group"]["generation"] >= 0:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    other = make_consumer("events", **options)
+    read(other, 10)
+    with KafkaProducer(
+        bootstrap_servers=broker.bootstrap_servers, transactional_id="copier", enable_idempotence=True
+    ) as producer:
+        producer.init_transactions()
+        with producer.transaction():
+            producer.send_offsets_to_transaction({tp(0): 10}, other.group_metadata())
+        assert stuck.group_metadata()[:3] == member[:3]
+        with pytest.raises(AbortableTransactionError), producer.transaction():
+            producer.send_offsets_to_transaction({tp(0): 5}, stuck.group_metadata())
+        assert other.committed(tp(0)) == 10
+        # It is let in again in poll(), and may commit then.
+        stuck.poll(timeout_ms=0)
+        settle(stuck, other)
+        assert stuck.group_metadata()[1:3] != member[1:3]
+        with producer.transaction():
+            producer.send_offsets_to_transaction({tp(0): 10}, stuck.group_metadata())
 
 
 def test_partitions_assigned_by_hand_begin_at_the_committed_offset(broker: Broker, make_consumer: MakeConsumer) -> None:
