@@ -25,7 +25,7 @@ from kafka.record.columns import BatchRecords, Columns, column_decoder, from_row
 from kafka.record.consumer_record import ConsumerRecord
 from kafka.record.header import BatchHeader, Buffer, corrupt, is_cut_off, read_header
 from kafka.record.message_v0_v1 import Nested, read_messages, to_rows
-from kafka.record.record_decoder import decode_rows, record_ends, skip_rows
+from kafka.record.record_decoder import SHORTEST_RUN, decode_rows, decode_runs, record_ends, skip_rows
 from kafka.structs import TopicPartition
 
 __all__ = ["AbortedTransactionFilter", "RecordReader"]
@@ -191,7 +191,11 @@ class RecordReader:
             record_ends(self._data, self._at, self._end, left, header.base_offset)
             self._framed = True
         try:
-            at = decode_rows(self._data, self._at, self._end, wanted, header, self.topic, self.partition, rows)
+            at = self._at
+            if wanted >= SHORTEST_RUN:
+                at = decode_runs(self._data, at, self._end, wanted, header, self.topic, self.partition, rows)
+            missing = wanted - (len(rows) - before)
+            at = decode_rows(self._data, at, self._end, missing, header, self.topic, self.partition, rows)
             if wanted == left and at != self._end:
                 raise corrupt(f"{self._end - at} bytes after the last record", header.base_offset)
         except CorruptRecordError:
