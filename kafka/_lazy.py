@@ -1,4 +1,4 @@
-"""Looking names up: those of a package that live in its modules, loaded on first use (PEP 562), and those not there.
+"""Names of a package that live in its modules, loaded when they are first used (PEP 562).
 
 A package must not import its own modules while it is imported itself. A thread that imports ``kafka.metrics.stats``
 holds the import lock of that module while it waits for ``kafka.metrics``; a thread that is importing
@@ -8,13 +8,12 @@ exception in one of the two threads. A package that loads nothing while it is im
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
-__all__ = ["hint_for_name", "lazy_names"]
+__all__ = ["lazy_names"]
 
 
 def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -40,21 +39,3 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], 
         return sorted({*vars(sys.modules[package]), *homes})
 
     return find, names
-
-
-def hint_for_name(name: str, known: Collection[str], elsewhere: Mapping[str, str]) -> str:
-    """Return what to say of a name that is not there, to end the sentence that says so.
-
-    `elsewhere` has names of other clients, and what to use here in place of each.
-
-    >>> hint_for_name("produce", ["send"], {"produce": "send()"}), hint_for_name("sendMany", ["send_many"], {})
-    (': use send()', ": did you mean 'send_many'?")
-    """
-    from difflib import get_close_matches
-
-    spelling = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
-    use = elsewhere.get(spelling) or elsewhere.get(spelling.replace("_", ""))
-    if use is not None:
-        return f": use {use}"
-    near = get_close_matches(spelling, known, n=1, cutoff=0.75)
-    return f": did you mean {near[0]!r}?" if near else ""

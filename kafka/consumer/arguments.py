@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping
 from reprlib import Repr
 from typing import Any, Final, TypeVar
 
-from kafka._lazy import hint_for_name
 from kafka.errors import IllegalArgumentError
 from kafka.structs import OffsetAndMetadata, SubscriptionPattern, TopicPartition, check_topic
 
@@ -248,4 +247,11 @@ def hint_for_attribute(name: str, known: Collection[str]) -> str:
     >>> hint_for_attribute("consumer_group_metadata", []), hint_for_attribute("seekToEnd", ["seek_to_end"])
     (': use group_metadata()', ": did you mean 'seek_to_end'?")
     """
-    return hint_for_name(name, known, _ELSEWHERE)
+    from difflib import get_close_matches
+
+    spelling = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    use = _ELSEWHERE.get(spelling) or _ELSEWHERE.get(spelling.replace("_", ""))
+    if use is not None:
+        return f": use {use}"
+    near = get_close_matches(spelling, known, n=1, cutoff=0.75)
+    return f": did you mean {near[0]!r}?" if near else ""

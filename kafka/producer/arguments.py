@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from operator import index
 from typing import Any, Final
 
-from kafka._lazy import hint_for_name
 from kafka.config import Config, resolve
 from kafka.errors import IllegalArgumentError, KafkaConfigurationError
 from kafka.record.batch_builder import BatchBuilder
@@ -24,27 +23,12 @@ __all__ = [
     "checked_release",
     "checked_timeout",
     "checked_timestamp",
-    "hint_for_attribute",
     "options_of",
 ]
 
 _NUMBERS: Final = itertools.count(1)
 _PAIR: Final = 2
 _LATEST: Final = 2**63 - 1
-
-# Names that other clients have.
-_ELSEWHERE: Final = {
-    "abort": "purge(in_flight=True), or close(timeout=0)",
-    "create_batch": "send_many()",
-    "init": "init_transactions()",
-    "list_topics": "partitions_for(topic) for one topic, KafkaConsumer.topics() for all",
-    "poll": "flush() to wait for records; callbacks run on the producer's own thread, which needs no poll()",
-    "produce": "send(topic, value, key)",
-    "send_and_wait": "send(...).get(), or await send(...)",
-    "send_batch": "send_many()",
-    "start": "nothing: the constructor has connected",
-    "stop": "close()",
-}
 
 Headers = Sequence[tuple[str, "bytes | None"]] | Mapping[str, "bytes | None"]
 
@@ -78,15 +62,6 @@ def options_of(configs: tuple[Any, ...], options: dict[str, Any]) -> dict[str, A
         if not isinstance(option, str):
             raise TypeError(f"the name of an option must be a str, not {option!r}")
     return {**configs[0], **options}
-
-
-def hint_for_attribute(name: str, known: Collection[str]) -> str:
-    """Return what to use for a method that a producer does not have.
-
-    >>> hint_for_attribute("produce", []), hint_for_attribute("partitionsFor", ["partitions_for"])
-    (': use send(topic, value, key)', ": did you mean 'partitions_for'?")
-    """
-    return hint_for_name(name, known, _ELSEWHERE)
 
 
 def as_bytes(data: Any, what: str, serialized: bool = False) -> bytes | None:

@@ -23,7 +23,6 @@ from kafka.producer.arguments import (
     checked_config,
     checked_release,
     checked_timeout,
-    hint_for_attribute,
     options_of,
 )
 from kafka.producer.core import ProducerCore
@@ -311,12 +310,6 @@ class ProducerFace:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"a {type(self).__name__} cannot be copied or pickled: make one in each process that needs one")
-
-    if not TYPE_CHECKING:  # for which every name would be right then
-
-        def __getattr__(self, name: str) -> NoReturn:
-            hint = "" if name.startswith("_") else hint_for_attribute(name, dir(type(self)))
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=self)
 
     def __repr__(self) -> str:
         state = "closed" if self._closed else "open"

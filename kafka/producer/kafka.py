@@ -9,7 +9,7 @@ nothing else it is one lock and one append (0.6 µs); everything that is not so 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from kafka.errors import (
     BrokerResponseError,
@@ -43,6 +43,18 @@ from kafka.structs import check_topic
 
 __all__ = ["KafkaProducer"]
 
+# Methods that other clients have, and what to use here.
+_ELSEWHERE: Final = {
+    "abort": "purge(in_flight=True), or close(timeout=0)",
+    "create_batch": "send_many()",
+    "list_topics": "partitions_for(topic) for one topic, KafkaConsumer.topics() for all",
+    "poll": "flush() to wait for records; callbacks run on the producer's own thread, which needs no poll()",
+    "produce": "send(topic, value, key)",
+    "send_and_wait": "send(...).get(), or await send(...)",
+    "send_batch": "send_many()",
+    "start": "nothing: the constructor has connected",
+    "stop": "close()",
+}
 _new: Final = object.__new__
 _BYTES: Final = frozenset({bytes, type(None)})
 _SHORTEST: Final = 2
@@ -397,3 +409,20 @@ class KafkaProducer(TransactionalFace):
             limit = None if timeout is None else f"{timeout:g} seconds"
             state = self._find(topic, self._core.now() + seconds, limit)
         return set(state.indexes)
+
+
+class _Elsewhere:
+    """A method that another client has. (`__getattr__` would slow each look at an attribute in `send()` down.)"""
+
+    def __init__(self, name: str, use: str) -> None:
+        self._name = name
+        self._use = use
+
+    def __get__(self, producer: object, kind: type) -> NoReturn:
+        raise AttributeError(
+            f"{kind.__name__!r} object has no attribute {self._name!r}: use {self._use}", name=self._name, obj=producer
+        )
+
+
+for _name, _use in _ELSEWHERE.items():
+    setattr(KafkaProducer, _name, _Elsewhere(_name, _use))
