@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -141,19 +142,24 @@ class Chaos:
         mark = self._mark()
         began = time.monotonic()
         heals_at = began + self.rng.uniform(fault.least, fault.most)
-        recovered: float | None = None
         fault.begin()
+        recovered: list[float] = []
+
+        def look() -> bool:
+            if not recovered and self._reached(mark):
+                recovered.append(time.monotonic() - began)
+            return bool(recovered)
+
         while time.monotonic() < heals_at:
             self._tick()
-            if recovered is None and self._reached(mark):
-                recovered = time.monotonic()
+            look()
             time.sleep(TICK)
-        fault.end()
-        if recovered is None:
-            self._until(lambda: self._reached(mark), f"recovery from {fault.name}")
-            recovered = time.monotonic()
-        self.tally.recoveries.append((fault.name, recovered - began))
-        print(f"{fault.name} for {heals_at - began:.1f} s: recovered after {recovered - began:.1f} s", flush=True)
+        with ThreadPoolExecutor(1) as pool:  # a node takes seconds to start, and nobody has to wait for it
+            ended = pool.submit(fault.end)
+            self._until(lambda: look() and ended.done(), f"recovery from {fault.name}")
+            ended.result()
+        self.tally.recoveries.append((fault.name, recovered[0]))
+        print(f"{fault.name} for {heals_at - began:.1f} s: recovered after {recovered[0]:.1f} s", flush=True)
 
     def _until(self, condition: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + PATIENCE

@@ -225,6 +225,38 @@ def test_a_consumer_that_its_group_does_not_know(kafka, make):
     group_membership(kafka, make)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_member_that_the_group_has_removed_cannot_commit_what_others_have_processed(kafka, make, protocol):
+    """It was stuck for longer than max_poll_interval_ms, and has not heard of its removal in poll()."""
+    topic, group = kafka.create_topic(unique("removed")), unique("copiers")
+    where = TopicPartition(topic, 0)
+    options = {"session_timeout_ms": 6000} if protocol == "classic" else {}
+    producer = make(kafka, unique("copier"))
+    producer.init_transactions()
+    with producer.transaction():
+        producer.send(topic, b"x")
+    reading = {
+        "bootstrap_servers": kafka.bootstrap_servers,
+        "group_id": group,
+        "group_protocol": protocol,
+        "auto_offset_reset": "earliest",
+        "enable_auto_commit": False,
+        **options,
+    }
+    with KafkaConsumer(topic, **reading, max_poll_interval_ms=6500) as stuck, KafkaConsumer(topic, **reading) as other:
+        until(lambda: stuck.poll(100), "the record")
+        member = stuck.group_metadata()
+        assert member.generation_id >= 0
+        until(lambda: stuck.health()["group"]["generation"] < 0, "removal from the group")
+        until(lambda: other.poll(100), "the record once more")
+        with producer.transaction():
+            producer.send_offsets_to_transaction({where: 1}, other.group_metadata())
+        with pytest.raises(AbortableTransactionError), producer.transaction():
+            producer.send_offsets_to_transaction({where: 0}, stuck.group_metadata())
+        assert other.committed(where) == 1
+
+
 def test_kafka_s_own_tool_shows_our_transaction(kafka, make):
     topic = kafka.create_topic(unique("shown"))
     producer = make(kafka, topic, transaction_timeout_ms=45_000)
