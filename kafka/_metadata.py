@@ -11,6 +11,7 @@ import logging
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka._tasks import Event, Task, deferred, wait_any
+from kafka._text import printable
 from kafka.errors import KafkaConnectionError, KafkaError, MetadataEmptyBrokerList, for_code
 from kafka.net.reasons import NobodyThereError
 
@@ -45,6 +46,7 @@ class MetadataKeeper:
         self._awaited = 0
         self._failed: set[int | str] = set()  # brokers that did not answer since one last did
         self._failing_since: float | None = None
+        self._told = False
         self.error: KafkaError | None = None
         """Why the last request for metadata has failed; None if it has not."""
         self._answered_in_vain: dict[int | str, float] = {}
@@ -245,7 +247,24 @@ class MetadataKeeper:
         self._answered_in_vain.clear()
         self._failing_since = self.error = None
         self._cluster.update_metadata(response, whole=whole, version=version)
+        self._tell_once(link)
         client.drop_departed()
+
+    def _tell_once(self, link: BrokerConnection) -> None:
+        """Say in the log that there is a connection, and to what: the first thing to look for when something is odd."""
+        if self._told or link.versions is None:
+            return
+        self._told = True
+        cluster, config = self._cluster, self._client.config
+        log.info(
+            "%s is connected to cluster %s through %s: Kafka %s, %d brokers, %s",
+            config["client_id"] or "A client",
+            printable(cluster.cluster_id or "without an id"),
+            link,
+            ".".join(map(str, link.versions.release)),
+            len(cluster.topology.brokers),
+            config["security_protocol"],
+        )
 
     def _request(self, link: BrokerConnection) -> tuple[Any, bool]:
         """Return the request for what is wanted, as this broker understands it, and whether that is all topics."""

@@ -37,6 +37,8 @@ class LinkContext:
         """Releases of brokers that cannot be asked, found by probing."""
         self.modern = False
         """Whether a broker was asked and has answered: one that hangs up now is not ancient, it is in trouble."""
+        self.reported: dict[tuple[str, int], tuple[str, float]] = {}
+        """Address -> what the log said last of a failure there, and when: several connections fail for one reason."""
         self.told_of_clear_text = False
         """Whether the log has said that the password is not encrypted on its way."""
         self.on_reply: Callable[[Link, str, float, int], object] | None = None

@@ -46,6 +46,8 @@ log = logging.getLogger(__name__)
 
 # Sessions are renewed after 85 to 95 % of their life (KIP-368), not all at the same time.
 _RENEW_FROM, _RENEW_SPREAD = 0.85, 0.10
+# Connections to one broker that end within this time, in seconds, with the same error have ended for the same reason.
+_SAME_MOMENT: Final = 1.0
 # What a configuration or the credentials are to blame for: trying again changes nothing.
 _FATAL: Final = (AuthenticationError, KafkaConfigurationError)
 
@@ -534,6 +536,12 @@ class Link:
             return
         failures = self.failures
         level = logging.WARNING if failures & (failures - 1) == 0 else logging.DEBUG
+        # A client has a connection for each use, and a broker that goes ends all of them: that is told once.
+        said, now = str(error), self._loop.time()
+        before, when = self.context.reported.get((self.host, self.port), ("", -math.inf))
+        self.context.reported[self.host, self.port] = said, now
+        if said == before and now - when < _SAME_MOMENT:
+            level = logging.DEBUG
         again = "" if failures == 1 else f" ({failures} times in a row)"
         log.log(level, "%s%s; the next attempt is in %.1f seconds at the earliest", named(self, error), again, delay)
 

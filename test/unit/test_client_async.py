@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
+import re
 import signal
 import threading
 import weakref
@@ -1122,3 +1124,43 @@ def test_a_closed_client_says_so(make, call):
     client.close()
     with pytest.raises(ClientClosedError):
         call(client)
+
+
+# What the log says
+
+
+def test_the_log_says_once_at_info_that_a_client_is_connected_and_to_what(make, caplog):
+    caplog.set_level("INFO", "kafka")
+    client = make(client_id="app")
+    for _ in range(3):
+        run(client, client.refresh(client.loop.time() + 5))
+    texts = [record.getMessage() for record in caplog.records if record.levelname == "INFO"]
+    assert len(texts) == 1
+    expected = r"app is connected to cluster c through broker \S+ \(b\d:9092\): Kafka \d\.\d, 3 brokers, PLAINTEXT"
+    assert re.fullmatch(expected, texts[0])
+    assert not [record for record in caplog.records if record.levelno > logging.INFO]
+
+
+def warned(caplog):
+    records = [record for record in caplog.records if "broker 1 (b1:9092)" in record.getMessage()]
+    return [record.levelname for record in records].count("WARNING")
+
+
+def test_connections_to_one_broker_that_end_together_are_told_once(make, cluster, caplog):
+    client = make()
+    run(client, client.bootstrap())
+    for use in ("default", FETCH, COORDINATOR):
+        run(client, client.open(client.link(1, use), client.loop.time() + 5))
+    caplog.clear()
+    cluster.brokers[1].stop()
+    rest(client, 0.01)
+    assert warned(caplog) == 1
+    cluster.brokers[1].start()
+    rest(client, 30)
+    run(client, client.open(client.link(1, FETCH), client.loop.time() + 5))
+    caplog.clear()
+    cluster.brokers[1].stop()
+    rest(client, 0.01)
+    assert [record.levelname for record in caplog.records if "broker 1 (b1" in record.getMessage()].count(
+        "WARNING"
+    ) == 1
