@@ -275,7 +275,7 @@ def column_decoder(numpy: bool | None = None) -> Callable[[Sequence[BatchRecords
     if numpy is not False:
         try:
             from kafka.record import numpy_decoder
-        except ImportError:
+        except Exception:  # a package that is broken, as after half an upgrade, raises whatever it likes
             if numpy:
                 raise
         else:

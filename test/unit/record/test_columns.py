@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from random import Random
 
@@ -429,3 +431,21 @@ def test_transactional_and_append_time_bits_reach_columns() -> None:
     )
     for numpy in (True, False):
         assert flat(RecordReader(data, "t", 0, 0).columns(numpy=numpy)) == [(0, NOW + 5, 1, None, b"a", [])]
+
+
+@pytest.mark.parametrize("error", ["ImportError", "RuntimeError", "AttributeError"])
+@pytest.mark.parametrize("package", ["numpy", "pyarrow"])
+def test_a_package_that_is_broken_is_as_good_as_none(tmp_path, package, error):
+    (tmp_path / package).mkdir()
+    (tmp_path / package / "__init__.py").write_text(f"raise {error}('half an upgrade')")
+    program = f"""
+from kafka.record.columns import column_decoder
+print(column_decoder().__module__)
+try:
+    column_decoder(True)
+except {error} as error:
+    print(error)
+"""
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.splitlines() == ["kafka.record.columns", "half an upgrade"]
