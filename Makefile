@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help demo test test-unit test-embedded test-real test-matrix test-pythons test-spark-versions soak soak-chaos check lint format types layers docs wheel generated clean \
+.PHONY: help demo test test-unit test-embedded test-real test-matrix test-pythons test-spark-versions test-clients soak soak-chaos check lint format types layers docs wheel generated clean \
 	bench bench-protocol bench-records bench-produce bench-consume bench-latency bench-spark
 
 help:  ## show this list
@@ -53,6 +53,9 @@ test-pythons: $(INSTALLED)  ## unit tests, examples and embedded tests on each s
 
 test-spark-versions: $(INSTALLED)  ## Spark 4.0, 4.1 and 4.2 in environments of their own, against the newest Apache Kafka
 	$(BIN)/pytest -m soak -rP test/real/spark/test_versions.py
+
+test-clients: $(INSTALLED)  ## the current releases of seven other clients against the embedded broker
+	$(BIN)/pytest -m soak -rP -p no:randomly test/real/broker/test_clients.py
 
 soak: $(INSTALLED)  ## random histories against the embedded broker; seeds are printed
 	$(BIN)/pytest -m soak test/embedded

@@ -20,9 +20,9 @@ from test.real.kafka_jars import cache_dir, locked
 PIP_TIMEOUT = 300
 RUN_TIMEOUT = 90
 PEERS = {
-    "confluent-kafka": ["confluent-kafka>=2.6"],
-    "aiokafka": ["aiokafka>=0.12"],
-    "kafka-python": ["kafka-python>=3"],
+    "confluent-kafka": ["confluent-kafka==2.16.1"],
+    "aiokafka": ["aiokafka==0.14.0"],
+    "kafka-python": ["kafka-python==3.0.12"],
 }
 HERE = Path(__file__).parent
 #: Variables that would lead an interpreter to our package or to another environment.
