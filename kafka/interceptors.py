@@ -100,7 +100,7 @@ class Interceptors:
                 configure(dict(configs))
 
     def has(self, name: str) -> bool:
-        """Whether any has such a method of its own; what the bases above do is nothing."""
+        """Whether any has such a method, apart from the ones inherited from a base above, which do nothing."""
         return bool(self._hooks[name])
 
     def through(self, name: str, thing: T) -> T:

@@ -369,7 +369,9 @@ class Engine:
             if issubclass(error, (FixNeededError, InvalidTopicError)):
                 raise error(f"topic {topic!r} cannot be read")
             if issubclass(error, UnknownTopicOrPartitionError) and topic not in self._missed:
-                log.warning("There is no topic %r; it is read once it exists. Is the name right?", topic)
+                log.warning(
+                    "The cluster does not have topic %r, check its name; it is read as soon as it exists", topic
+                )
         self._missed = frozenset(cluster.topology.errors)
         if subscription.is_automatic:
             subscription.match(cluster.topics(exclude_internal_topics=self.config["exclude_internal_topics"]))
@@ -507,7 +509,7 @@ class Engine:
         return min(_CLOSE_TIMEOUT, self.config.seconds("default_api_timeout_ms"))
 
     def close(self, timeout: float | None, *, commit: bool = True) -> None:
-        """Free everything, in about `timeout` seconds whatever is down. Idempotent.
+        """Free everything, in about `timeout` seconds also when brokers do not answer. Idempotent.
 
         With None that is `close_timeout`, and a few seconds while no broker can be reached.
         """
@@ -579,7 +581,7 @@ class Engine:
         if subscription.mode is Mode.NONE:
             raise IllegalStateError(f"{what} has no partitions to move: call subscribe() or assign() first")
         raise IllegalStateError(
-            f"{what} has no partitions to move: those of a subscription are assigned within poll(). Call it in "
+            f"{what} has no partitions to move: a subscription gets its partitions within poll(). Call it in "
             "on_partitions_assigned() of a ConsumerRebalanceListener, or once assignment() is not empty. (Without a "
             "committed offset auto_offset_reset decides where a partition starts.)"
         )

@@ -324,7 +324,7 @@ class Fetcher:
         """Take what came for each partition; whether the application's thread must look."""
         came = False
         if not lane.main:
-            for entry in asked.values():  # also those that the reply leaves out: the side lane would ask without end
+            for entry in asked.values():  # also if the reply leaves them out: the side lane would ask without end
                 entry.cursor.patient = True  # until something comes
         for entry, data in self._match(asked, response):
             if lane.main:

@@ -407,7 +407,7 @@ class KafkaConsumer:
         return self._open().topics(self._deadline(timeout_ms))
 
     def partitions_for_topic(self, topic: str, timeout_ms: float | None = None) -> set[int] | None:
-        """The partitions of a topic; None if there is no such topic. Does not create it."""
+        """The partitions of a topic; None if the topic does not exist, and it is not created then."""
         check_topic(topic)
         return self._open().partitions_for_topic(topic, self._deadline(timeout_ms))
 
@@ -443,7 +443,7 @@ class KafkaConsumer:
         and the problem that keeps records from coming; ``group`` has the member's state and what it waits for.
         """
         if self._engine is None:
-            raise ClientClosedError("KafkaConsumer() did not finish, so there is no consumer.")
+            raise ClientClosedError("KafkaConsumer() raised an error, so this consumer cannot be used.")
         return self._engine.health()
 
     # When it ends…
@@ -451,8 +451,8 @@ class KafkaConsumer:
     def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:
         """Commit if that is automatic, leave the group, free everything. Idempotent.
 
-        It takes `timeout_ms` at most, whatever is down. By default that is 30 seconds (or default_api_timeout_ms, if
-        that is less), and 5 while no broker can be reached.
+        It takes `timeout_ms` at most, also when brokers do not answer. By default that is 30 seconds (or
+        default_api_timeout_ms, if that is less), and 5 while no broker can be reached.
         """
         engine = self._engine
         if engine is not None:

@@ -493,7 +493,7 @@ def test_a_topic_that_is_not_there_is_told_once(
     while len([request for request in broker.requests if request.name == "Metadata"]) < 4:
         consumer.poll(timeout_ms=50)
         assert time.monotonic() < deadline
-    assert caplog.text.count("There is no topic 'evnets'") == 1
+    assert caplog.text.count("does not have topic 'evnets'") == 1
     health = consumer.health()
     assert not health["ok"]
     assert health["topics"] == {"evnets": "UnknownTopicOrPartitionError"}
