@@ -1,4 +1,4 @@
-"""How each library builds a batch of the content and reads a fetched buffer."""
+"""How each library builds the batches of some content and reads a fetched buffer."""
 
 from __future__ import annotations
 
@@ -8,125 +8,141 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from records_content import CODECS, NOW_MS, SAME_TIME, Content
+from records_content import CODECS, Batches
 from workload import OURS, Unsupported
 
-Build = Callable[[], bytes]
+Build = Callable[[], list[bytes]]
 Read = Callable[[bytes], Sequence[Any]]
 
-_LIMIT = 1 << 24
 _TOPIC = "bench"
 _HEADER = 61  # bytes of a batch in front of its records
 
 
-def writer(impl: str, content: Content, *, bulk: bool) -> Build:
-    """What builds the batch, record by record or all at once where there is a way."""
-    if impl == OURS:
-        return _ours_bulk(content) if bulk else _ours(content)
+def writer(impl: str, content: Batches) -> Build:
+    """What builds the batches, record by record."""
+    if impl.startswith(OURS):
+        return _ours(content)
     if impl == "kafka-python":
         return _kafka_python(content)
     return _aiokafka(impl, content)
 
 
-def reader(impl: str, *, raw: bool) -> Read:
-    """What reads a buffer to a list of records."""
-    if impl == OURS:
-        return _read_ours()
+def reader(impl: str) -> Read:
+    """What reads a buffer to a list of records, 500 at a time as poll() does."""
+    if impl.startswith(OURS):
+        return read_ours()
     if impl == "kafka-python":
-        return _read_kafka_python(raw)
-    return _read_aiokafka(raw)
+        return _read_kafka_python()
+    return _read_aiokafka()
 
 
-def codec(impl: str, content: Content, *, unpack: bool) -> Callable[[], object]:
+def codec(impl: str, content: Batches, *, unpack: bool) -> Callable[[], object]:
     """What packs the bytes of the records, or unpacks them, and nothing else."""
     names = importlib.import_module("aiokafka.codec" if impl == "aiokafka" else "kafka.codec")
     name = next(name for name, number in CODECS.items() if number == content.codec)
     encode, decode = getattr(names, f"{name}_encode"), getattr(names, f"{name}_decode")
-    body = writer(impl, replace(content, codec=0), bulk=False)()[_HEADER:]
-    packed = encode(body)
-    if bytes(decode(packed)) != body:
+    bodies = [batch[_HEADER:] for batch in writer(impl, replace(content, codec=0))()]
+    packed = [encode(body) for body in bodies]
+    if [bytes(decode(one)) for one in packed] != bodies:
         raise AssertionError("what was unpacked is not what was packed")
-    return (lambda: decode(packed)) if unpack else (lambda: encode(body))
+    return (lambda: [decode(one) for one in packed]) if unpack else (lambda: [encode(body) for body in bodies])
 
 
 # purekafka
 
 
-def _ours(content: Content) -> Build:
+def _ours(content: Batches) -> Build:
     from kafka.record.batch_builder import BatchBuilder
 
-    rows = list(zip(content.timestamps(), content.keys or [None] * len(content.values), content.values, strict=True))
-    headers, codec = content.headers, content.codec
+    rows, codec, limit = content.rows, content.codec, content.limit
 
-    def build() -> bytes:
-        builder = BatchBuilder(_LIMIT, codec)
-        append = builder.append
-        for timestamp, key, value in rows:
-            append(timestamp, key, value, headers)
-        return builder.seal().data
+    def build() -> list[bytes]:
+        batches = []
+        for batch in rows:
+            builder = BatchBuilder(limit, codec)
+            append = builder.append
+            for timestamp, key, value, headers in batch:
+                append(timestamp, key, value, headers)
+            batches.append(builder.seal().data)
+        return batches
 
     return build
 
 
-def _ours_bulk(content: Content) -> Build:
+def bulk(content: Batches, *, extend: bool) -> Build:
+    """Values alone with one timestamp a batch, by ``extend`` or by calls of ``append``."""
     from kafka.record.batch_builder import BatchBuilder
 
-    values = content.values
+    batches = [(rows[0][0], [value for _, _, value, _ in rows]) for rows in content.rows]
 
-    def build() -> bytes:
-        builder = BatchBuilder(_LIMIT, content.codec)
-        for at in range(0, len(values), SAME_TIME):
-            builder.extend(values[at : at + SAME_TIME], NOW_MS + at // SAME_TIME)
-        return builder.seal().data
+    def build() -> list[bytes]:
+        built = []
+        for timestamp, values in batches:
+            builder = BatchBuilder(content.limit, content.codec)
+            if extend:
+                builder.extend(values, timestamp)
+            else:
+                append = builder.append
+                for value in values:
+                    append(timestamp, None, value)
+            built.append(builder.seal().data)
+        return built
 
     return build
 
 
-def _read_ours() -> Read:
-    from kafka.record.batch_reader import RecordReader
+def read_ours(*, runs: bool = True) -> Read:
+    """Through the reader; without ``runs`` records of one size go through the loop like others."""
+    from kafka.record import batch_reader
 
-    return lambda data: RecordReader(data, _TOPIC, 0, 0).take(1 << 30)
+    if not runs:
+        batch_reader.SHORTEST_RUN = 1 << 62  # type: ignore[misc] # the process is for this case alone
+    reader_type = batch_reader.RecordReader
+
+    def read(data: bytes) -> list[Any]:
+        records: list[Any] = []
+        one = reader_type(data, _TOPIC, 0, 0)
+        while some := one.take(500):
+            records += some
+        return records
+
+    return read
 
 
 # kafka-python
 
 
-def _kafka_python(content: Content) -> Build:
+def _kafka_python(content: Batches) -> Build:
     from kafka.record.memory_records import MemoryRecordsBuilder
 
-    rows = list(zip(content.timestamps(), content.keys or [None] * len(content.values), content.values, strict=True))
-    headers, codec = content.headers, content.codec
+    rows, codec, limit = content.rows, content.codec, content.limit
 
-    def build() -> bytes:
-        builder = MemoryRecordsBuilder(2, codec, _LIMIT)
-        append = builder.append
-        for timestamp, key, value in rows:
-            append(timestamp, key, value, headers)
-        builder.close()
-        return bytes(builder.buffer())
+    def build() -> list[bytes]:
+        batches = []
+        for batch in rows:
+            builder = MemoryRecordsBuilder(2, codec, limit)
+            append = builder.append
+            for timestamp, key, value, headers in batch:
+                append(timestamp, key, value, headers)
+            builder.close()
+            batches.append(bytes(builder.buffer()))
+        return batches
 
     return build
 
 
-def _read_kafka_python(raw: bool) -> Read:
+def _read_kafka_python() -> Read:
     from kafka.consumer.fetcher import ConsumerRecord
     from kafka.record.memory_records import MemoryRecords
 
-    def each(data: bytes) -> Any:
+    def read(data: bytes) -> list[Any]:
+        # As its fetcher does it, without the calls to deserializers.
+        records = []
         batches = MemoryRecords(data)
         while batches.has_next():
             batch = batches.next_batch()
             if not batch.validate_crc():
                 raise AssertionError("checksum")
-            yield batch
-
-    if raw:
-        return lambda data: [record for batch in each(data) for record in batch]
-
-    def read(data: bytes) -> list[Any]:
-        # As its fetcher does it, without the calls to deserializers.
-        records = []
-        for batch in each(data):
             epoch = batch.leader_epoch
             for record in batch:
                 key, value, headers = record.key, record.value, record.headers
@@ -155,52 +171,47 @@ def _read_kafka_python(raw: bool) -> Read:
 # aiokafka
 
 
-def _aiokafka(impl: str, content: Content) -> Build:
+def _aiokafka(impl: str, content: Batches) -> Build:
     from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
     is_compiled = "_crecords" in DefaultRecordBatchBuilder.__module__
     if is_compiled != (impl == "aiokafka") or is_compiled == bool(os.environ.get("AIOKAFKA_NO_EXTENSIONS")):
         raise Unsupported("its C extension is not as this case wants it; set or unset AIOKAFKA_NO_EXTENSIONS")
-    rows = list(zip(content.timestamps(), content.keys or [None] * len(content.values), content.values, strict=True))
-    headers, codec = content.headers, content.codec
+    rows, codec, limit = content.rows, content.codec, content.limit
 
-    def build() -> bytes:
-        builder = DefaultRecordBatchBuilder(
-            magic=2,
-            compression_type=codec,
-            is_transactional=0,
-            producer_id=-1,
-            producer_epoch=-1,
-            base_sequence=-1,
-            batch_size=_LIMIT,
-        )
-        append = builder.append
-        for offset, (timestamp, key, value) in enumerate(rows):
-            append(offset, timestamp, key, value, headers)
-        return bytes(builder.build())
+    def build() -> list[bytes]:
+        batches = []
+        for batch in rows:
+            builder = DefaultRecordBatchBuilder(
+                magic=2,
+                compression_type=codec,
+                is_transactional=0,
+                producer_id=-1,
+                producer_epoch=-1,
+                base_sequence=-1,
+                batch_size=limit,
+            )
+            append = builder.append
+            for offset, (timestamp, key, value, headers) in enumerate(batch):
+                append(offset, timestamp, key, value, headers)
+            batches.append(bytes(builder.build()))
+        return batches
 
     return build
 
 
-def _read_aiokafka(raw: bool) -> Read:
+def _read_aiokafka() -> Read:
     from aiokafka.record.memory_records import MemoryRecords
     from aiokafka.structs import ConsumerRecord
 
-    def each(data: bytes) -> Any:
+    def read(data: bytes) -> list[Any]:
+        # As its fetcher does it, without the calls to deserializers.
+        records = []
         batches = MemoryRecords(data)
         while batches.has_next():
             batch = batches.next_batch()
             if not batch.validate_crc():
                 raise AssertionError("checksum")
-            yield batch
-
-    if raw:
-        return lambda data: [record for batch in each(data) for record in batch]
-
-    def read(data: bytes) -> list[Any]:
-        # As its fetcher does it, without the calls to deserializers.
-        records = []
-        for batch in each(data):
             for record in batch:
                 key, value = record.key, record.value
                 records.append(
