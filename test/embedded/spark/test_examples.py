@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from kafka.broker import Broker
+from test.embedded.spark.failing_programs import ATTEMPTS, TOO_BUSY
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 
 def start(name: str, *words: str, **how: Any) -> subprocess.Popen[str]:
@@ -33,8 +34,12 @@ def start(name: str, *words: str, **how: Any) -> subprocess.Popen[str]:
 
 
 def run(name: str, *words: str) -> tuple[int, str]:
-    with start(name, *words) as process:
-        shown = process.communicate(timeout=500)[0]
+    """Run a program; again where the machine was too busy to start Spark's process in ten seconds."""
+    for _ in range(ATTEMPTS):
+        with start(name, *words) as process:
+            shown = process.communicate(timeout=500)[0]
+        if TOO_BUSY not in shown:
+            break
     return process.returncode, shown
 
 
@@ -62,14 +67,17 @@ def test_dead_letters_and_three_outputs_from_one_read(broker: Broker, tmp_path: 
 def test_a_program_that_is_asked_to_stop_ends_between_two_batches(broker: Broker, tmp_path: Path) -> None:
     broker.append_many("events", [b"%d" % number for number in range(50)])
     checkpoint = tmp_path / "checkpoint"
-    with start("spark_clean_stop.py", broker.bootstrap_servers, "events", "out", str(checkpoint)) as process:
-        assert process.stdout is not None
-        shown = []
-        for line in process.stdout:
-            shown.append(line)
-            if line.startswith("copy: batch 0, 50 rows"):
-                process.send_signal(signal.SIGTERM)
-        assert process.wait(300) == 0, "".join(shown)
+    for _ in range(ATTEMPTS):
+        with start("spark_clean_stop.py", broker.bootstrap_servers, "events", "out", str(checkpoint)) as process:
+            assert process.stdout is not None
+            shown = []
+            for line in process.stdout:
+                shown.append(line)
+                if line.startswith("copy: batch 0, 50 rows"):
+                    process.send_signal(signal.SIGTERM)
+        if not any(TOO_BUSY in line for line in shown):
+            break
+    assert process.returncode == 0, "".join(shown)
     assert any("stopping after the batch in hand" in line for line in shown), "".join(shown)
     begun, done = ({path.name for path in (checkpoint / name).glob("[0-9]*")} for name in ("offsets", "commits"))
     assert begun == done  # none is repeated by the next start
