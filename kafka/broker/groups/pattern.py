@@ -8,7 +8,7 @@ capture nothing, and greedy and lazy repetition are the same.
 
 All of RE2's syntax is taken but scripts (``\\p{Greek}``) and ``\\C``; general categories (``\\pL``, ``\\p{Lu}``) are
 taken. As RE2 does, it refuses lookaround, back references, possessive and atomic groups and repetition above 1000. It
-also refuses what needs more than 10,000 states.
+also refuses expressions of more than 32,768 characters, and repetition that adds more than 10,000 states.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ __all__ = ["Pattern", "compile_re2"]
 
 _MAX_REPEAT: Final = 1000
 _MAX_DEPTH: Final = 200
-_MAX_STATES: Final = 10_000
+_MAX_LENGTH: Final = 32_768
+#: Counted repetition may add this many states to the two that each character may have.
+_MAX_REPEATED: Final = 10_000
 #: The cached states of the deterministic automaton are dropped when they hold more states of the other than this.
 _MAX_CACHED: Final = 1_000_000
 # Of an expression in an error message.
@@ -366,9 +368,9 @@ def _inverse(ranges: Ranges) -> Ranges:
 
 
 class _Automaton:
-    def __init__(self, node: Any) -> None:
+    def __init__(self, node: Any, size: int) -> None:
         self.states: list[Any] = [()]
-        self._steps = 0
+        self._steps_left = _MAX_REPEATED + 2 * size
         self.start = self._add(node, 0)
 
     def _new(self, state: Any) -> int:
@@ -377,8 +379,8 @@ class _Automaton:
 
     def _add(self, node: Any, then: int) -> int:
         """Add the states of a node that ``then`` follows; return the first."""
-        self._steps += 1  # counts what adds no state, too: an empty group a thousand times a thousand times
-        if self._steps > _MAX_STATES:
+        self._steps_left -= 1  # counts what adds no state, too: an empty group a thousand times a thousand times
+        if self._steps_left < 0:
             raise _Invalid("expression is too large")
         if isinstance(node, (str, Chars)):
             return self._new((node, then))
@@ -412,8 +414,10 @@ class Pattern:
     False
     """
 
-    def __init__(self, node: Any) -> None:
-        automaton = _Automaton(node)
+    def __init__(self, expression: str) -> None:
+        if len(expression) > _MAX_LENGTH:
+            raise _Invalid("expression is too large")
+        automaton = _Automaton(_Parser(expression).parse(), len(expression))
         self._states = automaton.states
         self._sets = list(dict.fromkeys(state[0] for state in self._states if state and isinstance(state[0], Chars)))
         self._classes: dict[str, tuple[bool, ...]] = {}
@@ -504,7 +508,7 @@ def compile_re2(expression: str) -> Pattern:
     True
     """
     try:
-        return Pattern(_Parser(expression).parse())
+        return Pattern(expression)
     except _Invalid as error:
         # An error's text is cut where it is too long, and the reason stands behind the expression.
         shown = expression if len(expression) <= _LONGEST_SHOWN else f"{expression[:_LONGEST_SHOWN]}..."

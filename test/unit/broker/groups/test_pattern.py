@@ -116,6 +116,7 @@ def test_what_re2_does_not_match(expression: str, name: str) -> None:
         "(" * 5000 + ")" * 5000,
         "((a{1000}){1000}){1000}",
         "((){1000}){1000}",
+        "a" * 32_769,
     ],
 )
 def test_what_re2_refuses_is_an_error(expression: str) -> None:
@@ -136,6 +137,13 @@ def test_what_re2_refuses_is_an_error(expression: str) -> None:
 )
 def test_no_pattern_takes_time_that_grows_with_the_power_of_the_name(expression: str, name: str) -> None:
     assert not compile_re2(expression).fullmatch(name)  # years with an engine that backtracks
+
+
+def test_a_list_of_a_thousand_names_is_a_pattern() -> None:
+    names = [f"orders-of-{number}-in-europe" for number in range(1000)]
+    pattern = compile_re2("|".join(names))
+    assert all(pattern.fullmatch(name) for name in names)
+    assert not pattern.fullmatch("orders-of-1000-in-europe")
 
 
 REPEATS = st.sampled_from(["*", "+", "?", "*?", "{2}", "{0,2}", "{1,}"])
