@@ -660,6 +660,16 @@ def test_a_value_that_cannot_be_encoded_fails_the_request_alone(make, broker):
     assert ask(conn).controller_id == 1
 
 
+def test_a_header_that_cannot_be_encoded_fails_the_request_alone(make, broker):
+    """The future of such a request once stayed pending; the option is bounded, a subclass may still set it."""
+    conn = connect(make())
+    before, conn.pipeline._client_id = conn.pipeline._client_id, "x" * 40_000
+    future = conn.send(MetadataRequest(topics=[]))
+    assert isinstance(future.exception, KafkaProtocolError)
+    conn.pipeline._client_id = before
+    assert ask(conn).controller_id == 1
+
+
 def test_sending_before_it_is_connected_is_refused(make, broker):
     conn = make()
     assert isinstance(conn.send(MetadataRequest(topics=[])).exception, KafkaConnectionError)
