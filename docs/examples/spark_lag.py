@@ -22,7 +22,7 @@ def export(query: str, lag: dict[TopicPartition, int]) -> None:
         for tp, behind in sorted(lag.items())
     ]
     whole = Path(metrics).with_suffix(".new")
-    whole.write_text("".join(lines))
+    whole.write_text("".join(lines), encoding="utf-8")
     whole.replace(metrics)  # a reader sees the old file or the new one
 
 

@@ -160,7 +160,7 @@ class Store:
 
 def open_private(path: Path, mode: str) -> IO[Any]:
     """Open a file; if that creates it, for its owner only: tables hold credentials, segments other people's records."""
-    return open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))
+    return open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600), encoding="utf-8")
 
 
 def _damage(path: Path, lines: list[bytes], entries: list[Any]) -> str:

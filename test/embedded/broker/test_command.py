@@ -116,8 +116,8 @@ def test_an_address_that_leads_nowhere_is_not_advertised(address: str) -> None:
 def test_files_say_when_it_is_ready_and_where(tmp_path: Path) -> None:
     ready, port = tmp_path / "ready", tmp_path / "port"
     with running("--port", "0", "--ready-file", str(ready), "--port-file", str(port)) as (process, ports):
-        assert ready.read_text() == f"127.0.0.1:{ports[0]}\n"
-        assert port.read_text() == f"{ports[0]}\n"
+        assert ready.read_text(encoding="utf-8") == f"127.0.0.1:{ports[0]}\n"
+        assert port.read_text(encoding="utf-8") == f"{ports[0]}\n"
         process.terminate()
         assert process.wait(10) == 0
     assert list(tmp_path.iterdir()) == []

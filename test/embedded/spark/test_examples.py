@@ -100,7 +100,7 @@ def test_lag_by_query_for_prometheus(broker: Broker, tmp_path: Path) -> None:
     words = [broker.bootstrap_servers, "events", str(tmp_path / "checkpoint"), str(metrics)]
     code, shown = run("spark_lag.py", *words)
     assert code == 0, shown
-    assert metrics.read_text().splitlines() == [
+    assert metrics.read_text(encoding="utf-8").splitlines() == [
         'spark_kafka_lag{query="counts",topic="events",partition="0"} 0',
         'spark_kafka_lag{query="counts",topic="events",partition="1"} 0',
     ]

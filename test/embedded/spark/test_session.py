@@ -258,7 +258,7 @@ def test_a_package_that_the_chosen_interpreter_has_is_found_without_register_and
     fill(broker, 10)
     packed = tmp_path / "environment" / "bin"
     packed.mkdir(parents=True)
-    (packed / "python").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    (packed / "python").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n', encoding="utf-8")
     (packed / "python").chmod(0o755)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_")}
     environment["PYSPARK_PYTHON"] = "./environment/bin/python"

@@ -56,7 +56,7 @@ def test_every_metric_is_in_the_documentation_with_its_unit(make_producer):
     producer = make_producer(Cluster({"events": 1}))
     producer.send("events", b"x").get(1)
     documented = {}
-    for line in OPERATIONS.read_text().splitlines():
+    for line in OPERATIONS.read_text(encoding="utf-8").splitlines():
         name, _, rest = line.partition("  ")
         if name.startswith("``") and rest:
             documented[name.strip("`")] = rest.split()[0]

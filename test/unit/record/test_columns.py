@@ -437,7 +437,7 @@ def test_transactional_and_append_time_bits_reach_columns() -> None:
 @pytest.mark.parametrize("package", ["numpy", "pyarrow"])
 def test_a_package_that_is_broken_is_as_good_as_none(tmp_path, package, error):
     (tmp_path / package).mkdir()
-    (tmp_path / package / "__init__.py").write_text(f"raise {error}('half an upgrade')")
+    (tmp_path / package / "__init__.py").write_text(f"raise {error}('half an upgrade')", encoding="utf-8")
     program = f"""
 from kafka.record.columns import column_decoder
 print(column_decoder().__module__)
