@@ -189,7 +189,7 @@ def _aiokafka(impl: str, content: Batches) -> Build:
                 producer_id=-1,
                 producer_epoch=-1,
                 base_sequence=-1,
-                batch_size=limit,
+                batch_size=limit + 64,  # it reckons with longer numbers than it writes
             )
             append = builder.append
             for offset, (timestamp, key, value, headers) in enumerate(batch):

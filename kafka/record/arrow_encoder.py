@@ -9,7 +9,6 @@ after its neighbours have left. Needs numpy and pyarrow.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -408,9 +407,6 @@ def _encoded_headers(headers: Array) -> Array:
 
 # Numbers that lie closer together than this come from a table, if there are about as many rows.
 _TABLE: Final = 8192
-# The table of offset deltas begins with 0 always, so the one used last serves for the next batches.
-_DELTAS: Final = 16_384
-_WORTH_A_TABLE: Final = 1024
 
 
 class GatherColumn(NamedTuple):
@@ -423,7 +419,7 @@ class GatherColumn(NamedTuple):
 
 
 class GatheredBytes(NamedTuple):
-    """RecordRows of pieces in one buffer."""
+    """Rows of pieces in one buffer."""
 
     data: memoryview
     ends: Array
@@ -431,7 +427,7 @@ class GatheredBytes(NamedTuple):
 
 
 class RecordRows:
-    """RecordRows of pieces, to be laid into buffers, any number of them at a time."""
+    """Rows of pieces, to be laid into buffers, any number of them at a time."""
 
     def __init__(self, every: Array, which: Array) -> None:
         self._every = every
@@ -495,12 +491,9 @@ class GatherSource:
 
     def deltas(self, numbers: Array, behind: bytes = b"") -> GatherColumn:
         """Return the encodings of offset deltas, which begin with 0 in each batch."""
-        count = int(numbers.max()) + 1 if len(numbers) else 0
-        if _WORTH_A_TABLE < count <= _DELTAS:
-            array, sizes = _deltas(behind)
-        else:
-            array, sizes = _encoded(np.arange(max(count, 1), dtype=np.int64), behind)
-        return GatherColumn(numbers + self.add([array.slice(0, count)]), sizes[numbers])
+        count = int(numbers.max()) + 1 if len(numbers) else 1
+        array, sizes = _encoded(np.arange(count, dtype=np.int64), behind)
+        return GatherColumn(numbers + self.add([array]), sizes[numbers])
 
     def rows(self, row: list[GatherColumn]) -> RecordRows:
         """Return the rows that are made of these pieces."""
@@ -522,11 +515,6 @@ def varint_sizes(numbers: Array) -> Array:
     for size in range(varint_size(least), varint_size(greatest)):
         sizes += numbers >= 1 << (7 * size - 1)
     return sizes
-
-
-@lru_cache(maxsize=4)
-def _deltas(behind: bytes) -> tuple[Array, Array]:
-    return _encoded(np.arange(_DELTAS, dtype=np.int64), behind)
 
 
 def _encoded(numbers: Array, behind: bytes) -> tuple[Array, Array]:

@@ -193,7 +193,8 @@ class RecordReader:
         try:
             at = self._at
             if wanted >= SHORTEST_RUN:
-                at = decode_runs(self._data, at, self._end, wanted, header, self.topic, self.partition, rows)
+                last = before + wanted
+                at = decode_runs(self._data, at, self._end, last, header, self.topic, self.partition, rows)
             missing = wanted - (len(rows) - before)
             at = decode_rows(self._data, at, self._end, missing, header, self.topic, self.partition, rows)
             if wanted == left and at != self._end:

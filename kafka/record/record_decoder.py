@@ -7,7 +7,7 @@ plain decoder; property tests hold the two equal, in what they decode and in wha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import repeat
 from typing import Any, Final
@@ -15,7 +15,7 @@ from typing import Any, Final
 from kafka.errors import CorruptRecordError
 from kafka.record.consumer_record import NO_HEADERS, ConsumerRecord
 from kafka.record.header import LAST_OFFSET, LOG_APPEND_TIME, BatchHeader, corrupt
-from kafka.record.varint import VARINT, VARINT_END, decode_varint
+from kafka.record.varint import decode_varint
 
 #: Length, attributes, timestamp delta, offset delta, key length, value length, number of headers: a byte each.
 SMALLEST_RECORD: Final = 7
@@ -210,126 +210,70 @@ _MOST_IN_RUN: Final = 1024
 
 
 def decode_runs(
-    buf: bytes,
-    pos: int,
-    limit: int,
-    take: int,
-    header: BatchHeader,
-    topic: str,
-    partition: int,
-    rows: list[ConsumerRecord],
+    buf: bytes, pos: int, limit: int, last: int, header: BatchHeader, topic: str, partition: int, rows: list[Any]
 ) -> int:
-    """Append the records that are of one size from ``pos`` on, ``take`` at most; return the position after them.
+    """Append the records that are of one size from ``pos`` on, until there are ``last`` rows; return where they end.
 
     They have no headers, and keys and values of one size. Nothing is raised: what is not like that, or damaged, is left
     to :func:`decode_rows`. ``limit`` is the end of the batch.
     """
-    last = len(rows) + take
-    while len(rows) < last:
-        before = len(rows)
-        pos = _decode_run(buf, pos, limit, last - before, header, topic, partition, rows)
-        if len(rows) == before:
+    # All records have their fields at the same distances, so a slice of bytes with a step is a column: one byte of
+    # each record. It takes half of the loop's time where all records of a batch have one size.
+    base_offset, leader_epoch, kind = header.base_offset, header.leader_epoch, header.timestamp_type
+    while base_offset <= LAST_OFFSET - LAST_DELTA:
+        try:
+            length, body = decode_varint(buf, pos)
+            step = body + length - pos
+            count = min(last - len(rows), (limit - pos) // step, _MOST_IN_RUN) if length > 0 else 0
+            # Sizes that differ mostly do so at once.
+            if count < SHORTEST_RUN or not buf[pos] == buf[pos + step] == buf[pos + 2 * step] == buf[pos + 3 * step]:
+                break
+            _, offset_at = decode_varint(buf, body + 1)
+            _, key_at = decode_varint(buf, offset_at)
+            key_size, key_from = decode_varint(buf, key_at)
+            value_at = key_from + max(key_size, 0)
+            value_size, value_from = decode_varint(buf, value_at)
+            end = value_from + value_size
+            if key_size < -1 or value_size < 0 or end + 1 != pos + step or buf[end]:
+                break
+            # What all have in common: lengths and the missing headers.
+            for at in (*range(pos, body), *range(key_at, key_from), *range(value_at, value_from), end):
+                column = buf[at : at + (count - 1) * step + 1 : step]
+                count -= len(column.lstrip(column[:1]))
+            behind = pos + count * step
+            offsets = _number_column(buf, range(offset_at, key_at), behind, step, base_offset, _UNSIGNED_1, _UNSIGNED_2)
+            stamps_at = range(body + 1, offset_at)
+            stamps = _number_column(buf, stamps_at, behind, step, header.base_timestamp, _SIGNED_1, _SIGNED_2)
+        except (CorruptRecordError, TypeError):
             break
+        if count < SHORTEST_RUN or not len(offsets) == len(stamps) == count:
+            break
+        common = (
+            repeat(topic),
+            repeat(partition),
+            offsets,
+            repeat(header.max_timestamp) if kind else stamps,
+            repeat(kind),
+        )
+        keys = [buf[at : at + key_size] for at in range(key_from, behind, step)] if key_size >= 0 else repeat(None)
+        values = [buf[at : at + value_size] for at in range(value_from, behind, step)]
+        rest = repeat(key_size), repeat(value_size), repeat(NO_HEADERS), repeat(leader_epoch), repeat(-1)
+        rows += map(_new, repeat(ConsumerRecord), zip(*common, keys, values, repeat(None), *rest, strict=False))
+        pos = behind
     return pos
 
 
-def _decode_run(
-    buf: bytes,
-    pos: int,
-    limit: int,
-    take: int,
-    header: BatchHeader,
-    topic: str,
-    partition: int,
-    rows: list[ConsumerRecord],
-) -> int:
-    # All records have their fields at the same distances, so a slice of bytes with a step is a column: one byte of
-    # each record. It takes half of the loop's time where all records of a batch have one size.
-    try:
-        length, body = decode_varint(buf, pos)
-        step = body + length - pos
-        count = min(take, (limit - pos) // step, _MOST_IN_RUN) if length > 0 else 0
-        if header.base_offset > LAST_OFFSET - LAST_DELTA:
-            return pos
-        # Sizes that differ mostly do so at once.
-        if count < SHORTEST_RUN or not buf[pos] == buf[pos + step] == buf[pos + 2 * step] == buf[pos + 3 * step]:
-            return pos
-        _, offset_at = decode_varint(buf, body + 1)
-        first, key_at = decode_varint(buf, offset_at)
-        key_size, key_from = decode_varint(buf, key_at)
-        value_at = key_from + max(key_size, 0)
-        value_size, value_from = decode_varint(buf, value_at)
-    except CorruptRecordError:
-        return pos
-    end = value_from + value_size
-    if key_size < -1 or value_size < 0 or end + 1 != pos + step or buf[end]:
-        return pos
-    # What all have in common: lengths and the missing headers.
-    for at in (*range(pos, body), *range(key_at, key_from), *range(value_at, value_from), end):
-        column = buf[at : at + (count - 1) * step + 1 : step]
-        count -= len(column.lstrip(column[:1]))
-    offsets = _offset_column(buf, offset_at, key_at - offset_at, first, step, count)
-    timestamps = _timestamp_column(buf, body + 1, offset_at - body - 1, step, count, header.base_timestamp)
-    if count < SHORTEST_RUN or offsets is None or timestamps is None:
-        return pos
-    count = min(len(offsets), count)
-    behind = pos + count * step
-    keys: Iterable[bytes | None] = repeat(None)
-    if key_size >= 0:
-        keys = [buf[at : at + key_size] for at in range(key_from, behind, step)]
-    base = header.base_offset
-    fields = zip(
-        repeat(topic),
-        repeat(partition),
-        range(base + offsets.start, base + offsets.stop),
-        timestamps if not header.timestamp_type else repeat(header.max_timestamp),
-        repeat(header.timestamp_type),
-        keys,
-        [buf[at : at + value_size] for at in range(value_from, behind, step)],
-        repeat(None),
-        repeat(key_size),
-        repeat(value_size),
-        repeat(NO_HEADERS),
-        repeat(header.leader_epoch),
-        repeat(-1),
-        strict=False,
-    )
-    rows += map(_new, repeat(ConsumerRecord), fields)
-    return behind
-
-
-def _offset_column(buf: bytes, at: int, width: int, first: int, step: int, count: int) -> range | None:
-    """Return the offset deltas of records in a row, as far as they take ``width`` bytes; None if some are missing."""
-    if not 0 <= first < 64 if width == 1 else not (width == 2 and 64 <= first < 8192):
-        return None
-    count = min(count, (64 if width == 1 else 8192) - first)
-    for place in range(width):
-        column = buf[at + place : at + place + (count - 1) * step + 1 : step]
-        if column != _OFFSET_BYTES[width, place][first : first + count]:
-            return None
-    return range(first, first + count)
-
-
-def _timestamp_column(buf: bytes, at: int, width: int, step: int, count: int, base: int) -> Iterable[int] | None:
-    """Return the timestamps of records in a row; None if their deltas do not all take ``width`` bytes, two at most."""
-    low = buf[at : at + (count - 1) * step + 1 : step]
-    if width == 1:
-        if not low.isascii():
-            return None
-        return [base + _SIGNED_1[first] for first in low]
-    high = buf[at + 1 : at + 1 + (count - 1) * step + 1 : step]
-    if width > 2 or min(low, default=0) < 128 or not high.isascii():
-        return None
-    return [base + _SIGNED_2[first][second] for first, second in zip(low, high, strict=True)]
-
-
-_ENCODED: Final = b"".join(VARINT[64:VARINT_END])
-#: The bytes of ascending offset deltas by column: by how many bytes they take, and which of them it is.
-_OFFSET_BYTES: Final = {
-    (1, 0): bytes(range(0, 128, 2)),
-    (2, 0): bytes(64) + _ENCODED[::2],
-    (2, 1): bytes(64) + _ENCODED[1::2],
-}
+def _number_column(
+    buf: bytes, places: range, stop: int, step: int, base: int, one_byte: list[Any], two_bytes: list[list[Any]]
+) -> list[int]:
+    """Return the numbers at these places of records in a row; an empty list if not all take as many bytes, or two."""
+    low = buf[places.start : stop : step]
+    if len(places) == 1 and low.isascii():
+        return [base + one_byte[first] for first in low]
+    high = buf[places.start + 1 : stop + 1 : step]
+    if len(places) != 2 or min(low) < 128 or not high.isascii():
+        return []
+    return [base + two_bytes[first][second] for first, second in zip(low, high, strict=False)]
 
 
 # The names of headers repeat: str objects by the bytes that they were made of.
