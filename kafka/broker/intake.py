@@ -44,8 +44,8 @@ _FLAGS_AT: Final = V2_ATTRIBUTES_AT + 1
 _timestamp_of = attrgetter("timestamp")
 
 #: What is checked on the event loop, in some tens of milliseconds at most; the rest is for a thread.
-_QUICK_BYTES: Final = 4 << 20
-_QUICK_RECORDS: Final = 20_000
+QUICK_BYTES: Final = 4 << 20
+QUICK_RECORDS: Final = 20_000
 #: A batch may unpack to this many times max.message.bytes, or times a megabyte where that is less.
 _GROWTH: Final = 64
 _MEGABYTE: Final = 1 << 20
@@ -104,7 +104,7 @@ def _bounds(config: LogConfig, *, quick: bool) -> _Bounds:
     base = max(config.max_message_bytes, _MEGABYTE)
     size, records = min(_GROWTH * base, DEFAULT_LIMIT), base
     return (
-        _Bounds(min(size, _QUICK_BYTES), min(records, _QUICK_RECORDS), True) if quick else _Bounds(size, records, False)
+        _Bounds(min(size, QUICK_BYTES), min(records, QUICK_RECORDS), True) if quick else _Bounds(size, records, False)
     )
 
 

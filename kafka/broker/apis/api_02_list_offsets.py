@@ -16,7 +16,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.broker.codes import Code, Operation, Resource
-from kafka.broker.storage.times import first_at_or_after, greatest_timestamp, offsets_before
+from kafka.broker.storage.times import HeavyBatch, Reader, first_at_or_after, greatest_timestamp, offsets_before
+from kafka.record.batch import decode_batch
 
 if TYPE_CHECKING:
     from kafka.broker.call import Call
@@ -37,6 +38,25 @@ _UNKNOWN: Final = (-1, -1, -1)
 
 def handle(call: Call, request: ListOffsetsRequest) -> Any:
     """Find offsets."""
+    reader = Reader()
+    try:
+        return _reply(call, request, reader)
+    except HeavyBatch as batch:
+        return _reply_later(call, request, reader, batch)
+
+
+async def _reply_later(call: Call, request: ListOffsetsRequest, reader: Reader, batch: HeavyBatch) -> Any:
+    """Have large batches read in a thread, while others are served."""
+    while True:
+        rows = await call.cluster.in_thread(decode_batch, batch.data, batch.header, check_crc=False)
+        reader.known[batch.key] = rows
+        try:
+            return _reply(call, request, reader)
+        except HeavyBatch as another:
+            batch = another
+
+
+def _reply(call: Call, request: ListOffsetsRequest, reader: Reader) -> Any:
     counts: dict[tuple[str, int], int] = {}
     for topic in request.topics:
         for part in topic.partitions:
@@ -46,7 +66,7 @@ def handle(call: Call, request: ListOffsetsRequest) -> Any:
             call.response.ListOffsetsTopicResponse(
                 name=topic.name,
                 partitions=[
-                    _answer(call, request, topic.name, part, counts[topic.name, part.partition_index] > 1)
+                    _answer(call, request, topic.name, part, counts[topic.name, part.partition_index] > 1, reader)
                     # One that is asked for twice is answered once: with an error.
                     for part in {part.partition_index: part for part in topic.partitions}.values()
                 ],
@@ -56,7 +76,7 @@ def handle(call: Call, request: ListOffsetsRequest) -> Any:
     )
 
 
-def _answer(call: Call, request: ListOffsetsRequest, topic: str, part: Any, is_double: bool) -> Any:
+def _answer(call: Call, request: ListOffsetsRequest, topic: str, part: Any, is_double: bool, reader: Reader) -> Any:
     result = call.response.ListOffsetsPartitionResponse(partition_index=part.partition_index)
     partition = call.cluster.partition(topic, part.partition_index)
     code = _refusal(call, topic, partition, part)
@@ -69,7 +89,7 @@ def _answer(call: Call, request: ListOffsetsRequest, topic: str, part: Any, is_d
         result.old_style_offsets = offsets_before(partition.log, part.timestamp, part.max_num_offsets)
         return result
     committed = request.isolation_level == _READ_COMMITTED
-    result.timestamp, result.offset, epoch = _find(partition, part.timestamp, committed)
+    result.timestamp, result.offset, epoch = _find(partition, part.timestamp, committed, reader)
     if call.version >= 4:
         result.leader_epoch = epoch
     return result
@@ -94,7 +114,7 @@ def _refusal(call: Call, topic: str, partition: Partition | None, part: Any) -> 
     return 0
 
 
-def _find(partition: Partition, timestamp: int, committed: bool) -> tuple[int, int, int]:
+def _find(partition: Partition, timestamp: int, committed: bool, reader: Reader) -> tuple[int, int, int]:
     """Return timestamp, offset and leader epoch."""
     log = partition.log
     if timestamp in {EARLIEST, EARLIEST_LOCAL}:
@@ -103,7 +123,7 @@ def _find(partition: Partition, timestamp: int, committed: bool) -> tuple[int, i
         return -1, log.stable_offset if committed else log.high_watermark, partition.leader_epoch
     if timestamp in {LATEST_TIERED, EARLIEST_PENDING}:
         return _UNKNOWN
-    found = greatest_timestamp(log) if timestamp == MAX_TIMESTAMP else first_at_or_after(log, timestamp)
+    found = greatest_timestamp(log, reader) if timestamp == MAX_TIMESTAMP else first_at_or_after(log, timestamp, reader)
     upper = log.stable_offset if committed else log.high_watermark
     if found is None or found[1] >= upper:
         return _UNKNOWN

@@ -4,32 +4,66 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafka.broker.intake import QUICK_BYTES, QUICK_RECORDS
+from kafka.errors import CorruptRecordError
 from kafka.record.batch import decode_batch
-from kafka.record.header import read_header
+from kafka.record.header import BatchHeader, Buffer, read_header
 
 if TYPE_CHECKING:
     from kafka.broker.storage.log import Log
     from kafka.broker.storage.segment import Segment
+    from kafka.record.consumer_record import ConsumerRecord
 
-__all__ = ["first_at_or_after", "greatest_timestamp", "offsets_before"]
+__all__ = ["HeavyBatch", "Reader", "first_at_or_after", "greatest_timestamp", "offsets_before"]
 
 Found = tuple[int, int, int]
 """Timestamp, offset, leader epoch."""
 
 
-def first_at_or_after(log: Log, timestamp: int) -> Found | None:
+class HeavyBatch(Exception):  # noqa: N818 - an outcome: to be read elsewhere
+    """A batch whose records take too long to read on the event loop."""
+
+    def __init__(self, key: tuple[int, int], data: Buffer, header: BatchHeader) -> None:
+        super().__init__(key)
+        self.key = key
+        self.data = data
+        self.header = header
+
+
+class Reader:
+    """Reads the records of batches; large ones must have been read before, in a thread, and stand in ``known``."""
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[int, int], list[ConsumerRecord]] = {}
+
+    def rows(self, log: Log, data: Buffer, header: BatchHeader) -> list[ConsumerRecord]:
+        """Return the records of a batch; raise HeavyBatch for one that has to be read first."""
+        key = (id(log), header.base_offset)
+        if key in self.known:
+            return self.known[key]
+        if header.count > QUICK_RECORDS:
+            raise HeavyBatch(key, data, header)
+        try:
+            return decode_batch(data, header, check_crc=False, limit=QUICK_BYTES)
+        except CorruptRecordError:
+            if not header.codec:
+                raise
+            raise HeavyBatch(key, data, header) from None  # perhaps only because of the limit
+
+
+def first_at_or_after(log: Log, timestamp: int, reader: Reader) -> Found | None:
     """Return the first record whose timestamp is at least ``timestamp``."""
     for segment in log.segments:
         if segment.max_timestamp < timestamp:
             continue
         for number in range(segment.find_timestamp(timestamp), len(segment)):
-            found = _in_batch(log, segment, number, timestamp)
+            found = _in_batch(log, segment, number, timestamp, reader)
             if found is not None:
                 return found
     return None
 
 
-def _in_batch(log: Log, segment: Segment, number: int, timestamp: int) -> Found | None:
+def _in_batch(log: Log, segment: Segment, number: int, timestamp: int, reader: Reader) -> Found | None:
     entry = segment.entry(number)
     if entry.last < log.start_offset:
         return None
@@ -38,17 +72,17 @@ def _in_batch(log: Log, segment: Segment, number: int, timestamp: int) -> Found 
     if header is None or header.max_timestamp < timestamp:
         return None
     # Markers are found too: for Kafka they are records like any other here.
-    for row in decode_batch(data, header, check_crc=False):
+    for row in reader.rows(log, data, header):
         at = -1 if row.timestamp is None else row.timestamp
         if at >= timestamp and row.offset >= log.start_offset:
             return at, row.offset, header.leader_epoch
     return None
 
 
-def greatest_timestamp(log: Log) -> Found | None:
+def greatest_timestamp(log: Log, reader: Reader) -> Found | None:
     """Return the first record that has the greatest timestamp of all, be it -1 since none has any."""
     greatest = max((segment.max_timestamp for segment in log.segments), default=-1)
-    return first_at_or_after(log, greatest)
+    return first_at_or_after(log, greatest, reader)
 
 
 def offsets_before(log: Log, timestamp: int, count: int) -> list[int]:

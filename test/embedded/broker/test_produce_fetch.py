@@ -16,6 +16,7 @@ from kafka.broker import Broker
 from kafka.broker.connection import Connection
 from kafka.protocol.fetch import FetchRequest
 from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.offset import ListOffsetsRequest
 from kafka.protocol.produce import ProduceRequest
 from kafka.record.batch import decode_batch
 from kafka.record.crc32c import crc32c
@@ -561,6 +562,26 @@ def test_others_are_served_while_a_large_batch_is_checked(shared: Broker, topic:
         assert reply.responses[0].partition_responses[0].base_offset == 1
     client.ask(MetadataRequest[1]([]))  # requests of a connection are served in order
     assert shared.offsets(topic) == (0, 30_001, 30_001)
+
+
+@pytest.mark.parametrize("kind", ["many records", "bomb"])
+def test_others_are_served_while_a_large_batch_is_searched(shared: Broker, topic: str, client: Wire, kind: str) -> None:
+    large = batch(*[b"v"] * 30_000) if kind == "many records" else batch(b"\0" * (8 << 20), codec="gzip")
+    client.socket.settimeout(30)
+    client.ask(produce(large, topic))
+    client.ask(produce(large, topic))
+    may_go_on = threading.Event()
+    shared.run(lambda cluster: cluster.background(cluster.in_thread(may_go_on.wait)))
+    try:
+        client.send(ListOffsetsRequest[7](replica_id=-1, topics=[(topic, [(0, -1, NOW)])]))
+        until_checked(shared)
+        with wire(shared) as other:
+            other.ask(MetadataRequest[1]([]))
+    finally:
+        may_go_on.set()
+    _, reply = client.receive(ListOffsetsRequest[7].RESPONSE_TYPE)
+    found = reply.topics[0].partitions[0]
+    assert (found.error_code, found.timestamp, found.offset) == (0, NOW, 0)
 
 
 def test_a_topic_that_is_gone_when_its_large_batch_is_checked(shared: Broker, topic: str, client: Wire) -> None:

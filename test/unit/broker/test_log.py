@@ -10,7 +10,7 @@ import pytest
 from kafka.broker.storage.compaction import compact
 from kafka.broker.storage.log import Log, LogConfig
 from kafka.broker.storage.segment import DiskSegment, MemorySegment, Segment
-from kafka.broker.storage.times import first_at_or_after, greatest_timestamp, offsets_before
+from kafka.broker.storage.times import Reader, first_at_or_after, greatest_timestamp, offsets_before
 from kafka.errors import InvalidProducerEpochError, OutOfOrderSequenceNumberError, TransactionCoordinatorFencedError
 from kafka.record.batch import decode_batch
 from kafka.record.batch_builder import BatchBuilder
@@ -176,11 +176,11 @@ def test_records_are_found_by_time(make: Callable[..., Log]) -> None:
     log = make(segment_bytes=200)
     for at in (NOW, NOW + 100, NOW + 50):
         log.append(batch(b"a" * 30, b"b" * 30, at=at), 0)
-    assert first_at_or_after(log, NOW) == (NOW, 0, 0)
-    assert first_at_or_after(log, NOW + 1) == (NOW + 1, 1, 0)
-    assert first_at_or_after(log, NOW + 2) == (NOW + 100, 2, 0)
-    assert first_at_or_after(log, NOW + 102) is None
-    assert greatest_timestamp(log) == (NOW + 101, 3, 0)
+    assert first_at_or_after(log, NOW, Reader()) == (NOW, 0, 0)
+    assert first_at_or_after(log, NOW + 1, Reader()) == (NOW + 1, 1, 0)
+    assert first_at_or_after(log, NOW + 2, Reader()) == (NOW + 100, 2, 0)
+    assert first_at_or_after(log, NOW + 102, Reader()) is None
+    assert greatest_timestamp(log, Reader()) == (NOW + 101, 3, 0)
     assert offsets_before(log, -1, 10)[0] == 6
     assert offsets_before(log, -2, 10) == [0]
 
@@ -191,19 +191,19 @@ def test_markers_are_found_by_time_too(make: Callable[..., Log], clock: Clock) -
     log.append(sent(0, transactional=True), 0)
     clock.now += 500
     log.append_marker(1, 0, 0, committed=True)
-    assert greatest_timestamp(log) == (NOW + 500, 1, 0)
-    assert first_at_or_after(log, NOW + 1) == (NOW + 500, 1, 0)
+    assert greatest_timestamp(log, Reader()) == (NOW + 500, 1, 0)
+    assert first_at_or_after(log, NOW + 1, Reader()) == (NOW + 500, 1, 0)
 
 
 def test_the_greatest_of_no_timestamps_is_the_first_record(make: Callable[..., Log]) -> None:
     log = make()
-    assert greatest_timestamp(log) is None
+    assert greatest_timestamp(log, Reader()) is None
     builder = BatchBuilder(2**30, None)
     builder.append(-1, None, b"a")
     builder.append(-1, None, b"b")
     log.append(builder.seal().data, 0)
-    assert greatest_timestamp(log) == (-1, 0, 0)  # as Kafka has it
-    assert first_at_or_after(log, 0) is None
+    assert greatest_timestamp(log, Reader()) == (-1, 0, 0)  # as Kafka has it
+    assert first_at_or_after(log, 0, Reader()) is None
 
 
 # Producers and transactions
