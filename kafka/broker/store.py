@@ -14,7 +14,7 @@ import os
 import zlib
 from collections.abc import Iterator, MutableMapping
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, Literal
 
 from kafka.errors import IllegalStateError
 
@@ -158,9 +158,9 @@ class Store:
         self._lines = sum(map(len, self._tables.values()))
 
 
-def open_private(path: Path, mode: str) -> IO[Any]:
-    """Open a file; if that creates it, for its owner only: tables hold credentials, segments other people's records."""
-    return open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600), encoding="utf-8")
+def open_private(path: Path, mode: Literal["ab", "ab+", "wb"]) -> IO[bytes]:
+    """Open a file in binary mode; if that creates it, for its owner only: tables hold credentials, segments records."""
+    return open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))
 
 
 def _damage(path: Path, lines: list[bytes], entries: list[Any]) -> str:

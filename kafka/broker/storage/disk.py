@@ -27,7 +27,7 @@ import sys
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Final
 
 from kafka.broker.storage import Storage
 from kafka.broker.storage.log import Log
@@ -132,7 +132,7 @@ class DiskStorage(Storage):
 # The directory
 
 
-def _open_directory(path: Path) -> IO[Any]:
+def _open_directory(path: Path) -> IO[bytes]:
     """Check the layout and take the lock; return the file that holds it."""
     try:
         layout = path / "layout"
@@ -170,7 +170,7 @@ def _check_layout(path: Path, layout: Path) -> None:
         raise KafkaConfigurationError(f"{path} has a layout that this release does not know: {found}")
 
 
-def _lock(handle: IO[Any], path: Path) -> None:
+def _lock(handle: IO[bytes], path: Path) -> None:
     try:
         if sys.platform == "win32":
             import msvcrt
