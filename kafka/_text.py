@@ -1,11 +1,11 @@
-"""Text from outside, made fit for log lines and errors: what brokers say, and addresses with passwords in them."""
+"""Text for log lines and errors: what brokers say, addresses with passwords in them, numbers of records."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-__all__ = ["printable", "without_passwords"]
+__all__ = ["counted", "printable", "without_passwords"]
 
 # More than this is not a message for people.
 _LONGEST: Final = 10_000
@@ -41,3 +41,12 @@ def without_passwords(text: str) -> str:
     masked = _PASSWORD.sub(r"\1:***@", text)
     before, question, _ = masked.partition("?")
     return f"{before}?***" if question else masked
+
+
+def counted(records: int) -> str:
+    """Return a number of records in words.
+
+    >>> counted(1), counted(1200)
+    ('1 record', '1200 records')
+    """
+    return f"{records} record" if records == 1 else f"{records} records"

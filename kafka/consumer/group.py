@@ -23,7 +23,6 @@ from kafka.consumer.arguments import (
     checked_timestamps,
     hint_for_attribute,
 )
-from kafka.consumer.engine import Engine
 from kafka.consumer.reset import EARLIEST, LATEST, Reset
 from kafka.consumer.subscription import Mode
 from kafka.errors import ClientClosedError, IllegalStateError
@@ -40,6 +39,7 @@ from kafka.structs import (
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from kafka.consumer.engine import Engine
     from kafka.future import Future
     from kafka.record.columns import Columns
     from kafka.record.consumer_record import ConsumerRecord
@@ -89,6 +89,9 @@ class KafkaConsumer:
                     "KafkaConsumer('events', 'orders', bootstrap_servers='localhost:9092', group_id='readers')"
                 )
         self.config = resolve("consumer", configs)
+        # Imported with the first consumer: it is most of what importing KafkaConsumer would take.
+        from kafka.consumer.engine import Engine
+
         engine = self._engine = Engine(self.config)
         self._subscription = engine.subscription
         self._iteration: Iterator[ConsumerRecord] | None = None

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka._drivers import ThreadDriver
 from kafka._own_client import make_client
@@ -34,10 +34,13 @@ from kafka.producer.sender import Sender
 
 if TYPE_CHECKING:
     from kafka.cluster import ClusterMetadata
+    from kafka.future import Future
     from kafka.producer.metrics import ProducerMetrics
     from kafka.producer.transactions import Transactions
 
-__all__ = ["ProducerCore"]
+__all__ = ["ProducerCore", "ProducerDriver"]
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -389,3 +392,25 @@ class ProducerCore:
         given_up = self.sender.abandon(error)
         self.client.shut_down()
         return given_up
+
+
+class ProducerDriver(ThreadDriver):
+    """Refuses to turn the loop in a thread that was interrupted within `send()`."""
+
+    def __init__(self, core: ProducerCore, name: str) -> None:
+        super().__init__(core.loop, name)
+        self._check_outside = core.accumulator.check_outside
+
+    def run(self, coro: Coroutine[Any, Any, T], deadline: float | None = None, what: str = "the call") -> T:
+        """Run a coroutine of the library to its end, as `ThreadDriver.run` does."""
+        try:
+            self._check_outside(what)
+        except IllegalStateError:
+            coro.close()
+            raise
+        return super().run(coro, deadline, what)
+
+    def wait(self, future: Future[Any], deadline: float | None = None) -> bool:
+        """Wait for a future, as `ThreadDriver.wait` does."""
+        self._check_outside("get()")
+        return super().wait(future, deadline)

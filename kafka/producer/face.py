@@ -8,16 +8,15 @@ from __future__ import annotations
 import atexit
 import logging
 import weakref
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from kafka._drivers import ThreadDriver
+from kafka._text import counted
 from kafka.config import Config, defaults
 from kafka.errors import ClientClosedError, IllegalStateError, KafkaError, KafkaTimeoutError
-from kafka.net.environment import Environment
 from kafka.partitioner import DefaultPartitioner, bind_partitioner
 from kafka.producer.arguments import (
     checked_config,
@@ -25,45 +24,21 @@ from kafka.producer.arguments import (
     checked_timeout,
     options_of,
 )
-from kafka.producer.core import ProducerCore
-from kafka.producer.hindrance import counted
 from kafka.serializer import bind_serializer
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from kafka.future import Future
     from kafka.interceptors import Interceptors
+    from kafka.net.environment import Environment
 
 __all__ = ["ProducerFace"]
-
-T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
 # How long the records that are left over may take when the program ends without closing its producer, in seconds.
 _EXIT_GRACE: Final = 5.0
 _FOREVER: Final = 10.0**9
-
-
-class _Driver(ThreadDriver):
-    """Refuses to turn the loop in a thread that was interrupted within `send()`."""
-
-    def __init__(self, core: ProducerCore, name: str) -> None:
-        super().__init__(core.loop, name)
-        self._check_outside = core.accumulator.check_outside
-
-    def run(self, coro: Coroutine[Any, Any, T], deadline: float | None = None, what: str = "the call") -> T:
-        try:
-            self._check_outside(what)
-        except IllegalStateError:
-            coro.close()
-            raise
-        return super().run(coro, deadline, what)
-
-    def wait(self, future: Future[Any], deadline: float | None = None) -> bool:
-        self._check_outside("get()")
-        return super().wait(future, deadline)
 
 
 class ProducerFace:
@@ -89,8 +64,11 @@ class ProducerFace:
 
             self._interceptors = Interceptors(config["interceptors"], config)
             self._plain = False
+        # Imported with the first producer: it is most of what importing KafkaProducer would take.
+        from kafka.producer.core import ProducerCore, ProducerDriver
+
         self._core = core = ProducerCore(config, environment)
-        self._driver = _Driver(core, f"kafka-producer-{config['client_id']}")
+        self._driver = ProducerDriver(core, f"kafka-producer-{config['client_id']}")
         core.driver = weakref.ref(self._driver)
         core.keeper = weakref.ref(self)
         self._accumulator = core.accumulator

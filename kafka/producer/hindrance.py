@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from kafka._client import PRODUCE
+from kafka._text import counted
 
 if TYPE_CHECKING:
     from kafka._client import Client
@@ -24,15 +25,6 @@ __all__ = ["counted", "hindrance", "hindrances", "no_answers", "transaction_hind
 # What differs is listed so far; the rest is counted.
 _MOST_REASONS: Final = 3
 _UNREACHED: Final = "see whether it runs, and whether the address that it advertises can be reached from here"
-
-
-def counted(records: int) -> str:
-    """Return a number of records in words.
-
-    >>> counted(1), counted(1200)
-    ('1 record', '1200 records')
-    """
-    return f"{records} record" if records == 1 else f"{records} records"
 
 
 def hindrances(core: ProducerCore, batches: Iterable[ProducerBatch]) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final, NoReturn
 
+from kafka._text import counted
 from kafka.errors import (
     BrokerResponseError,
     BufferExhaustedError,
@@ -33,7 +34,6 @@ from kafka.producer.arguments import (
 )
 from kafka.producer.batch import ProducerBatch, taken_up
 from kafka.producer.future import FutureRecordMetadata, SentRecords
-from kafka.producer.hindrance import counted
 from kafka.producer.intercepting import intercepted
 from kafka.producer.memory import Ticket
 from kafka.producer.partitions import Partition, Topic

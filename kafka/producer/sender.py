@@ -22,6 +22,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
+from kafka._text import counted
 from kafka.errors import (
     ConcurrentTransactionsError,
     InvalidProducerEpochError,
@@ -33,7 +34,7 @@ from kafka.errors import (
 from kafka.future import Future
 from kafka.net.backoff import Backoff
 from kafka.producer.batch import Delivered, Divided, ProducerBatch
-from kafka.producer.hindrance import counted, hindrance
+from kafka.producer.hindrance import hindrance
 from kafka.producer.numbering import SEQUENCES, Numbering
 from kafka.producer.sink import Sink
 from kafka.producer.verdict import Verdict

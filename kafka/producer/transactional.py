@@ -20,7 +20,6 @@ from kafka.errors import (
 )
 from kafka.producer.arguments import checked_partition, checked_timeout
 from kafka.producer.face import ProducerFace
-from kafka.producer.hindrance import no_answers, transaction_hindrance
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition, check_topic
 
 if TYPE_CHECKING:
@@ -169,6 +168,8 @@ class TransactionalFace(ProducerFace):
 
     def _why_late(self, what: str, seconds: float) -> str:
         core = self._core
+        from kafka.producer.hindrance import no_answers, transaction_hindrance
+
         why = transaction_hindrance(core) or core.hindrances() or no_answers(core.client)
         why = f" ({why})" if why else ""
         outcome = "its outcome is not known yet" if what.startswith("commit") else "it goes on"
