@@ -30,7 +30,7 @@ def make(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeCons
         return found
 
     monkeypatch.setattr("kafka.consumer.engine.ThreadDriver", HereDriver)
-    monkeypatch.setattr("kafka.consumer.group.Engine", engine)
+    monkeypatch.setattr("kafka.consumer.engine.Engine", engine)
 
     def make(*topics: str, **configs: Any) -> KafkaConsumer:
         chosen = {"bootstrap_servers": "b0", "auto_offset_reset": "earliest", "client_id": "c", **configs}

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from kafka.producer import face
+from kafka.producer import core
 from test.unit.producer.memory_cluster import Cluster, InlineDriver, Producer
 
 
 @pytest.fixture
 def make_producer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Producer]]:
-    monkeypatch.setattr(face, "_Driver", InlineDriver)
+    monkeypatch.setattr(core, "ProducerDriver", InlineDriver)
     made: list[Producer] = []
 
     def make(cluster: Cluster, **options: Any) -> Producer:
