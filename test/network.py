@@ -48,7 +48,6 @@ class Proxy:
         self._loop = asyncio.new_event_loop()
         self._changed = asyncio.Event()
         self._connections: set[asyncio.Task[None]] = set()
-        self._accepting: asyncio.Task[None] | None = None
         self._listener: socket.socket | None = self._listen(port)
         self.port = int(self._listener.getsockname()[1])
         self._thread = threading.Thread(target=self._loop.run_forever, name=f"proxy {self.address}", daemon=True)
@@ -110,15 +109,11 @@ class Proxy:
     async def _start_listening(self) -> None:
         if self._listener is None:
             self._listener = self._listen(self.port)
-        if self._accepting is None:
-            self._accepting = self._loop.create_task(self._accept(self._listener))
+        self._loop.add_reader(self._listener, self._accept, self._listener)
 
     async def _stop_listening(self) -> None:
-        if self._accepting is not None:
-            self._accepting.cancel()
-            await asyncio.wait([self._accepting])
-            self._accepting = None
         if self._listener is not None:
+            self._loop.remove_reader(self._listener)
             self._listener.close()
             self._listener = None
 
@@ -135,16 +130,21 @@ class Proxy:
             await asyncio.wait(self._connections)
         self._resets = False
 
-    async def _accept(self, listener: socket.socket) -> None:
-        while True:
-            client, _ = await self._loop.sock_accept(listener)
-            self.accepted += 1
-            if self.hangs_up:
-                client.close()
-                continue
-            connection = self._loop.create_task(self._serve(client))
-            self._connections.add(connection)
-            connection.add_done_callback(self._connections.discard)
+    def _accept(self, listener: socket.socket) -> None:
+        try:
+            client, _ = listener.accept()
+        except OSError:  # it has gone again
+            return
+        self.accepted += 1
+        if self.hangs_up:
+            client.close()
+            return
+        client.setblocking(False)
+        connection = self._loop.create_task(self._serve(client))
+        self._connections.add(connection)
+        connection.add_done_callback(self._connections.discard)
+        # A task that is cancelled before its first step does nothing at all.
+        connection.add_done_callback(lambda _: client.close())
 
     async def _serve(self, client: socket.socket) -> None:
         server: socket.socket | None = None
