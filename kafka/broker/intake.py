@@ -27,7 +27,7 @@ from kafka.record.header import (
     read_header,
     scan,
 )
-from kafka.record.log_append import check_produced, place_batch, up_convert
+from kafka.record.log_append import assign_offsets, up_convert, validate_produced_batch
 
 if TYPE_CHECKING:
     from kafka.broker.storage.log import LogConfig
@@ -152,7 +152,7 @@ def _accept(
         raise Refused(Code.UNSUPPORTED_COMPRESSION_TYPE)
     if header.size > config.max_message_bytes:
         raise Refused(Code.MESSAGE_TOO_LARGE)
-    header = check_produced(data, read_records=False)
+    header = validate_produced_batch(data, read_records=False)
     if header.base_offset:
         raise Refused(Code.INVALID_RECORD, by_log=True)
     bounds.check_count(header.count)
@@ -243,7 +243,7 @@ def _out_of_range(index: int, timestamp: int, earliest: int, latest: int) -> str
 def _with_append_time(data: Buffer, rows: list[Any], config: LogConfig, now_ms: int) -> Accepted:
     """Give the batch the broker's time; its records stay as they are."""
     copy = bytearray(data)
-    place_batch(copy, 0, -1, append_time=now_ms)
+    assign_offsets(copy, 0, -1, append_time=now_ms)
     header = read_header(copy)
     assert header is not None
     wanted = _codec(config)

@@ -31,7 +31,7 @@ _IN_ONE_BUFFER: Final = 256 << 10
 # Of how many times its own size a batch may keep a buffer.
 _MOST_KEPT: Final = 4
 _MOST: Final = (1 << 31) - (1 << 10)
-# So few rows a chunk are too few for what is done chunk by chunk, and to so many they are put together.
+# Chunks with fewer rows than the first number cost more than their rows; they are put together up to the second.
 _SMALL_CHUNK: Final = 512
 _LARGER_CHUNK: Final = 4096
 
@@ -108,7 +108,7 @@ class _Columns(NamedTuple):
     tail_sizes: Array | None
     stamps: Array | int
     bounds: Array
-    """At most so many bytes are needed for each record."""
+    """An upper bound of the bytes of each record."""
 
     def slice(self, start: int, stop: int) -> _Columns:
         """Return some of the rows."""
@@ -160,7 +160,7 @@ def _encode(
 
 
 def _cuts(totals: Array, ends: list[int], room: int) -> Iterator[_Cut]:
-    """Yield cuts that are as full as may be, where rows have so many bytes at most when added up."""
+    """Yield cuts that are as full as may be, given the running total of the rows' upper bounds."""
     start = 0
     for group, end in enumerate(ends):
         while start < end:
@@ -172,7 +172,7 @@ def _cuts(totals: Array, ends: list[int], room: int) -> Iterator[_Cut]:
 
 
 def _portions(cuts: Iterable[_Cut], totals: Array, size: int) -> Iterator[list[_Cut]]:
-    """Yield as many batches at a time as have so many bytes."""
+    """Yield batches in portions of at least ``size`` bytes."""
     some: list[_Cut] = []
     before: int | None = None
     for cut in cuts:
@@ -243,7 +243,7 @@ def larger_chunks(column: Array) -> Array:
         return column
     try:
         parts = [column.slice(start, _LARGER_CHUNK).combine_chunks() for start in range(0, count, _LARGER_CHUNK)]
-    except pa.ArrowInvalid:  # of some megabytes each, so many are too many for one array
+    except pa.ArrowInvalid:  # values of some megabytes each, too many for one array
         return column
     return pa.chunked_array(parts, column.type)
 

@@ -86,7 +86,7 @@ class SealedBatch:
     header: bytes
     """The first 61 bytes."""
     body: bytes | memoryview
-    """The records, compressed or not; nobody can change them."""
+    """The records, compressed or not; immutable."""
     size: int
     count: int
     codec: int
@@ -151,7 +151,7 @@ class SealedBatch:
         return bool(self._attributes & TRANSACTIONAL)
 
     def forget(self) -> None:
-        """Let the records go, once nobody will send them any more; what is known about them stays.
+        """Let the records go, once they will not be sent again; what is known about them stays.
 
         >>> from kafka.record.batch_builder import BatchBuilder
         >>> batch = BatchBuilder(limit=1000)

@@ -6,7 +6,7 @@ it the records that :meth:`~RecordReader.take` is asked for. So a fetch of 50 MB
 batch, and the records taken.
 
 Owned by one consumer and not locked. :meth:`~RecordReader.prepare` may run on another thread (checksum and
-decompression release the GIL) as long as nobody else uses the reader at that time.
+decompression release the GIL) as long as no other thread uses the reader at that time.
 
 A damaged batch is refused as a whole, before the first of its records where that can be seen at the start. The error
 comes when the batch's turn has come: records in front of it are delivered first.
@@ -16,17 +16,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from heapq import heapify, heappop
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kafka.codec import DEFAULT_LIMIT
 from kafka.errors import CorruptRecordError, KafkaError, RecordDeserializationError
 from kafka.record.batch import RecordsPayload, check_batch, control_type, open_batch, verify_batches
-from kafka.record.columns import BatchRecords, Columns, column_decoder, from_rows
 from kafka.record.consumer_record import ConsumerRecord
 from kafka.record.header import BatchHeader, Buffer, corrupt, is_cut_off, read_header
 from kafka.record.message_v0_v1 import Nested, read_messages, to_rows
 from kafka.record.record_decoder import SHORTEST_RUN, decode_rows, decode_runs, record_ends, skip_rows
 from kafka.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.record.columns import BatchRecords, Columns
 
 __all__ = ["AbortedTransactionFilter", "RecordReader"]
 
@@ -227,6 +229,8 @@ class RecordReader:
         >>> list(RecordReader(b"", "events", 0, 0).columns())
         []
         """
+        from kafka.record.columns import column_decoder, from_rows
+
         decode = column_decoder(numpy)
         while True:
             if self._failure is not None:
@@ -269,6 +273,8 @@ class RecordReader:
 
     def _collect(self, batches: list[BatchRecords], messages: list[ConsumerRecord], at_least: int) -> None:
         """Take what is left of the open batch and whole batches after it, all of the new format or all of old ones."""
+        from kafka.record.columns import BatchRecords
+
         count = size = 0
         while count < at_least and size < _COLUMN_BYTES and self._open_next():
             if self._messages:

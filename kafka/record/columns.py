@@ -260,7 +260,7 @@ class BatchRecords(NamedTuple):
     data: bytes
     start: int
     end: int
-    count: int  # type: ignore[assignment] # hides tuple.count, which nobody needs here
+    count: int  # type: ignore[assignment] # hides tuple.count
     header: BatchHeader
 
 

@@ -46,7 +46,7 @@ CONTROL: Final = 0x20
 DELETE_HORIZON: Final = 0x40
 
 NO_TIMESTAMP: Final = -1
-#: A record with this offset could be read, but no position after it could be told to a broker.
+#: The last offset that a record may have: the position after it must fit 64 bits.
 LAST_OFFSET: Final = 2**63 - 2
 
 _OFFSET_AND_SIZE = struct.Struct(">qi")
@@ -89,7 +89,7 @@ class BatchHeader(NamedTuple):
     producer_id: int
     producer_epoch: int
     base_sequence: int
-    count: int  # type: ignore[assignment] # hides tuple.count, which nobody needs here
+    count: int  # type: ignore[assignment] # hides tuple.count
     """Records in the batch; fewer than its offsets where compaction took some; -1 for a wrapper of v0 or v1."""
 
     @property

@@ -44,7 +44,7 @@ _MAX_TIMESTAMP_AT: Final = 35
 _INT32_MAX: Final = 2**31 - 1
 
 
-def place_batch(
+def assign_offsets(
     batch: bytearray | memoryview, base_offset: int, leader_epoch: int, append_time: int | None = None
 ) -> None:
     """Give a batch of format v2 its base offset and leader epoch, in place, and the broker's time if that counts.
@@ -55,7 +55,7 @@ def place_batch(
     0
     >>> batch = bytearray(builder.seal().data)
     >>> from kafka.record.header import scan
-    >>> place_batch(batch, 1000, leader_epoch=5)
+    >>> assign_offsets(batch, 1000, leader_epoch=5)
     >>> [(header.base_offset, header.leader_epoch) for header in scan(batch)]
     [(1000, 5)]
     """
@@ -70,7 +70,7 @@ def place_batch(
     _CRC.pack_into(batch, V2_CRC_AT, crc32c(memoryview(batch)[V2_ATTRIBUTES_AT:size]))
 
 
-def check_produced(
+def validate_produced_batch(
     buffer: Buffer, *, read_records: bool = True, zstd: bool = True, limit: int = DEFAULT_LIMIT
 ) -> BatchHeader:
     """Check what a producer sent for a partition in format v2, and return its header.
@@ -86,7 +86,7 @@ def check_produced(
     >>> builder = BatchBuilder(limit=1000)
     >>> builder.append(1700000000000, None, b"v")
     0
-    >>> check_produced(builder.seal().data).count
+    >>> validate_produced_batch(builder.seal().data).count
     1
     """
     header = read_header(buffer)
@@ -187,7 +187,7 @@ def up_convert(
 ) -> bytes:
     """Return an old producer's message set as one batch of format v2 with this base offset.
 
-    Its offsets are given anew, as a broker does on append. ``codec`` is that of the set unless given.
+    Its offsets are assigned again, as a broker does on append. ``codec`` is that of the set unless given.
 
     >>> messages = LegacyBuilder(magic=0, limit=1000)
     >>> messages.extend([b"a", b"b"], -1)
@@ -205,7 +205,7 @@ def up_convert(
     for timestamp, key, value in _messages(buffer, headers, limit):
         builder.append(timestamp, key, value)
     batch = bytearray(builder.seal(log_append_time=append_time).data)
-    place_batch(batch, base_offset, leader_epoch)
+    assign_offsets(batch, base_offset, leader_epoch)
     return bytes(batch)
 
 

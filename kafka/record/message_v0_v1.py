@@ -110,7 +110,7 @@ class SealedMessages:
         return self.data
 
     def forget(self) -> None:
-        """Let the records go, once nobody will send them any more; what is known about them stays."""
+        """Let the records go, once they will not be sent again; what is known about them stays."""
         self.data = b""
 
 

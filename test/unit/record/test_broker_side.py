@@ -11,7 +11,7 @@ from kafka.record.batch_builder import BatchBuilder
 from kafka.record.batch_reader import RecordReader
 from kafka.record.control import ABORT, COMMIT, Marker, decode_marker, encode_marker
 from kafka.record.header import CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, scan
-from kafka.record.log_append import check_produced, down_convert, next_sequence, place_batch, up_convert
+from kafka.record.log_append import assign_offsets, down_convert, next_sequence, up_convert, validate_produced_batch
 from kafka.record.message_v0_v1 import LegacyBuilder, encode_message
 
 from . import reference
@@ -30,7 +30,7 @@ def read(data: bytes, offset: int = 0) -> list:
 
 def test_placing_leaves_the_checksum_alone() -> None:
     batch = bytearray(reference.batch(rows(3)))
-    place_batch(batch, 1000, leader_epoch=9)
+    assign_offsets(batch, 1000, leader_epoch=9)
     assert bytes(batch) == reference.batch(rows(3, 1000), base_offset=1000, leader_epoch=9)
     assert [(row.offset, row.leader_epoch) for row in read(bytes(batch), 1000)] == [(1000, 9), (1001, 9), (1002, 9)]
 
@@ -38,7 +38,7 @@ def test_placing_leaves_the_checksum_alone() -> None:
 def test_placing_in_the_middle_of_a_log() -> None:
     log = bytearray(reference.batch(rows(2)) * 2)
     size = len(log) // 2
-    place_batch(memoryview(log)[size:], 2, leader_epoch=1, append_time=NOW + 99)
+    assign_offsets(memoryview(log)[size:], 2, leader_epoch=1, append_time=NOW + 99)
     assert [(row.offset, row.timestamp, row.timestamp_type) for row in read(bytes(log))] == [
         (0, NOW, 0),
         (1, NOW + 1, 0),
@@ -48,7 +48,7 @@ def test_placing_in_the_middle_of_a_log() -> None:
 
 
 def test_good_batch_is_accepted() -> None:
-    header = check_produced(reference.batch(rows(3), producer=(5, 0, 17), attributes=TRANSACTIONAL))
+    header = validate_produced_batch(reference.batch(rows(3), producer=(5, 0, 17), attributes=TRANSACTIONAL))
     assert (header.count, header.base_sequence, header.last_sequence) == (3, 17, 19)
 
 
@@ -80,16 +80,16 @@ def test_good_batch_is_accepted() -> None:
 )
 def test_bad_batches_are_refused(data: bytes, error: type[Exception], match: str) -> None:
     with pytest.raises(error, match=match):
-        check_produced(data, zstd=False)
+        validate_produced_batch(data, zstd=False)
 
 
 def test_records_need_not_be_read_to_check_the_rest() -> None:
     data = reference.batch([], body=b"junk that no one reads", count=1)
-    assert check_produced(data, read_records=False).count == 1
+    assert validate_produced_batch(data, read_records=False).count == 1
     with pytest.raises(CorruptRecordError):
-        check_produced(data)
+        validate_produced_batch(data)
     with pytest.raises(CorruptRecordError, match="checksum"):
-        check_produced(data[:-1] + b"x", read_records=False)
+        validate_produced_batch(data[:-1] + b"x", read_records=False)
 
 
 def test_sequence_after_the_greatest_is_zero() -> None:

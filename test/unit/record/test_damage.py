@@ -17,7 +17,7 @@ from kafka.record.batch import decode_batch
 from kafka.record.batch_builder import BatchBuilder
 from kafka.record.batch_reader import RecordReader
 from kafka.record.header import read_header, scan
-from kafka.record.log_append import check_produced, down_convert, up_convert
+from kafka.record.log_append import down_convert, up_convert, validate_produced_batch
 from kafka.record.message_v0_v1 import LegacyBuilder
 
 from . import reference
@@ -118,7 +118,7 @@ def test_columns_of_damaged_batches_agree_with_plain_ones(both: tuple[bytes, byt
 @given(mutations(), examples=200)
 def test_broker_side_raises_kafka_errors_only(both: tuple[bytes, bytes]) -> None:
     for act in (
-        lambda data: check_produced(data, limit=1 << 20),
+        lambda data: validate_produced_batch(data, limit=1 << 20),
         lambda data: up_convert(data, 0, 0, limit=1 << 20),
         lambda data: down_convert(data, 0, limit=1 << 20),
     ):
