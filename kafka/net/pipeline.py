@@ -26,6 +26,7 @@ from kafka.errors import (
 from kafka.future import Future
 from kafka.net.frames import SendQueue
 from kafka.net.versions import BrokerVersions
+from kafka.protocol.api import reply_decoder
 
 __all__ = ["Pipeline"]
 
@@ -159,7 +160,7 @@ class Pipeline:
             return
         if entry.decode is None:
             response = type(entry.request).RESPONSE_TYPE
-            entry.decode = _decoder(response, version)
+            entry.decode = reply_decoder(response, version)
         self._in_flight.append(entry)
         self.outgoing.put(pieces)
 
@@ -281,10 +282,6 @@ class Pipeline:
             unsent = error if not getattr(error, "outcome_unknown", False) else NodeNotReadyError(f"not sent: {error}")
             for entry in waiting:
                 entry.future.try_failure(unsent)
-
-
-def _decoder(response: Any, version: int) -> Decode:
-    return lambda frame: response.unframe(frame, version)[1]
 
 
 def _not_encodable(entry: _Entry, error: Exception) -> BaseException:

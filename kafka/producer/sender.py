@@ -52,6 +52,8 @@ log = logging.getLogger(__name__)
 _REMEMBERED: Final = 5
 # The markers of the last transaction are written within milliseconds.
 _SOON: Final = 0.01
+# Where the broker tells written from unwritten, by number or by size. A tuple: a set asks members for their hashes.
+_COVERS_EARLIER: Final = (Verdict.DONE, Verdict.SEQUENCE, Verdict.DIVIDE)
 
 
 class Sender:
@@ -264,8 +266,7 @@ class Sender:
                 batch.unsure = True
                 if self.transactions is not None:
                     self.transactions.unanswered()
-            elif verdict in {Verdict.DONE, Verdict.SEQUENCE, Verdict.DIVIDE}:
-                # The broker tells written from unwritten, by number or by size: earlier attempts are covered.
+            elif verdict in _COVERS_EARLIER:
                 batch.unsure = False
             if verdict is Verdict.DONE:
                 batch.answer = answer

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka._client import PRODUCE
-from kafka.errors import KafkaError, KafkaProtocolError, UnknownBrokerIdError, for_code
+from kafka.errors import KafkaError, KafkaProtocolError, UnknownBrokerIdError, UnsupportedVersionError, for_code
 from kafka.producer.batch import Delivered, ProducerBatch
 from kafka.producer.verdict import Verdict, judge
 from kafka.protocol.gathered import Gathered
@@ -20,8 +20,6 @@ from kafka.protocol.produce import ProduceRequest
 from kafka.structs import BrokerMetadata
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
     from kafka.conn import BrokerConnection
     from kafka.future import Future
     from kafka.producer.accumulator import Partition
@@ -35,6 +33,10 @@ log = logging.getLogger(__name__)
 
 #: From so many bytes on, joining a batch's header and body costs more than one more piece for the socket.
 _WORTH_TWO_PIECES: Final = 8 << 10
+_TOPIC_IDS_SINCE: Final = 13
+
+#: Topics by the number of their id: to hash and compare ids themselves calls Python functions.
+_Names = dict[int, str]
 
 
 class Sink:
@@ -183,46 +185,54 @@ class Sink:
         return batches
 
     def _send(self, link: BrokerConnection, batches: list[ProducerBatch]) -> None:
-        request, names = self._request(link, batches)
+        try:
+            request, names = self._request(link, batches)
+        except UnsupportedVersionError as error:
+            self._failed(batches, error)
+            return
         self.in_flight += 1
         self._sender.sent(batches)
         future = link.submit(request, self._sender.request_timeout)
         future.add_both(partial(self._answered, batches, names, future))
 
-    def _request(self, link: BrokerConnection, batches: list[ProducerBatch]) -> tuple[ProduceRequest, dict[UUID, str]]:
-        by_topic: dict[str, list[ProduceRequest.PartitionProduceData]] = {}
+    def _request(self, link: BrokerConnection, batches: list[ProducerBatch]) -> tuple[ProduceRequest, _Names]:
+        """Return the request, and the names of its topics where the reply has their ids instead."""
+        # Of the version that will be sent: structs of no version are looked at field by field when they are encoded.
+        request_type = self._request_type(link)
+        topic_data, partition_data = request_type.TopicProduceData, request_type.PartitionProduceData
+        by_topic: dict[str, list[Any]] = {}
         for batch in batches:
             assert batch.sealed is not None
-            data = ProduceRequest.PartitionProduceData(index=batch.partition.index, records=on_the_wire(batch.sealed))
-            by_topic.setdefault(batch.partition.topic.name, []).append(data)
-        cluster = self._client.cluster
-        names: dict[UUID, str] = {}
+            partition = batch.partition
+            data = partition_data(index=partition.index, records=on_the_wire(batch.sealed))
+            by_topic.setdefault(partition.topic.name, []).append(data)
+        names: _Names = {}
         topics = []
         for name, partitions in by_topic.items():
-            topic = ProduceRequest.TopicProduceData(name=name, partition_data=partitions)
-            topic_id = cluster.topic_id(name)
-            if topic_id is not None:
-                topic.topic_id = topic_id
-                names[topic_id] = name
-            topics.append(topic)
+            topic_id = self._client.cluster.topic_id(name) if request_type.API_VERSION >= _TOPIC_IDS_SINCE else None
+            if topic_id is None:
+                topics.append(topic_data(name=name, partition_data=partitions))
+            else:
+                topics.append(topic_data(topic_id=topic_id, partition_data=partitions))
+                names[topic_id.int] = name
         transactions = self._sender.transactions
-        request_type: Any = ProduceRequest
-        fields: dict[str, Any] = {}
-        if transactions is not None:
-            fields["transactional_id"] = transactions.identity.transactional_id
-            newest = transactions.newest_produce()
-            if newest is not None and link.versions is not None:
-                request_type = ProduceRequest[min(newest, link.versions.version_for(ProduceRequest))]
+        fields = {} if transactions is None else {"transactional_id": transactions.identity.transactional_id}
         request = request_type(
             acks=self._sender.acks, timeout_ms=int(self._sender.request_timeout * 1000), topic_data=topics, **fields
         )
         return request, names
 
+    def _request_type(self, link: BrokerConnection) -> Any:
+        """Return the class of requests in the version for this broker."""
+        assert link.versions is not None, "the link is ready"
+        version = link.versions.version_for(ProduceRequest)
+        transactions = self._sender.transactions
+        newest = None if transactions is None else transactions.newest_produce()
+        return ProduceRequest[version if newest is None else min(newest, version)]
+
     # Being answered…
 
-    def _answered(
-        self, batches: list[ProducerBatch], names: dict[UUID, str], future: Future[Any], _outcome: object
-    ) -> None:
+    def _answered(self, batches: list[ProducerBatch], names: _Names, future: Future[Any], _outcome: object) -> None:
         self.in_flight -= 1
         error = future.exception
         if error is not None:
@@ -248,13 +258,12 @@ class Sink:
             verdict = judge(error, batch.count)
             self._sender.answered(batch, verdict, error, definite=not error.outcome_unknown)
 
-    def _take_response(self, batches: list[ProducerBatch], names: dict[UUID, str], response: Any) -> None:
+    def _take_response(self, batches: list[ProducerBatch], names: _Names, response: Any) -> None:
         results = {}
         for topic in response.responses:
-            name = topic.name or names.get(topic.topic_id)
+            name = names.get(topic.topic_id.int) if names else topic.name
             for result in topic.partition_responses:
                 results[name, result.index] = result
-        endpoints = [BrokerMetadata(end.node_id, end.host, end.port, end.rack) for end in response.node_endpoints or ()]
         for batch in batches:
             result = results.get((batch.partition.topic.name, batch.partition.index))
             if result is None:
@@ -264,9 +273,9 @@ class Sink:
                 delivered = Delivered(result.base_offset, result.log_append_time_ms)
                 self._sender.answered(batch, Verdict.DONE, delivered)
             else:
-                self._take_error(batch, result, endpoints)
+                self._take_error(batch, result, response)
 
-    def _take_error(self, batch: ProducerBatch, result: Any, endpoints: list[BrokerMetadata]) -> None:
+    def _take_error(self, batch: ProducerBatch, result: Any, response: Any) -> None:
         partition = batch.partition
         text = result.error_message or ""
         for culprit in result.record_errors or ():
@@ -276,7 +285,9 @@ class Sink:
         if error.invalid_metadata:
             cluster, leader = self._client.cluster, result.current_leader
             if leader is not None and leader.leader_id >= 0:  # KIP-951
-                known = cluster.update_partition_leader(partition.tp, leader.leader_id, leader.leader_epoch, endpoints)
+                endpoints = response.node_endpoints or ()
+                brokers = [BrokerMetadata(end.node_id, end.host, end.port, end.rack) for end in endpoints]
+                known = cluster.update_partition_leader(partition.tp, leader.leader_id, leader.leader_epoch, brokers)
             if not known:
                 cluster.request_update()
         verdict = judge(error, batch.count)

@@ -73,7 +73,11 @@ def _maker(field: Field) -> Callable[[StructMeta, Any], Any]:
 
 
 def _structs(cls: StructMeta, items: Any) -> list[Any]:
-    return [_struct(cls, item) for item in types.as_sequence(items)]
+    # Of what class an item is asks the encoder.
+    return [
+        item if isinstance(item, Struct) else _interpret.as_struct(cls, item, describe(cls))
+        for item in types.as_sequence(items)
+    ]
 
 
 def _struct(cls: StructMeta, item: Any) -> Any:

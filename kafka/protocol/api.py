@@ -7,6 +7,7 @@ header has follows from the message's version, with two exceptions that are kept
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from kafka.errors import KafkaProtocolError
@@ -14,6 +15,8 @@ from kafka.protocol._historic import historic_names
 from kafka.protocol.struct import Struct, StructMeta, _need_version, describe
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from typing_extensions import Self
 
     from kafka.protocol.headers import RequestHeader, ResponseHeader
@@ -173,7 +176,7 @@ class Response(Struct):
         (correlation_id,) = _CORRELATION.unpack_from(data)
         start = _CORRELATION.size
         if cls.header_version(version):
-            start = _skip_header_tags(data, describe(cls))
+            start = _skip_header_tags(data, cls)
         return correlation_id, cls.decode(data, version, start=start)
 
     @classmethod
@@ -206,7 +209,24 @@ class Response(Struct):
         return b"".join(self.frame_parts(correlation_id, version))
 
 
-def _skip_header_tags(data: Any, label: str) -> int:
+@lru_cache(maxsize=512)
+def reply_decoder(response: Any, version: int) -> Callable[[Any], Any]:
+    """Return the function that reads a framed response (without its size) in one version: ``unframe``, prepared.
+
+    The frame has its correlation id; who matched it to a request has looked at that.
+    """
+    if response._schema is not None:
+        return lambda frame: response.unframe(frame, version)[1]
+    has_tags = bool(response.header_version(version))
+    decode = response._unbound._codec(version).decode
+
+    def decode_reply(frame: Any) -> Any:
+        return decode(frame, start=_skip_header_tags(frame, response) if has_tags else _CORRELATION.size)
+
+    return decode_reply
+
+
+def _skip_header_tags(data: Any, cls: StructMeta) -> int:
     if len(data) > _CORRELATION.size and data[_CORRELATION.size] == 0:
         return _CORRELATION.size + 1
     from kafka.protocol._interpret import decode_prefix
@@ -215,4 +235,4 @@ def _skip_header_tags(data: Any, label: str) -> int:
     try:
         return decode_prefix(ResponseHeader[1], data)[1]
     except KafkaProtocolError as error:
-        raise KafkaProtocolError(f"{label}: {error}") from None
+        raise KafkaProtocolError(f"{describe(cls)}: {error}") from None

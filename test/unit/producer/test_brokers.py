@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from kafka._client import PRODUCE
+from kafka.errors import UnsupportedVersionError
 from kafka.net.scripted import SILENCE
 from test.unit.producer.memory_cluster import Cluster
 
@@ -74,3 +78,15 @@ def test_a_broker_that_owes_an_answer_is_not_forgotten(make_producer):
     assert future.get(30).partition == 1
     refresh(producer)
     assert sorted(producer.core.sender._sinks) == [0]
+
+
+def test_records_for_a_broker_without_a_version_of_produce_fail_alone(make_producer):
+    cluster = Cluster({"events": 2}, nodes=2)
+    producer = make_producer(cluster, linger_ms=0)
+    assert producer.send("events", b"x", partition=1).get(10).offset == 0
+    link = producer.core.client.link(1, PRODUCE)
+    link.versions.ranges = {**link.versions.ranges, 0: (90, 99)}
+    link.versions._best.clear()
+    with pytest.raises(UnsupportedVersionError, match="versions 90 to 99"):
+        producer.send("events", b"x", partition=1).get(10)
+    assert producer.send("events", b"x", partition=0).get(10).offset == 0
