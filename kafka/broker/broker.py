@@ -14,12 +14,12 @@ from random import Random
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from kafka.broker.clock import BrokerClock
-from kafka.broker.cluster import Cluster
+from kafka.broker.cluster.clock import BrokerClock
+from kafka.broker.cluster.cluster import Cluster
 from kafka.broker.control import Control, check_topic, text_of
-from kafka.broker.node import ListenerOptions, Node, format_address
+from kafka.broker.server.node import ListenerOptions, Node, format_address
+from kafka.broker.server.versions import ApiTable
 from kafka.broker.storage import MemoryStorage, Storage
-from kafka.broker.versions import ApiTable
 from kafka.errors import IllegalArgumentError, IllegalStateError
 
 if TYPE_CHECKING:

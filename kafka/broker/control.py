@@ -11,18 +11,19 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kafka.broker import contents, leaders
+from kafka.broker import batches
+from kafka.broker.cluster import leaders
+from kafka.broker.cluster.topics import Partition, Topic, is_valid_topic_name
+from kafka.broker.cluster.upkeep import Upkeep
 from kafka.broker.faults import ErrorLike, Interceptor, Order, SeenRequest, error_codes
-from kafka.broker.topics import Partition, Topic, is_valid_topic_name
-from kafka.broker.upkeep import Upkeep
-from kafka.broker.versions import ApiKeyLike
+from kafka.broker.server.versions import ApiKeyLike
 from kafka.errors import IllegalArgumentError, KafkaTimeoutError, UnknownTopicOrPartitionError
 from kafka.partitioner.murmur2_hash import murmur2
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
-    from kafka.broker.cluster import Cluster
-    from kafka.broker.node import Node
+    from kafka.broker.cluster.cluster import Cluster
+    from kafka.broker.server.node import Node
     from kafka.record.consumer_record import ConsumerRecord
 
 __all__ = ["Control", "check_topic", "text_of"]
@@ -186,7 +187,7 @@ class Control:
 
     def group_members(self, group: str) -> dict[str, str]:
         """The members of a group: the client's name by the member's id."""
-        from kafka.broker.members import members_of
+        from kafka.broker.cluster.members import members_of
 
         return self._do(members_of, self.cluster, group)
 
@@ -195,7 +196,7 @@ class Control:
 
         ``member`` is the member's id or its client's name; with None it is the only one.
         """
-        from kafka.broker.members import expire_member
+        from kafka.broker.cluster.members import expire_member
 
         self._do(expire_member, self.cluster, group, member)
 
@@ -269,27 +270,27 @@ class Control:
         """
         if isinstance(records, (str, bytes, bytearray, memoryview, Mapping)):
             raise TypeError(f"append_many() takes a list of records, not {type(records).__name__}; append() takes one")
-        rows = [contents.fields_of(record) for record in records]
+        rows = [batches.fields_of(record) for record in records]
         if not rows:
             raise IllegalArgumentError("append_many() needs at least one record")
 
         def append() -> int:
             now = self.cluster.clock.now_ms() if timestamp_ms is None else timestamp_ms
             if partition is not None:
-                return self.cluster.append(self._partition(topic, partition), contents.encode(rows, now))
-            batches: dict[Partition, list[contents.Fields]] = {}
+                return self.cluster.append(self._partition(topic, partition), batches.encode(rows, now))
+            rows_of: dict[Partition, list[batches.Fields]] = {}
             for row in rows:
-                batches.setdefault(self._partition_for(topic, row[0], batches), []).append(row)
-            offsets = [self.cluster.append(one, contents.encode(batch, now)) for one, batch in batches.items()]
+                rows_of.setdefault(self._partition_for(topic, row[0], rows_of), []).append(row)
+            offsets = [self.cluster.append(one, batches.encode(chosen, now)) for one, chosen in rows_of.items()]
             return offsets[0]
 
         return self._do(append)
 
-    def _partition_for(self, topic: str, key: bytes | None, batches: Mapping[Partition, list[Any]]) -> Partition:
+    def _partition_for(self, topic: str, key: bytes | None, added: Mapping[Partition, list[Any]]) -> Partition:
         partitions = self._topic(topic).partitions
         if key is not None:
             return partitions[(murmur2(key) & 0x7FFFFFFF) % len(partitions)]
-        return min(partitions, key=lambda one: one.log.end_offset + len(batches.get(one, ())))
+        return min(partitions, key=lambda one: one.log.end_offset + len(added.get(one, ())))
 
     def records(self, topic: str, partition: int | None = None, *, committed: bool = False) -> list[ConsumerRecord]:
         """Return the records of a topic, or of one partition of it: what readers see, with ``committed`` what readers
@@ -305,7 +306,7 @@ class Control:
         def read() -> list[ConsumerRecord]:
             found = self._topic(topic)
             wanted = found.partitions if partition is None else [self._partition(topic, partition)]
-            return [record for one in wanted for record in contents.decode(one, committed=committed)]
+            return [record for one in wanted for record in batches.decode(one, committed=committed)]
 
         return self._do(read)
 
@@ -325,13 +326,13 @@ class Control:
         """
 
         async def wait() -> list[ConsumerRecord]:
-            found = contents.wait_for_records(self.cluster, topic, count, committed=committed)
+            found = batches.wait_for_records(self.cluster, topic, count, committed=committed)
             try:
                 return await asyncio.wait_for(found, timeout)
             except asyncio.TimeoutError:
                 known = self.cluster.topic(topic)
                 partitions = () if known is None else known.partitions
-                number = sum(len(contents.decode(one, committed=committed)) for one in partitions)
+                number = sum(len(batches.decode(one, committed=committed)) for one in partitions)
                 has = f"{topic!r} has {number} records" if known is not None else f"there is no topic {topic!r}"
                 raise KafkaTimeoutError(f"waited {timeout} s for {count} records: {has}") from None
 
@@ -345,7 +346,7 @@ class Control:
         ...     print(broker.committed("billing", "events"))
         None
         """
-        from kafka.broker.members import committed_offset
+        from kafka.broker.cluster.members import committed_offset
 
         return self._do(committed_offset, self.cluster, group, TopicPartition(topic, partition))
 

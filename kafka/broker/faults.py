@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.broker.versions import ApiKeyLike, api_key_of
+from kafka.broker.server.versions import ApiKeyLike, api_key_of
 from kafka.errors import IllegalArgumentError, KafkaError, kafka_errors
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from kafka.broker.call import Call
+    from kafka.broker.server.call import Call
     from kafka.protocol.api import Request
 
 __all__ = ["CLOSE", "NO_REPLY", "Exchange", "Faults", "Order", "SeenRequest"]

@@ -16,8 +16,8 @@ from kafka.broker.storage.log import LogConfig
 from kafka.errors import InvalidConfigurationError, KafkaConfigurationError
 
 if TYPE_CHECKING:
-    from kafka.broker.store import Store
-    from kafka.broker.topics import Topic
+    from kafka.broker.cluster.store import Store
+    from kafka.broker.cluster.topics import Topic
 
 __all__ = ["Configs", "Source", "Value"]
 

@@ -11,7 +11,7 @@ from kafka.broker.configs.resources import TOPIC, Change, alter
 from kafka.errors import BrokerResponseError
 
 if TYPE_CHECKING:
-    from kafka.broker.call import Call
+    from kafka.broker.server.call import Call
 
 __all__ = ["alter_all"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kafka.broker.cluster.topics import name_problem
 from kafka.broker.configs import Source, Value
 from kafka.broker.configs.definitions import (
     BROKER_OPTIONS,
@@ -15,7 +16,6 @@ from kafka.broker.configs.definitions import (
     Option,
 )
 from kafka.broker.configs.values import check_value, parse_list
-from kafka.broker.topics import name_problem
 from kafka.errors import (
     InvalidConfigurationError,
     InvalidRequestError,
@@ -25,7 +25,7 @@ from kafka.errors import (
 )
 
 if TYPE_CHECKING:
-    from kafka.broker.cluster import Cluster
+    from kafka.broker.cluster.cluster import Cluster
 
 __all__ = ["BROKER", "GROUP", "TOPIC", "Change", "Described", "alter", "describe"]
 

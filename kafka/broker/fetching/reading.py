@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
+from kafka.broker.cluster.topics import NO_LEADER
 from kafka.broker.codes import Code, Operation, Resource
-from kafka.broker.topics import NO_LEADER
 from kafka.errors import KafkaError, UnsupportedCompressionTypeError
 from kafka.record.log_append import down_convert
 
 if TYPE_CHECKING:
-    from kafka.broker.call import Call
+    from kafka.broker.cluster.topics import Partition
     from kafka.broker.fetching.wanted import Wanted
-    from kafka.broker.topics import Partition
+    from kafka.broker.server.call import Call
     from kafka.protocol.fetch import FetchRequest
 
 __all__ = ["Reading", "find_partition", "read_all"]

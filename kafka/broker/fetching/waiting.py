@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from kafka.broker.fetching.reading import READ_COMMITTED, find_partition
 
 if TYPE_CHECKING:
-    from kafka.broker.call import Call
+    from kafka.broker.cluster.topics import Partition
     from kafka.broker.fetching.wanted import Wanted
-    from kafka.broker.topics import Partition
+    from kafka.broker.server.call import Call
     from kafka.protocol.fetch import FetchRequest
 
 __all__ = ["wait_for_bytes"]

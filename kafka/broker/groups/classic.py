@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from kafka.broker.groups.classic_terms import Event, JoinAsk, JoinResult, State, SyncAsk, SyncResult, next_state
-from kafka.broker.groups.ports import Answer, Clock, Timer, Timers
-from kafka.broker.groups.roster import Member, Roster
+from kafka.broker.groups.classic_types import Event, JoinAsk, JoinResult, State, SyncAsk, SyncResult, next_state
+from kafka.broker.groups.interfaces import Answer, Clock, Timer, Timers
+from kafka.broker.groups.members import Member, Roster
 from kafka.errors import (
     BrokerResponseError,
     CoordinatorNotAvailableError,

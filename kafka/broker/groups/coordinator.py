@@ -12,16 +12,16 @@ from typing import Any, Final
 from uuid import uuid4
 
 from kafka.broker.groups.classic import ClassicGroup
-from kafka.broker.groups.classic_face import ClassicFace
-from kafka.broker.groups.classic_terms import JoinAsk, JoinResult, State, SyncAsk, SyncResult
+from kafka.broker.groups.classic_members import ClassicFace
+from kafka.broker.groups.classic_types import JoinAsk, JoinResult, State, SyncAsk, SyncResult
 from kafka.broker.groups.consumer import ConsumerGroup
-from kafka.broker.groups.consumer_terms import JOIN, HeartbeatAsk, HeartbeatResult
+from kafka.broker.groups.consumer_types import JOIN, HeartbeatAsk, HeartbeatResult
+from kafka.broker.groups.interfaces import Answer, Clock, Timers, Topics
+from kafka.broker.groups.members import CONSUMER
 from kafka.broker.groups.migration import check_first_join, downgrade, upgrade
 from kafka.broker.groups.offsets import NO_EXPIRY, CommittedOffset, GroupOffsets
-from kafka.broker.groups.ports import Answer, Clock, Timers, Topics
-from kafka.broker.groups.roster import CONSUMER
+from kafka.broker.groups.persistence import restore_group, save_group
 from kafka.broker.groups.settings import GroupSettings
-from kafka.broker.groups.snapshots import restore_group, save_group
 from kafka.errors import (
     CoordinatorNotAvailableError,
     GroupIdNotFoundError,

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafka.broker.groups.classic_face import read_assignment, write_assignment
-from kafka.broker.groups.classic_terms import State
-from kafka.broker.groups.consumer_terms import ClassicTerms, ConsumerMember
+from kafka.broker.groups.classic_members import read_assignment, write_assignment
+from kafka.broker.groups.classic_types import State
+from kafka.broker.groups.consumer_types import ClassicTerms, ConsumerMember
+from kafka.broker.groups.members import CONSUMER, Member, read_subscription
 from kafka.broker.groups.pattern import compile_re2
 from kafka.broker.groups.reconcile import Holding
-from kafka.broker.groups.roster import CONSUMER, Member, read_subscription
 from kafka.errors import (
     GroupIdNotFoundError,
     GroupMaxSizeReachedError,
@@ -25,8 +25,8 @@ from kafka.errors import (
 if TYPE_CHECKING:
     from kafka.broker.groups.classic import ClassicGroup
     from kafka.broker.groups.consumer import ConsumerGroup
-    from kafka.broker.groups.consumer_terms import HeartbeatAsk
-    from kafka.broker.groups.ports import Topics
+    from kafka.broker.groups.consumer_types import HeartbeatAsk
+    from kafka.broker.groups.interfaces import Topics
 
 __all__ = ["check_first_join", "downgrade", "upgrade", "why_no_upgrade"]
 

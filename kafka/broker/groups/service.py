@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
+from kafka.broker.cluster.coordinators import GROUP
 from kafka.broker.codes import Code, Operation, Resource
 from kafka.broker.configs.definitions import BROKER_OPTIONS
-from kafka.broker.coordinators import GROUP
 from kafka.broker.groups.coordinator import GroupCoordinator
-from kafka.broker.groups.ports import Answer
+from kafka.broker.groups.interfaces import Answer
 from kafka.broker.groups.settings import PROPERTIES, GroupSettings
 
 if TYPE_CHECKING:
-    from kafka.broker.call import Call
-    from kafka.broker.cluster import Cluster
-    from kafka.broker.node import Node
+    from kafka.broker.cluster.cluster import Cluster
+    from kafka.broker.server.call import Call
+    from kafka.broker.server.node import Node
     from kafka.errors import BrokerResponseError
 
 __all__ = ["GroupService", "TopicsView", "coordinator", "message_of", "refusal", "when_answered"]

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from kafka.broker.codes import CLUSTER_NAME, Operation, Resource
 from kafka.broker.configs.definitions import BROKER_OPTIONS
-from kafka.broker.connection import ANONYMOUS
 from kafka.broker.security import mechanisms
 from kafka.broker.security.acls import AccessControl
 from kafka.broker.security.mechanisms import TokenLogin
 from kafka.broker.security.scram import MECHANISMS, Credentials, of_password
 from kafka.broker.security.session import SaslSession
 from kafka.broker.security.tokens import Tokens
+from kafka.broker.server.connection import ANONYMOUS
 from kafka.errors import (
     DelegationTokenAuthDisabledError,
     DelegationTokenRequestNotAllowedError,
@@ -22,10 +22,10 @@ from kafka.errors import (
 )
 
 if TYPE_CHECKING:
-    from kafka.broker.call import Call
-    from kafka.broker.cluster import Cluster
-    from kafka.broker.connection import Connection
+    from kafka.broker.cluster.cluster import Cluster
     from kafka.broker.security.mechanisms import Exchange, User
+    from kafka.broker.server.call import Call
+    from kafka.broker.server.connection import Connection
 
 __all__ = ["Security", "access_control", "may_alter", "may_describe", "security", "tokens_of"]
 

@@ -1,7 +1,7 @@
 """Where records and tables are kept: in memory, or in a directory.
 
-A :class:`Storage` opens and deletes logs and has the :class:`~kafka.broker.store.Store` of small things. The cluster
-does not know which kind it has.
+A :class:`Storage` opens and deletes logs and has the :class:`~kafka.broker.cluster.store.Store` of small things. The
+cluster does not know which kind of storage it has.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
+from kafka.broker.cluster.store import Store
 from kafka.broker.storage.log import Log
 from kafka.broker.storage.segment import MemorySegment
-from kafka.broker.store import Store
 
 if TYPE_CHECKING:
-    from kafka.broker.clock import BrokerClock
+    from kafka.broker.cluster.clock import BrokerClock
+    from kafka.broker.cluster.topics import Topic
     from kafka.broker.configs import Configs
-    from kafka.broker.topics import Topic
 
 __all__ = ["MemoryStorage", "Storage"]
 

@@ -29,19 +29,19 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
+from kafka.broker.cluster.store import Store, open_private
 from kafka.broker.storage import Storage
 from kafka.broker.storage.log import Log
 from kafka.broker.storage.segment import DiskSegment
-from kafka.broker.store import Store, open_private
 from kafka.errors import CorruptRecordError, IllegalStateError, KafkaConfigurationError
 from kafka.record.batch import decode_batch
 from kafka.record.control import decode_marker
 from kafka.record.header import LOG_OVERHEAD, MAGIC_AT, V2_HEADER, V2_HEADER_SIZE, BatchHeader, read_header
 
 if TYPE_CHECKING:
-    from kafka.broker.clock import BrokerClock
+    from kafka.broker.cluster.clock import BrokerClock
+    from kafka.broker.cluster.topics import Topic
     from kafka.broker.configs import Configs
-    from kafka.broker.topics import Topic
 
 __all__ = ["DiskStorage", "write_index"]
 

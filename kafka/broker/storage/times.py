@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafka.broker.intake import QUICK_BYTES, QUICK_RECORDS
+from kafka.broker.storage.validation import QUICK_BYTES, QUICK_RECORDS
 from kafka.errors import CorruptRecordError
 from kafka.record.batch import decode_batch
 from kafka.record.header import BatchHeader, Buffer, read_header

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from typing import Any, Final, NamedTuple, Protocol
 
-from kafka.broker.groups.ports import Clock, Timers
+from kafka.broker.groups.interfaces import Clock, Timers
 from kafka.broker.transactions.record import LAST_EPOCH, NO_EPOCH, NO_PRODUCER, TransactionRecord
 from kafka.broker.transactions.settings import TransactionSettings
 from kafka.broker.transactions.states import Event, State

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kafka.broker.groups.ports import Timer
+from kafka.broker.groups.interfaces import Timer
 from kafka.broker.transactions.states import Event, State, next_state
 from kafka.structs import TopicPartition
 

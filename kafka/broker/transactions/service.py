@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
+from kafka.broker.cluster.coordinators import TRANSACTION
 from kafka.broker.codes import Code, Operation, Resource
 from kafka.broker.configs.definitions import BROKER_OPTIONS
-from kafka.broker.coordinators import TRANSACTION
 from kafka.broker.groups.service import GroupService
 from kafka.broker.transactions.coordinator import Granted, TransactionCoordinator
 from kafka.broker.transactions.settings import PROPERTIES, TransactionSettings
@@ -21,8 +21,8 @@ from kafka.errors import (
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
-    from kafka.broker.call import Call
-    from kafka.broker.cluster import Cluster
+    from kafka.broker.cluster.cluster import Cluster
+    from kafka.broker.server.call import Call
 
 __all__ = ["OFFSETS_TOPIC", "TransactionService", "coordinator", "offsets_partition", "refusal"]
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafka.broker import Broker
-from kafka.broker.apis import served
-from kafka.broker.groups.roster import read_subscription
+from kafka.broker.groups.members import read_subscription
+from kafka.broker.server.apis import served
 from kafka.protocol.admin import ApiVersionsRequest, ApiVersionsResponse
 from kafka.protocol.consumer_protocol import ConsumerProtocolSubscription
 from kafka.protocol.metadata import MetadataRequest
@@ -24,7 +24,7 @@ from kafka.protocol.sasl import SaslHandshakeRequest
 from .wire import Wire, wire
 
 if TYPE_CHECKING:
-    from kafka.broker.cluster import Cluster
+    from kafka.broker.cluster.cluster import Cluster
 
 APIS_BY_NAME = {api.name: key for key, api in APIS.items()}
 

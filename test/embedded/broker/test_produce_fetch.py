@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kafka.broker import Broker
-from kafka.broker.connection import Connection
+from kafka.broker.server.connection import Connection
 from kafka.protocol.fetch import FetchRequest
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.offset import ListOffsetsRequest

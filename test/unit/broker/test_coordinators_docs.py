@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kafka.broker.groups import classic_terms
+from kafka.broker.groups import classic_types
 from kafka.broker.security import session
 from kafka.broker.transactions import states
 
@@ -15,7 +15,7 @@ def test_the_page_shows_the_transitions_of_the_tables() -> None:
     shown = {line.strip() for line in PAGE.read_text(encoding="utf-8").splitlines() if " --> " in line}
     coded = {
         f"{state.value} -- {event.value} --> {after.value}"
-        for table in (classic_terms._NEXT, states._NEXT, session._NEXT)
+        for table in (classic_types._NEXT, states._NEXT, session._NEXT)
         for (state, event), after in table.items()
     }
     assert shown == coded

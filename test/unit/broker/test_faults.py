@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka.broker.faults import Faults, SeenRequest, error_code, error_codes
-from kafka.broker.versions import ApiTable, api_key_of
+from kafka.broker.server.versions import ApiTable, api_key_of
 from kafka.errors import IllegalArgumentError, KafkaConfigurationError, KafkaTimeoutError, NotCoordinatorError
 from kafka.protocol.fetch import FetchRequest, FetchResponse
 from kafka.protocol.metadata import MetadataRequest

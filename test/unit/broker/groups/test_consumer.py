@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from kafka.broker.groups.consumer import ConsumerGroup
-from kafka.broker.groups.consumer_terms import HeartbeatAsk, HeartbeatResult
+from kafka.broker.groups.consumer_types import HeartbeatAsk, HeartbeatResult
 from kafka.broker.groups.settings import GroupSettings
 from kafka.errors import (
     BrokerResponseError,

@@ -1,0 +1,125 @@
+"""Records for tests: values into a batch, and a partition's batches back into records."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kafka.record.batch import decode_batch
+from kafka.record.batch_builder import BatchBuilder
+from kafka.record.header import scan
+
+if TYPE_CHECKING:
+    from kafka.broker.cluster.cluster import Cluster
+    from kafka.broker.cluster.topics import Partition
+    from kafka.record.consumer_record import ConsumerRecord
+
+__all__ = ["decode", "encode", "fields_of", "wait_for_records"]
+
+_NO_LIMIT = 2**31 - 1
+
+
+def encode(records: Iterable[Any], timestamp_ms: int) -> bytes:
+    """Return a batch of the records: values, or tuples of key, value and perhaps headers; text becomes UTF-8.
+
+    >>> from kafka.record.header import read_header
+    >>> read_header(encode(["a", ("key", "b")], 1700000000000)).count
+    2
+    """
+    builder = BatchBuilder(_NO_LIMIT)
+    for key, value, headers in map(fields_of, records):
+        builder.append(timestamp_ms, key, value, headers or None)
+    return builder.seal().data
+
+
+Fields = tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]]]
+
+
+def fields_of(record: Any) -> Fields:
+    """Return key, value and headers of a record as tests give it; raise TypeError for what cannot be one.
+
+    >>> fields_of(("key", "value", {"trace": "1"}))
+    (b'key', b'value', [('trace', b'1')])
+    """
+    if not isinstance(record, tuple):
+        record = (None, record)
+    if len(record) not in {2, 3}:
+        raise TypeError(
+            f"a record is a value, (key, value) or (key, value, headers), not a tuple of {len(record)}: {record!r:.100}"
+        )
+    key, value, headers = record if len(record) == 3 else (*record, ())
+    return _bytes(key, "key"), _bytes(value, "value"), _headers(headers)
+
+
+def _bytes(value: Any, name: str) -> bytes | None:
+    if value is None or isinstance(value, bytes):
+        return value
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, (bytearray, memoryview)):
+        return bytes(value)
+    advice = "json.dumps(...)" if isinstance(value, (dict, list, tuple, int, float)) else "bytes(...)"
+    raise TypeError(f"the {name} of a record must be bytes, str or None, not {type(value).__name__}; give {advice}")
+
+
+def _headers(headers: Any) -> list[tuple[str, bytes | None]]:
+    pairs = headers.items() if isinstance(headers, Mapping) else headers or ()
+    found = []
+    for pair in pairs:
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not isinstance(pair[0], str):
+            raise TypeError(f"headers are a dict, or pairs of a str and bytes, str or None, not {headers!r:.100}")
+        found.append((pair[0], _bytes(pair[1], f"header {pair[0]!r}")))
+    return found
+
+
+async def wait_for_records(cluster: Cluster, name: str, count: int, *, committed: bool) -> list[ConsumerRecord]:
+    """Return a topic's records once there are so many; the topic may still have to be created."""
+    change = asyncio.Event()
+
+    def changed(_: object) -> None:
+        change.set()
+
+    watched: set[Partition] = set()
+    cluster.on_partitions_added.append(changed)
+    try:
+        while True:
+            change.clear()
+            topic = cluster.topic(name)
+            partitions = [] if topic is None else topic.partitions
+            for partition in partitions:
+                partition.watch(changed)
+                watched.add(partition)
+            # Markers, aborted records and what was compacted count here, so it is a bound only.
+            if sum(one.log.end_offset - one.log.start_offset for one in partitions) >= count:
+                found = [record for one in partitions for record in decode(one, committed=committed)]
+                if len(found) >= count:
+                    return found
+            await change.wait()
+    finally:
+        cluster.on_partitions_added.remove(changed)
+        for partition in watched:
+            partition.unwatch(changed)
+
+
+def decode(partition: Partition, *, committed: bool = False) -> list[ConsumerRecord]:
+    """Return what a reader from the start sees; with ``committed`` a reader of committed records."""
+    log = partition.log
+    upper = log.stable_offset if committed else log.high_watermark
+    aborted = log.producers.aborted if committed else []
+    rows: list[ConsumerRecord] = []
+    for segment, number in log.batches_from(log.start_offset):
+        entry = segment.entry(number)
+        if entry.first >= upper:
+            break
+        data = segment.read(entry.position, entry.end)
+        for header in scan(data):
+            hidden = header.is_control or any(
+                one.producer_id == header.producer_id and one.first_offset <= header.base_offset < one.last_offset
+                for one in aborted
+                if header.is_transactional
+            )
+            if not hidden:
+                found = decode_batch(data, header, partition.topic.name, partition.index, check_crc=False)
+                rows += [row for row in found if row.offset >= log.start_offset]
+    return rows

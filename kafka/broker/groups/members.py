@@ -1,0 +1,198 @@
+"""The members of a classic group: who they are, which protocols they share, who leads.
+
+Data and questions only: states, timers and rebalances are in ``classic``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kafka.broker.groups.interfaces import Answer, Timer
+from kafka.errors import FencedInstanceIdError, KafkaError, UnknownMemberIdError
+from kafka.protocol.consumer_protocol import ConsumerProtocolSubscription
+
+if TYPE_CHECKING:
+    from kafka.broker.groups.classic_types import JoinResult, SyncResult
+
+__all__ = ["CONSUMER", "Member", "Protocols", "Roster", "read_subscription"]
+
+#: The protocol type of consumers; the only one whose metadata a broker ever looks into.
+CONSUMER: Final = "consumer"
+
+#: What a member can speak, in its order of preference: name and metadata.
+Protocols = Sequence[tuple[str, bytes]]
+
+
+@dataclass(eq=False)
+class Member:
+    """One member of a classic group."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    session_timeout: float
+    rebalance_timeout: float
+    protocols: Protocols
+    assignment: bytes = b""
+    is_new: bool = False
+    join_answer: Answer[JoinResult] | None = None
+    sync_answer: Answer[SyncResult] | None = None
+    session: Timer | None = None
+
+    def metadata(self, protocol: str | None) -> bytes:
+        """Return the metadata that it sent for a protocol."""
+        return next((metadata for name, metadata in self.protocols if name == protocol), b"")
+
+    def stop_timer(self) -> None:
+        """Watch its session no more."""
+        if self.session is not None:
+            self.session.cancel()
+            self.session = None
+
+
+class Roster:
+    """The members of one classic group, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self.members: dict[str, Member] = {}
+        self.static: dict[str, str] = {}
+        self.leader: str | None = None
+        self.protocol_type: str | None = None
+        self._support: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def __iter__(self) -> Iterator[Member]:
+        return iter(list(self.members.values()))
+
+    def __contains__(self, member_id: str) -> bool:
+        return member_id in self.members
+
+    # Coming and going
+
+    def add(self, member: Member, protocol_type: str) -> None:
+        """Take a member in; the first one leads."""
+        if not self.members:
+            self.protocol_type = protocol_type
+        self.leader = self.leader or member.member_id
+        self.members[member.member_id] = member
+        if member.instance_id is not None:
+            self.static[member.instance_id] = member.member_id
+        self._count(member.protocols, 1)
+
+    def remove(self, member_id: str) -> Member | None:
+        """Let a member go; if it led, the longest-standing one leads now."""
+        member = self.members.pop(member_id, None)
+        if member is None:
+            return None
+        self._count(member.protocols, -1)
+        if member.instance_id is not None and self.static.get(member.instance_id) == member_id:
+            del self.static[member.instance_id]
+        if self.leader == member_id:
+            self.leader = next(iter(self.members), None)
+        member.stop_timer()
+        return member
+
+    def rename(self, old_id: str, new_id: str) -> Member:
+        """Give a static member's place to its next incarnation (KIP-345)."""
+        member = self.members[old_id]
+        # The place in the order is kept: assignors and leadership depend on it.
+        self.members = {new_id if key == old_id else key: value for key, value in self.members.items()}
+        member.member_id = new_id
+        assert member.instance_id is not None
+        self.static[member.instance_id] = new_id
+        if self.leader == old_id:
+            self.leader = new_id
+        return member
+
+    def update_protocols(self, member: Member, protocols: Protocols) -> None:
+        """Take note of what a member speaks now."""
+        self._count(member.protocols, -1)
+        member.protocols = protocols
+        self._count(protocols, 1)
+
+    def _count(self, protocols: Protocols, by: int) -> None:
+        for name, _ in protocols:
+            self._support[name] += by
+
+    # Who is who
+
+    def expect(self, member_id: str, instance_id: str | None) -> Member:
+        """Return the member that a request names, or raise what it is told instead."""
+        if instance_id is not None:
+            known = self.static.get(instance_id)
+            if known is None:
+                raise UnknownMemberIdError
+            if known != member_id:
+                raise FencedInstanceIdError
+        member = self.members.get(member_id)
+        if member is None:
+            raise UnknownMemberIdError
+        return member
+
+    def elect(self) -> bool:
+        """See to it that the leader is one that has joined; say whether there is any."""
+        leader = self.members.get(self.leader or "")
+        if leader is None or leader.join_answer is not None:
+            return leader is not None
+        for member in self.members.values():
+            if member.join_answer is not None:
+                self.leader = member.member_id
+                return True
+        return False
+
+    # What they agree on
+
+    def supports(self, protocol_type: str, protocols: Protocols) -> bool:
+        """Whether a member that speaks these protocols could join."""
+        if not self.members:
+            return bool(protocol_type) and bool(protocols)
+        everyone = len(self.members)
+        return self.protocol_type == protocol_type and any(self._support[name] == everyone for name, _ in protocols)
+
+    def vote(self) -> str | None:
+        """Return the protocol that all speak and most prefer."""
+        everyone = len(self.members)
+        votes: Counter[str] = Counter()
+        for member in self.members.values():
+            choice = next((name for name, _ in member.protocols if self._support[name] == everyone), None)
+            if choice is not None:
+                votes[choice] += 1
+        return votes.most_common(1)[0][0] if votes else None
+
+    def rebalance_timeout(self) -> float:
+        """Return how long a rebalance may take: the longest that any member asks for."""
+        return max((member.rebalance_timeout for member in self.members.values()), default=0.0)
+
+    def subscribed_topics(self, protocol: str | None) -> frozenset[str] | None:
+        """Return the topics that consumers of this group read; None if that cannot be told."""
+        if self.protocol_type != CONSUMER:
+            return None
+        if not self.members:
+            return frozenset()
+        if protocol is None:
+            return None
+        topics: set[str] = set()
+        for member in self.members.values():
+            subscription = read_subscription(member.metadata(protocol))
+            if subscription is None:
+                return None
+            topics.update(subscription.topics)
+        return frozenset(topics)
+
+
+def read_subscription(metadata: bytes) -> ConsumerProtocolSubscription | None:
+    """Read what a consumer said it wants; None if it is in no form that we know."""
+    version = int.from_bytes(metadata[:2], "big", signed=True)
+    if len(metadata) < 2 or version < 0:
+        return None
+    try:
+        # A version from the future begins like the newest that we know.
+        return ConsumerProtocolSubscription[min(version, 3)].decode_prefix(bytes(metadata), start=2)[0]
+    except KafkaError:
+        return None

@@ -1,0 +1,144 @@
+"""Groups as JSON data, for a broker with a data directory: what is known of them outlives the process.
+
+Kafka keeps the same in ``__consumer_offsets``. A classic group is kept as it was when its assignment was last handed
+out; a consumer group after each change of an epoch or of what a member holds.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Mapping
+from typing import Any
+from uuid import UUID
+
+from kafka.broker.groups.classic import ClassicGroup
+from kafka.broker.groups.classic_types import State
+from kafka.broker.groups.consumer import ConsumerGroup
+from kafka.broker.groups.consumer_types import ClassicTerms, ConsumerMember
+from kafka.broker.groups.members import Member, Protocols
+from kafka.broker.groups.reconcile import Holding, MemberState
+
+__all__ = ["restore_group", "save_group"]
+
+
+def save_group(group: ClassicGroup | ConsumerGroup) -> dict[str, Any]:
+    """Return what has to be remembered of a group."""
+    if isinstance(group, ConsumerGroup):
+        return {
+            "kind": "consumer",
+            "epoch": group.epoch,
+            "assignment_epoch": group.assignment_epoch,
+            "assignor": group.assignor,
+            "targets": {member_id: _partitions(target) for member_id, target in group.targets.items()},
+            "members": [_consumer_member(member) for member in group.members.values()],
+        }
+    return {
+        "kind": "classic",
+        "generation": group.generation,
+        "since": group.state_since_ms,
+        "type": group.protocol_type,
+        "protocol": group.protocol_name,
+        "leader": group.roster.leader,
+        "members": [_classic_member(member) for member in group.roster] if group.state is State.STABLE else [],
+    }
+
+
+def restore_group(group: ClassicGroup | ConsumerGroup, saved: Mapping[str, Any]) -> None:
+    """Make a fresh group what it was."""
+    if isinstance(group, ConsumerGroup):
+        group.epoch = saved["epoch"]
+        group.assignment_epoch = saved["assignment_epoch"]
+        group.assignor = saved["assignor"]
+        for each in saved["members"]:
+            member, holding = _read_consumer_member(each)
+            group.add(member)
+            group.adopt(member, holding)
+        group.targets = {member_id: _read_partitions(target) for member_id, target in saved["targets"].items()}
+        group.note_topics()
+        group.resume()
+        return
+    group.generation = saved["generation"]
+    group.roster.protocol_type = saved["type"]
+    if saved["members"]:
+        group.restore(map(_read_classic_member, saved["members"]), saved["type"], saved["protocol"], saved["leader"])
+    group.state_since_ms = saved["since"]
+
+
+def _protocols(protocols: Protocols) -> list[list[str]]:
+    return [[name, b64encode(metadata).decode()] for name, metadata in protocols]
+
+
+def _read_protocols(saved: Iterable[list[str]]) -> Protocols:
+    return [(name, b64decode(metadata)) for name, metadata in saved]
+
+
+def _classic_member(member: Member) -> dict[str, Any]:
+    return {
+        "id": member.member_id,
+        "instance": member.instance_id,
+        "client": member.client_id,
+        "host": member.client_host,
+        "session": member.session_timeout,
+        "rebalance": member.rebalance_timeout,
+        "protocols": _protocols(member.protocols),
+        "assignment": b64encode(member.assignment).decode(),
+    }
+
+
+def _read_classic_member(saved: Mapping[str, Any]) -> Member:
+    return Member(
+        saved["id"],
+        saved["instance"],
+        saved["client"],
+        saved["host"],
+        saved["session"],
+        saved["rebalance"],
+        _read_protocols(saved["protocols"]),
+        b64decode(saved["assignment"]),
+    )
+
+
+def _partitions(assignment: Mapping[UUID, frozenset[int]]) -> dict[str, list[int]]:
+    return {str(topic): sorted(indexes) for topic, indexes in assignment.items()}
+
+
+def _read_partitions(saved: Mapping[str, list[int]]) -> dict[UUID, frozenset[int]]:
+    return {UUID(topic): frozenset(indexes) for topic, indexes in saved.items()}
+
+
+def _consumer_member(member: ConsumerMember) -> dict[str, Any]:
+    holding, classic = member.holding, member.classic
+    return {
+        "id": member.member_id,
+        "instance": member.instance_id,
+        "rack": member.rack_id,
+        "client": member.client_id,
+        "host": member.client_host,
+        "rebalance": member.rebalance_timeout,
+        "names": sorted(member.names),
+        "regex": member.regex,
+        "assignor": member.assignor,
+        "epochs": [holding.epoch, holding.previous_epoch, int(holding.state)],
+        "assigned": _partitions(holding.assigned),
+        "revoking": _partitions(holding.pending_revocation),
+        "classic": None if classic is None else [classic.session_timeout, _protocols(classic.protocols)],
+    }
+
+
+def _read_consumer_member(saved: Mapping[str, Any]) -> tuple[ConsumerMember, Holding]:
+    classic = saved["classic"]
+    epoch, previous, state = saved["epochs"]
+    assigned, revoking = _read_partitions(saved["assigned"]), _read_partitions(saved["revoking"])
+    member = ConsumerMember(
+        saved["id"],
+        saved["instance"],
+        saved["rack"],
+        saved["client"],
+        saved["host"],
+        saved["rebalance"],
+        frozenset(saved["names"]),
+        saved["regex"],
+        saved["assignor"],
+        classic=None if classic is None else ClassicTerms(classic[0], _read_protocols(classic[1])),
+    )
+    return member, Holding(epoch, previous, MemberState(state), assigned, revoking)

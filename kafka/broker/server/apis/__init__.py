@@ -1,0 +1,40 @@
+"""The APIs of the broker, one file each: ``api_<key>_<name>.py``.
+
+A file is found by its name: what has a file is served and advertised, what has none is not. Each opens with its
+versions and a line for each version's behaviour, and has one function::
+
+    def handle(call: Call, request: MetadataRequest) -> MetadataResponse: ...
+
+It runs on the broker's event loop and must not block. It returns the reply; or an awaitable of it where the client has
+to wait; or None where no reply is due. ``call.response`` is the reply's class in the request's version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, lru_cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
+
+__all__ = ["handler", "served"]
+
+Handler = Callable[[Any, Any], Any]
+
+
+@lru_cache(maxsize=1)
+def served() -> dict[int, str]:
+    """Return the module of each API key that the broker serves.
+
+    >>> served()[18]
+    'kafka.broker.server.apis.api_18_api_versions'
+    """
+    names = sorted(module.name for module in iter_modules(__path__) if module.name.startswith("api_"))
+    return {int(name.split("_")[1]): f"{__name__}.{name}" for name in names}
+
+
+@cache
+def handler(api_key: int) -> Handler:
+    """Return the handler of an API; its module is imported when the first such request comes."""
+    handle: Handler = import_module(served()[api_key]).handle
+    return handle

@@ -1,0 +1,141 @@
+"""Fetch (1), versions 0-18: records from partitions.
+
+* v0, v1: records come in format v0, whatever they are stored in; v1 has throttle time.
+* v2: records come in format v1.
+* v3: a limit for the whole reply; the first batch comes whole even if it is larger.
+* v4: format v2; isolation level, last stable offset, aborted transactions (KIP-98).
+* v5: log start offset. v6: KAFKA_STORAGE_ERROR (not here).
+* v7: sessions (KIP-227).
+* v8: clients expect throttling after the reply. v9: the reader's leader epoch is checked (KIP-320).
+* v10: zstd (KIP-110); older readers get UNSUPPORTED_COMPRESSION_TYPE where it must be converted.
+* v11: racks and replicas to read from (KIP-392).
+* v12: flexible; diverging epochs (KIP-595); the current leader.
+* v13: topics by id. v14: tiered storage's error (not here). v15: replica state.
+* v16: where the current leader is (KIP-951). v17, v18: for followers.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.broker.fetching.reading import Reading, read_all
+from kafka.broker.fetching.sessions import FINAL, INITIAL, FetchSession, FetchSessions, SessionRefused, partitions_of
+from kafka.broker.fetching.waiting import wait_for_bytes
+
+if TYPE_CHECKING:
+    from kafka.broker.fetching.wanted import Key, Wanted
+    from kafka.broker.server.call import Call
+    from kafka.protocol.fetch import FetchRequest
+
+_SESSIONS_FROM: Final = 7
+_IDS_FROM: Final = 13
+_ENDPOINTS_FROM: Final = 16
+
+
+def handle(call: Call, request: FetchRequest) -> Any:
+    """Read, or wait for something to read."""
+    sessions = _sessions(call)
+    session: FetchSession | None = None
+    try:
+        if call.version >= _SESSIONS_FROM and request.session_epoch not in {FINAL, INITIAL}:
+            session = sessions.continue_session(request)
+            if not session.wanted:
+                sessions.end(session.session_id)
+    except SessionRefused as refused:
+        return call.response(error_code=refused.code)
+    if session is not None:
+        wanted = session.wanted
+    else:
+        sessions.end(request.session_id)
+        wanted = partitions_of(request)
+    reading = read_all(call, request, wanted.values(), only_news=session is not None)
+    may_wait = request.max_wait_ms > 0 and reading.has_partitions and not reading.is_final
+    if may_wait and reading.size < reading.min_bytes:
+        return _wait(call, request, session, wanted, reading.min_bytes)
+    return _reply(call, request, session, wanted, reading)
+
+
+async def _wait(
+    call: Call,
+    request: FetchRequest,
+    session: FetchSession | None,
+    wanted: OrderedDict[Key, Wanted],
+    min_bytes: int,
+) -> Any:
+    await wait_for_bytes(call, request, wanted.values(), min_bytes)
+    reading = read_all(call, request, wanted.values(), only_news=session is not None)
+    return _reply(call, request, session, wanted, reading)
+
+
+def _sessions(call: Call) -> FetchSessions:
+    memory = call.node.memory
+    found = memory.get("fetch sessions")
+    if found is None:
+        slots = call.cluster.configs.broker_int("max.incremental.fetch.session.cache.slots")
+        found = memory["fetch sessions"] = FetchSessions(call.cluster.random, slots)
+    return found
+
+
+def _reply(
+    call: Call, request: FetchRequest, session: FetchSession | None, wanted: OrderedDict[Key, Wanted], reading: Reading
+) -> Any:
+    session_id = 0
+    shown: Iterable[tuple[Wanted, Any]] = reading.data
+    if session is not None:
+        session_id = session.session_id if session.wanted else 0
+        shown = _news(session, reading)
+    elif call.version >= _SESSIONS_FROM and request.session_epoch == INITIAL:
+        session_id = _sessions(call).begin(wanted, call.version >= _IDS_FROM)
+        for one, data in reading.data:
+            _remember(one, data)
+    reply = call.response(responses=_by_topic(call, shown))
+    reply.session_id = session_id
+    if reading.leaders and call.version >= _ENDPOINTS_FROM:
+        reply.node_endpoints = call.cluster.endpoints(reading.leaders)
+    return reply
+
+
+def _by_topic(call: Call, shown: Iterable[tuple[Wanted, Any]]) -> list[Any]:
+    """Group partitions that follow each other by topic."""
+    topics: list[Any] = []
+    last: Any = None
+    for wanted, data in shown:
+        key = wanted.topic_id if call.version >= _IDS_FROM else wanted.name
+        if not topics or key != last:
+            topics.append(
+                call.response.FetchableTopicResponse(topic=wanted.name, topic_id=wanted.topic_id, partitions=[])
+            )
+            last = key
+        topics[-1].partitions.append(data)
+    return topics
+
+
+def _news(session: FetchSession, reading: Reading) -> list[tuple[Wanted, Any]]:
+    """Return what the client does not know yet; partitions with records go to the end of the session's order."""
+    news = []
+    for one, data in reading.data:
+        has_records = bool(len(data.records))
+        if (
+            has_records
+            or data.error_code
+            or data.high_watermark != one.sent_high_watermark
+            or data.log_start_offset != one.sent_start
+            or data.preferred_read_replica >= 0
+            or data.diverging_epoch.end_offset >= 0
+        ):
+            news.append((one, data))
+        _remember(one, data)
+        if has_records:
+            # Fairness: those that had their turn come last in the next one.
+            key: Key = (one.topic_id if session.uses_ids else one.name, one.index)
+            if key in session.wanted:
+                session.wanted.move_to_end(key)
+    return news
+
+
+def _remember(one: Wanted, data: Any) -> None:
+    # An error is told again until it is gone, and then the partition is news (KAFKA-9835).
+    one.sent_high_watermark = -1 if data.error_code else data.high_watermark
+    one.sent_start = -1 if data.error_code else data.log_start_offset

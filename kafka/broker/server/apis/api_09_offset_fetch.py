@@ -1,0 +1,162 @@
+"""OffsetFetch (9), versions 0-10: how far groups have read.
+
+* v0: of the ZooKeeper era: only what was committed in v0; a partition without an offset is an error.
+* v1: what groups have committed; without an offset it is -1.
+* v2: all of a group's partitions at once; one error for the whole group.
+* v3: throttle time. v4: clients expect throttling after the reply.
+* v5: leader epochs (KIP-320).
+* v6: flexible.
+* v7: only what no open transaction will move (KIP-447).
+* v8: several groups (KIP-709).
+* v9: members of consumer groups with their epochs (KIP-848).
+* v10: topics by id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.broker.codes import Code, Operation, Resource
+from kafka.broker.groups.offsets import CommittedOffset
+from kafka.broker.groups.service import coordinator, refusal
+from kafka.errors import BrokerResponseError, UnstableOffsetCommitError
+from kafka.protocol.fields import ZERO_UUID
+from kafka.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.broker.server.call import Call
+    from kafka.protocol.commit import OffsetFetchRequest
+
+_GROUPS_FROM: Final = 1
+_TOP_LEVEL_FROM: Final = 2
+_BATCH_FROM: Final = 8
+_IDS_FROM: Final = 10
+_NOTHING: Final = CommittedOffset(-1)
+
+#: Name, topic id and rows of partition index, offset and code.
+_Topic = tuple[str, Any, list[tuple[int, CommittedOffset, int]]]
+
+
+def handle(call: Call, request: OffsetFetchRequest) -> Any:
+    """Read, group by group."""
+    if call.version >= _BATCH_FROM:
+        return call.response(groups=[_batched(call, request, group) for group in request.groups])
+    wanted = None if request.topics is None else [(topic.name, topic.partition_indexes) for topic in request.topics]
+    refused, topics = _fetch(call, request.group_id, wanted, request.require_stable)
+    if refused and call.version >= _TOP_LEVEL_FROM:
+        return call.response(error_code=refused)
+    if refused:
+        topics = [
+            (name, ZERO_UUID, [(index, _NOTHING, refused) for index in indexes]) for name, indexes in wanted or ()
+        ]
+    make = call.response.OffsetFetchResponsePartition
+    return call.response(
+        topics=[(name, [_partition(make, *row) for row in rows]) for name, _, rows in topics],
+    )
+
+
+def _batched(call: Call, request: OffsetFetchRequest, group: Any) -> Any:
+    reply = call.response.OffsetFetchResponseGroup(group_id=group.group_id)
+    by_id = call.version >= _IDS_FROM
+    wanted = group.topics and [
+        (topic.topic_id if by_id else topic.name, topic.partition_indexes) for topic in group.topics
+    ]
+    reply.error_code, topics = _fetch(
+        call, group.group_id, wanted, request.require_stable, group.member_id, group.member_epoch
+    )
+    make = call.response.OffsetFetchResponsePartitions
+    reply.topics = [
+        call.response.OffsetFetchResponseTopics(
+            name=name, topic_id=topic_id, partitions=[_partition(make, *row) for row in rows]
+        )
+        for name, topic_id, rows in topics
+    ]
+    return reply
+
+
+def _partition(make: Any, index: int, offset: CommittedOffset, code: int) -> Any:
+    return make(
+        partition_index=index,
+        committed_offset=offset.offset,
+        committed_leader_epoch=offset.leader_epoch,
+        metadata=offset.metadata,
+        error_code=code,
+    )
+
+
+def _fetch(
+    call: Call,
+    group_id: str,
+    wanted: Iterable[tuple[Any, list[int]]] | None,
+    stable_only: bool,
+    member_id: str | None = None,
+    epoch: int = -1,
+) -> tuple[int, list[_Topic]]:
+    """Return a code for the group and its topics."""
+    if call.version < _GROUPS_FROM:
+        return _from_zookeeper(call, group_id, wanted or ())
+    refused = refusal(call, group_id, Operation.DESCRIBE)
+    if refused:
+        return refused, []
+    try:
+        coordinator(call).check_fetch(group_id, member_id, epoch)
+    except BrokerResponseError as error:
+        return error.code, []
+    if wanted is None:
+        return Code.NONE, _all(call, group_id, stable_only)
+    return Code.NONE, [_topic(call, group_id, key, indexes, stable_only) for key, indexes in wanted]
+
+
+def _topic(call: Call, group_id: str, key: Any, indexes: list[int], stable_only: bool) -> _Topic:
+    """Read some partitions of a topic given by its name or, from v10 on, by its id."""
+    by_id = call.version >= _IDS_FROM
+    found = call.cluster.topic(topic_id=key) if by_id else None
+    name = key if not by_id else found.name if found is not None else ""
+    topic_id = key if by_id else ZERO_UUID
+    code = Code.NONE
+    if by_id and found is None:
+        code = Code.UNKNOWN_TOPIC_ID
+    elif not call.allows(Operation.DESCRIBE, Resource.TOPIC, name):
+        code = Code.TOPIC_AUTHORIZATION_FAILED
+    if code:
+        return name, topic_id, [(index, _NOTHING, code) for index in indexes]
+    return name, topic_id, [_row(call, group_id, TopicPartition(name, index), stable_only) for index in indexes]
+
+
+def _row(call: Call, group_id: str, where: TopicPartition, stable_only: bool) -> tuple[int, CommittedOffset, int]:
+    offsets = coordinator(call).offsets.get(group_id)
+    if offsets is None:
+        return where.partition, _NOTHING, Code.NONE
+    if stable_only and offsets.is_unstable(where):
+        return where.partition, _NOTHING, UnstableOffsetCommitError().code
+    return where.partition, offsets.committed.get(where, _NOTHING), Code.NONE
+
+
+def _all(call: Call, group_id: str, stable_only: bool) -> list[_Topic]:
+    offsets = coordinator(call).offsets.get(group_id)
+    topics: dict[str, _Topic] = {}
+    for where in offsets.committed if offsets is not None else ():
+        if where.topic not in topics:
+            topic = call.cluster.topic(where.topic)
+            if topic is None or not call.allows(Operation.DESCRIBE, Resource.TOPIC, where.topic):
+                continue
+            topics[where.topic] = (where.topic, topic.id, [])
+        topics[where.topic][2].append(_row(call, group_id, where, stable_only))
+    return list(topics.values())
+
+
+def _from_zookeeper(call: Call, group_id: str, wanted: Iterable[tuple[str, list[int]]]) -> tuple[int, list[_Topic]]:
+    if not call.allows(Operation.DESCRIBE, Resource.GROUP, group_id):
+        return Code.GROUP_AUTHORIZATION_FAILED, []
+    saved = coordinator(call).zookeeper
+    topics: list[_Topic] = []
+    for name, indexes in wanted:
+        rows = []
+        for index in indexes:
+            found = saved.get(f"{group_id}/{name}/{index}") if call.cluster.partition(name, index) else None
+            code = Code.UNKNOWN_TOPIC_OR_PARTITION if found is None else Code.NONE
+            offset = _NOTHING if found is None else CommittedOffset(found[0], metadata=found[1])
+            rows.append((index, offset, int(code)))
+        topics.append((name, ZERO_UUID, rows))
+    return Code.NONE, topics

@@ -1,0 +1,63 @@
+"""FindCoordinator (10), versions 0-6: which node coordinates groups, transactions or share groups.
+
+* v0: groups only. v1: transactions too; throttle time; a message with the error.
+* v2: clients expect throttling after the reply. v3: flexible.
+* v4: several keys at once (KIP-699).
+* v5: transactions of version 2 (KIP-890); nothing changes here.
+* v6: share groups (KIP-932), by keys of the form ``group:topic-id:partition``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.broker.cluster.coordinators import GROUP, SHARE, TRANSACTION
+from kafka.broker.codes import Code, Operation, Resource
+
+if TYPE_CHECKING:
+    from kafka.broker.server.call import Call
+    from kafka.broker.server.node import Node
+    from kafka.protocol.commit import FindCoordinatorRequest
+
+_BATCH_FROM: Final = 4
+_SHARE_FROM: Final = 6
+_NOWHERE: Final = (-1, "", -1)
+_KINDS: Final = (GROUP, TRANSACTION, SHARE)
+_UNKNOWN_KIND: Final = "There is no coordinator of that kind."
+
+
+def handle(call: Call, request: FindCoordinatorRequest) -> Any:
+    """Say where each key is coordinated."""
+    kind = request.key_type if call.version >= 1 else GROUP
+    if call.version >= _BATCH_FROM:
+        return call.response(coordinators=[_coordinator(call, kind, key) for key in request.coordinator_keys])
+    code, node = _find(call, kind, request.key)
+    node_id, host, port = _NOWHERE if node is None else (node.node_id, node.host, node.port)
+    message = "NONE" if not code else Code(code).name
+    return call.response(error_code=code, error_message=message, node_id=node_id, host=host, port=port)
+
+
+def _coordinator(call: Call, kind: int, key: str) -> Any:
+    code, node = _find(call, kind, key)
+    node_id, host, port = _NOWHERE if node is None else (node.node_id, node.host, node.port)
+    return call.response.Coordinator(
+        key=key,
+        node_id=node_id,
+        host=host,
+        port=port,
+        error_code=code,
+        error_message=_UNKNOWN_KIND if kind not in _KINDS else "",
+    )
+
+
+def _find(call: Call, kind: int, key: str) -> tuple[int, Node | None]:
+    if kind == GROUP and not call.allows(Operation.DESCRIBE, Resource.GROUP, key):
+        return Code.GROUP_AUTHORIZATION_FAILED, None
+    if kind == TRANSACTION and not call.allows(Operation.DESCRIBE, Resource.TRANSACTIONAL_ID, key):
+        return Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, None
+    if kind == SHARE and (call.version < _SHARE_FROM or key.count(":") < 2):
+        return Code.INVALID_REQUEST, None
+    if kind not in _KINDS:
+        return Code.INVALID_REQUEST, None
+    node = call.cluster.coordinators.node_for(kind, key)
+    return (Code.COORDINATOR_NOT_AVAILABLE if node is None else Code.NONE), node

@@ -1,0 +1,31 @@
+"""Heartbeat (12), versions 0-4: a member of a classic group is alive, and learns of rebalances.
+
+* v1: throttle time. v2: clients expect throttling after the reply.
+* v3: static members (KIP-345).
+* v4: flexible.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafka.broker.groups.service import coordinator, refusal
+from kafka.errors import BrokerResponseError
+
+if TYPE_CHECKING:
+    from kafka.broker.server.call import Call
+    from kafka.protocol.group import HeartbeatRequest
+
+
+def handle(call: Call, request: HeartbeatRequest) -> Any:
+    """Take note, and tell the member what it has to know."""
+    refused = refusal(call, request.group_id)
+    if refused:
+        return call.response(error_code=refused)
+    try:
+        coordinator(call).heartbeat(
+            request.group_id, request.member_id, request.group_instance_id, request.generation_id
+        )
+    except BrokerResponseError as error:
+        return call.response(error_code=error.code)
+    return call.response(error_code=0)

@@ -1,0 +1,60 @@
+"""SaslHandshake (17), versions 0-1: choose a SASL mechanism.
+
+* v0: the mechanism's tokens follow as bare frames.
+* v1: they follow in SaslAuthenticate (KIP-152).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.broker.security.service import Security, security
+from kafka.errors import BrokerResponseError, IllegalSaslStateError, SaslAuthenticationFailedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kafka.broker.server.call import Call
+    from kafka.broker.server.connection import Connection
+    from kafka.protocol.sasl import SaslHandshakeRequest
+
+_WRAPPED_FROM: Final = 1
+
+
+def handle(call: Call, request: SaslHandshakeRequest) -> Any:
+    """Begin."""
+    here = security(call)
+    if not call.connection.listener.needs_sasl:
+        return call.response(error_code=IllegalSaslStateError().code, mechanisms=[])
+    try:
+        here.session_of(call.connection).handshake(request.mechanism)
+    except IllegalSaslStateError as error:
+        if not call.connection.is_authenticated:
+            _refuse_later(call, error)
+        return call.response(error_code=error.code, mechanisms=[])
+    except BrokerResponseError as error:
+        _refuse_later(call, error)
+        return call.response(error_code=error.code, mechanisms=here.mechanisms)
+    if call.version < _WRAPPED_FROM:
+        call.connection.bare_frames = _bare(here, call.connection)
+    return call.response(error_code=0, mechanisms=here.mechanisms)
+
+
+def _refuse_later(call: Call, error: BrokerResponseError) -> None:
+    """Close the connection once the reply is out."""
+    call.cluster.loop.call_soon(call.connection.refuse, f"SASL handshake failed: {error.args[0]}")
+
+
+def _bare(here: Security, connection: Connection) -> Callable[[Any], bytes | None]:
+    def take(frame: Any) -> bytes | None:
+        try:
+            step = here.session_of(connection).token(bytes(frame))
+        except (SaslAuthenticationFailedError, IllegalSaslStateError) as error:
+            connection.refuse(f"SASL authentication failed: {error.args[0]}")  # the client cannot be told why
+            return None
+        if step.user is not None:
+            connection.bare_frames = None
+            here.accept(connection, step.user)
+        return step.words
+
+    return take

@@ -1,0 +1,20 @@
+"""AlterConfigs (33), versions 0-2: put a configuration in the place of all that was set for a resource.
+
+* v0, v1: names and values; v1: clients expect throttling after the reply. v2: flexible.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafka.broker.configs.altering import alter_all
+from kafka.broker.configs.resources import SET, Change
+
+if TYPE_CHECKING:
+    from kafka.broker.server.call import Call
+    from kafka.protocol.configs import AlterConfigsRequest
+
+
+def handle(call: Call, request: AlterConfigsRequest) -> Any:
+    """Replace the configurations."""
+    return alter_all(call, request, lambda config: Change(config.name, SET, config.value), replace=True)

@@ -1,0 +1,34 @@
+"""DeleteGroups (42), versions 0-2: delete empty groups with their offsets.
+
+* v1: clients expect throttling after the reply.
+* v2: flexible.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafka.broker.codes import Operation
+from kafka.broker.groups.service import coordinator, refusal
+from kafka.errors import BrokerResponseError
+
+if TYPE_CHECKING:
+    from kafka.broker.server.call import Call
+    from kafka.protocol.admin import DeleteGroupsRequest
+
+
+def handle(call: Call, request: DeleteGroupsRequest) -> Any:
+    """Delete each."""
+    # A name that comes twice is deleted once and answered once, as in Kafka.
+    return call.response(results=[(name, _delete(call, name)) for name in dict.fromkeys(request.groups_names)])
+
+
+def _delete(call: Call, group_id: str) -> int:
+    refused = refusal(call, group_id, Operation.DELETE)
+    if refused:
+        return refused
+    try:
+        coordinator(call).delete(group_id)
+    except BrokerResponseError as error:
+        return error.code
+    return 0

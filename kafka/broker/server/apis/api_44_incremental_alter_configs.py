@@ -1,0 +1,22 @@
+"""IncrementalAlterConfigs (44), versions 0-1: change single options (KIP-339).
+
+* v0: set, delete, append to and subtract from lists. v1: flexible.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafka.broker.configs.altering import alter_all
+from kafka.broker.configs.resources import Change
+
+if TYPE_CHECKING:
+    from kafka.broker.server.call import Call
+    from kafka.protocol.configs import IncrementalAlterConfigsRequest
+
+
+def handle(call: Call, request: IncrementalAlterConfigsRequest) -> Any:
+    """Change the configurations."""
+    return alter_all(
+        call, request, lambda config: Change(config.name, config.config_operation, config.value), replace=False
+    )

@@ -1,0 +1,36 @@
+"""AlterClientQuotas (49), versions 0-1: set or remove quotas (KIP-546). They are kept, not enforced.
+
+* v0: entities and operations; validate only. v1: flexible.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafka.broker.cluster import quotas
+from kafka.broker.codes import CLUSTER_NAME, Code, Operation, Resource
+from kafka.errors import BrokerResponseError
+
+if TYPE_CHECKING:
+    from kafka.broker.server.call import Call
+    from kafka.protocol.users import AlterClientQuotasRequest
+
+
+def handle(call: Call, request: AlterClientQuotasRequest) -> Any:
+    """Change them."""
+    allowed = call.allows(Operation.ALTER_CONFIGS, Resource.CLUSTER, CLUSTER_NAME)
+    entries = []
+    for entry in request.entries:
+        # Of a type that is named twice the last one counts, as in Kafka; so types alone are sorted by.
+        entity = {one.entity_type: one.entity_name for one in entry.entity}
+        code, message = 0, None
+        if not allowed:
+            code = Code.CLUSTER_AUTHORIZATION_FAILED
+        else:
+            ops = [(op.key, None if op.remove else op.value) for op in entry.ops]
+            try:
+                quotas.alter(call.cluster, tuple(sorted(entity.items())), ops, validate_only=request.validate_only)
+            except BrokerResponseError as error:
+                code, message = error.code, str(error.args[0])
+        entries.append((code, message, list(entity.items())))
+    return call.response(entries=entries)

@@ -1,0 +1,38 @@
+"""DescribeUserScramCredentials (50), version 0: which SCRAM mechanisms users have (KIP-554)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from kafka.broker.codes import Code
+from kafka.broker.security.service import may_describe, security
+from kafka.errors import DuplicateResourceError, ResourceNotFoundError
+
+if TYPE_CHECKING:
+    from kafka.broker.server.call import Call
+    from kafka.protocol.users import DescribeUserScramCredentialsRequest
+
+
+def handle(call: Call, request: DescribeUserScramCredentialsRequest) -> Any:
+    """Describe each user, or all."""
+    if not may_describe(call):
+        return call.response(error_code=Code.CLUSTER_AUTHORIZATION_FAILED, error_message=None)
+    credentials = security(call).credentials
+    asked = Counter(user.name for user in request.users) if request.users else Counter(credentials.users())
+    return call.response(
+        error_code=0, error_message=None, results=[_describe(call, user, times) for user, times in asked.items()]
+    )
+
+
+def _describe(call: Call, user: str, times: int) -> Any:
+    make = call.response.DescribeUserScramCredentialsResult
+    if times > 1:
+        message = f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}"
+        return make(user=user, error_code=DuplicateResourceError().code, error_message=message)
+    found = security(call).credentials.of_user(user)
+    if not found:
+        message = f"Attempt to describe a user credential that does not exist: {user}"
+        return make(user=user, error_code=ResourceNotFoundError().code, error_message=message)
+    infos = [(number, credential.iterations) for number, credential in found.items()]
+    return make(user=user, error_code=0, error_message=None, credential_infos=infos)

@@ -1,0 +1,50 @@
+"""DescribeCluster (60), versions 0-2: id, nodes, controller (KIP-700).
+
+* v0: all of that, with what the client may do. v1: brokers or controllers (KIP-919); controllers are not served here.
+* v2: fenced brokers too, marked; the stopped nodes of this broker.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafka.broker.server.permissions import cluster_operations
+
+if TYPE_CHECKING:
+    from kafka.broker.server.call import Call
+    from kafka.protocol.metadata import DescribeClusterRequest
+
+_BROKERS, _CONTROLLERS = 1, 2
+_MISMATCH = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
+_MISMATCHED_ENDPOINT_TYPE, _UNSUPPORTED_ENDPOINT_TYPE = 114, 115
+
+
+def handle(call: Call, request: DescribeClusterRequest) -> Any:
+    """Describe the cluster."""
+    cluster = call.cluster
+    if request.endpoint_type != _BROKERS:
+        known = request.endpoint_type == _CONTROLLERS
+        reply = call.response(
+            error_code=_MISMATCHED_ENDPOINT_TYPE if known else _UNSUPPORTED_ENDPOINT_TYPE,
+            error_message=_MISMATCH if known else f"Unsupported endpoint type {request.endpoint_type}",
+        )
+        reply.endpoint_type = _BROKERS
+        return reply
+    fenced = [] if not request.include_fenced_brokers else [n for n in cluster.nodes.values() if not n.is_running]
+    reply = call.response(
+        cluster_id=cluster.cluster_id,
+        controller_id=cluster.controller_id,
+        brokers=[
+            call.response.DescribeClusterBroker(broker_id=node.node_id, host=node.host, port=node.port, rack=node.rack)
+            for node in cluster.live_nodes()
+        ],
+    )
+    for node in fenced:
+        reply.brokers.append(
+            call.response.DescribeClusterBroker(
+                broker_id=node.node_id, host=node.host, port=node.port, rack=node.rack, is_fenced=True
+            )
+        )
+    if request.include_cluster_authorized_operations:
+        reply.cluster_authorized_operations = cluster_operations(call)
+    return reply

@@ -1,0 +1,45 @@
+"""DescribeTransactions (65), version 0: state, producer and partitions of transactions (KIP-664)."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from kafka.broker.codes import Operation, Resource
+from kafka.broker.transactions.service import coordinator, refusal
+from kafka.errors import BrokerResponseError
+
+if TYPE_CHECKING:
+    from kafka.broker.server.call import Call
+    from kafka.protocol.transaction import DescribeTransactionsRequest
+
+
+def handle(call: Call, request: DescribeTransactionsRequest) -> Any:
+    """Describe each."""
+    return call.response(
+        transaction_states=[_describe(call, each) for each in dict.fromkeys(request.transactional_ids)]
+    )
+
+
+def _describe(call: Call, transactional_id: str) -> Any:
+    described = call.response.TransactionState(transactional_id=transactional_id)
+    described.error_code = refusal(call, transactional_id, Operation.DESCRIBE) if transactional_id else 0
+    if described.error_code:
+        return described
+    try:
+        record = coordinator(call).describe(transactional_id)
+    except BrokerResponseError as error:
+        described.error_code = error.code
+        return described
+    described.transaction_state = record.state.value
+    described.transaction_timeout_ms = round(record.timeout * 1000)
+    described.transaction_start_time_ms = -1 if record.state.is_idle else record.start_ms
+    described.producer_id = record.producer_id
+    described.producer_epoch = record.epoch
+    visible = [
+        each for each in sorted(record.partitions) if call.allows(Operation.DESCRIBE, Resource.TOPIC, each.topic)
+    ]
+    described.topics = [
+        (topic, [each.partition for each in parts]) for topic, parts in groupby(visible, lambda each: each.topic)
+    ]
+    return described

@@ -1,0 +1,37 @@
+"""ListConfigResources (74), versions 0-1: which resources have a configuration.
+
+* v0: client metrics subscriptions, of which there are none here. v1: any kind (KIP-1142).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafka.broker.codes import CLUSTER_NAME, Code, Operation, Resource
+from kafka.broker.configs.resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
+
+if TYPE_CHECKING:
+    from kafka.broker.server.call import Call
+    from kafka.protocol.configs import ListConfigResourcesRequest
+
+_ALL = (TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP)
+
+
+def handle(call: Call, request: ListConfigResourcesRequest) -> Any:
+    """List them."""
+    if not call.allows(Operation.DESCRIBE_CONFIGS, Resource.CLUSTER, CLUSTER_NAME):
+        return call.response(error_code=Code.CLUSTER_AUTHORIZATION_FAILED)
+    if call.version == 0:
+        return call.response()
+    kinds = request.resource_types or _ALL
+    if any(kind not in _ALL for kind in kinds):
+        return call.response(error_code=Code.UNSUPPORTED_VERSION)
+    cluster = call.cluster
+    nodes = [str(node_id) for node_id in sorted(cluster.nodes)]
+    names = {
+        TOPIC: sorted(cluster.topics),
+        BROKER: nodes,
+        BROKER_LOGGER: nodes,
+        GROUP: sorted(cluster.store.table("group_configs")),
+    }
+    return call.response(config_resources=[(name, kind) for kind in kinds for name in names.get(kind, ())])

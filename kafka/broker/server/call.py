@@ -1,0 +1,81 @@
+"""What a handler gets besides the request: who asked, at which node, and the class of the reply."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from kafka.broker.cluster.cluster import Cluster
+    from kafka.broker.server.connection import Connection
+    from kafka.broker.server.node import Node
+    from kafka.protocol.headers import RequestHeader
+    from kafka.structs import TopicPartition
+
+__all__ = ["Authorizer", "Call", "TransactionGate"]
+
+
+class Authorizer(Protocol):
+    """Says who may do what. ``cluster.authorizer`` is one; without one everything is allowed."""
+
+    def allows(self, principal: str, host: str, operation: int, resource_type: int, resource_name: str) -> bool:
+        """Whether the principal may; numbers are Kafka's own (``AclOperation``, ``ResourceType``)."""
+        ...
+
+
+class TransactionGate(Protocol):
+    """Asked before a transactional append (KIP-890); ``cluster.transaction_gate`` is one."""
+
+    def check_append(
+        self, transactional_id: str, producer_id: int, producer_epoch: int, partition: TopicPartition, version: int
+    ) -> int:
+        """Return an error code, 0 if the append may go on. ``version`` is the produce request's."""
+        ...
+
+
+class Call:
+    """One request on its way through the broker."""
+
+    __slots__ = ("cluster", "connection", "header", "node", "response", "version")
+
+    cluster: Cluster
+    node: Node
+    """The node that was asked: a leader or coordinator check compares with its ``node_id``."""
+    connection: Connection
+    header: RequestHeader
+    version: int
+    response: Any
+    """The class of the reply, bound to the request's version."""
+
+    def __init__(
+        self, cluster: Cluster, node: Node, connection: Connection, header: RequestHeader, version: int, response: Any
+    ) -> None:
+        self.cluster = cluster
+        self.node = node
+        self.connection = connection
+        self.header = header
+        self.version = version
+        self.response = response
+
+    @property
+    def client_id(self) -> str:
+        """The client's name for itself, empty if it gave none."""
+        return self.header.client_id or ""
+
+    @property
+    def principal(self) -> str:
+        """Who is connected, as ``User:alice``."""
+        return self.connection.principal
+
+    @property
+    def host(self) -> str:
+        """The client's address."""
+        return self.connection.host
+
+    def allows(self, operation: int, resource_type: int, resource_name: str) -> bool:
+        """Whether this client may do that; always so on a cluster without ACLs."""
+        authorizer = self.cluster.authorizer
+        if authorizer is None:
+            return True
+        return authorizer.allows(
+            self.connection.principal, self.connection.host, operation, resource_type, resource_name
+        )

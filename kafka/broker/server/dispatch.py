@@ -1,0 +1,249 @@
+"""From a frame to the reply's frame: version check, decoding, orders of tests, the API's handler.
+
+Whatever a frame holds, the worst that comes of it is a closed connection, as with Kafka: an API or version that is not
+served closes it (ApiVersions is answered in v0 with UNSUPPORTED_VERSION, KIP-511), and so does what cannot be decoded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import struct
+from collections.abc import Awaitable
+from functools import cache
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kafka.broker.faults import CLOSE, NO_REPLY, Exchange, SeenRequest
+from kafka.broker.server.apis import handler
+from kafka.broker.server.call import Call
+from kafka.broker.server.error_replies import error_reply
+from kafka.errors import KafkaError
+from kafka.protocol.admin import ApiVersionsResponse
+from kafka.protocol.api import Request
+from kafka.protocol.headers import RequestHeader
+from kafka.protocol.registry import APIS, request_class
+
+if TYPE_CHECKING:
+    from kafka.broker.cluster.cluster import Cluster
+    from kafka.broker.server.connection import Connection, Frame, Parts
+
+log = logging.getLogger("kafka.broker")
+
+API_VERSIONS: Final = 18
+UNSUPPORTED_VERSION: Final = 35
+#: What a client may ask before it has proved who it is.
+_BEFORE_SASL: Final = frozenset({17, 18, 36})
+_START: Final = struct.Struct(">hhi")
+#: Where the client's name begins in a header, behind its length.
+_NAME_AT: Final = 10
+_NO_NAME: Final = 0xFFFF
+_LONGEST_NAME: Final = 0x7FFF
+
+
+class Dispatcher:
+    """Serves the requests of all connections of a cluster."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+
+    def handle(self, connection: Connection, frame: Frame) -> Parts | Awaitable[Parts | None] | None:
+        """Serve one frame: return the pieces of the reply's frame, or an awaitable of them, or None for no reply.
+
+        Closes the connection where Kafka does; never raises.
+        """
+        try:
+            if connection.bare_frames is not None:
+                return _bare(connection, frame)
+            return self._serve(connection, frame)
+        except KafkaError as error:
+            connection.refuse(str(error))
+        except Exception:  # a bug of ours must cost this connection and no more
+            log.exception("closing connection %d from %s: the broker failed", connection.number, connection.host)
+            connection.close()
+        return None
+
+    def _serve(self, connection: Connection, frame: Frame) -> Parts | Awaitable[Parts | None] | None:
+        if len(frame) < _START.size:
+            connection.refuse(f"a request of {len(frame)} bytes, which is less than a header has")
+            return None
+        api_key, version, correlation_id = _START.unpack_from(frame)
+        offered = self._cluster.apis.get(api_key)
+        if offered is None or not offered[0] <= version <= offered[1]:
+            return self._unsupported(connection, api_key, version, correlation_id)
+        if not connection.is_authenticated and api_key not in _BEFORE_SASL:
+            connection.refuse(f"{APIS[api_key].name} before the client has authenticated with SASL")
+            return None
+        header, request = _read(frame, api_key, version, correlation_id)
+        response = _classes(api_key, version).response
+        call = Call(self._cluster, connection.node, connection, header, version, response)
+        faults = self._cluster.faults
+        faults.note(
+            SeenRequest(
+                request,
+                api_key,
+                version,
+                header.client_id,
+                connection.node.node_id,
+                connection.number,
+                correlation_id,
+                self._cluster.clock.time(),
+                len(frame),
+            )
+        )
+        if faults.is_active:
+            return self._serve_with_orders(call, request, api_key)
+        reply = handler(api_key)(call, request)
+        if isawaitable(reply):
+            return _finish(reply, correlation_id)
+        return None if reply is None else reply.frame_parts(correlation_id)
+
+    def _unsupported(self, connection: Connection, api_key: int, version: int, correlation_id: int) -> Parts | None:
+        if api_key != API_VERSIONS or self._cluster.apis.get(API_VERSIONS) is None:
+            connection.refuse(self._not_served(api_key, version))
+            return None
+        # Only the range of ApiVersions itself is told: enough for the client to choose again.
+        low, high = self._cluster.apis.get(API_VERSIONS) or (0, 0)
+        reply = ApiVersionsResponse[0](error_code=UNSUPPORTED_VERSION, api_keys=[(API_VERSIONS, low, high)])
+        return reply.frame_parts(correlation_id)
+
+    def _not_served(self, api_key: int, version: int) -> str:
+        name = APIS[api_key].name if api_key in APIS else f"the API with key {api_key}"
+        offered = self._cluster.apis.get(api_key)
+        if offered is None:
+            return f"{name} is not served"
+        return f"{name} version {version} is not served, only {offered[0]} to {offered[1]}"
+
+    # With orders of a test in force
+
+    def _serve_with_orders(self, call: Call, request: Request, api_key: int) -> Awaitable[Parts | None] | Parts | None:
+        orders = list(self._cluster.faults.matching(api_key, call.node.node_id))
+        if not orders:
+            reply = handler(api_key)(call, request)
+            if isawaitable(reply):
+                return _finish(reply, call.header.correlation_id)
+            return None if reply is None else reply.frame_parts(call.header.correlation_id)
+        return self._obey(call, request, api_key, orders)
+
+    async def _obey(self, call: Call, request: Request, api_key: int, orders: list[Any]) -> Parts | None:
+        exchange = Exchange(request, None, call)
+        for order in orders:
+            if order.delay:
+                self._cluster.faults.use(order)
+                await self._cluster.sleep(order.delay)
+        reply = self._before(exchange, orders)
+        if reply is None:
+            reply = handler(api_key)(call, request)
+            if isawaitable(reply):
+                reply = await reply
+            if reply is None:
+                return None
+            exchange.reply = reply
+            reply = self._after(exchange, orders)
+        if reply is CLOSE:
+            call.connection.abort()
+            return None
+        if reply is NO_REPLY:
+            await asyncio.get_running_loop().create_future()
+        if not request.expect_response():
+            return None
+        # What a test puts in a reply's place need not say which version it is.
+        version = call.version if getattr(reply, "API_VERSION", None) is None else None
+        parts: Parts = reply.frame_parts(call.header.correlation_id, version)
+        return parts
+
+    def _before(self, exchange: Exchange, orders: list[Any]) -> Any:
+        """Let the orders answer that come before the handler: errors, drops, interceptors."""
+        for order in orders:
+            answer = None
+            if order.drops:
+                self._cluster.faults.use(order)
+                return CLOSE
+            if order.errors:
+                code = order.errors.popleft()
+                if not order.errors:
+                    self._cluster.faults.remove(order)
+                if code is not None:
+                    answer = error_reply(exchange.request, code)
+            elif order.interceptor is not None and order.before:
+                self._cluster.faults.use(order)
+                answer = order.interceptor(exchange)
+            if answer is not None:
+                return answer
+        return None
+
+    def _after(self, exchange: Exchange, orders: list[Any]) -> Any:
+        """Let the interceptors see the reply, and put another in its place."""
+        for order in orders:
+            if order.interceptor is not None and not order.before:
+                self._cluster.faults.use(order)
+                answer = order.interceptor(exchange)
+                if answer is CLOSE or answer is NO_REPLY:
+                    return answer
+                if answer is not None:
+                    exchange.reply = answer
+        return exchange.reply
+
+
+class _Classes(NamedTuple):
+    """What belongs to one version of an API."""
+
+    request: Any
+    response: Any
+    header: Any
+    has_tags: bool
+
+
+@cache
+def _classes(api_key: int, version: int) -> _Classes:
+    request = request_class(api_key)[version]
+    number = request.header_version()
+    return _Classes(request, request.RESPONSE_TYPE, RequestHeader[number], number > 1)
+
+
+def _read(frame: Frame, api_key: int, version: int, correlation_id: int) -> tuple[RequestHeader, Request]:
+    """Read a request; a header without tags, as nearly all are, in a few steps.
+
+    Bytes behind the last field of a request are ignored, as Kafka does: librdkafka 2.16 sends three behind Metadata 12
+    and 13.
+    """
+    classes = _classes(api_key, version)
+    size = len(frame)
+    if size < _NAME_AT or classes.header is RequestHeader[0]:
+        return _read_slowly(frame, classes)
+    length = frame[_NAME_AT - 2] << 8 | frame[_NAME_AT - 1]
+    name: str | None = None
+    start = _NAME_AT
+    if length != _NO_NAME:
+        start += length
+        if length > _LONGEST_NAME or start > size:
+            return _read_slowly(frame, classes)
+        try:
+            name = str(frame[_NAME_AT:start], "utf-8")
+        except UnicodeDecodeError:
+            return _read_slowly(frame, classes)
+    if classes.has_tags:
+        if start >= size or frame[start]:
+            return _read_slowly(frame, classes)
+        start += 1
+    header = classes.header(api_key, version, correlation_id, name)
+    return header, classes.request.decode_prefix(frame, start=start)[0]
+
+
+def _read_slowly(frame: Frame, classes: _Classes) -> tuple[RequestHeader, Request]:
+    """Read any header and the request behind it; raise KafkaProtocolError for what is not one."""
+    header, start = classes.header.decode_prefix(frame)
+    return header, classes.request.decode_prefix(frame, start=start)[0]
+
+
+def _bare(connection: Connection, frame: Frame) -> Parts | None:
+    assert connection.bare_frames is not None
+    reply = connection.bare_frames(frame)
+    if reply is None:
+        return None
+    return [len(reply).to_bytes(4, "big"), reply]
+
+
+async def _finish(reply: Awaitable[Any], correlation_id: int) -> Parts | None:
+    finished = await reply
+    return None if finished is None else finished.frame_parts(correlation_id)
