@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kafka.admin import KafkaAdminClient as KafkaAdminClient
     from kafka.client_async import KafkaClient as KafkaClient
     from kafka.conn import BrokerConnection as BrokerConnection
     from kafka.consumer import ConsumerRebalanceListener as ConsumerRebalanceListener
@@ -37,6 +38,7 @@ _EXPORTS = {
     "DefaultSerializer": "kafka.serializer",
     "Deserializer": "kafka.serializer",
     "JsonSerializer": "kafka.serializer",
+    "KafkaAdminClient": "kafka.admin",
     "KafkaConsumer": "kafka.consumer",
     "KafkaProducer": "kafka.producer",
     "KafkaClient": "kafka.client_async",
@@ -64,6 +66,7 @@ __all__ = [
     "DefaultSerializer",
     "Deserializer",
     "JsonSerializer",
+    "KafkaAdminClient",
     "KafkaClient",
     "KafkaConsumer",
     "KafkaProducer",

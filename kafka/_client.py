@@ -15,6 +15,7 @@ import logging
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, TypeVar
 
+from kafka._attempts import Attempts
 from kafka._metadata import MetadataKeeper
 from kafka._routing import Route, Target, route
 from kafka._tasks import Task
@@ -237,6 +238,10 @@ class Client:
     def submit(self, node_id: NodeId, request: Any, *, use: str = DEFAULT, timeout: float | None = None) -> Future[Any]:
         """Send a request to a broker, connecting first if need be; the future resolves to the response."""
         return self.link(node_id, use).submit(request, timeout)
+
+    def attempts(self, deadline: float, what: str) -> Attempts:
+        """Return the attempts of a call by its deadline (see `kafka._attempts`); `what` names the call in errors."""
+        return Attempts(self, self._backoff, deadline, what)
 
     async def request(
         self,

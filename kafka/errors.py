@@ -69,6 +69,8 @@ class KafkaError(RuntimeError):
     """The partition concerned, where there is one."""
     node_id: int | str | None = None
     """The broker concerned, where there is one."""
+    results: Any = None
+    """What a call of `KafkaAdminClient` that failed for some items has for all of them."""
 
     def __init__(self, *args: object, **facts: object) -> None:
         super().__init__(*args)
@@ -81,7 +83,7 @@ class KafkaError(RuntimeError):
     @property
     def facts(self) -> dict[str, Any]:
         """The facts given, in the order in which they were."""
-        return {name: value for name, value in vars(self).items() if not name.startswith("__")}
+        return {k: value for k, value in vars(self).items() if k != "results" and not k.startswith("__")}
 
     def __str__(self) -> str:
         return printable(self._with_facts(super().__str__() or type(self).__name__))

@@ -22,9 +22,8 @@ CLASSES: Final[dict[str, str]] = {
     "heartbeat": "Heartbeat",
 }
 ALL_KINDS: Final = frozenset(CLASSES)
-# The kinds whose class can be imported. Messages and docs name no other: "admin" is in the table for a class that this
-# release does not have yet, and is published by being no longer subtracted here.
-PUBLISHED: Final = ALL_KINDS - {"admin"}
+# The kinds whose class can be imported; messages and docs name no other.
+PUBLISHED: Final = ALL_KINDS
 FACES: Final = frozenset({"producer", "consumer", "admin"})
 NETWORK: Final = FACES | {"client"}
 LINKS: Final = NETWORK | {"connection"}

@@ -27,7 +27,7 @@ def _watching(subject: Subject, broker: Broker, **options: Any) -> Any:
     return used
 
 
-@proves("metadata_max_age_ms", kinds="producer consumer client")
+@proves("metadata_max_age_ms", kinds="producer consumer admin client")
 def metadata_is_refreshed_when_it_is_so_old(subject: Subject) -> None:
     broker = subject.broker()
     used = _watching(subject, broker, metadata_max_age_ms=50)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import selectors
 import socket
 import time
 from collections.abc import Callable
 from itertools import pairwise
+from threading import Thread
 from typing import Any
 
 from kafka import KafkaClient
@@ -20,6 +22,7 @@ from kafka.errors import (
     KafkaError,
     KafkaTimeoutError,
     NoBrokersAvailable,
+    NotControllerError,
     NotEnoughReplicasError,
     TooManyInFlightRequests,
 )
@@ -34,7 +37,7 @@ from .subjects import PATIENCE, TOPIC, Subject, gaps, seen
 # Where to connect
 
 
-@proves("bootstrap_servers", kinds="producer consumer client")
+@proves("bootstrap_servers", kinds="producer consumer admin client")
 def it_is_where_to_connect(subject: Subject) -> None:
     broker = subject.broker()
     subject.use(broker)
@@ -90,7 +93,7 @@ def a_proxy_is_asked(subject: Subject) -> None:
 # How long
 
 
-@proves("bootstrap_timeout_ms", kinds="producer consumer client")
+@proves("bootstrap_timeout_ms", kinds="producer consumer admin client")
 def nobody_answers_for_so_long(subject: Subject) -> None:
     began = time.monotonic()
     error = subject.attempt(f"127.0.0.1:{free_port()}", bootstrap_timeout_ms=300)
@@ -227,7 +230,7 @@ def the_broker_hears_the_library_s_name(subject: Subject) -> None:
     assert {getattr(asked.request, subject.option) for asked in seen(broker, "ApiVersions")} == {"mine-7"}
 
 
-@proves("api_version", kinds="producer consumer client connection")
+@proves("api_version", kinds="producer consumer admin client connection")
 def a_stated_release_is_not_asked_for(subject: Subject) -> None:
     broker = subject.broker()
     subject.use(broker, api_version=(1, 0))
@@ -238,7 +241,7 @@ def a_stated_release_is_not_asked_for(subject: Subject) -> None:
 # Requests
 
 
-@proves("request_timeout_ms", kinds="connection client producer consumer")
+@proves("request_timeout_ms", kinds="connection client producer consumer admin")
 def a_reply_is_waited_for_so_long(subject: Subject) -> None:
     broker = subject.broker()
     used = subject.use(broker, request_timeout_ms=1000)
@@ -247,7 +250,7 @@ def a_reply_is_waited_for_so_long(subject: Subject) -> None:
     try:
         used.ask()
     except KafkaError:
-        assert subject.kind != "producer"  # which tries again
+        assert subject.kind not in {"producer", "admin"}  # which try again
     assert 0.5 < time.monotonic() - began < 10  # 30 by default
 
 
@@ -258,6 +261,20 @@ def a_coordinator_that_does_not_answer_is_looked_up_again(subject: Subject) -> N
     began = time.monotonic()
     subject.use(broker, group_id="g", request_timeout_ms=200)
     assert time.monotonic() - began < 5
+
+
+@proves("default_api_timeout_ms", kinds="admin")
+def a_call_of_an_administrator_takes_so_long(subject: Subject) -> None:
+    broker = subject.broker()
+    used = subject.make(broker, default_api_timeout_ms=200, request_timeout_ms=100)
+    broker.intercept("DescribeCluster", lambda _: NO_REPLY)
+    began = time.monotonic()
+    try:
+        used.thing.describe_cluster()
+    except KafkaTimeoutError:
+        assert time.monotonic() - began < 5  # 60 by default
+    else:
+        raise AssertionError("a broker answered")
 
 
 @proves("default_api_timeout_ms", kinds="consumer")
@@ -282,6 +299,11 @@ def _retried(subject: Subject, failures: int, **options: Any) -> list[float]:
         broker.fail("Produce", [NotEnoughReplicasError], times=failures)
         subject.use(broker, **options)
         return gaps(broker, "Produce")
+    if subject.kind == "admin":
+        used = subject.use(broker, **options)
+        broker.fail("CreateTopics", [NotControllerError], times=failures)
+        used.thing.create_topics(["created"])
+        return gaps(broker, "CreateTopics")
     broker.fail("JoinGroup" if "coordinator" in subject.kind else "FindCoordinator", [15], times=failures)
     if subject.kind == "client":
         with KafkaClient(bootstrap_servers=broker.bootstrap_servers, **options) as client:
@@ -295,12 +317,12 @@ def _retried(subject: Subject, failures: int, **options: Any) -> list[float]:
     return gaps(broker, "FindCoordinator")[:failures]
 
 
-@proves("retry_backoff_ms", kinds="producer consumer client coordinator consumer_coordinator")
+@proves("retry_backoff_ms", kinds="producer consumer admin client coordinator consumer_coordinator")
 def a_request_that_failed_is_tried_again_after_a_pause(subject: Subject) -> None:
     assert _retried(subject, 1, retry_backoff_ms=400)[0] > 0.3  # within 20%; 100 ms by default
 
 
-@proves("retry_backoff_max_ms", kinds="producer consumer client coordinator consumer_coordinator")
+@proves("retry_backoff_max_ms", kinds="producer consumer admin client coordinator consumer_coordinator")
 def that_pause_does_not_get_longer(subject: Subject) -> None:
     # Doubled each time the sixth pause would be 960 ms, and those after it longer; a busy machine may draw out one.
     assert min(_retried(subject, 8, retry_backoff_ms=30, retry_backoff_max_ms=30)[5:]) < 0.5
@@ -331,6 +353,27 @@ def one_batch_at_a_time_is_under_way(subject: Subject) -> None:
     assert len(seen(broker, "Produce")) == 1
 
 
+@proves("max_in_flight_requests_per_connection", kinds="admin")
+def so_many_calls_at_a_time_are_under_way(subject: Subject) -> None:
+    broker = subject.broker()
+    used = subject.use(broker, max_in_flight_requests_per_connection=1)
+    broker.intercept("DescribeCluster", lambda _: NO_REPLY)
+    calls = [Thread(target=_describe_in_vain, args=(used.thing,)) for _ in range(3)]
+    for call in calls:
+        call.start()
+    used.until(lambda: seen(broker, "DescribeCluster"))
+    used.get_on(0.2)
+    assert len(seen(broker, "DescribeCluster")) == 1
+    used.thing.close()
+    for call in calls:
+        call.join(PATIENCE)
+
+
+def _describe_in_vain(admin: Any) -> None:
+    with contextlib.suppress(KafkaError):
+        admin.describe_cluster()
+
+
 @proves("max_in_flight_requests_per_connection", kinds="consumer")
 def one_commit_at_a_time_is_under_way(subject: Subject) -> None:
     broker = subject.broker()
@@ -354,6 +397,8 @@ def a_larger_reply_is_refused(subject: Subject) -> None:
         brief = {"default_api_timeout_ms": 300, "request_timeout_ms": 100}
     if subject.kind == "producer":
         brief = {"max_block_ms": 300}
+    if subject.kind == "admin":
+        brief = {"default_api_timeout_ms": 500, "request_timeout_ms": 100}
     error = subject.attempt(broker, **options, **brief)
     assert isinstance(error, InvalidReceiveError | KafkaTimeoutError), error
     assert not isinstance(error, BrokerResponseError)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import kafka
-from kafka import BrokerConnection, KafkaClient, KafkaConsumer, KafkaProducer
+from kafka import BrokerConnection, KafkaAdminClient, KafkaClient, KafkaConsumer, KafkaProducer
 from kafka.broker import Broker
 from kafka.broker.faults import SeenRequest
 from kafka.config import CLASSES
@@ -123,6 +123,14 @@ class UsedConsumer(Used):
         self.thing.close(timeout_ms=200)
 
 
+class UsedAdmin(Used):
+    def __init__(self, servers: str, **options: Any) -> None:
+        self.thing = KafkaAdminClient(bootstrap_servers=servers, **options)
+
+    def ask(self) -> None:
+        self.thing.describe_topics()
+
+
 class Workers(BaseCoordinator):
     """The plainest group."""
 
@@ -181,6 +189,7 @@ _USES: dict[str, Callable[..., Used]] = {
     "client": UsedClient,
     "producer": UsedProducer,
     "consumer": UsedConsumer,
+    "admin": UsedAdmin,
     "coordinator": UsedCoordinator,
     "consumer_coordinator": UsedConsumerCoordinator,
 }

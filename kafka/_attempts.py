@@ -1,0 +1,100 @@
+"""Trying again by a deadline: the one loop for calls that a moved leader, controller or coordinator may refuse.
+
+::
+
+    async for attempt in client.attempts(deadline, "create_topics()"):
+        with attempt:
+            response = await client.request(request, deadline=attempt.deadline)
+            attempt.check(response.error_code)
+
+The loop ends with the first attempt that raises nothing. A retriable error is tried again after the backoff of
+``retry_backoff_ms``, with fresh metadata where the error asks for that; any other error, and the last one before the
+deadline, is raised.
+"""
+
+from __future__ import annotations
+
+import logging
+from types import TracebackType
+from typing import TYPE_CHECKING, Final
+
+from kafka.errors import KafkaError, KafkaTimeoutError, RequestTimedOutError, for_code
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from kafka._client import Client
+    from kafka.net.backoff import Backoff
+
+__all__ = ["Attempts"]
+
+log: Final = logging.getLogger(__name__)
+
+
+class Attempts:
+    """An asynchronous iterator over the attempts of one call, and the context of the present attempt."""
+
+    __slots__ = ("_backoff", "_client", "_delay", "_error", "_what", "failures", "limit")
+
+    def __init__(self, client: Client, backoff: Backoff, deadline: float, what: str) -> None:
+        self._client = client
+        self._backoff = backoff
+        self._what = what
+        self._error: KafkaError | None = None
+        self._delay = 0.0
+        self.limit: Final = deadline
+        """The deadline of the call."""
+        self.failures = -1
+        """How many attempts have failed; -1 before the first one."""
+
+    @property
+    def deadline(self) -> float:
+        """The deadline of the present attempt: request_timeout_ms from now, at most that of the call."""
+        return min(self.limit, self._client.loop.time() + self._client.settings.request_timeout)
+
+    def check(self, code: int, message: str | None = None) -> None:
+        """Raise the error of a code in a response."""
+        if code:
+            raise for_code(code)(message or f"the answer to {self._what}")
+
+    def may_retry(self, error: BaseException) -> bool:
+        """Return whether an error is one to try again after, and time is left for that."""
+        if not isinstance(error, KafkaError) or not error.retriable:
+            return False
+        self._delay = self._backoff.delay(max(self.failures, 0) + 1)
+        return self._client.loop.time() + self._delay < self.limit
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Self:
+        error, self._error = self._error, None
+        if error is not None:
+            log.debug("%s: attempt %d failed, trying again: %s", self._what, self.failures + 1, error)
+            await self._recover(error)
+        elif self.failures >= 0:
+            raise StopAsyncIteration
+        self.failures += 1
+        return self
+
+    async def _recover(self, error: KafkaError) -> None:
+        await self._client.loop.sleep(self._delay)
+        if error.invalid_metadata:
+            try:
+                await self._client.refresh(self.deadline)
+            except KafkaError as failed:
+                if not self.may_retry(failed):
+                    raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
+    ) -> bool:
+        if isinstance(error, KafkaError) and self.may_retry(error):
+            self._error = error
+            return True
+        if isinstance(error, RequestTimedOutError) and self._client.loop.time() >= self.limit:
+            raise KafkaTimeoutError(f"{self._what}: no broker answered in time") from error
+        return False

@@ -1,0 +1,255 @@
+"""`KafkaAdminClient`: checks arguments and waits in the caller's thread for the coroutines of the other modules."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Coroutine, Iterable, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from uuid import UUID
+
+from kafka._arguments import check_time
+from kafka._drivers import ThreadDriver
+from kafka.admin.cluster import Cluster, ClusterDescription
+from kafka.admin.core import AdminCore
+from kafka.admin.resources import NewPartitions, NewTopic, as_new_partitions, as_new_topics, as_topics
+from kafka.admin.results import Results
+from kafka.admin.topics import (
+    CreatePartitionsResult,
+    CreateTopicsResult,
+    DeleteTopicsResult,
+    TopicDescription,
+    Topics,
+)
+from kafka.config import Config, defaults, resolve
+from kafka.errors import ClientClosedError
+from kafka.net.environment import Environment
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["KafkaAdminClient"]
+
+T = TypeVar("T")
+
+_NUMBERS: Final = itertools.count(1)
+# How long a call may clean up after its deadline, in seconds.
+_GRACE: Final = 0.05
+
+
+class KafkaAdminClient:
+    """Looks at a cluster and changes it.
+
+    ::
+
+        admin = KafkaAdminClient(bootstrap_servers="localhost:9092")
+        admin.create_topics([NewTopic("events", num_partitions=3)])
+        admin.close()
+
+    Keyword arguments are the options in ``KafkaAdminClient.DEFAULT_CONFIG``. The constructor connects, and raises
+    `NoBrokersAvailable` if no broker answers by ``bootstrap_timeout_ms``; with 0 the first call connects. Safe for use
+    from any number of threads. As a context manager it is closed at the end of the block.
+
+    Each call ends by `timeout_ms` (``default_api_timeout_ms`` by default), which covers all attempts: a controller or a
+    leader that moves meanwhile is looked up again. A call about several items raises the first error of an item;
+    ``error.results`` has the outcome of each. With ``raise_errors=False`` it returns the outcomes, errors among them.
+    """
+
+    DEFAULT_CONFIG: Final[dict[str, Any]] = defaults("admin")
+
+    def __init__(self, *, environment: Environment | None = None, **configs: Any) -> None:
+        if configs.get("client_id") is None:
+            configs = {**configs, "client_id": f"purekafka-admin-{next(_NUMBERS)}"}
+        config = resolve("admin", configs)
+        self.config: Config = config
+        self._core = core = AdminCore(config, environment)
+        self._client = core.client
+        self._driver = ThreadDriver(core.loop, f"kafka-admin-{config['client_id']}")
+        self._metrics: Any = None
+        self._topics = Topics(core)
+        self._cluster = Cluster(core)
+        try:
+            if config["metrics_enabled"]:
+                from kafka.net.registry import make_metrics
+
+                self._metrics = make_metrics(config, core.client)
+            limit = core.loop.time() + core.client.settings.discovery_timeout + 1
+            self._driver.run(core.begin(), limit, "connecting to the cluster")
+        except BaseException:
+            self.close()
+            raise
+
+    def _run(self, coroutine: Coroutine[Any, Any, T], timeout: float, what: str) -> T:
+        if self._core.loop.closed:
+            coroutine.close()
+            raise ClientClosedError("This admin client is closed.")
+        return self._driver.run(coroutine, self._core.loop.time() + timeout + _GRACE, what)
+
+    def _timeout(self, timeout_ms: float | None) -> float:
+        if timeout_ms is not None:
+            check_time("timeout_ms", timeout_ms)
+        return self._core.timeout(timeout_ms)
+
+    # Topics…
+
+    def list_topics(self, timeout_ms: float | None = None) -> list[str]:
+        """Return the names of all topics.
+
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics=["events"]) as broker:
+        ...     with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        ...         admin.list_topics()
+        ['events']
+        """
+        timeout = self._timeout(timeout_ms)
+        return self._run(self._topics.names(self._core.loop.time() + timeout), timeout, "list_topics()")
+
+    def describe_topics(
+        self, topics: Iterable[str | UUID] | None = None, timeout_ms: float | None = None
+    ) -> Results[TopicDescription]:
+        """Describe topics by name or id, or all of them; an unknown topic has an ``error_code`` and raises nothing.
+
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics={"events": 2}) as broker:
+        ...     with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        ...         topic, unknown = admin.describe_topics(["events", "evnets"])
+        >>> topic.name, [partition["leader_id"] for partition in topic["partitions"]]
+        ('events', [1, 1])
+        >>> unknown.ok, unknown.error.message
+        (False, 'UNKNOWN_TOPIC_OR_PARTITION')
+        """
+        wanted = None if topics is None else as_topics(topics)
+        timeout = self._timeout(timeout_ms)
+        return self._run(self._topics.describe(wanted, self._core.loop.time() + timeout), timeout, "describe_topics()")
+
+    def create_topics(
+        self,
+        new_topics: Iterable[NewTopic | str] | Mapping[str, Any],
+        timeout_ms: float | None = None,
+        validate_only: bool = False,
+        *,
+        raise_errors: bool = True,
+        wait_for_metadata: bool = False,
+    ) -> CreateTopicsResult:
+        """Create topics, or with `validate_only` check whether they could be.
+
+        `new_topics` has `NewTopic` objects or names, or is a dict from name to a dict that may have ``num_partitions``,
+        ``replication_factor``, ``assignments`` and ``configs``. With `wait_for_metadata` the call returns when every
+        broker knows a leader for each partition, so that the topics can be written to at once.
+
+        >>> from kafka.broker import Broker
+        >>> with Broker() as broker, KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        ...     created = admin.create_topics({"events": {"num_partitions": 3}}, wait_for_metadata=True)
+        >>> created.topics[0].num_partitions, created.topic_errors
+        (3, [('events', 0, None)])
+        """
+        wanted = as_new_topics(new_topics)
+        timeout = self._timeout(timeout_ms)
+        call = self._topics.create(
+            wanted, timeout, validate_only=validate_only, raise_errors=raise_errors, wait=wait_for_metadata
+        )
+        return self._run(call, timeout, "create_topics()")
+
+    def delete_topics(
+        self, topics: Iterable[str | UUID], timeout_ms: float | None = None, *, raise_errors: bool = True
+    ) -> DeleteTopicsResult:
+        """Delete topics by name or id.
+
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics=["events"]) as broker:
+        ...     with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        ...         admin.delete_topics(["events"]).topic_error_codes
+        [('events', 0)]
+        """
+        wanted = as_topics(topics)
+        timeout = self._timeout(timeout_ms)
+        return self._run(self._topics.delete(wanted, timeout, raise_errors=raise_errors), timeout, "delete_topics()")
+
+    def create_partitions(
+        self,
+        topic_partitions: Mapping[str, NewPartitions | int | Mapping[str, Any]],
+        timeout_ms: float | None = None,
+        validate_only: bool = False,
+        *,
+        raise_errors: bool = True,
+    ) -> CreatePartitionsResult:
+        """Raise the number of partitions of topics to a total, or with `validate_only` check whether that is possible.
+
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics=["events"]) as broker:
+        ...     with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        ...         result = admin.create_partitions({"events": 4})
+        ...         len(admin.describe_topics(["events"])[0].partitions)
+        4
+        """
+        wanted = as_new_partitions(topic_partitions)
+        timeout = self._timeout(timeout_ms)
+        call = self._topics.add_partitions(wanted, timeout, validate_only=validate_only, raise_errors=raise_errors)
+        return self._run(call, timeout, "create_partitions()")
+
+    def wait_for_topics(self, topics: Iterable[str], timeout_ms: float = 10_000) -> None:
+        """Wait until every broker knows a leader for each partition of the topics.
+
+        `KafkaTimeoutError` names the topics that are not ready in time.
+        """
+        names = [str(topic) for topic in as_topics(topics)]
+        timeout = self._timeout(timeout_ms)
+        self._run(self._topics.wait_for(names, self._core.loop.time() + timeout), timeout, "wait_for_topics()")
+
+    # The cluster…
+
+    def describe_cluster(
+        self,
+        timeout_ms: float | None = None,
+        *,
+        include_authorized_operations: bool = False,
+        include_fenced_brokers: bool = False,
+    ) -> ClusterDescription:
+        """Describe the cluster: its id, its controller and its brokers.
+
+        >>> from kafka.broker import Broker
+        >>> with Broker(nodes=3) as broker, KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        ...     cluster = admin.describe_cluster()
+        >>> [node.broker_id for node in cluster.brokers]
+        [1, 2, 3]
+        """
+        timeout = self._timeout(timeout_ms)
+        call = self._cluster.describe(
+            self._core.loop.time() + timeout,
+            include_operations=include_authorized_operations,
+            include_fenced=include_fenced_brokers,
+        )
+        return self._run(call, timeout, "describe_cluster()")
+
+    # Looking at the client, and ending…
+
+    def bootstrap_connected(self) -> bool:
+        """Whether there is a connection to any broker."""
+        return any(link.ready for link in self._client.links())
+
+    def metrics(self, raw: bool = False) -> Any:
+        """Return the metrics: names and values by group, or with `raw` the metrics themselves; None if they are off."""
+        if self._metrics is None:
+            return None
+        return dict(self._metrics.metrics if raw else self._metrics.snapshot())
+
+    def health(self) -> dict[str, Any]:
+        """Return what works and what does not, and why: for people, probes and dashboards; `json.dumps` takes it."""
+        return self._client.health()
+
+    def close(self) -> None:
+        """End the connections; a call that another thread waits for fails. Closing twice is no error."""
+        self._driver.close()
+        if self._metrics is not None:
+            self._metrics.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<KafkaAdminClient {self.config['client_id']} of {self._client.cluster}>"

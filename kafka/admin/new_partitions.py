@@ -1,0 +1,5 @@
+"""The historic home of `NewPartitions`."""
+
+from kafka.admin.resources import NewPartitions
+
+__all__ = ["NewPartitions"]

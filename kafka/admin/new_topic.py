@@ -1,0 +1,5 @@
+"""The historic home of `NewTopic`."""
+
+from kafka.admin.resources import NewTopic
+
+__all__ = ["NewTopic"]

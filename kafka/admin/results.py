@@ -1,0 +1,134 @@
+"""What the calls of an administrator return: typed fields that are a mapping too, and an error for each item.
+
+A `Result` is a dict with the keys of kafka-python 3, so that it can be compared, printed and written as JSON. Its keys
+are attributes as well, which is what type checkers know. Names of kafka-python 2 answer to `[...]`, `get` and as
+attributes, but are not among the keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, NoReturn, TypeVar, overload
+
+from kafka.errors import KafkaError, for_code
+
+__all__ = ["ItemResult", "Result", "Results", "raise_failed"]
+
+
+class Result(dict[str, Any]):
+    """Fields by name.
+
+    >>> class Place(Result):
+    ...     node_id: int
+    ...     _aliases = {"id": "node_id"}
+    >>> place = Place(node_id=1)
+    >>> place, place.node_id, place["id"], "id" in place, place == {"node_id": 1}
+    (Place(node_id=1), 1, 1, False, True)
+    """
+
+    __slots__ = ()
+    _aliases: ClassVar[Mapping[str, str]] = {}
+    """Old names, and the attributes that they stand for."""
+
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(fields)
+
+    def __missing__(self, key: str) -> Any:
+        if key in self._aliases:
+            return getattr(self, self._aliases[key])
+        raise KeyError(key)
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("__"):
+            try:
+                return self[name]
+            except KeyError:
+                pass
+        raise AttributeError(f"{type(self).__name__} has no field {name!r}; it has {', '.join(self)}")
+
+    @overload
+    def get(self, key: str, default: None = None, /) -> Any | None: ...
+    @overload
+    def get(self, key: str, default: Any, /) -> Any: ...
+    def get(self, key: str, default: Any = None, /) -> Any:
+        """Return a field by its present or old name."""
+        try:
+            return self[key]
+        except KeyError:
+            return default
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.items())})"
+
+
+class ItemResult(Result):
+    """The outcome for one item of a call: ``error_code`` 0 and the other fields, or an error."""
+
+    __slots__ = ()
+    error_code: int
+    error_message: str | None
+
+    def item(self) -> str:
+        """Return what the outcome is about, for error messages."""
+        raise NotImplementedError
+
+    @property
+    def ok(self) -> bool:
+        """Whether the call succeeded for this item."""
+        return not self.error_code
+
+    @property
+    def error(self) -> KafkaError | None:
+        """The error of this item, None if there is none."""
+        if not self.error_code:
+            return None
+        kind = for_code(self.error_code)
+        return kind(f"{self.item()}: {self.get('error_message') or kind.description}")
+
+    def raise_for_error(self) -> None:
+        """Raise the error of this item, if there is one."""
+        if self.error is not None:
+            raise self.error
+
+
+_I = TypeVar("_I", bound=ItemResult)
+
+
+class Results(list[_I]):
+    """The outcomes for the items of a call, in the order in which the items were given.
+
+    >>> Results([]).ok, Results([]).failed
+    (True, [])
+    """
+
+    __slots__ = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether the call succeeded for all items."""
+        return all(item.ok for item in self)
+
+    @property
+    def failed(self) -> list[_I]:
+        """The outcomes that are errors."""
+        return [item for item in self if not item.ok]
+
+    def raise_for_error(self) -> None:
+        """Raise the first error of an item, if there is one; ``error.results`` is this list."""
+        raise_failed(self, self)
+
+
+def raise_failed(items: Iterable[ItemResult], results: Any) -> None:
+    """Raise the first error of the items, with the results of the whole call in ``error.results``."""
+    failed = [item for item in items if not item.ok]
+    if failed:
+        _raise(failed, results)
+
+
+def _raise(failed: list[Any], results: Any) -> NoReturn:
+    error: KafkaError = failed[0].error
+    if len(failed) > 1:
+        text = f"{error.args[0]} ({len(failed)} items failed; error.results has the outcome of each)"
+        error = type(error)(text)
+    error.results = results
+    raise error

@@ -1,0 +1,72 @@
+"""Attempts by a deadline, and questions to all brokers at once."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from kafka.admin.core import AdminCore
+from kafka.errors import CoordinatorLoadInProgressError, InvalidTopicError, KafkaConnectionError, KafkaError
+from kafka.net.scripted import HANG_UP
+from kafka.protocol.admin import ListGroupsRequest
+
+from .conftest import Admin, AdminCluster
+
+
+async def _attempt(core: AdminCore, seconds: float, errors: list[Exception]) -> list[float]:
+    times = []
+    async for attempt in core.client.attempts(core.loop.time() + seconds, "the call"):
+        with attempt:
+            times.append(core.loop.time())
+            if errors:
+                raise errors.pop(0)
+    return times
+
+
+def test_attempts_end_with_the_first_that_raises_nothing(admin: Admin):
+    busy = [CoordinatorLoadInProgressError("busy") for _ in range(3)]
+    times = admin.run(_attempt(admin.core, 10, list(busy)))
+    pauses = [round(later - earlier, 2) for earlier, later in pairwise(times)]
+    assert len(times) == 4
+    assert 0.08 <= pauses[0] <= 0.12  # retry_backoff_ms, within 20 %
+    assert pauses[0] < pauses[1] < pauses[2]
+
+
+def test_an_error_that_is_not_retriable_is_raised_at_once(admin: Admin):
+    began = admin.now
+    with pytest.raises(InvalidTopicError):
+        admin.run(_attempt(admin.core, 10, [InvalidTopicError("no")]))
+    assert admin.now == began
+
+
+def test_the_last_error_before_the_deadline_is_raised(admin: Admin):
+    began = admin.now
+    with pytest.raises(CoordinatorLoadInProgressError, match="busy"):
+        admin.run(_attempt(admin.core, 1, [CoordinatorLoadInProgressError("busy") for _ in range(100)]))
+    assert admin.now - began <= 1
+
+
+def test_an_error_about_metadata_refreshes_it(admin: Admin, cluster: AdminCluster):
+    before = len(cluster.asked("Metadata"))
+    admin.run(_attempt(admin.core, 10, [KafkaConnectionError("lost")]))
+    assert len(cluster.asked("Metadata")) == before + 1
+
+
+def test_all_brokers_are_asked_at_once_and_a_dead_one_costs_its_own_answer(admin: Admin, cluster: AdminCluster):
+    cluster.on("ListGroups", lambda _, broker: HANG_UP if broker == 1 else {"groups": []})
+    deadline = admin.now + 2
+    found: dict[int, Any] = admin.run(
+        admin.core.ask_each(range(3), lambda _: ListGroupsRequest(), deadline, "list_groups()")
+    )
+    assert [isinstance(found[node], KafkaError) for node in range(3)] == [False, True, False]
+    assert found[0].groups == []
+
+
+def test_a_client_that_did_not_bootstrap_connects_with_the_first_call(cluster: AdminCluster):
+    admin = Admin(cluster, bootstrap_timeout_ms=0)
+    admin.run(admin.core.begin())
+    assert not cluster.asked("Metadata")
+    assert admin.run(admin.core.brokers(admin.now + 5)) == [0, 1, 2]
+    admin.loop.close()
