@@ -56,6 +56,7 @@ _LONGEST_SLEEP: Final = 86_400.0
 _PASS_TIME: Final = 0.01
 # Passes that `close` makes without waiting; a task that is told to end needs two or three.
 _LAST_PASSES: Final = 50
+_FAILED: Final = "A callback on the network loop failed: %r"
 
 
 class HasFileno(Protocol):
@@ -317,12 +318,18 @@ class Loop:
                 # selector returned, may have closed this one. Spurious calls are allowed.
                 handler = self._handlers.get(key.fd)
                 if handler is not None:
-                    self._guarded(handler, (mask & (READ | WRITE),))
+                    try:
+                        handler(mask & (READ | WRITE))
+                    except Exception:
+                        log.exception(_FAILED, handler)
             for timer in self._timers.take_due(self.clock.monotonic()):
                 ready.append((self._fire, (timer,)))
             for _ in range(len(ready)):
                 callback, args = ready.popleft()
-                self._guarded(callback, args)
+                try:
+                    callback(*args)
+                except Exception:
+                    log.exception(_FAILED, callback)
         finally:
             self._passing = None
             if outer is None:
@@ -335,7 +342,7 @@ class Loop:
         try:
             callback(*args)
         except Exception:
-            log.exception("A callback on the network loop failed: %r", callback)
+            log.exception(_FAILED, callback)
 
     @staticmethod
     def _fire(timer: Timer) -> None:

@@ -117,10 +117,11 @@ class SendQueue:
     b'fg'
     """
 
-    __slots__ = ("_marks", "_pieces", "_put", "_sent")
+    __slots__ = ("_marks", "_put", "_sent", "waiting")
 
     def __init__(self) -> None:
-        self._pieces: deque[bytes | memoryview] = deque()
+        self.waiting: deque[bytes | memoryview] = deque()
+        """The pieces that were not taken yet, none of them empty."""
         self._put = 0
         self._sent = 0
         self._marks: deque[tuple[int, Callable[[], object]]] = deque()
@@ -132,19 +133,19 @@ class SendQueue:
         """Add a message; `on_sent` is called when its last byte has been taken."""
         for piece in pieces:
             if len(piece):
-                self._pieces.append(piece)
+                self.waiting.append(piece)
                 self._put += len(piece)
         if on_sent is not None:
             self._marks.append((self._put, on_sent))
 
     def pieces(self) -> list[bytes | memoryview]:
         """Return what to send next."""
-        return list(islice(self._pieces, _PIECES))
+        return list(islice(self.waiting, _PIECES))
 
     def sent(self, count: int) -> None:
         """Take note that `count` bytes were taken."""
         self._sent += count
-        pieces = self._pieces
+        pieces = self.waiting
         while count:
             first = pieces.popleft()
             if len(first) > count:

@@ -287,7 +287,7 @@ class Link:
         pipeline.pump(now)
         if pipeline.throttled_until:
             self._arm(pipeline.throttled_until)
-        if pipeline.outgoing:
+        if pipeline.outgoing.waiting:
             self._schedule_flush()
 
     def _renew(self) -> None:
@@ -320,7 +320,7 @@ class Link:
     def let_go(self) -> None:
         """Send what was held back, at once: a pass of the loop less."""
         self._held = False
-        if self.pipeline.outgoing and not self._flush_due:
+        if self.pipeline.outgoing.waiting and not self._flush_due:
             self._flush()
 
     def _schedule_flush(self) -> None:
@@ -338,7 +338,7 @@ class Link:
         try:
             if stream.pending_out:
                 stream.flush()
-            while outgoing and not stream.pending_out:
+            while outgoing.waiting and not stream.pending_out:
                 count = stream.sendmsg(outgoing.pieces())
                 outgoing.sent(count)
                 sent += count
@@ -351,7 +351,7 @@ class Link:
             self.last_activity = self._loop.time()
             if self.context.on_bytes is not None:
                 self.context.on_bytes(self, sent, 0)
-        self._watch(READ | WRITE if outgoing or stream.pending_out else READ)
+        self._watch(READ | WRITE if outgoing.waiting or stream.pending_out else READ)
 
     # Receiving…
 

@@ -43,6 +43,8 @@ __all__ = ["Accumulator", "Partition", "Topic", "too_large"]
 Headers = Any
 # What the rest of a request takes beside its records: names, lengths, transactional id.
 _REQUEST_OVERHEAD: Final = 512
+# What a batch of one record without headers takes at most, in any format, beside its key and its value.
+_FRAMING: Final = 128
 
 
 class Accumulator:
@@ -99,20 +101,20 @@ class Accumulator:
 
         >>> # batch, index = accumulator.add(topic, None, 1700000000000, None, b"value", None)
         """
+        inside = self.inside()
         with self.lock:
             if self.refusal is not None:
                 raise self.refusal.with_traceback(None)
             found = self._append(topic, partition, timestamp, key, value, headers)
-        if found is not None:
-            return found
-        if self.inside():
-            return self._add_inside(topic, partition, (timestamp, key, value, headers))
-        with self.lock:
-            self.check_admits()
-            size = self._room_for(topic, partition, key, value, headers)
-            found = self._append_elsewhere(topic, partition, timestamp, key, value, headers)
             if found is not None:
                 return found
+            if inside:
+                return self._add_inside(topic, partition, (timestamp, key, value, headers))
+            size = self._room_for(topic, partition, key, value, headers)
+            if partition is None:
+                found = self._append_to_next(topic, timestamp, key, value, headers)
+                if found is not None:
+                    return found
             if not self.memory.has(size):
                 return self._queue_up(size)
             return self._open(topic, partition, size, None, timestamp, key, value, headers)
@@ -130,7 +132,9 @@ class Accumulator:
         """The same for whom memory was granted."""
         with self.lock:
             self.check_admits()
-            found = self._append_elsewhere(topic, partition, timestamp, key, value, headers)
+            found = self._append(topic, partition, timestamp, key, value, headers)  # others may have opened a batch
+            if found is None and partition is None:
+                found = self._append_to_next(topic, timestamp, key, value, headers)
             if found is None:
                 return self._open(topic, partition, ticket.size, ticket, timestamp, key, value, headers)
             served = self.memory.leave(ticket)
@@ -258,19 +262,10 @@ class Accumulator:
             batch.append = append
         return None if index == FULL else (batch, index)
 
-    def _append_elsewhere(
-        self,
-        topic: Topic,
-        partition: Partition | None,
-        timestamp: int,
-        key: bytes | None,
-        value: bytes | None,
-        headers: Headers,
+    def _append_to_next(
+        self, topic: Topic, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers
     ) -> tuple[ProducerBatch, int] | None:
-        """Add a record to an open batch, which others may have opened; without a partition to that of the next one."""
-        found = self._append(topic, partition, timestamp, key, value, headers)
-        if found is not None or partition is not None:
-            return found
+        """Close the full batch for records without a partition; add one to the next one if that is open."""
         if (full := self.sticky.get(topic.name)) is not None:
             # Before it is closed: Ctrl-C in between costs one look, and in the other order linger_ms.
             if not self._fresh and not self._left:
@@ -295,6 +290,8 @@ class Accumulator:
         self, topic: Topic, partition: Partition | None, key: bytes | None, value: bytes | None, headers: Headers
     ) -> int:
         """Return how much memory a batch that begins with this record takes."""
+        if not headers and len(key or b"") + len(value or b"") + _FRAMING <= self._batch_size:
+            return self._batch_size  # which is within both limits
         if self.magic > 1:
             size = V2_HEADER_SIZE + record_size(key, value, headers)
         else:
@@ -384,8 +381,8 @@ class Accumulator:
         size = batch.builder.size
         if partition is partition.topic.sticky:
             partition.topic.filled += size
-        if size < batch.reserved:
-            _tell_later(self._core, self.memory.take_back(batch, size))
+        if size < batch.reserved and (served := self.memory.take_back(batch, size)):
+            _tell_later(self._core, served)
 
     def _shut(self, batch: ProducerBatch) -> bool:
         """Let nobody find a batch to add to; whether it could be found until now."""

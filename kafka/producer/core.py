@@ -129,7 +129,7 @@ class ProducerCore:
 
     def hurry(self, batch: ProducerBatch) -> None:
         """Somebody waits for this batch."""
-        if not batch.hurried:
+        if not batch.hurried and self.sender.linger:
             self.call_soon(self.sender.hurry, batch)
 
     def wait_for(self, batch: ProducerBatch, timeout: float | None) -> None:

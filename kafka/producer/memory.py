@@ -85,7 +85,7 @@ class Memory:
     def take_back(self, holder: Holder, left: int = 0) -> list[Ticket]:
         """Take memory from a holder, all but what is left to it; return those who have theirs now."""
         self.free, holder.reserved = self.free + holder.reserved - left, left
-        return self.give(0)
+        return self.give(0) if self._waiting else []
 
     def queue(self, size: int) -> Ticket:
         """Wait for memory."""

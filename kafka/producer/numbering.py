@@ -87,14 +87,13 @@ class Numbering:
         partition = batch.partition
         self._core.accumulator.close_for_sending(batch)
         if self._core.identity.wanted and isinstance(batch.builder.magic, int) and batch.builder.magic > 1:
-            count = batch.count
             batch.sealed = batch.builder.seal(  # type: ignore[call-arg]
                 producer_id=partition.producer_id,
                 producer_epoch=partition.epoch,
                 base_sequence=partition.next_sequence,
                 transactional=self._transactions is not None,
             )
-            partition.next_sequence = (partition.next_sequence + count) % SEQUENCES
+            partition.next_sequence = (partition.next_sequence + batch.sealed.count) % SEQUENCES
         else:
             batch.sealed = batch.builder.seal()
 

@@ -71,7 +71,7 @@ class Sender:
         self.request_timeout = config.seconds("request_timeout_ms")
         self.max_in_flight: int = config["max_in_flight_requests_per_connection"]
         self.leaderless: set[Partition] = set()
-        self._linger = config.seconds("linger_ms")
+        self.linger = config.seconds("linger_ms")
         self._delivery_timeout = config.seconds("delivery_timeout_ms")
         self._retries: float = config["retries"]
         self._sinks: dict[int, Sink] = {}
@@ -147,8 +147,9 @@ class Sender:
         """Let a partition stand in line, if it has something that may be sent now."""
         if partition.scheduled or partition.recovering:
             return
-        self._settle_answered(partition)
         queue = partition.queue
+        if queue and queue[0].answer is not None:
+            self._settle_answered(partition)
         if not queue:
             self._resting.discard(partition)
             return
@@ -159,7 +160,7 @@ class Sender:
         head = queue[0]
         due = partition.not_before
         if partition.open is head and not head.hurried and not self.accumulator.memory.waited_for:
-            due = max(due, head.created + self._linger)
+            due = max(due, head.created + self.linger)
         if due > self.loop.time():
             self._rest_until(partition, due)
             return
