@@ -36,6 +36,8 @@ __all__ = ["AbortedTransactionFilter", "RecordReader"]
 Deserialize: TypeAlias = Callable[..., Any]
 
 _COLUMN_BYTES: Final = 8 << 20
+#: How many records more than asked for are decoded if the batch ends with them.
+_MOST_AHEAD: Final = 500
 _ABORT: Final = 0
 
 _new = tuple.__new__
@@ -186,32 +188,36 @@ class RecordReader:
     def _take_rows(self, rows: list[ConsumerRecord], count: int) -> None:
         """Decode from the open batch, up to ``count`` rows in all. After damage nothing has been taken."""
         header, left, before = self._header, self._left, len(rows)
+        data, at, end = self._data, self._at, self._end
         assert header is not None
         wanted = min(count - before, left)
-        if wanted < left and not self._framed:
+        last = before + wanted
+        if left - wanted <= _MOST_AHEAD:
+            last = before + left  # to set the decoder up again costs more than to keep a few records
+        elif not self._framed:
             # The batch is taken in pieces: one that has more or fewer records than it claims is refused as a whole.
-            record_ends(self._data, self._at, self._end, left, header.base_offset)
+            record_ends(data, at, end, left, header.base_offset)
             self._framed = True
         try:
-            at = self._at
-            if wanted >= SHORTEST_RUN:
-                last = before + wanted
-                at = decode_runs(self._data, at, self._end, last, header, self.topic, self.partition, rows)
-            missing = wanted - (len(rows) - before)
-            at = decode_rows(self._data, at, self._end, missing, header, self.topic, self.partition, rows)
-            if wanted == left and at != self._end:
-                raise corrupt(f"{self._end - at} bytes after the last record", header.base_offset)
+            if last - before >= SHORTEST_RUN:
+                at = decode_runs(data, at, end, last, header, self.topic, self.partition, rows)
+            at = decode_rows(data, at, end, last - len(rows), header, self.topic, self.partition, rows)
+            if last - before == left and at != end:
+                raise corrupt(f"{end - at} bytes after the last record", header.base_offset)
         except CorruptRecordError:
             del rows[before:]
             raise
-        if wanted < left:
-            self._at, self._left = at, left - wanted
-            self.next_offset = rows[-1].offset + 1
-        else:
+        if wanted == left:
             self._close_batch(header)
+            return
+        self._at, self._left = at, left - (last - before)
+        if not self._left:
+            self._messages = rows[before + wanted :]
+            del rows[before + wanted :]
+        self.next_offset = rows[-1].offset + 1
 
     def _take_messages(self, rows: list[ConsumerRecord], count: int) -> None:
-        """Hand out messages of an old format, which are unpacked as a whole."""
+        """Hand out what is decoded already: messages of old formats, and records that were decoded ahead."""
         wanted = count - len(rows)
         rows += self._messages[:wanted]
         del self._messages[:wanted]

@@ -294,11 +294,7 @@ def from_batches(batches: Sequence[BatchRecords]) -> Columns:
         position = decode_rows(data, start, end, count, header, "", 0, rows)
         if position != end:
             raise corrupt(f"{end - position} bytes after the last record", header.base_offset)
-    try:
-        return from_rows(rows)
-    except struct.error:
-        base_offset = batches[0].header.base_offset
-        raise corrupt("a timestamp beyond 64 bits", base_offset) from None
+    return from_rows(rows)
 
 
 def from_rows(rows: Sequence[ConsumerRecord]) -> Columns:
@@ -314,9 +310,13 @@ def from_rows(rows: Sequence[ConsumerRecord]) -> Columns:
     if None in types:  # format v0
         timestamps = tuple([-1 if timestamp is None else timestamp for timestamp in timestamps])
         types = tuple([-1 if kind is None else kind for kind in types])
+    try:
+        stamps = packed("q", timestamps)
+    except struct.error:
+        raise corrupt("a timestamp beyond 64 bits", rows[0].offset) from None
     return Columns(
         packed("q", offsets),
-        packed("q", timestamps),
+        stamps,
         packed("b", types),
         BinaryColumn.from_values(keys),
         BinaryColumn.from_values(values),

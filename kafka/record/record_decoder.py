@@ -269,6 +269,8 @@ def _number_column(
     """Return the numbers at these places of records in a row; an empty list if not all take as many bytes, or two."""
     low = buf[places.start : stop : step]
     if len(places) == 1 and low.isascii():
+        if not low.strip(low[:1]):
+            return [base + one_byte[low[0]]] * len(low)
         return [base + one_byte[first] for first in low]
     high = buf[places.start + 1 : stop + 1 : step]
     if len(places) != 2 or min(low) < 128 or not high.isascii():

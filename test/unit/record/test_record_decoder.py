@@ -208,6 +208,31 @@ def test_offsets_and_timestamps_beyond_64_bits_are_damage(numpy: bool) -> None:
         next(RecordReader(data, "t", 0, 0).columns(numpy=numpy))
 
 
+def test_timestamps_beyond_64_bits_are_damage_in_columns_of_a_batch_that_was_begun() -> None:
+    body = b"".join(reference.record((at, at * 5, None, b"v", []), 0, 0) for at in range(2))
+    one = RecordReader(
+        reference.batch([], body=body, count=2, base_timestamp=2**63 - 3, last_offset_delta=1), "t", 0, 0
+    )
+    assert len(one.take(1)) == 1
+    with pytest.raises(CorruptRecordError):
+        next(one.columns(numpy=False))
+
+
+@pytest.mark.parametrize("step", [1, 300, 700])
+def test_batches_taken_in_pieces_give_each_record_once(step: int) -> None:
+    rows = [(at, NOW, None, b"%d" % at, []) for at in range(2000)]
+    one = RecordReader(
+        reference.batch(rows) + reference.batch([(2000, NOW, None, b"", [])], base_offset=2000), "t", 0, 7
+    )
+    found: list[int] = []
+    while some := one.take(step):
+        assert len(some) == min(step, 2001 - 7 - len(found))
+        found += [row.offset for row in some]
+        assert one.next_offset == found[-1] + 1
+        assert one.exhausted == (len(found) == 2001 - 7)
+    assert found == list(range(7, 2001))
+
+
 def test_columns_of_records_with_headers_and_without_are_as_long_as_there_are_records() -> None:
     rows = rows_of(("same", "none", "usual", "same"), 20, 1) + rows_of(("same", "none", "usual", "none"), 60, 1)[20:]
     (found,) = RecordReader(reference.batch(rows, base_offset=50), "events", 0, 0).columns(numpy=False)
