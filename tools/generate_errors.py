@@ -1,4 +1,4 @@
-"""Write the broker's error classes into kafka/errors.py, and their table into the docs, from Kafka's own list.
+"""Write the broker's error codes and classes into kafka/errors.py, and their table into the docs, from Kafka's list.
 
     mvn dependency:copy -Dartifact=org.apache.kafka:kafka-clients:4.3.1 -DoutputDirectory=DIR
     mvn dependency:copy -Dartifact=org.slf4j:slf4j-api:1.7.36 -DoutputDirectory=DIR
@@ -79,9 +79,25 @@ def python_class(entry: dict) -> str:
     return "\n".join(lines) + "\n"
 
 
+def code_enum(table: list[dict]) -> str:
+    """The source of the enumeration of all codes."""
+    members = "\n".join(f"    {entry['name']} = {entry['code']}" for entry in table)
+    return f"""class Code(IntEnum):
+    \"\"\"Every error code of the protocol under Kafka's name for it.
+
+    >>> Code.NOT_LEADER_OR_FOLLOWER, int(Code.NOT_LEADER_OR_FOLLOWER)
+    (<Code.NOT_LEADER_OR_FOLLOWER: 6>, 6)
+    >>> for_code(Code.NOT_LEADER_OR_FOLLOWER)
+    <class 'kafka.errors.NotLeaderOrFollowerError'>
+    \"\"\"
+
+{members}
+"""
+
+
 def block(table: list[dict]) -> str:
     """The source between the markers."""
-    return "\n\n" + "\n\n".join(python_class(entry) for entry in table) + "\n\n"
+    return "\n\n" + "\n\n".join([code_enum(table), *(python_class(entry) for entry in table)]) + "\n\n"
 
 
 def docs_table(table: list[dict]) -> str:

@@ -243,3 +243,7 @@ def test_what_a_broker_says_cannot_forge_log_lines(kind):
     assert "refused\\n2026-01-01 CRITICAL \\x1b[2J" in str(error)
     assert pickle.loads(pickle.dumps(error)) == error
     assert len(str(kind("x" * 1_000_000))) < 11_000
+
+
+def test_each_code_has_the_name_and_number_of_its_class():
+    assert {code.value: code.name for code in errors.Code} == {code: cls.message for code, cls in kafka_errors.items()}

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from kafka.broker.codes import CLUSTER_NAME, Code, Operation, Resource
 from kafka.broker.configs.resources import TOPIC, Change, alter
-from kafka.errors import BrokerResponseError
+from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
+from kafka.errors import BrokerResponseError, Code
 
 if TYPE_CHECKING:
     from kafka.broker.server.call import Call

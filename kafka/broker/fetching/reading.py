@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.broker.cluster.topics import NO_LEADER
-from kafka.broker.codes import Code, Operation, Resource
-from kafka.errors import KafkaError, UnsupportedCompressionTypeError
+from kafka.broker.security.acls import Operation, Resource
+from kafka.errors import Code, KafkaError, UnsupportedCompressionTypeError
 from kafka.record.log_append import down_convert
 
 if TYPE_CHECKING:

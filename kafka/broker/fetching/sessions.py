@@ -17,8 +17,8 @@ from collections import OrderedDict
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.broker.codes import Code
 from kafka.broker.fetching.wanted import Key, Wanted
+from kafka.errors import Code
 
 if TYPE_CHECKING:
     from kafka.protocol.fetch import FetchRequest

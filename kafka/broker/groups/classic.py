@@ -10,20 +10,17 @@ Lives on the broker's loop and takes no lock.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kafka.broker.groups.classic_types import Event, JoinAsk, JoinResult, State, SyncAsk, SyncResult, next_state
 from kafka.broker.groups.interfaces import Answer, Clock, Timer, Timers
 from kafka.broker.groups.members import Member, Roster
 from kafka.errors import (
     BrokerResponseError,
+    Code,
     CoordinatorNotAvailableError,
-    FencedInstanceIdError,
-    GroupMaxSizeReachedError,
     IllegalGenerationError,
     InconsistentGroupProtocolError,
-    MemberIdRequiredError,
-    NotCoordinatorError,
     RebalanceInProgressError,
     UnknownMemberIdError,
 )
@@ -32,14 +29,6 @@ if TYPE_CHECKING:
     from kafka.broker.groups.settings import GroupSettings
 
 __all__ = ["ClassicGroup"]
-
-_FENCED: Final = FencedInstanceIdError().code
-_REBALANCING: Final = RebalanceInProgressError().code
-_UNKNOWN: Final = UnknownMemberIdError().code
-_MOVED: Final = NotCoordinatorError().code
-_GONE: Final = CoordinatorNotAvailableError().code
-_GROUP_FULL: Final = GroupMaxSizeReachedError().code
-_ID_REQUIRED: Final = MemberIdRequiredError().code
 
 
 class ClassicGroup:
@@ -109,7 +98,7 @@ class ClassicGroup:
     def _join(self, ask: JoinAsk, answer: Answer[JoinResult]) -> None:
         if not self._has_room_for(ask.member_id):
             self.roster.remove(ask.member_id)
-            answer.set(JoinResult(_GROUP_FULL, ""))
+            answer.set(JoinResult(Code.GROUP_MAX_SIZE_REACHED, ""))
             return
         if self.state is State.DEAD:
             raise CoordinatorNotAvailableError
@@ -120,7 +109,7 @@ class ClassicGroup:
         elif ask.instance_id is not None:
             self._join_static(ask, answer)
         elif ask.needs_id_first:
-            answer.set(JoinResult(_ID_REQUIRED, self._give_id(ask)))
+            answer.set(JoinResult(Code.MEMBER_ID_REQUIRED, self._give_id(ask)))
         else:
             self._add(ask, self._make_id(ask), answer)
 
@@ -189,8 +178,8 @@ class ClassicGroup:
     def replace_static(self, old_id: str, new_id: str) -> Member:
         """Put a new incarnation in the place of a static member; the old one is fenced."""
         member = self.roster.members[old_id]
-        self._answer_join(member, JoinResult(_FENCED, old_id))
-        self._answer_sync(member, SyncResult(_FENCED))
+        self._answer_join(member, JoinResult(Code.FENCED_INSTANCE_ID, old_id))
+        self._answer_sync(member, SyncResult(Code.FENCED_INSTANCE_ID))
         self._unsynced.discard(old_id)
         return self.roster.rename(old_id, new_id)
 
@@ -227,7 +216,7 @@ class ClassicGroup:
 
     def _await_join(self, member: Member, answer: Answer[JoinResult]) -> None:
         # An earlier request of the same member came over a connection that it has given up.
-        self._answer_join(member, JoinResult(_REBALANCING, member.member_id))
+        self._answer_join(member, JoinResult(Code.REBALANCE_IN_PROGRESS, member.member_id))
         member.join_answer = answer
 
     # Rebalancing
@@ -238,7 +227,7 @@ class ClassicGroup:
             self._maybe_complete_join()
             return
         if self.state is State.COMPLETING:
-            self._answer_all_syncs(_REBALANCING)
+            self._answer_all_syncs(Code.REBALANCE_IN_PROGRESS)
         self._cancel_sync_timer()
         self._is_initial = self.state is State.EMPTY
         self._move(Event.REBALANCE)
@@ -361,7 +350,7 @@ class ClassicGroup:
             answer.set(self._assigned(member))
             self._watch(member)
         else:
-            self._answer_sync(member, SyncResult(_REBALANCING))
+            self._answer_sync(member, SyncResult(Code.REBALANCE_IN_PROGRESS))
             member.sync_answer = answer
             if member.member_id == self.roster.leader:
                 self._assign(dict(ask.assignments))
@@ -483,8 +472,8 @@ class ClassicGroup:
         member = self.roster.remove(member_id)
         self._unsynced.discard(member_id)
         if member is not None:
-            self._answer_join(member, JoinResult(_UNKNOWN, ""))  # its id is nobody's any more
-            self._answer_sync(member, SyncResult(_UNKNOWN))
+            self._answer_join(member, JoinResult(Code.UNKNOWN_MEMBER_ID, ""))  # its id is nobody's any more
+            self._answer_sync(member, SyncResult(Code.UNKNOWN_MEMBER_ID))
 
     def _left(self) -> None:
         if self.state in (State.STABLE, State.COMPLETING, State.PREPARING):
@@ -518,10 +507,10 @@ class ClassicGroup:
 
     def delete(self) -> None:
         """End: nothing is kept, whoever waits is told to look for the coordinator again."""
-        self.resign(_GONE)
+        self.resign(Code.COORDINATOR_NOT_AVAILABLE)
         self._move(Event.DELETED)
 
-    def resign(self, error_code: int = _MOVED) -> None:
+    def resign(self, error_code: int = Code.NOT_COORDINATOR) -> None:
         """Stop all timers and answer all who wait: another node coordinates this group from now on."""
         for timer in (self._join_timer, self._sync_timer, *self._pending.values()):
             if timer is not None:

@@ -20,11 +20,11 @@ from kafka.broker.groups.members import CONSUMER, read_subscription
 from kafka.broker.groups.reconcile import Holding, MemberState
 from kafka.errors import (
     BrokerResponseError,
+    Code,
     FencedInstanceIdError,
     IllegalGenerationError,
     InconsistentGroupProtocolError,
     KafkaError,
-    MemberIdRequiredError,
     RebalanceInProgressError,
     UnknownMemberIdError,
 )
@@ -56,7 +56,7 @@ class ClassicFace:
         group = self._group
         subscription = self._subscription(ask)
         if not ask.member_id and ask.instance_id is None and ask.needs_id_first:
-            return JoinResult(MemberIdRequiredError().code, self._make_id(ask))
+            return JoinResult(Code.MEMBER_ID_REQUIRED, self._make_id(ask))
         member = self._member_for(ask)
         names_before, regex_before = member.names, member.regex
         owned = self._owned(member, subscription)

@@ -23,11 +23,11 @@ from kafka.broker.groups.offsets import NO_EXPIRY, CommittedOffset, GroupOffsets
 from kafka.broker.groups.persistence import restore_group, save_group
 from kafka.broker.groups.settings import GroupSettings
 from kafka.errors import (
+    Code,
     CoordinatorNotAvailableError,
     GroupIdNotFoundError,
     IllegalGenerationError,
     InvalidGroupIdError,
-    InvalidSessionTimeoutError,
     NonEmptyGroupError,
     RebalanceInProgressError,
     UnknownMemberIdError,
@@ -161,9 +161,9 @@ class GroupCoordinator:
     def join(self, group_id: str, ask: JoinAsk) -> Answer[JoinResult]:
         """Serve JoinGroup."""
         if not group_id:
-            return _at_once(JoinResult(InvalidGroupIdError().code, ask.member_id))
+            return _at_once(JoinResult(Code.INVALID_GROUP_ID, ask.member_id))
         if not self.settings.min_session_timeout <= ask.session_timeout <= self.settings.max_session_timeout:
-            return _at_once(JoinResult(InvalidSessionTimeoutError().code, ask.member_id))
+            return _at_once(JoinResult(Code.INVALID_SESSION_TIMEOUT, ask.member_id))
         group = self.groups.get(group_id)
         if isinstance(group, ConsumerGroup) and not group.members:
             # An empty consumer group gives way.
@@ -174,17 +174,17 @@ class GroupCoordinator:
             return _at_once(result)
         if group is None:
             if ask.member_id:
-                return _at_once(JoinResult(UnknownMemberIdError().code, ask.member_id))
+                return _at_once(JoinResult(Code.UNKNOWN_MEMBER_ID, ask.member_id))
             group = self.groups[group_id] = self._new_classic(group_id)
         return group.join(ask)
 
     def sync(self, group_id: str, ask: SyncAsk) -> Answer[SyncResult]:
         """Serve SyncGroup."""
         if not group_id:
-            return _at_once(SyncResult(InvalidGroupIdError().code))
+            return _at_once(SyncResult(Code.INVALID_GROUP_ID))
         group = self.groups.get(group_id)
         if group is None:
-            return _at_once(SyncResult(UnknownMemberIdError().code))
+            return _at_once(SyncResult(Code.UNKNOWN_MEMBER_ID))
         return _at_once(self._face(group).sync(ask)) if isinstance(group, ConsumerGroup) else group.sync(ask)
 
     def heartbeat(self, group_id: str, member_id: str, instance_id: str | None, generation: int) -> None:
@@ -201,7 +201,7 @@ class GroupCoordinator:
             raise InvalidGroupIdError
         group = self.groups.get(group_id)
         if group is None:
-            return [UnknownMemberIdError().code for _ in members]
+            return [Code.UNKNOWN_MEMBER_ID for _ in members]
         return self._face(group).leave(members) if isinstance(group, ConsumerGroup) else group.leave(members)
 
     def _of_member(self, group_id: str) -> Group:

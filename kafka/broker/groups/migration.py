@@ -16,9 +16,9 @@ from kafka.broker.groups.members import CONSUMER, Member, read_subscription
 from kafka.broker.groups.pattern import compile_re2
 from kafka.broker.groups.reconcile import Holding
 from kafka.errors import (
+    Code,
     GroupIdNotFoundError,
     GroupMaxSizeReachedError,
-    RebalanceInProgressError,
     UnreleasedInstanceIdError,
 )
 
@@ -64,7 +64,7 @@ def upgrade(group: ClassicGroup, into: ConsumerGroup, topics: Topics) -> None:
         raise GroupIdNotFoundError(f"Cannot upgrade classic group {group.group_id} to consumer group because {reason}.")
     knows_assignments = group.state is State.STABLE or group.state is State.PREPARING
     members = list(group.roster)
-    group.resign(RebalanceInProgressError().code)
+    group.resign(Code.REBALANCE_IN_PROGRESS)
     into.epoch = into.assignment_epoch = group.generation
     for old in members:
         subscription = read_subscription(old.protocols[0][1])

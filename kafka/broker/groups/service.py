@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
 from kafka.broker.cluster.coordinators import GROUP
-from kafka.broker.codes import Code, Operation, Resource
 from kafka.broker.configs.definitions import BROKER_OPTIONS
 from kafka.broker.groups.coordinator import GroupCoordinator
 from kafka.broker.groups.interfaces import Answer
 from kafka.broker.groups.settings import PROPERTIES, GroupSettings
+from kafka.broker.security.acls import Operation, Resource
+from kafka.errors import Code
 
 if TYPE_CHECKING:
     from kafka.broker.cluster.cluster import Cluster

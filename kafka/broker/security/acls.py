@@ -6,31 +6,51 @@ allowed is allowed; where nothing is bound to a resource, a setting decides.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
 from kafka.errors import InvalidRequestError
 
-__all__ = ["AccessControl", "Binding", "Filter", "Pattern", "Permission"]
+__all__ = ["CLUSTER_NAME", "AccessControl", "Binding", "Filter", "Operation", "Pattern", "Permission", "Resource"]
 
 ANY: Final = 1
 ALL_OPERATIONS: Final = 2
 WILDCARD: Final = "*"
 EVERYONE: Final = "User:*"
-CLUSTER_TYPE, CLUSTER_NAME = 4, "kafka-cluster"
+#: The only resource of type CLUSTER.
+CLUSTER_NAME: Final = "kafka-cluster"
 
-_READ, _WRITE, _, _DELETE, _ALTER, _DESCRIBE, _, _DESCRIBE_CONFIGS, _ALTER_CONFIGS = range(3, 12)
-
-#: What else allows an operation.
-_IMPLIED_BY: Final = {
-    _DESCRIBE: frozenset({_READ, _WRITE, _DELETE, _ALTER}),
-    _DESCRIBE_CONFIGS: frozenset({_ALTER_CONFIGS}),
-}
 #: Topic, group, cluster, transactional id, delegation token, user.
 _RESOURCE_TYPES: Final = range(2, 8)
 #: All, and whatever a binding can speak of; Kafka takes operations that mean nothing for the resource.
 _OPERATIONS: Final = range(2, 16)
+
+
+class Operation(IntEnum):
+    """An operation that an ACL allows or denies, with Kafka's number."""
+
+    READ = 3
+    WRITE = 4
+    CREATE = 5
+    DELETE = 6
+    ALTER = 7
+    DESCRIBE = 8
+    CLUSTER_ACTION = 9
+    DESCRIBE_CONFIGS = 10
+    ALTER_CONFIGS = 11
+    IDEMPOTENT_WRITE = 12
+
+
+class Resource(IntEnum):
+    """A type of resource, with Kafka's number."""
+
+    TOPIC = 2
+    GROUP = 3
+    CLUSTER = 4
+    TRANSACTIONAL_ID = 5
+    DELEGATION_TOKEN = 6
+    USER = 7
 
 
 class Pattern(IntEnum):
@@ -48,6 +68,13 @@ class Permission(IntEnum):
     ANY = 1
     DENY = 2
     ALLOW = 3
+
+
+#: What else allows an operation.
+_IMPLIED_BY: Final[Mapping[int, frozenset[Operation]]] = {
+    Operation.DESCRIBE: frozenset({Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER}),
+    Operation.DESCRIBE_CONFIGS: frozenset({Operation.ALTER_CONFIGS}),
+}
 
 
 class Binding(NamedTuple):
@@ -73,7 +100,7 @@ class Binding(NamedTuple):
             raise InvalidRequestError(f"Invalid permission type {self.permission}")
         if not self.resource_name:
             raise InvalidRequestError("Resource name should not be empty")
-        if self.resource_type == CLUSTER_TYPE and self.resource_name != CLUSTER_NAME:
+        if self.resource_type == Resource.CLUSTER and self.resource_name != CLUSTER_NAME:
             raise InvalidRequestError(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
         if ":" not in self.principal or not self.host:
             raise InvalidRequestError("A principal is a type and a name, as User:alice; a host is an address or *")

@@ -6,10 +6,9 @@ from base64 import urlsafe_b64encode
 from secrets import token_bytes, token_urlsafe
 from typing import TYPE_CHECKING, Final
 
-from kafka.broker.codes import CLUSTER_NAME, Operation, Resource
 from kafka.broker.configs.definitions import BROKER_OPTIONS
 from kafka.broker.security import mechanisms
-from kafka.broker.security.acls import AccessControl
+from kafka.broker.security.acls import CLUSTER_NAME, AccessControl, Operation, Resource
 from kafka.broker.security.mechanisms import TokenLogin
 from kafka.broker.security.scram import MECHANISMS, Credentials, of_password
 from kafka.broker.security.session import SaslSession

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafka.broker.codes import CLUSTER_NAME, Operation, Resource
+from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

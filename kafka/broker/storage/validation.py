@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafka.broker.codes import Code
 from kafka.codec import CODEC_NAMES, CODEC_ZSTD, DEFAULT_LIMIT, codec_id
-from kafka.errors import CorruptRecordError, KafkaError, UnsupportedCodecError
+from kafka.errors import Code, CorruptRecordError, KafkaError, UnsupportedCodecError
 from kafka.record.batch import decode_batch
 from kafka.record.batch_builder import BatchBuilder
 from kafka.record.header import (

@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from kafka.broker.cluster.coordinators import TRANSACTION
-from kafka.broker.codes import Code, Operation, Resource
 from kafka.broker.configs.definitions import BROKER_OPTIONS
 from kafka.broker.groups.service import GroupService
+from kafka.broker.security.acls import Operation, Resource
 from kafka.broker.transactions.coordinator import Granted, TransactionCoordinator
 from kafka.broker.transactions.settings import PROPERTIES, TransactionSettings
 from kafka.errors import (
     BrokerResponseError,
+    Code,
     ConcurrentTransactionsError,
     KafkaError,
     ProducerFencedError,

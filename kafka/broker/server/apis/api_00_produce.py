@@ -20,9 +20,9 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafka.broker.codes import CLUSTER_NAME, Code, Operation, Resource
+from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
 from kafka.broker.storage.validation import Accepted, Heavy, Refused, accept, is_transactional
-from kafka.errors import KafkaError
+from kafka.errors import Code, KafkaError
 
 if TYPE_CHECKING:
     from kafka.broker.cluster.topics import Partition

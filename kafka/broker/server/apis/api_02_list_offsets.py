@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.broker.codes import Code, Operation, Resource
+from kafka.broker.security.acls import Operation, Resource
 from kafka.broker.storage.times import HeavyBatch, Reader, first_at_or_after, greatest_timestamp, offsets_before
+from kafka.errors import Code
 from kafka.record.batch import decode_batch
 
 if TYPE_CHECKING:

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka.broker.cluster.coordinators import PARTITIONS
 from kafka.broker.cluster.creation import twin_of
 from kafka.broker.cluster.topics import INTERNAL_TOPICS, NO_LEADER, is_valid_topic_name
-from kafka.broker.codes import CLUSTER_NAME, Code, Operation, Resource
+from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
 from kafka.broker.server.permissions import cluster_operations, topic_operations
+from kafka.errors import Code
 from kafka.protocol.fields import ZERO_UUID
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.broker.codes import Code, Operation, Resource
 from kafka.broker.groups.offsets import NO_EXPIRY, CommittedOffset
 from kafka.broker.groups.service import coordinator, refusal
-from kafka.errors import BrokerResponseError
+from kafka.broker.security.acls import Operation, Resource
+from kafka.errors import BrokerResponseError, Code
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.broker.codes import Code, Operation, Resource
 from kafka.broker.groups.offsets import CommittedOffset
 from kafka.broker.groups.service import coordinator, refusal
-from kafka.errors import BrokerResponseError, UnstableOffsetCommitError
+from kafka.broker.security.acls import Operation, Resource
+from kafka.errors import BrokerResponseError, Code
 from kafka.protocol.fields import ZERO_UUID
 from kafka.structs import TopicPartition
 
@@ -129,7 +129,7 @@ def _row(call: Call, group_id: str, where: TopicPartition, stable_only: bool) ->
     if offsets is None:
         return where.partition, _NOTHING, Code.NONE
     if stable_only and offsets.is_unstable(where):
-        return where.partition, _NOTHING, UnstableOffsetCommitError().code
+        return where.partition, _NOTHING, Code.UNSTABLE_OFFSET_COMMIT
     return where.partition, offsets.committed.get(where, _NOTHING), Code.NONE
 
 

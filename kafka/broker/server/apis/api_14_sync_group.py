@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka.broker.groups.classic_types import SyncAsk, SyncResult
 from kafka.broker.groups.service import coordinator, refusal, when_answered
-from kafka.errors import InconsistentGroupProtocolError
+from kafka.errors import Code
 
 if TYPE_CHECKING:
     from kafka.broker.server.call import Call
@@ -25,7 +25,7 @@ def handle(call: Call, request: SyncGroupRequest) -> Any:
     """Synchronise; the reply comes when the leader has handed out the assignment."""
     refused = refusal(call, request.group_id)
     if not refused and call.version >= _PROTOCOL_FROM and None in (request.protocol_type, request.protocol_name):
-        refused = InconsistentGroupProtocolError().code
+        refused = Code.INCONSISTENT_GROUP_PROTOCOL
     if refused:
         return _reply(call, SyncResult(refused))
     ask = SyncAsk(

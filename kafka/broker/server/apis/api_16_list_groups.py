@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kafka.broker.cluster.coordinators import GROUP
-from kafka.broker.codes import CLUSTER_NAME, Operation, Resource
 from kafka.broker.groups.service import coordinator
+from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
 
 if TYPE_CHECKING:
     from kafka.broker.server.call import Call

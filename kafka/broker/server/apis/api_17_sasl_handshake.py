@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.broker.security.service import Security, security
-from kafka.errors import BrokerResponseError, IllegalSaslStateError, SaslAuthenticationFailedError
+from kafka.errors import BrokerResponseError, Code, IllegalSaslStateError, SaslAuthenticationFailedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +25,7 @@ def handle(call: Call, request: SaslHandshakeRequest) -> Any:
     """Begin."""
     here = security(call)
     if not call.connection.listener.needs_sasl:
-        return call.response(error_code=IllegalSaslStateError().code, mechanisms=[])
+        return call.response(error_code=Code.ILLEGAL_SASL_STATE, mechanisms=[])
     try:
         here.session_of(call.connection).handshake(request.mechanism)
     except IllegalSaslStateError as error:

@@ -15,9 +15,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from kafka.broker.cluster.creation import TopicPlan, is_too_much, plan_topic
-from kafka.broker.codes import CLUSTER_NAME, Code, Operation, Resource
 from kafka.broker.configs.definitions import TOPIC_OPTIONS
-from kafka.errors import BrokerResponseError, InvalidReplicationAssignmentError
+from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
+from kafka.errors import BrokerResponseError, Code, InvalidReplicationAssignmentError
 
 if TYPE_CHECKING:
     from kafka.broker.server.call import Call

@@ -10,7 +10,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import UUID
 
-from kafka.broker.codes import Code, Operation, Resource
+from kafka.broker.security.acls import Operation, Resource
+from kafka.errors import Code
 from kafka.protocol.fields import ZERO_UUID
 
 if TYPE_CHECKING:

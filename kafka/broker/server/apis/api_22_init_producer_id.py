@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.broker.codes import CLUSTER_NAME, Code, Operation, Resource
+from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
 from kafka.broker.transactions.coordinator import Granted
 from kafka.broker.transactions.record import NO_EPOCH, NO_PRODUCER
 from kafka.broker.transactions.service import coordinator, refusal
-from kafka.errors import BrokerResponseError, ProducerFencedError
+from kafka.errors import BrokerResponseError, Code, ProducerFencedError
 
 if TYPE_CHECKING:
     from kafka.broker.server.call import Call

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafka.broker.codes import Code, Operation, Resource
+from kafka.broker.security.acls import Operation, Resource
+from kafka.errors import Code
 
 if TYPE_CHECKING:
     from kafka.broker.server.call import Call

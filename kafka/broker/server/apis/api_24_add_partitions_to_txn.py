@@ -11,12 +11,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.broker.cluster.topics import INTERNAL_TOPICS
-from kafka.broker.codes import CLUSTER_NAME, Code, Operation, Resource
+from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
 from kafka.broker.transactions.coordinator import Granted
 from kafka.broker.transactions.service import coordinator, refusal
 from kafka.errors import (
     BrokerResponseError,
-    OperationNotAttemptedError,
+    Code,
     ProducerFencedError,
     TransactionAbortableError,
 )
@@ -64,7 +64,7 @@ def _serve(call: Call, transactional_id: str, producer: Granted, topics: list[An
     codes = {each: _check(call, each) for each in wanted}
     if any(codes.values()):
         # All or nothing: what is in order is not added either.
-        spared = OperationNotAttemptedError().code
+        spared = Code.OPERATION_NOT_ATTEMPTED
         return {each: code or spared for each, code in codes.items()}
     if verify:
         return {each: _verify(call, transactional_id, producer, each) for each in wanted}

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.broker.codes import Code, Operation, Resource
+from kafka.broker.security.acls import Operation, Resource
 from kafka.broker.transactions.coordinator import Granted
 from kafka.broker.transactions.service import coordinator, offsets_partition, refusal
-from kafka.errors import BrokerResponseError, ProducerFencedError
+from kafka.errors import BrokerResponseError, Code, ProducerFencedError
 
 if TYPE_CHECKING:
     from kafka.broker.server.call import Call

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.broker.codes import Code
 from kafka.broker.transactions.coordinator import Granted
 from kafka.broker.transactions.service import coordinator, refusal
-from kafka.errors import BrokerResponseError, ProducerFencedError
+from kafka.errors import BrokerResponseError, Code, ProducerFencedError
 
 if TYPE_CHECKING:
     from kafka.broker.server.call import Call

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.broker.codes import CLUSTER_NAME, Code, Operation, Resource
-from kafka.errors import KafkaError
+from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
+from kafka.errors import Code, KafkaError
 
 if TYPE_CHECKING:
     from kafka.broker.server.call import Call

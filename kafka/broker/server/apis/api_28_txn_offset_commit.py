@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.broker.codes import Code, Operation, Resource
 from kafka.broker.groups import service as groups
 from kafka.broker.groups.offsets import CommittedOffset
+from kafka.broker.security.acls import Operation, Resource
 from kafka.broker.transactions.coordinator import Granted
 from kafka.broker.transactions.service import coordinator, offsets_partition
-from kafka.errors import BrokerResponseError, ProducerFencedError, TransactionAbortableError
+from kafka.errors import BrokerResponseError, Code, ProducerFencedError, TransactionAbortableError
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafka.broker.codes import Code
 from kafka.broker.security.acls import Filter, Pattern
 from kafka.broker.security.service import access_control, may_describe
-from kafka.errors import InvalidRequestError, SecurityDisabledError
+from kafka.errors import Code, InvalidRequestError
 
 if TYPE_CHECKING:
     from kafka.broker.server.call import Call
@@ -38,7 +37,7 @@ def handle(call: Call, request: DescribeAclsRequest) -> Any:
     """List those that the filter means, by resource."""
     access = access_control(call)
     if access is None:
-        return call.response(error_code=SecurityDisabledError().code, error_message=NO_AUTHORIZER)
+        return call.response(error_code=Code.SECURITY_DISABLED, error_message=NO_AUTHORIZER)
     if not may_describe(call):
         return call.response(error_code=Code.CLUSTER_AUTHORIZATION_FAILED, error_message=None)
     resources: dict[tuple[int, str, int], list[Any]] = {}

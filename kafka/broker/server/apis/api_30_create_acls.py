@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafka.broker.codes import Code
 from kafka.broker.security.acls import AccessControl, Binding, Pattern
 from kafka.broker.security.service import access_control, may_alter
 from kafka.broker.server.apis.api_29_describe_acls import NO_AUTHORIZER
-from kafka.errors import InvalidRequestError, SecurityDisabledError
+from kafka.errors import Code, InvalidRequestError
 
 if TYPE_CHECKING:
     from kafka.broker.server.call import Call
@@ -23,7 +22,7 @@ def handle(call: Call, request: CreateAclsRequest) -> Any:
     """Add each that makes sense."""
     access = access_control(call)
     if access is None:
-        refused = (SecurityDisabledError().code, NO_AUTHORIZER)
+        refused = (Code.SECURITY_DISABLED, NO_AUTHORIZER)
         return call.response(results=[refused for _ in request.creations])
     if not may_alter(call):
         return call.response(results=[(Code.CLUSTER_AUTHORIZATION_FAILED, None) for _ in request.creations])

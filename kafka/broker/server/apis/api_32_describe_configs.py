@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.broker.codes import CLUSTER_NAME, Code, Operation, Resource
 from kafka.broker.configs import Source
 from kafka.broker.configs.definitions import TOPIC_OPTIONS, Kind
 from kafka.broker.configs.resources import TOPIC, Described, describe
-from kafka.errors import BrokerResponseError
+from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
+from kafka.errors import BrokerResponseError, Code
 
 if TYPE_CHECKING:
     from kafka.broker.server.call import Call

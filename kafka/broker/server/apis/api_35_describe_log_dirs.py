@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafka.broker.codes import CLUSTER_NAME, Code, Operation, Resource
+from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
+from kafka.errors import Code
 
 if TYPE_CHECKING:
     from kafka.broker.server.call import Call

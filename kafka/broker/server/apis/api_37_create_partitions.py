@@ -10,8 +10,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from kafka.broker.cluster.creation import plan_partitions
-from kafka.broker.codes import Code, Operation, Resource
-from kafka.errors import BrokerResponseError
+from kafka.broker.security.acls import Operation, Resource
+from kafka.errors import BrokerResponseError, Code
 
 if TYPE_CHECKING:
     from kafka.broker.server.call import Call

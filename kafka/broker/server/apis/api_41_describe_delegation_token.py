@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.broker.codes import Operation, Resource
+from kafka.broker.security.acls import Operation, Resource
 from kafka.broker.security.service import tokens_of
 from kafka.errors import BrokerResponseError
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafka.broker.codes import Operation
 from kafka.broker.groups.service import coordinator, refusal
+from kafka.broker.security.acls import Operation
 from kafka.errors import BrokerResponseError
 
 if TYPE_CHECKING:

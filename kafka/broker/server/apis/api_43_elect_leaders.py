@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from kafka.broker.cluster import leaders
 from kafka.broker.cluster.topics import NO_LEADER
-from kafka.broker.codes import CLUSTER_NAME, Code, Operation, Resource
+from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
+from kafka.errors import Code
 
 if TYPE_CHECKING:
     from kafka.broker.cluster.topics import Partition

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from kafka.broker.cluster import leaders
 from kafka.broker.cluster.creation import check_assignment
-from kafka.broker.codes import CLUSTER_NAME, Code, Operation, Resource
-from kafka.errors import BrokerResponseError
+from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
+from kafka.errors import BrokerResponseError, Code
 
 if TYPE_CHECKING:
     from kafka.broker.server.call import Call

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafka.broker.codes import Code, Operation, Resource
 from kafka.broker.groups.service import coordinator, refusal
-from kafka.errors import BrokerResponseError, GroupSubscribedToTopicError
+from kafka.broker.security.acls import Operation, Resource
+from kafka.errors import BrokerResponseError, Code
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
@@ -44,6 +44,6 @@ def _delete(call: Call, group_id: str, topic: str, index: int, may_delete: Calla
     if call.cluster.partition(topic, index) is None:
         return Code.UNKNOWN_TOPIC_OR_PARTITION
     if not may_delete(topic):
-        return GroupSubscribedToTopicError().code
+        return Code.GROUP_SUBSCRIBED_TO_TOPIC
     coordinator(call).offsets_of(group_id).delete(TopicPartition(topic, index))
     return Code.NONE

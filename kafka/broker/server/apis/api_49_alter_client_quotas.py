@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kafka.broker.cluster import quotas
-from kafka.broker.codes import CLUSTER_NAME, Code, Operation, Resource
-from kafka.errors import BrokerResponseError
+from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
+from kafka.errors import BrokerResponseError, Code
 
 if TYPE_CHECKING:
     from kafka.broker.server.call import Call

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from kafka.broker.codes import Code
 from kafka.broker.security.service import may_describe, security
-from kafka.errors import DuplicateResourceError, ResourceNotFoundError
+from kafka.errors import Code
 
 if TYPE_CHECKING:
     from kafka.broker.server.call import Call
@@ -29,10 +28,10 @@ def _describe(call: Call, user: str, times: int) -> Any:
     make = call.response.DescribeUserScramCredentialsResult
     if times > 1:
         message = f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}"
-        return make(user=user, error_code=DuplicateResourceError().code, error_message=message)
+        return make(user=user, error_code=Code.DUPLICATE_RESOURCE, error_message=message)
     found = security(call).credentials.of_user(user)
     if not found:
         message = f"Attempt to describe a user credential that does not exist: {user}"
-        return make(user=user, error_code=ResourceNotFoundError().code, error_message=message)
+        return make(user=user, error_code=Code.RESOURCE_NOT_FOUND, error_message=message)
     infos = [(number, credential.iterations) for number, credential in found.items()]
     return make(user=user, error_code=0, error_message=None, credential_infos=infos)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.broker.codes import Code
 from kafka.broker.security.scram import MECHANISMS, derive
 from kafka.broker.security.service import may_alter, security
 from kafka.errors import (
     BrokerResponseError,
+    Code,
     DuplicateResourceError,
     ResourceNotFoundError,
     UnacceptableCredentialError,

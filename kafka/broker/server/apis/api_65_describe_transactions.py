@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from kafka.broker.codes import Operation, Resource
+from kafka.broker.security.acls import Operation, Resource
 from kafka.broker.transactions.service import coordinator, refusal
 from kafka.errors import BrokerResponseError
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kafka.broker.cluster.coordinators import TRANSACTION
-from kafka.broker.codes import Operation, Resource
 from kafka.broker.groups.pattern import Pattern, compile_re2
+from kafka.broker.security.acls import Operation, Resource
 from kafka.broker.transactions.service import coordinator
 from kafka.broker.transactions.states import State
 from kafka.errors import InvalidRegularExpressionError

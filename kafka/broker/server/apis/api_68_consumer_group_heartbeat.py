@@ -9,11 +9,11 @@ from __future__ import annotations
 from base64 import urlsafe_b64encode
 from typing import TYPE_CHECKING, Any
 
-from kafka.broker.codes import Code, Operation, Resource
 from kafka.broker.groups.assignors import ASSIGNORS
 from kafka.broker.groups.consumer_types import JOIN, LEAVE_STATIC, HeartbeatAsk, HeartbeatResult
 from kafka.broker.groups.service import coordinator, message_of, refusal
-from kafka.errors import BrokerResponseError, InvalidRequestError, UnsupportedAssignorError
+from kafka.broker.security.acls import Operation, Resource
+from kafka.errors import BrokerResponseError, Code, InvalidRequestError, UnsupportedAssignorError
 
 if TYPE_CHECKING:
     from kafka.broker.server.call import Call

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.broker.codes import Code, Operation, Resource
 from kafka.broker.groups.service import TopicsView, coordinator, message_of, refusal
+from kafka.broker.security.acls import Operation, Resource
 from kafka.broker.server.permissions import group_operations
-from kafka.errors import GroupIdNotFoundError
+from kafka.errors import Code, GroupIdNotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

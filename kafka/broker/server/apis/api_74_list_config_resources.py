@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafka.broker.codes import CLUSTER_NAME, Code, Operation, Resource
 from kafka.broker.configs.resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
+from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
+from kafka.errors import Code
 
 if TYPE_CHECKING:
     from kafka.broker.server.call import Call

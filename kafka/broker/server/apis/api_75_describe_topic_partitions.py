@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kafka.broker.cluster.topics import NO_LEADER, is_valid_topic_name
-from kafka.broker.codes import Code, Operation, Resource
+from kafka.broker.security.acls import Operation, Resource
 from kafka.broker.server.permissions import topic_operations
+from kafka.errors import Code
 
 if TYPE_CHECKING:
     from kafka.broker.cluster.topics import Partition, Topic
