@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kafka.broker import batches
 from kafka.broker.cluster import leaders
 from kafka.broker.cluster.topics import Partition, Topic, is_valid_topic_name
-from kafka.broker.cluster.upkeep import Upkeep
 from kafka.broker.faults import ErrorLike, Interceptor, Order, SeenRequest, error_codes
 from kafka.broker.server.versions import ApiKeyLike
+from kafka.broker.storage.cleaner import LogCleaner
 from kafka.errors import IllegalArgumentError, KafkaTimeoutError, UnknownTopicOrPartitionError
 from kafka.partitioner.murmur2_hash import murmur2
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
     from kafka.broker.cluster.cluster import Cluster
+    from kafka.broker.groups.service import GroupService
     from kafka.broker.server.node import Node
     from kafka.record.consumer_record import ConsumerRecord
 
@@ -187,18 +188,20 @@ class Control:
 
     def group_members(self, group: str) -> dict[str, str]:
         """The members of a group: the client's name by the member's id."""
-        from kafka.broker.cluster.members import members_of
-
-        return self._do(members_of, self.cluster, group)
+        return self._do(lambda: self._groups().client_ids(group))
 
     def expire_member(self, group: str, member: str | None = None) -> None:
         """End a member's session as if it had been silent for too long.
 
         ``member`` is the member's id or its client's name; with None it is the only one.
         """
-        from kafka.broker.cluster.members import expire_member
+        self._do(lambda: self._groups().expire_member(group, member))
 
-        self._do(expire_member, self.cluster, group, member)
+    def _groups(self) -> GroupService:
+        # Imported here: a broker that no group uses starts without the group coordinator.
+        from kafka.broker.groups.service import GroupService
+
+        return self.cluster.service(GroupService)
 
     def _topic(self, name: str) -> Topic:
         found = self.cluster.topics.get(name)
@@ -346,9 +349,7 @@ class Control:
         ...     print(broker.committed("billing", "events"))
         None
         """
-        from kafka.broker.cluster.members import committed_offset
-
-        return self._do(committed_offset, self.cluster, group, TopicPartition(topic, partition))
+        return self._do(lambda: self._groups().committed_offset(group, TopicPartition(topic, partition)))
 
     def offsets(self, topic: str, partition: int = 0) -> tuple[int, int, int]:
         """Return start, last stable offset and end of a partition."""
@@ -361,11 +362,11 @@ class Control:
 
     def apply_retention(self) -> None:
         """Remove now what is older or more than the topics' configuration allows."""
-        self._do(lambda: self.cluster.service(Upkeep).apply_retention())
+        self._do(lambda: self.cluster.service(LogCleaner).apply_retention())
 
     def compact(self) -> int:
         """Compact all compacted topics now, but for the segment at each end; return how many bytes that saved."""
-        return self._do(lambda: self.cluster.service(Upkeep).compact(always=True))
+        return self._do(lambda: self.cluster.service(LogCleaner).compact(always=True))
 
     def roll(self, topic: str) -> None:
         """Begin a new segment in each partition of a topic: what is before it can be compacted or removed."""

@@ -45,7 +45,7 @@ __all__ = ["Cluster"]
 T = TypeVar("T")
 
 #: Services that are made when the broker starts.
-EARLY_SERVICES: tuple[str, ...] = ("kafka.broker.cluster.upkeep:Upkeep",)
+EARLY_SERVICES: tuple[str, ...] = ("kafka.broker.storage.cleaner:LogCleaner",)
 #: Those that are, too, if there may be state on disk that sets their timers; else the first request makes them.
 DURABLE_SERVICES: tuple[str, ...] = (
     "kafka.broker.groups.service:GroupService",

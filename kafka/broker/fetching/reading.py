@@ -12,7 +12,7 @@ from kafka.record.log_append import down_convert
 
 if TYPE_CHECKING:
     from kafka.broker.cluster.topics import Partition
-    from kafka.broker.fetching.wanted import Wanted
+    from kafka.broker.fetching.sessions import RequestedPartition
     from kafka.broker.server.call import Call
     from kafka.protocol.fetch import FetchRequest
 
@@ -33,8 +33,8 @@ class Reading:
     __slots__ = ("data", "has_partitions", "is_final", "leaders", "min_bytes", "size")
 
     def __init__(self, min_bytes: int) -> None:
-        #: (wanted, the reply's PartitionData) in the order of the request, but those that are not there come last.
-        self.data: list[tuple[Wanted, Any]] = []
+        #: (requested, the reply's PartitionData) in the order of the request, but those that are not there come last.
+        self.data: list[tuple[RequestedPartition, Any]] = []
         self.size = 0
         #: How much is enough: what the request says, but no more than a reply may have.
         self.min_bytes = min_bytes
@@ -46,27 +46,29 @@ class Reading:
         self.leaders: set[int] = set()
 
 
-def find_partition(call: Call, wanted: Wanted) -> tuple[Partition | None, int]:
-    """Return the partition that is wanted, or why it cannot be had."""
+def find_partition(call: Call, requested: RequestedPartition) -> tuple[Partition | None, int]:
+    """Return the partition that is requested, or why it cannot be had."""
     by_id = call.version >= _IDS_FROM
-    topic = call.cluster.topic(topic_id=wanted.topic_id) if by_id else call.cluster.topic(wanted.name)
-    name = wanted.name
+    topic = call.cluster.topic(topic_id=requested.topic_id) if by_id else call.cluster.topic(requested.name)
+    name = requested.name
     if topic is not None:
         # A session and a waiting fetch go by it when the topic is gone.
-        name = wanted.name = topic.name
+        name = requested.name = topic.name
     elif by_id and not name:
         return None, Code.UNKNOWN_TOPIC_ID
     if not call.allows(Operation.READ, Resource.TOPIC, name):
         return None, Code.TOPIC_AUTHORIZATION_FAILED
     if topic is None and by_id and call.cluster.topic(name) is not None:
         return None, Code.INCONSISTENT_TOPIC_ID
-    partition = None if topic is None else topic.partition(wanted.index)
+    partition = None if topic is None else topic.partition(requested.index)
     if partition is None:
         return None, Code.UNKNOWN_TOPIC_OR_PARTITION
     return partition, 0
 
 
-def read_all(call: Call, request: FetchRequest, partitions: Iterable[Wanted], *, only_news: bool = False) -> Reading:
+def read_all(
+    call: Call, request: FetchRequest, partitions: Iterable[RequestedPartition], *, only_news: bool = False
+) -> Reading:
     """Read each partition in turn until the limit is reached; the others come back without records.
 
     With ``only_news``, for a session that goes on, partitions of which there is nothing to tell are left out.
@@ -75,53 +77,53 @@ def read_all(call: Call, request: FetchRequest, partitions: Iterable[Wanted], *,
     left = request.max_bytes if whole_first else 2**31 - 1
     left = min(left, call.cluster.configs.broker_int("fetch.max.bytes"))
     reading = Reading(min(request.min_bytes, left))
-    missing: list[tuple[Wanted, Any]] = []
+    missing: list[tuple[RequestedPartition, Any]] = []
     only_news = only_news and call.cluster.authorizer is None
-    for wanted in partitions:
-        if only_news and _is_quiet(call, wanted):
+    for requested in partitions:
+        if only_news and _is_quiet(call, requested):
             reading.has_partitions = True
             continue
         data = call.response.PartitionData(
-            partition_index=wanted.index, error_code=0, high_watermark=-1, aborted_transactions=[], records=b""
+            partition_index=requested.index, error_code=0, high_watermark=-1, aborted_transactions=[], records=b""
         )
-        partition, code = find_partition(call, wanted)
+        partition, code = find_partition(call, requested)
         if partition is None:
             data.error_code = code
-            missing.append((wanted, data))
+            missing.append((requested, data))
             # A topic made anew is told at once, one that is not there does not keep the others from waiting.
             reading.is_final = reading.is_final or code == Code.INCONSISTENT_TOPIC_ID
             continue
         reading.has_partitions = True
-        size = _read(call, request, wanted, partition, data, min(left, wanted.max_bytes), whole_first, reading)
+        size = _read(call, request, requested, partition, data, min(left, requested.max_bytes), whole_first, reading)
         if size:
             whole_first = False
             left -= min(size, left)
             reading.size += size
-        reading.data.append((wanted, data))
+        reading.data.append((requested, data))
     reading.data += missing
     return reading
 
 
-def _is_quiet(call: Call, wanted: Wanted) -> bool:
+def _is_quiet(call: Call, requested: RequestedPartition) -> bool:
     """Whether the reader is at the end of the log and knows it: the usual case, seen without making a reply of it."""
     by_id = call.version >= _IDS_FROM
-    topic = call.cluster.topics_by_id.get(wanted.topic_id) if by_id else call.cluster.topics.get(wanted.name)
-    partition = topic.partition(wanted.index) if topic is not None else None
+    topic = call.cluster.topics_by_id.get(requested.topic_id) if by_id else call.cluster.topics.get(requested.name)
+    partition = topic.partition(requested.index) if topic is not None else None
     if partition is None or partition.leader != call.node.node_id:
         return False
     log = partition.log
     return bool(
-        wanted.offset == log.end_offset == wanted.sent_high_watermark
-        and log.start_offset == wanted.sent_start
-        and wanted.last_epoch < 0
-        and wanted.epoch in {-1, partition.leader_epoch}
+        requested.offset == log.end_offset == requested.sent_high_watermark
+        and log.start_offset == requested.sent_start
+        and requested.last_epoch < 0
+        and requested.epoch in {-1, partition.leader_epoch}
     )
 
 
 def _read(
     call: Call,
     request: FetchRequest,
-    wanted: Wanted,
+    requested: RequestedPartition,
     partition: Partition,
     data: Any,
     limit: int,
@@ -129,17 +131,17 @@ def _read(
     reading: Reading,
 ) -> int:
     """Read one partition into ``data``; return how many bytes of records."""
-    code = _check_leader(call, wanted, partition)
+    code = _check_leader(call, requested, partition)
     log = partition.log
     diverges = False
-    if not code and wanted.last_epoch >= 0:
+    if not code and requested.last_epoch >= 0:
         # Before the range, as a log that was cut may not reach up to the offset again (KIP-595).
-        epoch, end = log.epoch_end(wanted.last_epoch)
+        epoch, end = log.epoch_end(requested.last_epoch)
         if epoch < 0:
             code = Code.OFFSET_OUT_OF_RANGE  # an epoch that this log has never heard of
         else:
-            diverges = epoch < wanted.last_epoch or end < wanted.offset
-    if not code and not diverges and not log.start_offset <= wanted.offset <= log.high_watermark:
+            diverges = epoch < requested.last_epoch or end < requested.offset
+    if not code and not diverges and not log.start_offset <= requested.offset <= log.high_watermark:
         code = Code.OFFSET_OUT_OF_RANGE
     if code:
         reading.is_final = True
@@ -161,20 +163,22 @@ def _read(
         data.preferred_read_replica = nearest
         reading.is_final = True
         return 0
-    return _read_records(request, wanted, partition, data, limit, whole_first)
+    return _read_records(request, requested, partition, data, limit, whole_first)
 
 
 def _read_records(
-    request: FetchRequest, wanted: Wanted, partition: Partition, data: Any, limit: int, whole_first: bool
+    request: FetchRequest, requested: RequestedPartition, partition: Partition, data: Any, limit: int, whole_first: bool
 ) -> int:
     log = partition.log
     committed = request.isolation_level == READ_COMMITTED
     upper = log.stable_offset if committed else log.high_watermark
-    records = log.read(wanted.offset, max(0, limit), upper, whole_first=whole_first) if wanted.offset < upper else b""
+    records = (
+        log.read(requested.offset, max(0, limit), upper, whole_first=whole_first) if requested.offset < upper else b""
+    )
     if committed:
-        end = _end_of(partition, wanted.offset, len(records), upper)
+        end = _end_of(partition, requested.offset, len(records), upper)
         data.aborted_transactions = [
-            (one.producer_id, one.first_offset) for one in log.producers.aborted_between(wanted.offset, end)
+            (one.producer_id, one.first_offset) for one in log.producers.aborted_between(requested.offset, end)
         ]
     else:
         data.aborted_transactions = None
@@ -208,16 +212,16 @@ def _end_of(partition: Partition, offset: int, size: int, upper: int) -> int:
     return min(upper, end)
 
 
-def _check_leader(call: Call, wanted: Wanted, partition: Partition) -> int:
+def _check_leader(call: Call, requested: RequestedPartition, partition: Partition) -> int:
     node_id = call.node.node_id
     is_leader = partition.leader == node_id
     may_follow = call.version >= _FOLLOWERS_FROM and node_id in partition.isr
     if not is_leader and not may_follow:
         return Code.NOT_LEADER_OR_FOLLOWER
-    if wanted.epoch >= 0:
-        if wanted.epoch < partition.leader_epoch:
+    if requested.epoch >= 0:
+        if requested.epoch < partition.leader_epoch:
             return Code.FENCED_LEADER_EPOCH
-        if wanted.epoch > partition.leader_epoch:
+        if requested.epoch > partition.leader_epoch:
             return Code.UNKNOWN_LEADER_EPOCH
     return 0
 

@@ -17,13 +17,14 @@ from collections import OrderedDict
 from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.broker.fetching.wanted import Key, Wanted
 from kafka.errors import Code
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from kafka.protocol.fetch import FetchRequest
 
-__all__ = ["FetchSession", "FetchSessions", "SessionRefused"]
+__all__ = ["FetchSession", "FetchSessions", "Key", "RequestedPartition", "SessionRefused", "partitions_of"]
 
 FINAL: Final = -1
 INITIAL: Final = 0
@@ -39,17 +40,53 @@ class SessionRefused(Exception):  # noqa: N818 - an outcome, which becomes a cod
         self.code = code
 
 
+Key = tuple[Any, int]
+"""Topic (its name, or its id from v13 on) and partition."""
+
+
+class RequestedPartition:
+    """One partition as a client asks for it, with what an incremental session remembers of the last reply."""
+
+    __slots__ = (
+        "epoch",
+        "index",
+        "last_epoch",
+        "max_bytes",
+        "name",
+        "offset",
+        "sent_high_watermark",
+        "sent_start",
+        "topic_id",
+    )
+
+    def __init__(self, name: str, topic_id: UUID, part: Any) -> None:
+        self.name = name
+        self.topic_id = topic_id
+        self.index: int = part.partition
+        #: What the last reply of the session said; -1 before it: then all is news.
+        self.sent_high_watermark = -1
+        self.sent_start = -1
+        self.update(part)
+
+    def update(self, part: Any) -> None:
+        """Take what a later request of the session says."""
+        self.offset: int = part.fetch_offset
+        self.max_bytes: int = part.partition_max_bytes
+        self.epoch: int = part.current_leader_epoch
+        self.last_epoch: int = part.last_fetched_epoch
+
+
 class FetchSession:
     """The partitions of one session, in the order in which they are read."""
 
-    __slots__ = ("epoch", "session_id", "uses_ids", "wanted")
+    __slots__ = ("epoch", "requested", "session_id", "uses_ids")
 
     def __init__(self, session_id: int, uses_ids: bool) -> None:
         self.session_id = session_id
         self.uses_ids = uses_ids
         #: The epoch that the next request must have.
         self.epoch = 1
-        self.wanted: OrderedDict[Key, Wanted] = OrderedDict()
+        self.requested: OrderedDict[Key, RequestedPartition] = OrderedDict()
 
     def advance(self) -> None:
         """Count a request; after 2**31 - 1 comes 1."""
@@ -81,9 +118,9 @@ class FetchSessions:
         _change(session, request)
         return session
 
-    def begin(self, wanted: OrderedDict[Key, Wanted], uses_ids: bool) -> int:
+    def begin(self, requested: OrderedDict[Key, RequestedPartition], uses_ids: bool) -> int:
         """Begin a session with these partitions; return its id, 0 where there is no place for one."""
-        if not wanted or not self._slots:
+        if not requested or not self._slots:
             return 0
         while len(self._sessions) >= self._slots:
             self._sessions.popitem(last=False)
@@ -91,7 +128,7 @@ class FetchSessions:
         while session_id == 0 or session_id in self._sessions:
             session_id = self._random.randrange(1, 2**31)
         session = self._sessions[session_id] = FetchSession(session_id, uses_ids)
-        session.wanted = wanted
+        session.requested = requested
         return session_id
 
     def end(self, session_id: int) -> None:
@@ -99,29 +136,29 @@ class FetchSessions:
         self._sessions.pop(session_id, None)
 
 
-def partitions_of(request: FetchRequest) -> OrderedDict[Key, Wanted]:
+def partitions_of(request: FetchRequest) -> OrderedDict[Key, RequestedPartition]:
     """Return what a full request asks for."""
     by_id = request.API_VERSION >= _IDS_FROM
-    wanted: OrderedDict[Key, Wanted] = OrderedDict()
+    requested: OrderedDict[Key, RequestedPartition] = OrderedDict()
     for topic in request.topics:
         key: Any = topic.topic_id if by_id else topic.topic
         for part in topic.partitions:
-            wanted[key, part.partition] = Wanted(topic.topic, topic.topic_id, part)
-    return wanted
+            requested[key, part.partition] = RequestedPartition(topic.topic, topic.topic_id, part)
+    return requested
 
 
 def _change(session: FetchSession, request: FetchRequest) -> None:
     by_id = session.uses_ids
-    wanted = session.wanted
+    requested = session.requested
     for topic in request.topics:
         key: Any = topic.topic_id if by_id else topic.topic
         for part in topic.partitions:
-            known = wanted.get((key, part.partition))
+            known = requested.get((key, part.partition))
             if known is None:
-                wanted[key, part.partition] = Wanted(topic.topic, topic.topic_id, part)
+                requested[key, part.partition] = RequestedPartition(topic.topic, topic.topic_id, part)
             else:
                 known.update(part)
     for forgotten in request.forgotten_topics_data:
         key = forgotten.topic_id if by_id else forgotten.topic
         for index in forgotten.partitions:
-            wanted.pop((key, index), None)
+            requested.pop((key, index), None)

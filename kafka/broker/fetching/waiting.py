@@ -14,7 +14,7 @@ from kafka.broker.fetching.reading import READ_COMMITTED, find_partition
 
 if TYPE_CHECKING:
     from kafka.broker.cluster.topics import Partition
-    from kafka.broker.fetching.wanted import Wanted
+    from kafka.broker.fetching.sessions import RequestedPartition
     from kafka.broker.server.call import Call
     from kafka.protocol.fetch import FetchRequest
 
@@ -24,21 +24,23 @@ __all__ = ["wait_for_bytes"]
 class _Wait:
     """One waiting fetch."""
 
-    def __init__(self, call: Call, request: FetchRequest, partitions: Iterable[Wanted], min_bytes: int) -> None:
+    def __init__(
+        self, call: Call, request: FetchRequest, partitions: Iterable[RequestedPartition], min_bytes: int
+    ) -> None:
         self._node_id = call.node.node_id
         self._loop = call.cluster.loop
         self._committed = request.isolation_level == READ_COMMITTED
         self._min_bytes = min_bytes
         self._total = 0
-        #: Partition -> what is wanted of it, and how many bytes it has so far.
-        self._wanted: dict[Partition, Wanted] = {}
+        #: Partition -> what is requested of it, and how many bytes it has so far.
+        self._wanted: dict[Partition, RequestedPartition] = {}
         self._bytes: dict[Partition, int] = {}
         self._epochs: dict[Partition, int] = {}
         self.done: asyncio.Future[None] = self._loop.create_future()
-        for wanted in partitions:
-            partition, _ = find_partition(call, wanted)
+        for requested in partitions:
+            partition, _ = find_partition(call, requested)
             if partition is not None:
-                self._wanted[partition] = wanted
+                self._wanted[partition] = requested
                 self._epochs[partition] = partition.leader_epoch
                 self._bytes[partition] = 0
                 self._count(partition)
@@ -56,13 +58,13 @@ class _Wait:
             self.finish()
 
     def _count(self, partition: Partition) -> None:
-        wanted, log = self._wanted[partition], partition.log
-        if wanted.offset < log.start_offset:
+        requested, log = self._wanted[partition], partition.log
+        if requested.offset < log.start_offset:
             self._total = self._min_bytes
             return
         upper = log.stable_offset if self._committed else log.high_watermark
-        found = log.available(wanted.offset, upper, wanted.max_bytes) if wanted.offset < upper else 0
-        found = min(found, wanted.max_bytes)
+        found = log.available(requested.offset, upper, requested.max_bytes) if requested.offset < upper else 0
+        found = min(found, requested.max_bytes)
         self._total += found - self._bytes[partition]
         self._bytes[partition] = found
 
@@ -77,7 +79,9 @@ class _Wait:
             partition.unwatch(self.changed)
 
 
-async def wait_for_bytes(call: Call, request: FetchRequest, partitions: Iterable[Wanted], min_bytes: int) -> None:
+async def wait_for_bytes(
+    call: Call, request: FetchRequest, partitions: Iterable[RequestedPartition], min_bytes: int
+) -> None:
     """Return when there is enough to read, something has changed that must be told, or the time is up."""
     wait = _Wait(call, request, partitions, min_bytes)
     timer = call.cluster.timers.call_later(request.max_wait_ms / 1000, wait.finish)

@@ -9,17 +9,19 @@ from uuid import UUID
 
 from kafka.broker.cluster.coordinators import GROUP
 from kafka.broker.configs.definitions import BROKER_OPTIONS
+from kafka.broker.groups.classic import ClassicGroup
 from kafka.broker.groups.coordinator import GroupCoordinator
 from kafka.broker.groups.interfaces import Answer
 from kafka.broker.groups.settings import PROPERTIES, GroupSettings
 from kafka.broker.security.acls import Operation, Resource
-from kafka.errors import Code
+from kafka.errors import Code, GroupIdNotFoundError, IllegalArgumentError
 
 if TYPE_CHECKING:
     from kafka.broker.cluster.cluster import Cluster
     from kafka.broker.server.call import Call
     from kafka.broker.server.node import Node
     from kafka.errors import BrokerResponseError
+    from kafka.structs import TopicPartition
 
 __all__ = ["GroupService", "TopicsView", "coordinator", "message_of", "refusal", "when_answered"]
 
@@ -82,6 +84,34 @@ class GroupService:
     def note(self, group_id: str, node: Node) -> None:
         """Remember which node coordinates a group."""
         self._nodes[group_id] = node
+
+    def client_ids(self, group_id: str) -> dict[str, str]:
+        """Return the client id of each member of a group, of either protocol, by the member's id."""
+        group = self.coordinator.groups.get(group_id)
+        if group is None:
+            raise GroupIdNotFoundError(f"the group {group_id!r} does not exist")
+        members = group.roster if isinstance(group, ClassicGroup) else group.members.values()
+        return {member.member_id: member.client_id for member in members}
+
+    def committed_offset(self, group_id: str, partition: TopicPartition) -> int | None:
+        """Return the offset that a group has committed; None if it has not."""
+        offsets = self.coordinator.offsets.get(group_id)
+        found = None if offsets is None else offsets.committed.get(partition)
+        return None if found is None else found.offset
+
+    def expire_member(self, group_id: str, member: str | None) -> None:
+        """End the session of the member with this member id or client id; with None, of the only member."""
+        found = [
+            member_id
+            for member_id, client_id in self.client_ids(group_id).items()
+            if member is None or member in {member_id, client_id}
+        ]
+        if len(found) != 1:
+            which = "" if member is None else f" called {member!r}"
+            raise IllegalArgumentError(
+                f"the group {group_id!r} has {len(found)} members{which}: pass the id of one of its members"
+            )
+        self.coordinator.expel(group_id, found[0])
 
     def close(self) -> None:
         """Stop all timers."""

@@ -1,17 +1,21 @@
-"""What a handler gets besides the request: who asked, at which node, and the class of the reply."""
+"""One request in work: its client, its node, the class of its reply; and what that client may do (KIP-430)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from kafka.broker.cluster.cluster import Cluster
     from kafka.broker.server.connection import Connection
     from kafka.broker.server.node import Node
     from kafka.protocol.headers import RequestHeader
     from kafka.structs import TopicPartition
 
-__all__ = ["Authorizer", "Call", "TransactionGate"]
+__all__ = ["Authorizer", "Call", "TransactionGate", "cluster_operations", "group_operations", "topic_operations"]
 
 
 class Authorizer(Protocol):
@@ -79,3 +83,50 @@ class Call:
         return authorizer.allows(
             self.connection.principal, self.connection.host, operation, resource_type, resource_name
         )
+
+
+_TOPIC = (
+    Operation.READ,
+    Operation.WRITE,
+    Operation.CREATE,
+    Operation.DELETE,
+    Operation.ALTER,
+    Operation.DESCRIBE,
+    Operation.DESCRIBE_CONFIGS,
+    Operation.ALTER_CONFIGS,
+)
+_CLUSTER = (
+    Operation.CREATE,
+    Operation.ALTER,
+    Operation.DESCRIBE,
+    Operation.CLUSTER_ACTION,
+    Operation.DESCRIBE_CONFIGS,
+    Operation.ALTER_CONFIGS,
+    Operation.IDEMPOTENT_WRITE,
+)
+_GROUP = (
+    Operation.READ,
+    Operation.DELETE,
+    Operation.DESCRIBE,
+    Operation.DESCRIBE_CONFIGS,
+    Operation.ALTER_CONFIGS,
+)
+
+
+def topic_operations(call: Call, topic: str) -> int:
+    """Return what the client may do with a topic."""
+    return _bits(call, _TOPIC, Resource.TOPIC, topic)
+
+
+def cluster_operations(call: Call) -> int:
+    """Return what the client may do with the cluster."""
+    return _bits(call, _CLUSTER, Resource.CLUSTER, CLUSTER_NAME)
+
+
+def group_operations(call: Call, group: str) -> int:
+    """Return what the client may do with a group."""
+    return _bits(call, _GROUP, Resource.GROUP, group)
+
+
+def _bits(call: Call, operations: Iterable[Operation], resource: Resource, name: str) -> int:
+    return sum(1 << operation for operation in operations if call.allows(operation, resource, name))

@@ -5,7 +5,6 @@ coordinator.
 
     states       the states of a transaction and what moves it
     record       what is known of one transactional id
-    settings     the broker's transaction.* properties
     coordinator  all of them: fencing, adding, ending, timeouts, expiry
     service      the coordinator as a service of a cluster, and the gate before transactional appends
 """

@@ -7,12 +7,12 @@ What is raised is the error that the client is told.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
 from kafka.broker.groups.interfaces import Clock, Timers
 from kafka.broker.transactions.record import LAST_EPOCH, NO_EPOCH, NO_PRODUCER, TransactionRecord
-from kafka.broker.transactions.settings import TransactionSettings
 from kafka.broker.transactions.states import Event, State
 from kafka.errors import (
     ConcurrentTransactionsError,
@@ -26,7 +26,35 @@ from kafka.errors import (
 )
 from kafka.structs import TopicPartition
 
-__all__ = ["Granted", "MarkerLog", "TransactionCoordinator"]
+__all__ = ["PROPERTIES", "Granted", "MarkerLog", "TransactionCoordinator", "TransactionSettings"]
+
+
+#: Kafka's name -> the attribute here.
+PROPERTIES = {
+    "transaction.max.timeout.ms": "max_timeout",
+    "transactional.id.expiration.ms": "id_expiration",
+    "transaction.remove.expired.transaction.cleanup.interval.ms": "expiry_interval",
+}
+
+
+@dataclass(frozen=True)
+class TransactionSettings:
+    """How the transaction coordinator behaves; times are in seconds.
+
+    >>> TransactionSettings.from_properties({"transaction.max.timeout.ms": "1000"}).max_timeout
+    1.0
+    """
+
+    max_timeout: float = 900.0
+    id_expiration: float = 7 * 24 * 3600.0
+    expiry_interval: float = 3600.0
+    #: How long to wait before a marker is tried again whose partition has no leader.
+    marker_retry: float = 0.1
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str]) -> TransactionSettings:
+        """Read the properties that are ours."""
+        return cls(**{own: float(properties[name]) / 1000 for name, own in PROPERTIES.items() if name in properties})
 
 
 class MarkerLog(Protocol):

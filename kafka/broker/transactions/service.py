@@ -9,8 +9,7 @@ from kafka.broker.cluster.coordinators import TRANSACTION
 from kafka.broker.configs.definitions import BROKER_OPTIONS
 from kafka.broker.groups.service import GroupService
 from kafka.broker.security.acls import Operation, Resource
-from kafka.broker.transactions.coordinator import Granted, TransactionCoordinator
-from kafka.broker.transactions.settings import PROPERTIES, TransactionSettings
+from kafka.broker.transactions.coordinator import PROPERTIES, Granted, TransactionCoordinator, TransactionSettings
 from kafka.errors import (
     BrokerResponseError,
     Code,

@@ -25,7 +25,7 @@ from kafka.broker.fetching.sessions import FINAL, INITIAL, FetchSession, FetchSe
 from kafka.broker.fetching.waiting import wait_for_bytes
 
 if TYPE_CHECKING:
-    from kafka.broker.fetching.wanted import Key, Wanted
+    from kafka.broker.fetching.sessions import Key, RequestedPartition
     from kafka.broker.server.call import Call
     from kafka.protocol.fetch import FetchRequest
 
@@ -41,32 +41,32 @@ def handle(call: Call, request: FetchRequest) -> Any:
     try:
         if call.version >= _SESSIONS_FROM and request.session_epoch not in {FINAL, INITIAL}:
             session = sessions.continue_session(request)
-            if not session.wanted:
+            if not session.requested:
                 sessions.end(session.session_id)
     except SessionRefused as refused:
         return call.response(error_code=refused.code)
     if session is not None:
-        wanted = session.wanted
+        requested = session.requested
     else:
         sessions.end(request.session_id)
-        wanted = partitions_of(request)
-    reading = read_all(call, request, wanted.values(), only_news=session is not None)
+        requested = partitions_of(request)
+    reading = read_all(call, request, requested.values(), only_news=session is not None)
     may_wait = request.max_wait_ms > 0 and reading.has_partitions and not reading.is_final
     if may_wait and reading.size < reading.min_bytes:
-        return _wait(call, request, session, wanted, reading.min_bytes)
-    return _reply(call, request, session, wanted, reading)
+        return _wait(call, request, session, requested, reading.min_bytes)
+    return _reply(call, request, session, requested, reading)
 
 
 async def _wait(
     call: Call,
     request: FetchRequest,
     session: FetchSession | None,
-    wanted: OrderedDict[Key, Wanted],
+    requested: OrderedDict[Key, RequestedPartition],
     min_bytes: int,
 ) -> Any:
-    await wait_for_bytes(call, request, wanted.values(), min_bytes)
-    reading = read_all(call, request, wanted.values(), only_news=session is not None)
-    return _reply(call, request, session, wanted, reading)
+    await wait_for_bytes(call, request, requested.values(), min_bytes)
+    reading = read_all(call, request, requested.values(), only_news=session is not None)
+    return _reply(call, request, session, requested, reading)
 
 
 def _sessions(call: Call) -> FetchSessions:
@@ -79,15 +79,19 @@ def _sessions(call: Call) -> FetchSessions:
 
 
 def _reply(
-    call: Call, request: FetchRequest, session: FetchSession | None, wanted: OrderedDict[Key, Wanted], reading: Reading
+    call: Call,
+    request: FetchRequest,
+    session: FetchSession | None,
+    requested: OrderedDict[Key, RequestedPartition],
+    reading: Reading,
 ) -> Any:
     session_id = 0
-    shown: Iterable[tuple[Wanted, Any]] = reading.data
+    shown: Iterable[tuple[RequestedPartition, Any]] = reading.data
     if session is not None:
-        session_id = session.session_id if session.wanted else 0
+        session_id = session.session_id if session.requested else 0
         shown = _news(session, reading)
     elif call.version >= _SESSIONS_FROM and request.session_epoch == INITIAL:
-        session_id = _sessions(call).begin(wanted, call.version >= _IDS_FROM)
+        session_id = _sessions(call).begin(requested, call.version >= _IDS_FROM)
         for one, data in reading.data:
             _remember(one, data)
     reply = call.response(responses=_by_topic(call, shown))
@@ -97,22 +101,22 @@ def _reply(
     return reply
 
 
-def _by_topic(call: Call, shown: Iterable[tuple[Wanted, Any]]) -> list[Any]:
+def _by_topic(call: Call, shown: Iterable[tuple[RequestedPartition, Any]]) -> list[Any]:
     """Group partitions that follow each other by topic."""
     topics: list[Any] = []
     last: Any = None
-    for wanted, data in shown:
-        key = wanted.topic_id if call.version >= _IDS_FROM else wanted.name
+    for requested, data in shown:
+        key = requested.topic_id if call.version >= _IDS_FROM else requested.name
         if not topics or key != last:
             topics.append(
-                call.response.FetchableTopicResponse(topic=wanted.name, topic_id=wanted.topic_id, partitions=[])
+                call.response.FetchableTopicResponse(topic=requested.name, topic_id=requested.topic_id, partitions=[])
             )
             last = key
         topics[-1].partitions.append(data)
     return topics
 
 
-def _news(session: FetchSession, reading: Reading) -> list[tuple[Wanted, Any]]:
+def _news(session: FetchSession, reading: Reading) -> list[tuple[RequestedPartition, Any]]:
     """Return what the client does not know yet; partitions with records go to the end of the session's order."""
     news = []
     for one, data in reading.data:
@@ -130,12 +134,12 @@ def _news(session: FetchSession, reading: Reading) -> list[tuple[Wanted, Any]]:
         if has_records:
             # Fairness: those that had their turn come last in the next one.
             key: Key = (one.topic_id if session.uses_ids else one.name, one.index)
-            if key in session.wanted:
-                session.wanted.move_to_end(key)
+            if key in session.requested:
+                session.requested.move_to_end(key)
     return news
 
 
-def _remember(one: Wanted, data: Any) -> None:
+def _remember(one: RequestedPartition, data: Any) -> None:
     # An error is told again until it is gone, and then the partition is news (KAFKA-9835).
     one.sent_high_watermark = -1 if data.error_code else data.high_watermark
     one.sent_start = -1 if data.error_code else data.log_start_offset

@@ -21,7 +21,7 @@ from kafka.broker.cluster.coordinators import PARTITIONS
 from kafka.broker.cluster.creation import twin_of
 from kafka.broker.cluster.topics import INTERNAL_TOPICS, NO_LEADER, is_valid_topic_name
 from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
-from kafka.broker.server.permissions import cluster_operations, topic_operations
+from kafka.broker.server.call import cluster_operations, topic_operations
 from kafka.errors import Code
 from kafka.protocol.fields import ZERO_UUID
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka.broker.groups.classic_types import State
 from kafka.broker.groups.service import coordinator, message_of, refusal
 from kafka.broker.security.acls import Operation
-from kafka.broker.server.permissions import group_operations
+from kafka.broker.server.call import group_operations
 from kafka.errors import GroupIdNotFoundError
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafka.broker.configs.altering import alter_all
-from kafka.broker.configs.resources import SET, Change
+from kafka.broker.configs.resources import SET, Change, alter_all
 
 if TYPE_CHECKING:
     from kafka.broker.server.call import Call

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafka.broker.server.permissions import cluster_operations
+from kafka.broker.server.call import cluster_operations
 
 if TYPE_CHECKING:
     from kafka.broker.server.call import Call

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka.broker.groups.service import TopicsView, coordinator, message_of, refusal
 from kafka.broker.security.acls import Operation, Resource
-from kafka.broker.server.permissions import group_operations
+from kafka.broker.server.call import group_operations
 from kafka.errors import Code, GroupIdNotFoundError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka.broker.cluster.topics import NO_LEADER, is_valid_topic_name
 from kafka.broker.security.acls import Operation, Resource
-from kafka.broker.server.permissions import topic_operations
+from kafka.broker.server.call import topic_operations
 from kafka.errors import Code
 
 if TYPE_CHECKING:

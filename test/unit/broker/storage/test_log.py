@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka.broker.storage.compaction import compact
+from kafka.broker.storage.cleaner import compact
 from kafka.broker.storage.log import Log, LogConfig
 from kafka.broker.storage.segment import DiskSegment, MemorySegment, Segment
 from kafka.broker.storage.times import Reader, first_at_or_after, greatest_timestamp, offsets_before

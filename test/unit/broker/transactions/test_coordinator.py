@@ -11,9 +11,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from kafka.broker.transactions.coordinator import Granted, TransactionCoordinator
+from kafka.broker.transactions.coordinator import Granted, TransactionCoordinator, TransactionSettings
 from kafka.broker.transactions.record import LAST_EPOCH
-from kafka.broker.transactions.settings import TransactionSettings
 from kafka.broker.transactions.states import Event, State, next_state
 from kafka.errors import (
     BrokerResponseError,

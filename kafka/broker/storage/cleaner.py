@@ -1,4 +1,4 @@
-"""Compaction: of each key's records the latest is kept (cleanup.policy=compact).
+"""The log cleaner: retention, and compaction, which keeps the latest record of each key (cleanup.policy=compact).
 
 As in Kafka the segment at the end and whatever is above the last stable offset are left alone; offsets never change, so
 a compacted log has gaps. Gone are: records with a later one of the same key, tombstones and transaction markers older
@@ -15,11 +15,56 @@ from kafka.record.header import read_header
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from kafka.broker.cluster.cluster import Cluster
     from kafka.broker.storage.log import Log
     from kafka.broker.storage.segment import Segment
     from kafka.record.header import BatchHeader, Buffer
 
-__all__ = ["compact"]
+__all__ = ["LogCleaner", "compact"]
+
+
+class LogCleaner:
+    """``cluster.service(LogCleaner)``: runs retention and compaction on the broker's clock, as often as configured."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._plan_retention()
+        self._plan_compaction()
+
+    def _plan_retention(self) -> None:
+        interval = self._cluster.configs.broker_int("log.retention.check.interval.ms")
+        self._cluster.timers.call_later(interval / 1000, self._retention_due)
+
+    def _plan_compaction(self) -> None:
+        interval = self._cluster.configs.broker_int("log.cleaner.backoff.ms")
+        self._cluster.timers.call_later(interval / 1000, self._compaction_due)
+
+    def _retention_due(self) -> None:
+        self.apply_retention()
+        self._plan_retention()
+
+    def _compaction_due(self) -> None:
+        self.compact()
+        self._plan_compaction()
+
+    def apply_retention(self) -> None:
+        """Remove what is too old or too much, everywhere; wake readers whose offset is gone."""
+        for topic in self._cluster.topics.values():
+            for partition in topic.partitions:
+                if partition.log.apply_retention():
+                    partition.changed()
+
+    def compact(self, *, always: bool = False) -> int:
+        """Compact the logs that are dirty enough, with ``always`` all compacted ones; return the bytes saved."""
+        saved = 0
+        now = self._cluster.clock.now_ms()
+        for topic in self._cluster.topics.values():
+            ratio = float(self._cluster.configs.topic_value(topic, "min.cleanable.dirty.ratio"))
+            for partition in topic.partitions:
+                log = partition.log
+                if log.config.compacts and (always or log.dirty_ratio() >= max(ratio, 1e-9)):
+                    saved += compact(log, now)
+        return saved
 
 
 def compact(log: Log, now_ms: int) -> int:
