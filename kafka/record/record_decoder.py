@@ -15,7 +15,7 @@ from typing import Any, Final
 from kafka.errors import CorruptRecordError
 from kafka.record.consumer_record import NO_HEADERS, ConsumerRecord
 from kafka.record.header import LAST_OFFSET, LOG_APPEND_TIME, BatchHeader, corrupt
-from kafka.record.varint import decode_varint
+from kafka.record.varint import VARINT, VARINT_END, decode_varint
 
 #: Length, attributes, timestamp delta, offset delta, key length, value length, number of headers: a byte each.
 SMALLEST_RECORD: Final = 7
@@ -229,7 +229,7 @@ def decode_runs(
             if count < SHORTEST_RUN or not buf[pos] == buf[pos + step] == buf[pos + 2 * step] == buf[pos + 3 * step]:
                 break
             _, offset_at = decode_varint(buf, body + 1)
-            _, key_at = decode_varint(buf, offset_at)
+            first, key_at = decode_varint(buf, offset_at)
             key_size, key_from = decode_varint(buf, key_at)
             value_at = key_from + max(key_size, 0)
             value_size, value_from = decode_varint(buf, value_at)
@@ -241,12 +241,15 @@ def decode_runs(
                 column = buf[at : at + (count - 1) * step + 1 : step]
                 count -= len(column.lstrip(column[:1]))
             behind = pos + count * step
-            offsets = _number_column(buf, range(offset_at, key_at), behind, step, base_offset, _UNSIGNED_1, _UNSIGNED_2)
+            offsets = range(base_offset + first, base_offset + first + count)
+            for at, ascending in zip(range(offset_at, key_at), _ASCENDING[key_at - offset_at], strict=True):
+                if first < 0 or buf[at:behind:step] != ascending[first : first + count]:
+                    return pos  # compaction has removed some
             stamps_at = range(body + 1, offset_at)
-            stamps = _number_column(buf, stamps_at, behind, step, header.base_timestamp, _SIGNED_1, _SIGNED_2)
-        except (CorruptRecordError, TypeError):
+            stamps = _timestamp_column(buf, stamps_at, behind, step, header.base_timestamp)
+        except (CorruptRecordError, KeyError):
             break
-        if count < SHORTEST_RUN or not len(offsets) == len(stamps) == count:
+        if count < SHORTEST_RUN or len(stamps) != count:
             break
         common = (
             repeat(topic),
@@ -263,19 +266,22 @@ def decode_runs(
     return pos
 
 
-def _number_column(
-    buf: bytes, places: range, stop: int, step: int, base: int, one_byte: list[Any], two_bytes: list[list[Any]]
-) -> list[int]:
-    """Return the numbers at these places of records in a row; an empty list if not all take as many bytes, or two."""
+_ENCODED: Final = b"".join(VARINT[64:VARINT_END])
+#: Offset deltas in ascending order, by how many bytes they take: their first bytes, their second bytes.
+_ASCENDING: Final = {1: [bytes(range(0, 128, 2))], 2: [bytes(64) + _ENCODED[0::2], bytes(64) + _ENCODED[1::2]]}
+
+
+def _timestamp_column(buf: bytes, places: range, stop: int, step: int, base: int) -> list[int]:
+    """Return the timestamps of records in a row; an empty list if not all deltas take as many bytes, or two."""
     low = buf[places.start : stop : step]
     if len(places) == 1 and low.isascii():
         if not low.strip(low[:1]):
-            return [base + one_byte[low[0]]] * len(low)
-        return [base + one_byte[first] for first in low]
+            return [base + _SIGNED_1[low[0]]] * len(low)
+        return [base + _SIGNED_1[first] for first in low]
     high = buf[places.start + 1 : stop + 1 : step]
     if len(places) != 2 or min(low) < 128 or not high.isascii():
         return []
-    return [base + two_bytes[first][second] for first, second in zip(low, high, strict=False)]
+    return [base + _SIGNED_2[first][second] for first, second in zip(low, high, strict=False)]
 
 
 # The names of headers repeat: str objects by the bytes that they were made of.
