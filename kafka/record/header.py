@@ -170,16 +170,16 @@ def read_header(buffer: Buffer, position: int = 0) -> BatchHeader | None:
         _check_length(fields[0], length, _V2_LEAST)
     if left < length + LOG_OVERHEAD:
         return None
-    header: BatchHeader = _new(BatchHeader, (position, *fields))
+    # Once or twice per batch, so a batch of few records feels it: locals, not the fields and properties of the header.
+    base_offset, last_delta, count = fields[0], fields[6], fields[12]
     # Offsets within a batch are distinct and count from its base, so there are never more records than offsets.
-    if header.base_offset < 0 or header.count < 0 or header.last_offset_delta < header.count - 1:
-        raise corrupt(
-            f"{header.count} records in offsets {header.base_offset} to {header.last_offset}", header.base_offset
-        )
-    if header.last_offset > LAST_OFFSET:
-        raise corrupt(f"the last offset would be {header.last_offset}, beyond 64 bits", header.base_offset)
-    if not header.count and length != _V2_LEAST:
-        raise corrupt(f"no records in {length - _V2_LEAST} bytes of them", header.base_offset)
+    if base_offset < 0 or count < 0 or last_delta < count - 1:
+        raise corrupt(f"{count} records in offsets {base_offset} to {base_offset + last_delta}", base_offset)
+    if base_offset + last_delta > LAST_OFFSET:
+        raise corrupt(f"the last offset would be {base_offset + last_delta}, beyond 64 bits", base_offset)
+    if not count and length != _V2_LEAST:
+        raise corrupt(f"no records in {length - _V2_LEAST} bytes of them", base_offset)
+    header: BatchHeader = _new(BatchHeader, (position, *fields))
     return header
 
 
