@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from kafka.consumer.partition import AssignedPartition, Cursor, Fetched, Hand
+from kafka.consumer.partition import AssignedPartition, Chunk, Cursor, Fetched
 from kafka.errors import KafkaError, LogTruncationError, OffsetOutOfRangeError
 from kafka.structs import TopicPartition
 
@@ -40,7 +40,10 @@ class Collector:
         """Of what was taken last: the partitions whose records an iteration had given back."""
 
     def begin(self) -> None:
-        """Take note that what was taken before is the application's now."""
+        """Take note that what was taken before is the application's now.
+
+        Called where an exception does not lead to `take_back`: Ctrl-C here would repeat what the last call returned.
+        """
         self._begun.clear()
 
     def take_back(self) -> None:
@@ -94,12 +97,12 @@ class Collector:
                     break
         return taken
 
-    def take_hand(self, limit: int) -> Hand | None:
-        """Return records of one partition for an iteration; their position follows as they are handed out."""
+    def take_chunk(self, limit: int) -> Chunk | None:
+        """Return records of one partition for an iteration, which moves the position over them one by one."""
         self.given_back.clear()
         for state in self._served():
             rows: list[ConsumerRecord] = []
-            start = state.cursor.position
+            start, epoch = state.cursor.position, state.cursor.epoch
             try:
                 self._take_rows(state, rows, limit)
             except KafkaError as error:
@@ -109,7 +112,7 @@ class Collector:
                     continue
             self.enter(state)
             if rows:
-                return Hand(state, rows, start)
+                return Chunk(state, rows, start, epoch)
         return None
 
     def take_columns(self, at_least: int) -> dict[TopicPartition, Columns]:

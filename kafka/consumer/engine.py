@@ -22,7 +22,7 @@ from kafka.consumer.doorbell import Doorbell
 from kafka.consumer.fetcher import Fetcher
 from kafka.consumer.lanes import FetchSettings
 from kafka.consumer.offsets import OffsetLookup
-from kafka.consumer.partition import Hand
+from kafka.consumer.partition import Chunk
 from kafka.consumer.positions import Positions
 from kafka.consumer.replies import ReaderSettings
 from kafka.consumer.subscription import Mode, SubscriptionState
@@ -115,9 +115,9 @@ class Engine:
         self.loop.on_fork(self._end_iteration)
 
     def _end_iteration(self) -> None:
-        hand = self.subscription.in_hand
-        if hand is not None:
-            hand.interrupt()
+        chunk = self.subscription.chunk
+        if chunk is not None:
+            chunk.interrupted = True
 
     def _join(self) -> Membership:
         """Return the membership in the group that the configuration names."""
@@ -188,10 +188,8 @@ class Engine:
         self.loop.wakeup()  # who waits turns the loop, and may be asleep in it
 
     def _summon(self) -> None:
-        """Have the application's thread come by: out of its wait, or out of what an iteration has in hand."""
-        hand = self.subscription.in_hand
-        if hand is not None:
-            hand.interrupt()
+        """Have the application's thread come by: out of its wait, or before the next record of an iteration."""
+        self._end_iteration()
         self.bell.ring()
 
     def wait_until(self, ready: Callable[[], bool], deadline: float, what: str) -> None:
@@ -215,6 +213,7 @@ class Engine:
     def poll(self, limit: int, deadline: float, *, move_on: bool = True) -> dict[TopicPartition, list[ConsumerRecord]]:
         """Return records as soon as there are some, or none at the deadline."""
         before = self.enter()
+        self.collector.begin()
         try:
             records = self._poll(self.collector.take, limit, deadline) or {}
             if records and self.interceptors is not None:
@@ -243,6 +242,7 @@ class Engine:
     def poll_columns(self, at_least: int, deadline: float) -> dict[TopicPartition, Columns]:
         """Return columns as soon as there are some, or none at the deadline."""
         before = self.enter()
+        self.collector.begin()
         try:
             return self._poll(self.collector.take_columns, at_least, deadline) or {}
         except BaseException as error:
@@ -251,24 +251,25 @@ class Engine:
         finally:
             self.busy_thread = before
 
-    def poll_hand(self, limit: int, deadline: float) -> Hand | None:
+    def poll_chunk(self, limit: int, deadline: float) -> Chunk | None:
         """Return records of one partition for an iteration."""
         before = self.enter()
+        self.collector.begin()
         try:
-            hand = self._poll(self.collector.take_hand, limit, deadline)
-            if hand is not None and self.interceptors is not None and not self.collector.given_back:
-                hand.pass_through(self.interceptors)
-            self.subscription.in_hand = hand
+            chunk = self._poll(self.collector.take_chunk, limit, deadline)
+            if chunk is not None and self.interceptors is not None and not self.collector.given_back:
+                chunk.pass_through(self.interceptors)
+            self.subscription.chunk = chunk
         except BaseException as error:
             self._take_back(error)
             raise
         finally:
             self.busy_thread = before
-        if self._woken and hand is not None:
-            hand.interrupt()  # whoever called wakeup() did not see it yet
+        if self._woken and chunk is not None:
+            chunk.interrupted = True  # wakeup() was called before it could see the chunk
         if self.membership is not None and (self.membership.due or not self._break_armed):
             self._arm_break()
-        return hand
+        return chunk
 
     def _take_back(self, error: BaseException) -> None:
         """Lose nothing that was taken and does not come to the application, as after Ctrl-C."""
@@ -291,8 +292,7 @@ class Engine:
 
     def _poll(self, take: Callable[[int], T | None], limit: int, deadline: float) -> T | None:
         collector = self.collector
-        collector.begin()
-        if self.subscription.in_hand is not None:
+        if self.subscription.chunk is not None:
             self.subscription.put_down()
         while True:
             self.serve(deadline)
@@ -415,7 +415,6 @@ class Engine:
     def position(self, partition: TopicPartition, deadline: float) -> int:
         """Return the position of a partition, waiting until it is known."""
         subscription = self.subscription
-        subscription.settle()
 
         def known() -> bool:
             cursor = subscription.get(partition).cursor

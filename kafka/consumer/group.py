@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import chain
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, overload
 
@@ -187,28 +186,30 @@ class KafkaConsumer:
         if self._engine is not None and self._engine.busy_thread:
             self._engine.check_thread()
         if self._iteration is None:
-            self._iteration = chain.from_iterable(self._hands())
+            self._iteration = self._records()
         return self._iteration
 
     def __next__(self) -> ConsumerRecord:
         return next(iter(self))
 
-    def _hands(self) -> Iterator[Iterator[ConsumerRecord]]:
-        """Yield records by the hundred, so that handing out one runs no code of ours."""
+    def _records(self) -> Iterator[ConsumerRecord]:
         subscription, patience = self._subscription, self._patience
         limit = self.config["max_poll_records"]
         try:
             while True:
                 engine = self._open()
-                hand = subscription.in_hand
-                if hand is None:
-                    if subscription.mode is Mode.NONE:
-                        raise IllegalStateError("There is nothing to read: call subscribe() or assign() first")
-                    hand = engine.poll_hand(limit, engine.deadline(patience))
-                if hand is None:
+                if subscription.mode is Mode.NONE:
+                    raise IllegalStateError("There is nothing to read: call subscribe() or assign() first")
+                chunk = engine.poll_chunk(limit, engine.deadline(patience))
+                if chunk is None:
                     return
-                yield hand.left()
-                if subscription.in_hand is hand:
+                cursor = chunk.cursor
+                for record in chunk.records:  # hot, and no call between the last two lines: see Chunk
+                    if chunk.interrupted:
+                        break
+                    cursor.returned = record
+                    yield record
+                if subscription.chunk is chunk:
                     subscription.put_down()
         finally:
             self._iteration = None
@@ -280,7 +281,6 @@ class KafkaConsumer:
         With isolation_level='read_committed' the end is the first record of a transaction that is still open.
         """
         state = self._subscription.get(partition)
-        self._subscription.settle()
         committed_only = self.config["isolation_level"] == "read_committed"
         end = state.stable_offset if committed_only and state.stable_offset is not None else state.high_watermark
         if end is None or state.cursor.position is None:

@@ -14,9 +14,6 @@ Two threads meet here, the application's and whoever turns the loop, without a l
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from itertools import compress, repeat
-from operator import length_hint
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -30,7 +27,7 @@ if TYPE_CHECKING:
     from kafka.record.batch_reader import RecordReader
     from kafka.record.consumer_record import ConsumerRecord
 
-__all__ = ["AssignedPartition", "Cursor", "Fetched", "Hand"]
+__all__ = ["AssignedPartition", "Chunk", "Cursor", "Fetched"]
 
 
 class Fetched:
@@ -60,10 +57,11 @@ class Cursor:
     """
 
     __slots__ = (
+        "_epoch",
+        "_position",
         "blocked",
         "checked_epoch",
         "current",
-        "epoch",
         "fetch_epoch",
         "fetch_offset",
         "fetched",
@@ -71,9 +69,9 @@ class Cursor:
         "given_back_end",
         "lane",
         "patient",
-        "position",
         "received",
         "reset",
+        "returned",
         "taken",
         "topic_id",
     )
@@ -87,8 +85,6 @@ class Cursor:
         """The topic that this is an offset of: its name may be given to another one (KIP-516); the loop's."""
         self.checked_epoch = -1
         """The last leader epoch under which the log was seen to be the one that was read (KIP-320); the loop's."""
-        self.epoch = epoch
-        """The leader epoch of the record before the position."""
         self.reset = reset
         """The place that has to be looked up first."""
         self.fetched: deque[Fetched] = deque()
@@ -108,8 +104,32 @@ class Cursor:
         """Whether the side lane asked for it in vain: it waits for the main lane."""
         self.blocked = False
         """Whether what was fetched last has to be taken before there can be more."""
-        self.position = position
+        self.returned: ConsumerRecord | None = None
+        """The record that an iteration returned last: the position is behind it."""
+        self._epoch = epoch
+        self._position = position
+
+    @property
+    def position(self) -> int | None:
         """The offset of the next record for the application; None until it is known."""
+        returned = self.returned
+        return self._position if returned is None else returned.offset + 1
+
+    @position.setter
+    def position(self, offset: int | None) -> None:
+        self._epoch = self.epoch
+        self._position = offset
+        self.returned = None
+
+    @property
+    def epoch(self) -> int:
+        """The leader epoch of the record before the position."""
+        returned = self.returned
+        return self._epoch if returned is None else returned.leader_epoch
+
+    @epoch.setter
+    def epoch(self, epoch: int) -> None:
+        self._epoch = epoch
 
     def place(self, offset: int, epoch: int = -1) -> None:
         """Give it its position."""
@@ -202,68 +222,41 @@ class AssignedPartition:
         return f"<{self.topic_partition.topic}-{self.topic_partition.partition}{flags} {self.cursor!r}>"
 
 
-class Hand:
-    """Records of one partition that an iteration has taken and hands out one by one.
+class Chunk:
+    """Records of one partition that an iteration returns, and moves the position over, one by one.
 
-    What hands them out is C code alone (`itertools`), and counts. The position follows only when somebody
-    wants to know it (`settle`). What has to be done meanwhile in the application's thread (the group's work,
-    a commit that is due, wakeup) does not cost the iteration a look at each record either: who wants it calls
-    `interrupt`, the iteration runs dry, and gives back what it has not handed out.
+    ``KafkaConsumer.__iter__`` sets `Cursor.returned` and yields the record. Between the two Python looks at no signal,
+    so Ctrl-C comes before both or after both, and the records from the position on are those that were not returned.
     """
 
-    __slots__ = ("_counter", "_left", "_queue", "_records", "cursor", "end", "state")
+    __slots__ = ("cursor", "end", "interrupted", "records", "state")
 
-    def __init__(self, state: AssignedPartition, records: list[ConsumerRecord], start: int | None) -> None:
+    def __init__(
+        self, state: AssignedPartition, records: list[ConsumerRecord], start: int | None, epoch: int = -1
+    ) -> None:
         self.state = state
         self.cursor = state.cursor
+        self.records = records
         self.end = self.cursor.position
-        """The position when all are handed out; it may be beyond the last one."""
-        self.cursor.position = start
-        self._hold(records)
-
-    def _hold(self, records: list[ConsumerRecord]) -> None:
-        self._records = records
-        self._queue = records.copy()
-        # One more than there are records: it is asked only when there was a record, so it never ends the iteration.
-        self._counter = repeat(True, len(records) + 1)
-        self._left = compress(self._queue, self._counter)
-
-    def left(self) -> Iterator[ConsumerRecord]:
-        """What was not handed out yet; the same iterator each time."""
-        return self._left
-
-    @property
-    def handed_out(self) -> int:
-        """How many were handed out."""
-        return len(self._records) + 1 - length_hint(self._counter)
+        """The position behind all of them; it may be beyond the last one."""
+        self.interrupted = False
+        """Whether the iteration must stop before the next record: for the group, a commit that is due, `wakeup`."""
+        self.cursor.position, self.cursor.epoch = start, epoch
 
     def pass_through(self, interceptors: Interceptors) -> None:
-        """Let interceptors see the records, and change them, before the first is handed out."""
-        partition = self.state.topic_partition
-        changed = interceptors.through("on_consume", {partition: self._records})
-        self._hold(list(changed.get(partition, ())))
-
-    def interrupt(self) -> None:
-        """Let the iteration run dry. Safe from every thread."""
-        self._queue.clear()
-
-    def settle(self) -> None:
-        """Put the position behind what was handed out."""
-        count = self.handed_out
-        if count:
-            last = self._records[count - 1]
-            self.cursor.position = last.offset + 1
-            self.cursor.epoch = last.leader_epoch
+        """Let interceptors see the records, and change them, before the first is returned."""
+        changed = interceptors.through("on_consume", {self.state.topic_partition: self.records})
+        self.records = list(changed.get(self.state.topic_partition, ()))
 
     def put_down(self) -> bool:
-        """End it: let the next one who takes from the partition have the rest; whether there is a rest."""
-        self._queue.clear()
-        self.settle()
-        rest = self._records[self.handed_out :]
-        if not rest:
-            self.cursor.position = self.end
+        """End the iteration and leave the rest to the next call that takes records; return whether there is a rest."""
+        self.interrupted = True
+        cursor, records, position, end = self.cursor, self.records, self.cursor.position, self.end
+        assert position is not None
+        assert end is not None
+        if not records or records[-1].offset < position:
+            cursor.position = end
             return False
-        assert self.end is not None
-        self.cursor.given_back = rest
-        self.cursor.given_back_end = self.end
+        cursor.given_back_end = end
+        cursor.given_back = [record for record in records if record.offset >= position]
         return True

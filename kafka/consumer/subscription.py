@@ -19,7 +19,7 @@ from kafka.consumer.arguments import (
     checked_pattern,
     checked_topics,
 )
-from kafka.consumer.partition import AssignedPartition, Cursor, Hand
+from kafka.consumer.partition import AssignedPartition, Chunk, Cursor
 from kafka.consumer.reset import Reset
 from kafka.errors import IllegalArgumentError, IllegalStateError
 from kafka.structs import OffsetAndMetadata, SubscriptionPattern, TopicPartition
@@ -65,8 +65,8 @@ class SubscriptionState:
         """Called in the application's thread after any change that the fetcher may have to act on."""
         self.on_ready: Callable[[AssignedPartition], object] = lambda _state: None
         """Called in the application's thread when a partition may have something to be taken again."""
-        self.in_hand: Hand | None = None
-        """What an iteration is handing out."""
+        self.chunk: Chunk | None = None
+        """The records that an iteration is returning."""
         self._topics: frozenset[str] = frozenset()
         self._group_topics: frozenset[str] = frozenset()
 
@@ -196,28 +196,22 @@ class SubscriptionState:
 
     def consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """What may be committed: for each partition the offset after the last record that was handed out."""
-        self.settle()
         return {
             partition: OffsetAndMetadata(state.cursor.position, "", state.cursor.epoch)
             for partition, state in self.partitions.items()
             if state.cursor.position is not None
         }
 
-    def settle(self) -> None:
-        """Take note of how far the iteration is; whoever reads positions calls it first."""
-        if self.in_hand is not None:
-            self.in_hand.settle()
-
     def put_down(self) -> None:
-        """Stop the iteration over what it has in hand; the rest is there for who takes next."""
-        hand = self.in_hand
-        if hand is None:
+        """Stop the iteration over its chunk; the next call that takes records gets the rest."""
+        chunk = self.chunk
+        if chunk is None:
             return
         # In this order: Ctrl-C in between must not lose the rest, and putting down twice does no harm.
-        has_rest = hand.put_down()
-        self.in_hand = None
+        has_rest = chunk.put_down()
+        self.chunk = None
         if has_rest:
-            self.on_ready(hand.state)
+            self.on_ready(chunk.state)
 
     def without_position(self) -> list[TopicPartition]:
         """The partitions that neither have a position nor a place to be looked up: the committed offset decides."""
@@ -230,7 +224,7 @@ class SubscriptionState:
     def seek(self, partition: TopicPartition, offset: int, epoch: int = -1) -> None:
         """Go to an offset. What was fetched is dropped, unless this steps over what could not be read."""
         state = self.get(partition)
-        if self.in_hand is not None and self.in_hand.state is state:
+        if self.chunk is not None and self.chunk.state is state:
             self.put_down()
         if state.cursor.step_over(offset):
             state.problem = None
@@ -248,7 +242,7 @@ class SubscriptionState:
 
     def move(self, state: AssignedPartition, cursor: Cursor) -> None:
         """Put a partition somewhere else."""
-        if self.in_hand is not None and self.in_hand.state is state:
+        if self.chunk is not None and self.chunk.state is state:
             self.put_down()
         state.cursor = cursor
         state.retry_at = 0.0
@@ -260,7 +254,7 @@ class SubscriptionState:
     def pause(self, partition: TopicPartition) -> None:
         """Hand out nothing from a partition for now; what was fetched stays."""
         state = self.get(partition)
-        if self.in_hand is not None and self.in_hand.state is state:
+        if self.chunk is not None and self.chunk.state is state:
             self.put_down()
         state.paused = True
         self.on_change()

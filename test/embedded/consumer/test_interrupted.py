@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import _thread
+import random
 import signal
+import sys
+import threading
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -60,6 +65,85 @@ def test_ctrl_c_in_a_deserializer_loses_nothing(
     found += read(consumer, 40 - len(found))
     for number in (0, 1):
         assert [record.offset for record in found if record.partition == number] == list(range(20))
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_ctrl_c_before_anything_is_taken_repeats_nothing(
+    broker: Broker, make_consumer: MakeConsumer, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    fill(broker, 20)
+    consumer = make_consumer(max_poll_records=10)
+    consumer.assign([tp()])
+    consumer.seek(tp(), 0)
+    found = READERS["poll"](consumer)
+    with monkeypatch.context() as patch:
+        patch.setattr(Collector, "begin", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            READERS[name](consumer)
+    assert consumer.position(tp()) == 10
+    found += read(consumer, 10)
+    assert [record.offset for record in found] == list(range(20))
+
+
+class ManyCtrlC:
+    """A thread that presses Ctrl-C again and again; it counts once each time that `armed` is set."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.armed = False
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._press)
+
+    def _press(self) -> None:
+        rng = random.Random(20)
+        while not self._done.wait(rng.uniform(0, 1e-3)):
+            _thread.interrupt_main()
+
+    def _handle(self, _number: int, _frame: object) -> None:
+        if self.armed:
+            self.armed = False
+            self.count += 1
+            raise KeyboardInterrupt
+
+    def start(self) -> None:
+        self._handler = signal.signal(signal.SIGINT, self._handle)
+        self._interval = sys.getswitchinterval()
+        sys.setswitchinterval(1e-5)  # so that the threads change within an iteration, not only in its waits
+        self._thread.start()
+
+    def stop(self) -> None:
+        self.armed = False
+        self._done.set()
+        self._thread.join()
+        sys.setswitchinterval(self._interval)
+        signal.signal(signal.SIGINT, self._handler)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Python drops Ctrl-C in a finalizer
+def test_ctrl_c_at_any_moment_of_an_iteration_loses_nothing_and_repeats_nothing(
+    broker: Broker, make_consumer: MakeConsumer
+) -> None:
+    fill(broker, 5000, batch=500)
+    consumer = make_consumer()
+    consumer.assign([tp()])
+    pressed = ManyCtrlC()
+    pressed.start()
+    try:
+        while pressed.count < 30:
+            consumer.seek(tp(), 0)
+            found: list[int] = []
+            while len(found) < 5000:
+                try:
+                    for record in consumer:
+                        found.append(record.offset)  # first: Python looks at signals after this call again
+                        pressed.armed = len(found) < 5000
+                        if not pressed.armed:
+                            break
+                except KeyboardInterrupt:
+                    assert consumer.position(tp()) == len(found)
+            assert found == list(range(5000))
+    finally:
+        pressed.stop()
 
 
 @pytest.mark.parametrize("update_offsets", [True, False])
@@ -136,16 +220,16 @@ def test_a_wakeup_that_comes_while_records_are_taken_interrupts_the_iteration(
     consumer.seek(tp(), 0)
     engine = consumer._engine
     assert engine is not None
-    take = engine.collector.take_hand
+    take = engine.collector.take_chunk
 
-    def take_hand(limit: int) -> Any:
-        hand = take(limit)
-        if hand is not None:
+    def take_chunk(limit: int) -> Any:
+        chunk = take(limit)
+        if chunk is not None:
             consumer.wakeup()  # from another thread, at this moment
-        return hand
+        return chunk
 
-    engine.collector.take_hand = take_hand  # type: ignore[method-assign]
+    engine.collector.take_chunk = take_chunk  # type: ignore[method-assign]
     with pytest.raises(WakeupError):
         next(iter(consumer))
-    engine.collector.take_hand = take  # type: ignore[method-assign]
+    engine.collector.take_chunk = take  # type: ignore[method-assign]
     assert [record.offset for record in read(consumer, 20)] == list(range(20))

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from kafka.consumer.partition import Cursor, Hand
+from kafka.consumer.partition import Chunk, Cursor
 from kafka.consumer.reset import EARLIEST
 from kafka.consumer.subscription import Mode, SubscriptionState
 from kafka.errors import IllegalArgumentError, IllegalStateError
@@ -27,12 +27,16 @@ def records(*offsets: int) -> list[ConsumerRecord]:
     return [ConsumerRecord("a", 0, offset, 0, 0, None, b"", leader_epoch=7) for offset in offsets]
 
 
-def hand(state: SubscriptionState, *offsets: int, end: int) -> Hand:
+def chunk(state: SubscriptionState, *offsets: int, end: int) -> Chunk:
     cursor = state.get(A).cursor
     start, cursor.position = cursor.position, end
-    made = Hand(state.get(A), records(*offsets), start)
-    state.in_hand = made
+    made = state.chunk = Chunk(state.get(A), records(*offsets), start, 6)
     return made
+
+
+def return_up_to(chunk: Chunk, offset: int) -> None:
+    """Move the position as the iteration does."""
+    chunk.cursor.returned = next(record for record in chunk.records if record.offset == offset)
 
 
 def test_a_partition_that_stays_keeps_its_place_and_its_pause() -> None:
@@ -83,15 +87,14 @@ def test_only_what_was_handed_out_may_be_committed() -> None:
     state = subscribed(A, B)
     assert state.consumed() == {}
     state.seek(A, 10)
-    iteration = hand(state, 10, 11, 15, end=20)
-    assert state.consumed()[A].offset == 10
-    next(iteration.left())
+    iteration = chunk(state, 10, 11, 15, end=20)
+    assert state.consumed()[A] == OffsetAndMetadata(10, "", 6)
+    return_up_to(iteration, 10)
     assert state.consumed() == {A: OffsetAndMetadata(11, "", 7)}
-    next(iteration.left())
-    next(iteration.left())
+    return_up_to(iteration, 15)
     assert state.consumed()[A].offset == 16
     state.put_down()
-    assert state.consumed()[A].offset == 20
+    assert state.consumed()[A] == OffsetAndMetadata(20, "", 7)
 
 
 def test_what_an_iteration_has_not_handed_out_is_given_back() -> None:
@@ -99,34 +102,34 @@ def test_what_an_iteration_has_not_handed_out_is_given_back() -> None:
     state.seek(A, 10)
     returned: list[object] = []
     state.on_ready = returned.append
-    iteration = hand(state, 10, 11, 12, end=13)
-    next(iteration.left())
+    iteration = chunk(state, 10, 11, 12, end=13)
+    return_up_to(iteration, 10)
     state.pause(A)
     assert [record.offset for record in state.get(A).cursor.given_back] == [11, 12]
-    assert list(iteration.left()) == []
+    assert iteration.interrupted
     assert returned == [state.get(A)]
 
 
-def test_an_interrupted_iteration_runs_dry_and_gives_back_the_rest() -> None:
+def test_a_chunk_that_is_put_down_twice_gives_back_the_same() -> None:
     state = subscribed(A)
     state.seek(A, 10)
-    iteration = hand(state, 10, 11, 12, end=13)
-    next(iteration.left())
-    iteration.interrupt()
-    assert list(iteration.left()) == []
+    iteration = chunk(state, 10, 11, 12, end=13)
+    return_up_to(iteration, 10)
+    assert iteration.put_down()  # as where Ctrl-C comes before the subscription takes note
     state.put_down()
     assert [record.offset for record in state.get(A).cursor.given_back] == [11, 12]
     assert state.consumed()[A].offset == 11
+    assert state.chunk is None
 
 
 def test_moving_elsewhere_leaves_nothing_of_before() -> None:
     state = subscribed(A)
     state.seek(A, 10)
-    iteration = hand(state, 10, 11, end=12)
+    iteration = chunk(state, 10, 11, end=12)
     before = state.get(A).cursor
     state.seek_to(A, EARLIEST)
     assert state.get(A).cursor is not before
-    assert list(iteration.left()) == []
+    assert iteration.interrupted
     assert state.get(A).cursor.given_back == []
     assert state.consumed() == {}
 
