@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kafka.broker.broker import Broker as Broker
-    from kafka.broker.broker import Snapshot as Snapshot
+    from kafka.broker.cluster.thread import Snapshot as Snapshot
     from kafka.broker.faults import CLOSE as CLOSE
     from kafka.broker.faults import NO_REPLY as NO_REPLY
     from kafka.broker.faults import Exchange as Exchange
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # Where each public name lives.
 _EXPORTS = {
     "Broker": "kafka.broker.broker",
-    "Snapshot": "kafka.broker.broker",
+    "Snapshot": "kafka.broker.cluster.thread",
     "CLOSE": "kafka.broker.faults",
     "NO_REPLY": "kafka.broker.faults",
     "Exchange": "kafka.broker.faults",

@@ -1,47 +1,47 @@
-"""The broker as a user meets it: start, stop, and the orders that tests give. Everything here may be called from any
-thread; the work is done on the broker's event loop, which has a daemon thread of its own.
+"""The broker as a user meets it: starting and stopping a cluster, and the commands that tests give to it.
+
+Every method may be called from any thread; the work is done on the broker's thread (``cluster.thread``).
 """
 
 from __future__ import annotations
 
 import asyncio
-import difflib
 import inspect
-import threading
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
-from random import Random
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from kafka.broker.cluster.clock import BrokerClock
-from kafka.broker.cluster.cluster import Cluster
-from kafka.broker.control import Control, check_topic, text_of
+from kafka.broker import batches
+from kafka.broker.cluster import leaders
+from kafka.broker.cluster.thread import ClusterOptions, ClusterThread, Snapshot
+from kafka.broker.cluster.topics import Partition, Topic, is_valid_topic_name
+from kafka.broker.faults import ErrorLike, Interceptor, Order, SeenRequest, error_codes
 from kafka.broker.server.node import ListenerOptions, Node, format_address
-from kafka.broker.server.versions import ApiTable
-from kafka.broker.storage import MemoryStorage, Storage
-from kafka.errors import IllegalArgumentError, IllegalStateError
+from kafka.broker.server.versions import ApiKeyLike
+from kafka.broker.storage.cleaner import LogCleaner
+from kafka.errors import IllegalArgumentError, KafkaTimeoutError, UnknownTopicOrPartitionError
+from kafka.partitioner.murmur2_hash import murmur2
+from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
     import ssl
 
     from typing_extensions import Self
 
+    from kafka.broker.cluster.cluster import Cluster
+    from kafka.broker.groups.service import GroupService
+    from kafka.record.consumer_record import ConsumerRecord
+
 __all__ = ["Broker", "Snapshot"]
 
 T = TypeVar("T")
-_CALL_TIMEOUT = 60.0
 _LAST_PORT = 65535
 
 
-class Snapshot(NamedTuple):
-    """What a cluster was at some time; see :meth:`Broker.snapshot`."""
-
-    tables: dict[str, dict[str, Any]]
-    apis: ApiTable
-
-
-class Broker(Control):
+class Broker:
     """A Kafka cluster in this process, on loopback: one node or several.
 
     >>> with Broker(nodes=3, topics={"events": 3}) as broker:
@@ -74,22 +74,23 @@ class Broker(Control):
         sasl: Sequence[tuple[str, str, str]] = (),
         seed: int | None = None,
     ) -> None:
-        self._topics = _check_options(nodes, port, topics, sasl)
+        options = ClusterOptions(
+            nodes=nodes,
+            topics=_check_options(nodes, port, topics, sasl),
+            listener=ListenerOptions(host, ssl_context, needs_sasl=bool(sasl), advertise=advertise),
+            port=port,
+            data_dir=None if data_dir is None else Path(data_dir),
+            fsync=fsync,
+            configs={name: text_of(value) for name, value in (configs or {}).items()},
+            as_version=as_version,
+            racks=list(racks),
+            sasl=list(sasl),
+            seed=seed,
+        )
         self._node_count = nodes
-        self._listener = ListenerOptions(host, ssl_context, needs_sasl=bool(sasl), advertise=advertise)
-        self._sasl = list(sasl)
-        self._first_port = port
-        self._data_dir = None if data_dir is None else Path(data_dir)
-        self._fsync = fsync
-        self._configs = {name: text_of(value) for name, value in (configs or {}).items()}
-        self._as_version = as_version
-        self._racks = list(racks)
-        self._seed = seed
+        self._thread = ClusterThread(options)
         #: The broker's time, which a test may advance, stop and resume.
-        self.clock = BrokerClock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
-        self._cluster: Cluster | None = None
+        self.clock = self._thread.clock
 
     if not TYPE_CHECKING:  # type checkers look at the options of __init__
 
@@ -98,7 +99,7 @@ class Broker(Control):
             known = [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
             for name in options:
                 if name not in known:
-                    near = difflib.get_close_matches(name, known, n=1)
+                    near = get_close_matches(name, known, n=1)
                     hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(known)}"
                     raise TypeError(f"{cls.__name__}() has no option {name!r}; {hint}")
             return super().__new__(cls)
@@ -106,32 +107,16 @@ class Broker(Control):
     # Starting and stopping
 
     def start(self) -> Self:
-        """Start it; return once all nodes take connections."""
-        if self._thread is not None:
-            raise IllegalStateError("the broker runs already")
-        started = threading.Event()
-        failure: list[BaseException] = []
-        self._thread = threading.Thread(target=self._run, args=(started, failure), name="kafka-broker", daemon=True)
+        """Start the nodes; return once all of them take connections."""
         self._thread.start()
-        started.wait()
-        if failure:
-            self._thread.join()
-            self._thread = None
-            raise failure[0]
         return self
 
     def close(self) -> None:
-        """Stop all nodes and free everything; harmless when it is closed already."""
-        thread, loop = self._thread, self._loop
-        if thread is None or loop is None:
-            return
-        self._thread = None
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        self._loop = self._cluster = None
+        """Stop all nodes and free everything; does nothing if the broker is closed already."""
+        self._thread.close()
 
     def __repr__(self) -> str:
-        where = f"at {self.bootstrap_servers}" if self._cluster is not None else "not running"
+        where = f"at {self.bootstrap_servers}" if self._thread.is_running else "not running"
         return f"<Broker nodes={self._node_count} {where}>"
 
     def __enter__(self) -> Self:
@@ -142,83 +127,11 @@ class Broker(Control):
     ) -> None:
         self.close()
 
-    def _run(self, started: threading.Event, failure: list[BaseException]) -> None:
-        # Selectors on every platform: the listeners need add_reader, which Windows' other loop lacks.
-        loop = asyncio.SelectorEventLoop()
-        try:
-            self._loop = loop
-            loop.run_until_complete(self._open(loop))
-        except BaseException as error:
-            failure.append(error)
-            if self._cluster is not None:
-                loop.run_until_complete(self._cluster.close())
-            self._cluster = self._loop = None
-            loop.close()
-            started.set()
-            return
-        started.set()
-        try:
-            loop.run_forever()
-        finally:
-            assert self._cluster is not None
-            loop.run_until_complete(self._cluster.close())
-            # Let the transports tell their protocols that they are closed.
-            loop.run_until_complete(asyncio.sleep(0))
-            loop.close()
-
-    async def _open(self, loop: asyncio.AbstractEventLoop) -> None:
-        storage = self._open_storage()
-        try:
-            cluster = self._make_cluster(loop, storage, ApiTable(self._as_version))
-        except BaseException:
-            storage.close(())
-            raise
-        ports = [self._first_port + number if self._first_port else 0 for number in range(self._node_count)]
-        self._start_nodes(cluster, ports)
-        cluster.start_services()
-        for name, partitions in self._topics.items():
-            if name not in cluster.topics:
-                cluster.create_topic(name, partitions)
-
-    def _make_cluster(self, loop: asyncio.AbstractEventLoop, storage: Storage, apis: ApiTable) -> Cluster:
-        self._cluster = cluster = Cluster(
-            loop,
-            self.clock,
-            storage,
-            apis=apis,
-            configs=self._configs,
-            random=Random(self._seed),  # noqa: S311 - nothing secret comes of it
-            sasl=self._sasl,
-        )
-        self.clock.listen(self._time_jumped)
-        return cluster
-
-    def _start_nodes(self, cluster: Cluster, ports: list[int]) -> None:
-        for number, port in enumerate(ports):
-            rack = self._racks[number % len(self._racks)] if self._racks else None
-            cluster.nodes[number + 1] = node = Node(cluster, number + 1, self._listener, port, rack)
-            node.start()
-        cluster.load_topics()
-        cluster.nodes_changed()
-
-    def _open_storage(self) -> Storage:
-        if self._data_dir is None:
-            return MemoryStorage()
-        from kafka.broker.storage.disk import DiskStorage
-
-        return DiskStorage(self._data_dir, fsync=self._fsync)
-
-    def _time_jumped(self) -> None:
-        if self._cluster is not None and self._loop is not None and self._loop.is_running():
-            self._do(self._cluster.timers.run_due)
-
-    # Back to what was
+    # Snapshots
 
     def snapshot(self) -> Snapshot:
         """Remember the state of the cluster for :meth:`restore`, as a fixture does that several tests share."""
-        if self._data_dir is not None:
-            raise IllegalStateError("a broker with a data directory keeps its state there; snapshots are of memory")
-        return self._do(lambda: Snapshot(self.cluster.store.contents(), self.cluster.apis.copy()))
+        return self._thread.snapshot()
 
     def restore(self, snapshot: Snapshot) -> None:
         """Make the cluster what it was at a snapshot, at the same addresses; it is as if all nodes had restarted.
@@ -228,64 +141,12 @@ class Broker(Control):
         offsets, transactions, users, rights and advertised versions are those of the snapshot. Three things stay:
         records written to a topic that the snapshot has, leader epochs, and producer ids that were given out.
         """
-        self._await(self._restore(snapshot))
-
-    async def _restore(self, snapshot: Snapshot) -> None:
-        cluster = self.cluster
-        ports = [node.listener.port for _, node in sorted(cluster.nodes.items())]
-        storage = cluster.storage
-        kept = {topic["id"] for topic in snapshot.tables.get("topics", {}).values()}
-        for topic in list(cluster.topics.values()):
-            if str(topic.id) not in kept:
-                cluster.delete_topic(topic)
-        epochs = {topic.id: [one.leader_epoch for one in topic.partitions] for topic in cluster.topics.values()}
-        identity = dict(cluster.store.table("cluster"))
-        await cluster.close()
-        await asyncio.sleep(0)  # the transports tell their protocols that they are closed
-        self.clock.reset()
-        for name in {*cluster.store.contents(), *snapshot.tables}:
-            table = cluster.store.table(name)
-            table.clear()
-            table.update(identity if name == "cluster" else snapshot.tables.get(name, {}))
-        fresh = self._make_cluster(cluster.loop, storage, snapshot.apis.copy())
-        self._start_nodes(fresh, ports)
-        for topic in fresh.topics.values():
-            # Clients take no leader of an earlier epoch than they have seen.
-            for partition, epoch in zip(topic.partitions, epochs.get(topic.id, ()), strict=False):
-                if epoch > partition.leader_epoch:
-                    partition.leader_epoch = epoch + 1
-                    partition.log.begin_epoch(epoch + 1)
-            fresh.save_topic(topic)
-        fresh.start_services(restored=True)
-
-    # Doing things on the broker's loop
-
-    def _do(self, call: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """Run ``call`` on the broker's loop and return its result; at once if this is its thread (an interceptor)."""
-        if threading.get_ident() == getattr(self._thread, "ident", None):
-            return call(*args, **kwargs)
-
-        async def work() -> T:
-            return call(*args, **kwargs)
-
-        return self._await(work())
-
-    def _await(self, work: Coroutine[Any, Any, T], timeout: float = _CALL_TIMEOUT) -> T:
-        loop = self._loop
-        if loop is None:
-            work.close()
-            raise IllegalStateError("the broker is not running")
-        if threading.get_ident() == getattr(self._thread, "ident", None):
-            work.close()
-            raise IllegalStateError("an interceptor runs on the broker's loop and cannot wait for it")
-        return asyncio.run_coroutine_threadsafe(work, loop).result(timeout)
+        self._thread.restore(snapshot)
 
     @property
     def cluster(self) -> Cluster:
-        """The state of the cluster, for what has no method here; touch it from an interceptor or ``run`` only."""
-        if self._cluster is None:
-            raise IllegalStateError("the broker is not running")
-        return self._cluster
+        """The state of the cluster, for what has no method here; use it in an interceptor or in ``run`` only."""
+        return self._thread.cluster
 
     def run(self, call: Callable[[Cluster], T]) -> T:
         """Run ``call(cluster)`` on the broker's loop and return what it returns.
@@ -294,9 +155,9 @@ class Broker(Control):
         ...     broker.run(lambda cluster: sorted(cluster.topics))
         ['events']
         """
-        return self._do(call, self.cluster)
+        return self._thread.call(call, self.cluster)
 
-    # Where it is
+    # Addresses
 
     @property
     def bootstrap_servers(self) -> str:
@@ -317,6 +178,335 @@ class Broker(Control):
     def port(self, node: int = 1) -> int:
         """The port that a node listens on."""
         return self._node(node).listener.port
+
+    def _node(self, node: int) -> Node:
+        found = self.cluster.nodes.get(node)
+        if found is None:
+            known = sorted(self.cluster.nodes)
+            raise IllegalArgumentError(f"there is no node {node!r}: nodes are numbered from 1, these are {known}")
+        return found
+
+    # Faults
+
+    def fail(
+        self,
+        api: ApiKeyLike,
+        errors: ErrorLike | Iterable[ErrorLike] = (),
+        times: int = 1,
+        node: int | None = None,
+    ) -> Order:
+        """Answer the next requests of an API with an error; nothing of what they ask for is done.
+
+        An error is a code, Kafka's name of it, or a class or instance of :mod:`kafka.errors`. Several are given in
+        turn, where None lets one request through; all of it ``times`` over.
+
+        >>> from kafka.broker import Broker
+        >>> with Broker() as broker, broker.fail("Produce", "NOT_LEADER_OR_FOLLOWER", times=2):
+        ...     pass
+        """
+        codes = deque(error_codes(errors) * times)
+        if not codes:
+            raise IllegalArgumentError("fail() needs at least one error, such as 'NOT_LEADER_OR_FOLLOWER'")
+        return self._thread.call(self.cluster.faults.add, api, errors=codes, times=None, node=node)
+
+    def intercept(
+        self,
+        api: ApiKeyLike | None,
+        call: Interceptor,
+        *,
+        before: bool = False,
+        times: int | None = None,
+        node: int | None = None,
+    ) -> Order:
+        """Have ``call(exchange)`` see each request of an API (of any API with None) and its reply.
+
+        What it returns takes the reply's place; None leaves the reply, ``faults.NO_REPLY`` and ``faults.CLOSE`` do what
+        they say. With ``before`` it is asked before the request is served, and an answer means that it is not.
+        It runs on the broker's loop: it must not block.
+        """
+        return self._thread.call(self.cluster.faults.add, api, interceptor=call, before=before, times=times, node=node)
+
+    def delay(
+        self, api: ApiKeyLike | None, seconds: float, *, times: int | None = None, node: int | None = None
+    ) -> Order:
+        """Have requests of an API wait, on the broker's clock, before they are served."""
+        return self._thread.call(self.cluster.faults.add, api, delay=seconds, times=times, node=node)
+
+    def drop_connections(self, node: int | None = None, *, api: ApiKeyLike | None = None, times: int = 1) -> int:
+        """Cut all connections, of one node or all, and return how many; with ``api``, those that next ask for it."""
+        if api is not None:
+            self._thread.call(self.cluster.faults.add, api, drops=True, times=times, node=node)
+            return 0
+        nodes = [self._node(node)] if node is not None else list(self.cluster.nodes.values())
+        return self._thread.call(lambda: sum(found.listener.drop() for found in nodes))
+
+    def clear_faults(self) -> None:
+        """Take back all that ``fail``, ``intercept``, ``delay`` and ``drop_connections`` have ordered."""
+        self._thread.call(self.cluster.faults.clear)
+
+    def advertise(self, api: ApiKeyLike, low: int, high: int) -> None:
+        """Serve an API in these versions only; with ``high`` below ``low`` not at all."""
+        self._thread.call(self.cluster.apis.advertise, api, low, high)
+
+    @property
+    def requests(self) -> list[SeenRequest]:
+        """The requests that have come, oldest first (the latest, up to 16 MiB of them)."""
+        return self._thread.call(self.cluster.faults.seen)
+
+    def forget_requests(self) -> None:
+        """Empty :attr:`requests`."""
+        self._thread.call(self.cluster.faults.forget)
+
+    # Nodes and leaders
+
+    def stop_node(self, node: int, *, crash: bool = False) -> None:
+        """Take a node away: its connections close (with ``crash`` without a goodbye), others lead its partitions."""
+        found = self._node(node)
+
+        def stop() -> None:
+            if found.is_running:
+                found.stop(crash=crash)
+                self.cluster.nodes_changed()
+
+        self._thread.call(stop)
+
+    def start_node(self, node: int) -> None:
+        """Bring a node back, on the port it had."""
+        found = self._node(node)
+
+        def start() -> None:
+            if not found.is_running:
+                found.start()
+                self.cluster.nodes_changed()
+
+        self._thread.call(start)
+
+    def leader(self, topic: str, partition: int = 0) -> int:
+        """The node that leads a partition; -1 if none does."""
+        return self._thread.call(lambda: self._partition(topic, partition).leader)
+
+    def move_leader(self, tp: TopicPartition | tuple[str, int], node: int) -> None:
+        """Have a node lead a partition."""
+        self._node(node)
+
+        def move() -> None:
+            partition = self._partition(*tp)
+            leaders.move(partition, node)
+            self.cluster.save_topic(partition.topic)
+
+        self._thread.call(move)
+
+    def shuffle_leaders(self) -> None:
+        """Give every partition another leader, where there is another node to lead it."""
+
+        def shuffle() -> None:
+            cluster = self.cluster
+            live = [node.node_id for node in cluster.live_nodes()]
+            for topic in cluster.topics.values():
+                for partition in topic.partitions:
+                    others = [node for node in live if node != partition.leader]
+                    if others:
+                        leaders.move(partition, cluster.random.choice(others))
+                cluster.save_topic(topic)
+
+        self._thread.call(shuffle)
+
+    def rehash_coordinators(self) -> None:
+        """Move every group and transactional id to another coordinator, where there is another node."""
+        self._thread.call(self.cluster.coordinators.rehash)
+
+    # Groups
+
+    def group_members(self, group: str) -> dict[str, str]:
+        """The members of a group: the client's name by the member's id."""
+        return self._thread.call(lambda: self._groups().client_ids(group))
+
+    def expire_member(self, group: str, member: str | None = None) -> None:
+        """End a member's session as if it had been silent for too long.
+
+        ``member`` is the member's id or its client's name; with None it is the only one.
+        """
+        self._thread.call(lambda: self._groups().expire_member(group, member))
+
+    def _groups(self) -> GroupService:
+        # Imported here: a broker that no group uses starts without the group coordinator.
+        from kafka.broker.groups.service import GroupService
+
+        return self.cluster.service(GroupService)
+
+    def _topic(self, name: str) -> Topic:
+        found = self.cluster.topics.get(name)
+        if found is None:
+            names = [topic.name for topic in self.cluster.topics.values() if not topic.is_internal]
+            near = get_close_matches(str(name), names, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else "; create_topic() makes it"
+            raise UnknownTopicOrPartitionError(f"there is no topic {name!r}{hint}")
+        return found
+
+    def _partition(self, topic: str, index: int) -> Partition:
+        found = self._topic(topic)
+        partition = found.partition(index) if isinstance(index, int) else None
+        if partition is None:
+            raise UnknownTopicOrPartitionError(
+                f"there is no partition {index!r} of {topic!r}: it has {len(found.partitions)}, numbered from 0"
+            )
+        return partition
+
+    # Topics
+
+    def create_topic(
+        self, name: str, partitions: int = 1, replication_factor: int = 1, configs: Mapping[str, Any] | None = None
+    ) -> None:
+        """Create a topic."""
+        check_topic(name, partitions)
+        settings = {key: text_of(value) for key, value in (configs or {}).items()}
+        self._thread.call(self.cluster.create_topic, name, partitions, replication_factor, settings)
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic and its records."""
+
+        def delete() -> None:
+            self.cluster.delete_topic(self._topic(name))
+
+        self._thread.call(delete)
+
+    # Records
+
+    def append(
+        self,
+        topic: str,
+        value: bytes | str | None = None,
+        *,
+        key: bytes | str | None = None,
+        headers: Mapping[str, bytes | str | None] | Iterable[tuple[str, bytes | str | None]] = (),
+        partition: int | None = 0,
+        timestamp_ms: int | None = None,
+    ) -> int:
+        """Append one record to a partition; return its offset.
+
+        With ``partition=None`` the key's hash chooses the partition, as producers do, and a record without a key goes
+        where the fewest records are.
+
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics=["events"]) as broker:
+        ...     broker.append("events", "a"), broker.append("events", "b", key="k", headers={"trace": "1"})
+        (0, 1)
+        """
+        return self.append_many(topic, [(key, value, headers)], partition=partition, timestamp_ms=timestamp_ms)
+
+    def append_many(
+        self, topic: str, records: Iterable[Any], *, partition: int | None = 0, timestamp_ms: int | None = None
+    ) -> int:
+        """Append records, as one batch for each partition; return the first one's offset.
+
+        A record is a value, or a tuple of key and value, or of key, value and headers. ``partition`` is that of all of
+        them; with None each goes where its key leads, as in :meth:`append`.
+        """
+        if isinstance(records, (str, bytes, bytearray, memoryview, Mapping)):
+            raise TypeError(f"append_many() takes a list of records, not {type(records).__name__}; append() takes one")
+        rows = [batches.fields_of(record) for record in records]
+        if not rows:
+            raise IllegalArgumentError("append_many() needs at least one record")
+
+        def append() -> int:
+            now = self.cluster.clock.now_ms() if timestamp_ms is None else timestamp_ms
+            if partition is not None:
+                return self.cluster.append(self._partition(topic, partition), batches.encode(rows, now))
+            rows_of: dict[Partition, list[batches.Fields]] = {}
+            for row in rows:
+                rows_of.setdefault(self._partition_for(topic, row[0], rows_of), []).append(row)
+            offsets = [self.cluster.append(one, batches.encode(chosen, now)) for one, chosen in rows_of.items()]
+            return offsets[0]
+
+        return self._thread.call(append)
+
+    def _partition_for(self, topic: str, key: bytes | None, added: Mapping[Partition, list[Any]]) -> Partition:
+        partitions = self._topic(topic).partitions
+        if key is not None:
+            return partitions[(murmur2(key) & 0x7FFFFFFF) % len(partitions)]
+        return min(partitions, key=lambda one: one.log.end_offset + len(added.get(one, ())))
+
+    def records(self, topic: str, partition: int | None = None, *, committed: bool = False) -> list[ConsumerRecord]:
+        """Return the records of a topic, or of one partition of it: what readers see, with ``committed`` what readers
+        of committed transactions see.
+
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics=["events"]) as broker:
+        ...     offset = broker.append("events", b"hello")
+        ...     [record.value for record in broker.records("events")]
+        [b'hello']
+        """
+
+        def read() -> list[ConsumerRecord]:
+            found = self._topic(topic)
+            wanted = found.partitions if partition is None else [self._partition(topic, partition)]
+            return [record for one in wanted for record in batches.decode(one, committed=committed)]
+
+        return self._thread.call(read)
+
+    def wait_for(
+        self, topic: str, count: int = 1, timeout: float = 10.0, *, committed: bool = False
+    ) -> list[ConsumerRecord]:
+        """Wait until a topic has ``count`` records, and return all that it has then; it need not be there yet.
+
+        Raises :class:`~kafka.errors.KafkaTimeoutError`, which says how many there are, after ``timeout`` seconds of
+        real time. With ``committed`` records of open and aborted transactions do not count.
+
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics=["events"]) as broker:
+        ...     offset = broker.append("events", b"hello")
+        ...     [record.value for record in broker.wait_for("events", 1)]
+        [b'hello']
+        """
+
+        async def wait() -> list[ConsumerRecord]:
+            found = batches.wait_for_records(self.cluster, topic, count, committed=committed)
+            try:
+                return await asyncio.wait_for(found, timeout)
+            except asyncio.TimeoutError:
+                known = self.cluster.topic(topic)
+                partitions = () if known is None else known.partitions
+                number = sum(len(batches.decode(one, committed=committed)) for one in partitions)
+                has = f"{topic!r} has {number} records" if known is not None else f"there is no topic {topic!r}"
+                raise KafkaTimeoutError(f"waited {timeout} s for {count} records: {has}") from None
+
+        return self._thread.wait(wait(), timeout + 60)
+
+    def committed(self, group: str, topic: str, partition: int = 0) -> int | None:
+        """The offset that a group has committed for a partition; None if it has committed none.
+
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics=["events"]) as broker:
+        ...     print(broker.committed("billing", "events"))
+        None
+        """
+        return self._thread.call(lambda: self._groups().committed_offset(group, TopicPartition(topic, partition)))
+
+    def offsets(self, topic: str, partition: int = 0) -> tuple[int, int, int]:
+        """Return start, last stable offset and end of a partition."""
+
+        def read() -> tuple[int, int, int]:
+            log = self._partition(topic, partition).log
+            return log.start_offset, log.stable_offset, log.end_offset
+
+        return self._thread.call(read)
+
+    def apply_retention(self) -> None:
+        """Remove now what is older or more than the topics' configuration allows."""
+        self._thread.call(lambda: self.cluster.service(LogCleaner).apply_retention())
+
+    def compact(self) -> int:
+        """Compact all compacted topics now, but for the segment at each end; return how many bytes that saved."""
+        return self._thread.call(lambda: self.cluster.service(LogCleaner).compact(always=True))
+
+    def roll(self, topic: str) -> None:
+        """Begin a new segment in each partition of a topic: what is before it can be compacted or removed."""
+
+        def roll() -> None:
+            for one in self._topic(topic).partitions:
+                one.log.roll()
+
+        self._thread.call(roll)
 
 
 def _check_options(
@@ -340,3 +530,18 @@ def _check_options(
     for name, partitions in found.items():
         check_topic(name, partitions)
     return found
+
+
+def check_topic(name: str, partitions: int) -> None:
+    """Raise unless a topic can be called that and have so many partitions."""
+    if not isinstance(name, str) or not is_valid_topic_name(name):
+        raise IllegalArgumentError(f"{name!r} is no name for a topic")
+    if not isinstance(partitions, int):
+        raise IllegalArgumentError(f"topic {name!r}: the number of partitions must be an int, not {partitions!r}")
+    if partitions < 1:
+        raise IllegalArgumentError(f"a topic has at least one partition, not {partitions}")
+
+
+def text_of(value: Any) -> str:
+    """Return a configuration's value as Kafka writes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

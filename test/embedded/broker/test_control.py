@@ -267,7 +267,7 @@ def test_a_broker_that_is_closed_says_so() -> None:
     with pytest.raises(IllegalStateError, match="not running"):
         broker.append("events", b"v")
     with broker:
-        with pytest.raises(IllegalStateError, match="runs already"):
+        with pytest.raises(IllegalStateError, match="already running"):
             broker.start()
         with pytest.raises(IllegalArgumentError, match="no node 9"):
             broker.stop_node(9)

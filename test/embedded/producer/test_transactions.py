@@ -69,7 +69,7 @@ def committed_offset(broker: Broker, group: str, topic: str) -> int | None:
 def describe(broker: Broker, transactional_id: str) -> Any:
     from kafka.broker.transactions.service import TransactionService
 
-    return broker._do(lambda: broker.cluster.service(TransactionService).coordinator.records[transactional_id])
+    return broker.run(lambda cluster: cluster.service(TransactionService).coordinator.records[transactional_id])
 
 
 def wait_for_state(broker: Broker, transactional_id: str, wanted: str) -> None:
