@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka.broker import Broker, leaders
+from kafka.broker import Broker
+from kafka.broker.cluster import leaders
 from kafka.record.header import scan
 from kafka.structs import TopicPartition
 
