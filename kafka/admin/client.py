@@ -11,6 +11,15 @@ from uuid import UUID
 from kafka._arguments import check_time
 from kafka._drivers import ThreadDriver
 from kafka.admin.cluster import Cluster, ClusterDescription
+from kafka.admin.config_resource import (
+    AlterConfigsResult,
+    ConfigFilterType,
+    ConfigResource,
+    ConfigResourceType,
+    DescribeConfigsResult,
+    as_config_resources,
+)
+from kafka.admin.configs import Configs
 from kafka.admin.core import AdminCore
 from kafka.admin.resources import NewPartitions, NewTopic, as_new_partitions, as_new_topics, as_topics
 from kafka.admin.results import Results
@@ -68,6 +77,7 @@ class KafkaAdminClient:
         self._metrics: Any = None
         self._topics = Topics(core)
         self._cluster = Cluster(core)
+        self._configs = Configs(core)
         try:
             if config["metrics_enabled"]:
                 from kafka.net.registry import make_metrics
@@ -220,6 +230,125 @@ class KafkaAdminClient:
             include_fenced=include_fenced_brokers,
         )
         return self._run(call, timeout, "describe_cluster()")
+
+    # Configuration…
+
+    def describe_configs(
+        self,
+        config_resources: Iterable[ConfigResource],
+        include_synonyms: bool = False,
+        config_filter: ConfigFilterType | str | None = None,
+        timeout_ms: float | None = None,
+        *,
+        include_documentation: bool = False,
+        raise_errors: bool = True,
+    ) -> DescribeConfigsResult:
+        """Describe settings of resources: those that differ from the default, or which `config_filter` says.
+
+        >>> from kafka.admin import ConfigResource
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics=["events"]) as broker:
+        ...     with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        ...         found = admin.describe_configs([ConfigResource("TOPIC", "events")], config_filter="all")
+        >>> found["topic"]["events"]["cleanup.policy"].value
+        'delete'
+        """
+        wanted = as_config_resources(config_resources)
+        chosen = None if config_filter is None else ConfigFilterType.build_from(config_filter)
+        timeout = self._timeout(timeout_ms)
+        call = self._configs.describe(
+            wanted,
+            self._core.loop.time() + timeout,
+            config_filter=chosen,
+            synonyms=include_synonyms,
+            documentation=include_documentation,
+            raise_errors=raise_errors,
+        )
+        return self._run(call, timeout, "describe_configs()")
+
+    def alter_configs(
+        self,
+        config_resources: Iterable[ConfigResource],
+        validate_only: bool = False,
+        raise_on_unknown: bool = True,
+        incremental: bool | None = None,
+        timeout_ms: float | None = None,
+        *,
+        raise_errors: bool = True,
+    ) -> AlterConfigsResult:
+        """Change settings of resources, and leave those that are not named as they are.
+
+        A value may be a pair of an `AlterConfigOp` and a value; None takes a setting back to its default. Before Kafka
+        2.3, or with ``incremental=False``, the present settings are read, merged and written as a whole, which can lose
+        what another client changes meanwhile. Settings that a broker does not know raise, unless `raise_on_unknown` is
+        false.
+
+        >>> from kafka.admin import ConfigResource
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics=["events"]) as broker:
+        ...     with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        ...         admin.alter_configs([ConfigResource("TOPIC", "events", {"retention.ms": 60_000})])
+        {'topic': {'events': 'OK'}}
+        """
+        wanted = as_config_resources(config_resources)
+        timeout = self._timeout(timeout_ms)
+        call = self._configs.alter(
+            wanted,
+            self._core.loop.time() + timeout,
+            validate_only=validate_only,
+            raise_on_unknown=raise_on_unknown,
+            incremental=incremental,
+            raise_errors=raise_errors,
+        )
+        return self._run(call, timeout, "alter_configs()")
+
+    def replace_configs(
+        self,
+        config_resources: Iterable[ConfigResource],
+        validate_only: bool = False,
+        timeout_ms: float | None = None,
+        *,
+        raise_errors: bool = True,
+    ) -> AlterConfigsResult:
+        """Give resources the settings that are named, and take all others back to their defaults."""
+        wanted = as_config_resources(config_resources)
+        timeout = self._timeout(timeout_ms)
+        call = self._configs.replace(
+            wanted, self._core.loop.time() + timeout, validate_only=validate_only, raise_errors=raise_errors
+        )
+        return self._run(call, timeout, "replace_configs()")
+
+    def reset_configs(
+        self,
+        config_resources: Iterable[ConfigResource],
+        validate_only: bool = False,
+        raise_on_unknown: bool = True,
+        incremental: bool | None = None,
+        timeout_ms: float | None = None,
+        *,
+        raise_errors: bool = True,
+    ) -> AlterConfigsResult:
+        """Take settings of resources back to their defaults: those that `configs` names, or all that were set."""
+        wanted = as_config_resources(config_resources)
+        timeout = self._timeout(timeout_ms)
+        call = self._configs.reset(
+            wanted,
+            self._core.loop.time() + timeout,
+            validate_only=validate_only,
+            raise_on_unknown=raise_on_unknown,
+            incremental=incremental,
+            raise_errors=raise_errors,
+        )
+        return self._run(call, timeout, "reset_configs()")
+
+    def list_config_resources(
+        self, types: Iterable[ConfigResourceType | str] | None = None, timeout_ms: float | None = None
+    ) -> dict[str, list[str]]:
+        """Return the names of resources that have a configuration, by kind (Kafka 4.1)."""
+        wanted = None if types is None else [ConfigResourceType.build_from(one) for one in types]
+        timeout = self._timeout(timeout_ms)
+        call = self._configs.resources(wanted, self._core.loop.time() + timeout)
+        return self._run(call, timeout, "list_config_resources()")
 
     # Looking at the client, and ending…
 

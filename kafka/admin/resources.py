@@ -4,16 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from kafka.errors import IllegalArgumentError
 from kafka.structs import check_topic
 
-__all__ = ["ACLOperation", "NewPartitions", "NewTopic", "as_new_partitions", "as_new_topics", "as_topics", "operations"]
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = [
+    "ACLOperation",
+    "Named",
+    "NewPartitions",
+    "NewTopic",
+    "as_new_partitions",
+    "as_new_topics",
+    "as_topics",
+    "config_text",
+    "operations",
+]
 
 
-class ACLOperation(IntEnum):
+class Named:
+    """Enums whose members are also given by value, or by name in any case with ``-`` for ``_``."""
+
+    @classmethod
+    def build_from(cls, given: Any) -> Self:
+        """Return a member from a member, a value or a name.
+
+        >>> ACLOperation.build_from("cluster-action")
+        <ACLOperation.CLUSTER_ACTION: 9>
+        """
+        kind: Any = cls
+        if isinstance(given, str):
+            name = given.upper().replace("-", "_")
+            if name in kind.__members__:
+                return kind[name]  # type: ignore[no-any-return]
+        elif given in iter(kind):
+            return kind(given)  # type: ignore[no-any-return]
+        raise IllegalArgumentError(f"{cls.__name__} has no {given!r}; it has {', '.join(kind.__members__)}")
+
+    @classmethod
+    def value_for(cls, given: Any) -> int:
+        """Return the value of a member, given by member, value or name."""
+        found: Any = cls.build_from(given)
+        return int(found)
+
+
+class ACLOperation(Named, IntEnum):
     """What an ACL is about."""
 
     UNKNOWN = 0
@@ -175,6 +214,21 @@ def as_new_partitions(topics: Any) -> dict[str, NewPartitions]:
         else:
             found[name] = wanted if isinstance(wanted, NewPartitions) else NewPartitions(wanted)
     return found
+
+
+def config_text(value: Any) -> str | None:
+    """Return the value of a setting as Kafka writes it.
+
+    >>> [config_text(value) for value in (True, 5, "compact", ["compact", "delete"], None)]
+    ['true', '5', 'compact', 'compact,delete', None]
+    """
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (list, tuple)):
+        return ",".join(str(config_text(part)) for part in value)
+    return str(value)
 
 
 def as_topics(topics: Any, what: str = "topics") -> list[str | UUID]:

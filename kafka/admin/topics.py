@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 from uuid import UUID
 
 from kafka.admin.core import AdminCore
-from kafka.admin.resources import NewPartitions, NewTopic, operations
+from kafka.admin.resources import NewPartitions, NewTopic, config_text, operations
 from kafka.admin.results import ItemResult, Result, Results, raise_failed
 from kafka.errors import (
     KafkaError,
@@ -394,21 +394,6 @@ def _creatable(topic: NewTopic) -> Any:
         ],
         configs=[setting(name=name, value=config_text(value)) for name, value in topic.topic_configs.items()],
     )
-
-
-def config_text(value: Any) -> str | None:
-    """Return the value of a setting as Kafka writes it.
-
-    >>> [config_text(value) for value in (True, 5, "compact", ["compact", "delete"], None)]
-    ['true', '5', 'compact', 'compact,delete', None]
-    """
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, (list, tuple)):
-        return ",".join(str(config_text(part)) for part in value)
-    return str(value)
 
 
 def _created(topic: Any) -> CreatedTopic:

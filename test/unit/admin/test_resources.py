@@ -9,8 +9,7 @@ import pytest
 from kafka.admin import NewPartitions, NewTopic
 from kafka.admin.new_partitions import NewPartitions as HistoricNewPartitions
 from kafka.admin.new_topic import NewTopic as HistoricNewTopic
-from kafka.admin.resources import ACLOperation, as_new_partitions, as_new_topics, as_topics, operations
-from kafka.admin.topics import config_text
+from kafka.admin.resources import ACLOperation, as_new_partitions, as_new_topics, as_topics, config_text, operations
 from kafka.errors import IllegalArgumentError
 
 ID = UUID(int=7)
