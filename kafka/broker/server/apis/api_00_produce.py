@@ -18,16 +18,13 @@ acks=0 gets no reply; where an error would be due the connection is closed, as K
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
+from kafka.broker.cluster.topics import Partition
+from kafka.broker.server.api import CLUSTER_NAME, Call, Code, Operation, Resource
 from kafka.broker.storage.validation import Accepted, Heavy, Refused, accept, is_transactional
-from kafka.errors import Code, KafkaError
-
-if TYPE_CHECKING:
-    from kafka.broker.cluster.topics import Partition
-    from kafka.broker.server.call import Call
-    from kafka.protocol.produce import ProduceRequest
+from kafka.errors import KafkaError
+from kafka.protocol.produce import ProduceRequest
 
 logger = logging.getLogger("kafka.broker")
 

@@ -18,16 +18,22 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafka.broker.fetching.reading import Reading, read_all
-from kafka.broker.fetching.sessions import FINAL, INITIAL, FetchSession, FetchSessions, SessionRefused, partitions_of
+from kafka.broker.fetching.sessions import (
+    FINAL,
+    INITIAL,
+    FetchSession,
+    FetchSessions,
+    Key,
+    RequestedPartition,
+    SessionRefused,
+    partitions_of,
+)
 from kafka.broker.fetching.waiting import wait_for_bytes
-
-if TYPE_CHECKING:
-    from kafka.broker.fetching.sessions import Key, RequestedPartition
-    from kafka.broker.server.call import Call
-    from kafka.protocol.fetch import FetchRequest
+from kafka.broker.server.api import Call
+from kafka.protocol.fetch import FetchRequest
 
 _SESSIONS_FROM: Final = 7
 _IDS_FROM: Final = 13

@@ -13,17 +13,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from kafka.broker.security.acls import Operation, Resource
+from kafka.broker.cluster.topics import Partition
+from kafka.broker.server.api import Call, Code, Operation, Resource
 from kafka.broker.storage.times import HeavyBatch, Reader, first_at_or_after, greatest_timestamp, offsets_before
-from kafka.errors import Code
+from kafka.protocol.offset import ListOffsetsRequest
 from kafka.record.batch import decode_batch
-
-if TYPE_CHECKING:
-    from kafka.broker.cluster.topics import Partition
-    from kafka.broker.server.call import Call
-    from kafka.protocol.offset import ListOffsetsRequest
 
 LATEST: Final = -1
 EARLIEST: Final = -2

@@ -15,20 +15,15 @@ is there at once, where Kafka first answers LEADER_NOT_AVAILABLE.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafka.broker.cluster.coordinators import PARTITIONS
 from kafka.broker.cluster.creation import twin_of
-from kafka.broker.cluster.topics import INTERNAL_TOPICS, NO_LEADER, is_valid_topic_name
-from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
+from kafka.broker.cluster.topics import INTERNAL_TOPICS, NO_LEADER, Partition, Topic, is_valid_topic_name
+from kafka.broker.server.api import CLUSTER_NAME, Call, Code, Operation, Resource
 from kafka.broker.server.call import cluster_operations, topic_operations
-from kafka.errors import Code
 from kafka.protocol.fields import ZERO_UUID
-
-if TYPE_CHECKING:
-    from kafka.broker.cluster.topics import Partition, Topic
-    from kafka.broker.server.call import Call
-    from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.metadata import MetadataRequest
 
 _NULL_MEANS_ALL_FROM: Final = 1
 _CLIENT_DECIDES_FROM: Final = 4

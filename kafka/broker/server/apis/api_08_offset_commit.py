@@ -12,17 +12,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafka.broker.groups.offsets import NO_EXPIRY, CommittedOffset
 from kafka.broker.groups.service import coordinator, refusal
-from kafka.broker.security.acls import Operation, Resource
-from kafka.errors import BrokerResponseError, Code
+from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
+from kafka.protocol.commit import OffsetCommitRequest
 from kafka.structs import TopicPartition
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.commit import OffsetCommitRequest
 
 _GROUPS_FROM: Final = 1
 _IDS_FROM: Final = 10

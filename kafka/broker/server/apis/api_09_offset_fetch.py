@@ -15,18 +15,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafka.broker.groups.offsets import CommittedOffset
 from kafka.broker.groups.service import coordinator, refusal
-from kafka.broker.security.acls import Operation, Resource
-from kafka.errors import BrokerResponseError, Code
+from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
+from kafka.protocol.commit import OffsetFetchRequest
 from kafka.protocol.fields import ZERO_UUID
 from kafka.structs import TopicPartition
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.commit import OffsetFetchRequest
 
 _GROUPS_FROM: Final = 1
 _TOP_LEVEL_FROM: Final = 2

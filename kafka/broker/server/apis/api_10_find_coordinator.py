@@ -9,16 +9,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafka.broker.cluster.coordinators import GROUP, SHARE, TRANSACTION
-from kafka.broker.security.acls import Operation, Resource
-from kafka.errors import Code
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.broker.server.node import Node
-    from kafka.protocol.commit import FindCoordinatorRequest
+from kafka.broker.server.api import Call, Code, Operation, Resource
+from kafka.broker.server.node import Node
+from kafka.protocol.commit import FindCoordinatorRequest
 
 _BATCH_FROM: Final = 4
 _SHARE_FROM: Final = 6

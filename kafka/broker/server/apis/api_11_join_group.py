@@ -12,14 +12,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafka.broker.groups.classic_types import JoinAsk, JoinResult
 from kafka.broker.groups.service import coordinator, refusal, when_answered
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.group import JoinGroupRequest
+from kafka.broker.server.api import Call
+from kafka.protocol.group import JoinGroupRequest
 
 _ID_FIRST_FROM: Final = 4
 _NULL_NAME_FROM: Final = 7

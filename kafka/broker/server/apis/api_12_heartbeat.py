@@ -7,14 +7,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka.broker.groups.service import coordinator, refusal
-from kafka.errors import BrokerResponseError
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.group import HeartbeatRequest
+from kafka.broker.server.api import BrokerResponseError, Call
+from kafka.protocol.group import HeartbeatRequest
 
 
 def handle(call: Call, request: HeartbeatRequest) -> Any:

@@ -8,14 +8,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafka.broker.groups.service import coordinator, refusal
-from kafka.errors import BrokerResponseError
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.group import LeaveGroupRequest
+from kafka.broker.server.api import BrokerResponseError, Call
+from kafka.protocol.group import LeaveGroupRequest
 
 _BATCH_FROM: Final = 3
 

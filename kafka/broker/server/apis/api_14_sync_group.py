@@ -8,15 +8,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafka.broker.groups.classic_types import SyncAsk, SyncResult
 from kafka.broker.groups.service import coordinator, refusal, when_answered
-from kafka.errors import Code
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.group import SyncGroupRequest
+from kafka.broker.server.api import Call, Code
+from kafka.protocol.group import SyncGroupRequest
 
 _PROTOCOL_FROM: Final = 5
 

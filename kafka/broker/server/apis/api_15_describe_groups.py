@@ -8,18 +8,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafka.broker.groups.classic_types import State
+from kafka.broker.groups.members import Member
 from kafka.broker.groups.service import coordinator, message_of, refusal
-from kafka.broker.security.acls import Operation
+from kafka.broker.server.api import Call, Operation
 from kafka.broker.server.call import group_operations
 from kafka.errors import GroupIdNotFoundError
-
-if TYPE_CHECKING:
-    from kafka.broker.groups.members import Member
-    from kafka.broker.server.call import Call
-    from kafka.protocol.admin import DescribeGroupsRequest
+from kafka.protocol.admin import DescribeGroupsRequest
 
 _NOT_FOUND_FROM: Final = 6
 

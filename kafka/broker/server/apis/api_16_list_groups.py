@@ -8,15 +8,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka.broker.cluster.coordinators import GROUP
 from kafka.broker.groups.service import coordinator
-from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.admin import ListGroupsRequest
+from kafka.broker.server.api import CLUSTER_NAME, Call, Operation, Resource
+from kafka.protocol.admin import ListGroupsRequest
 
 
 def handle(call: Call, request: ListGroupsRequest) -> Any:

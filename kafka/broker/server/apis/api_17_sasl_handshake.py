@@ -6,17 +6,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from kafka.broker.security.service import Security, security
-from kafka.errors import BrokerResponseError, Code, IllegalSaslStateError, SaslAuthenticationFailedError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kafka.broker.server.call import Call
-    from kafka.broker.server.connection import Connection
-    from kafka.protocol.sasl import SaslHandshakeRequest
+from kafka.broker.server.api import BrokerResponseError, Call, Code
+from kafka.broker.server.connection import Connection
+from kafka.errors import IllegalSaslStateError, SaslAuthenticationFailedError
+from kafka.protocol.sasl import SaslHandshakeRequest
 
 _WRAPPED_FROM: Final = 1
 

@@ -12,11 +12,10 @@ A version that is not served never gets here: the dispatcher answers it in v0 wi
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.admin import ApiVersionsRequest
+from kafka.broker.server.api import Call
+from kafka.protocol.admin import ApiVersionsRequest
 
 _INVALID_REQUEST: Final = 42
 _NAME: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")

@@ -12,16 +12,13 @@ Any node takes it, as brokers in KRaft mode forward it to the controller.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka.broker.cluster.creation import TopicPlan, is_too_much, plan_topic
 from kafka.broker.configs.definitions import TOPIC_OPTIONS
-from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
-from kafka.errors import BrokerResponseError, Code, InvalidReplicationAssignmentError
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.admin import CreateTopicsRequest
+from kafka.broker.server.api import CLUSTER_NAME, BrokerResponseError, Call, Code, Operation, Resource
+from kafka.errors import InvalidReplicationAssignmentError
+from kafka.protocol.admin import CreateTopicsRequest
 
 
 def handle(call: Call, request: CreateTopicsRequest) -> Any:

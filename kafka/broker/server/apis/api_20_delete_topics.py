@@ -7,16 +7,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 from uuid import UUID
 
-from kafka.broker.security.acls import Operation, Resource
-from kafka.errors import Code
+from kafka.broker.server.api import Call, Code, Operation, Resource
+from kafka.protocol.admin import DeleteTopicsRequest
 from kafka.protocol.fields import ZERO_UUID
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.admin import DeleteTopicsRequest
 
 #: Name and id, of which one is to be given.
 _Asked: TypeAlias = "tuple[str | None, UUID]"

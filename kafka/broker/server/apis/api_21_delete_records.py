@@ -5,14 +5,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kafka.broker.security.acls import Operation, Resource
-from kafka.errors import Code
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.admin import DeleteRecordsRequest
+from kafka.broker.server.api import Call, Code, Operation, Resource
+from kafka.protocol.admin import DeleteRecordsRequest
 
 _HIGH_WATERMARK = -1
 

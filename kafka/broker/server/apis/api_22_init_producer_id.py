@@ -9,17 +9,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
+from kafka.broker.server.api import CLUSTER_NAME, BrokerResponseError, Call, Code, Operation, Resource
 from kafka.broker.transactions.coordinator import Granted
 from kafka.broker.transactions.record import NO_EPOCH, NO_PRODUCER
 from kafka.broker.transactions.service import coordinator, refusal
-from kafka.errors import BrokerResponseError, Code, ProducerFencedError
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.transaction import InitProducerIdRequest
+from kafka.errors import ProducerFencedError
+from kafka.protocol.transaction import InitProducerIdRequest
 
 _FENCED_FROM: Final = 4
 

@@ -8,23 +8,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafka.broker.cluster.topics import INTERNAL_TOPICS
-from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
+from kafka.broker.server.api import CLUSTER_NAME, BrokerResponseError, Call, Code, Operation, Resource
 from kafka.broker.transactions.coordinator import Granted
 from kafka.broker.transactions.service import coordinator, refusal
-from kafka.errors import (
-    BrokerResponseError,
-    Code,
-    ProducerFencedError,
-    TransactionAbortableError,
-)
+from kafka.errors import ProducerFencedError, TransactionAbortableError
+from kafka.protocol.transaction import AddPartitionsToTxnRequest
 from kafka.structs import TopicPartition
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.transaction import AddPartitionsToTxnRequest
 
 _FENCED_FROM: Final = 2
 _BATCH_FROM: Final = 4

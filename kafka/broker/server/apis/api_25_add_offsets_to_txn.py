@@ -7,16 +7,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from kafka.broker.security.acls import Operation, Resource
+from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
 from kafka.broker.transactions.coordinator import Granted
 from kafka.broker.transactions.service import coordinator, offsets_partition, refusal
-from kafka.errors import BrokerResponseError, Code, ProducerFencedError
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.transaction import AddOffsetsToTxnRequest
+from kafka.errors import ProducerFencedError
+from kafka.protocol.transaction import AddOffsetsToTxnRequest
 
 _FENCED_FROM: Final = 2
 

@@ -8,15 +8,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from kafka.broker.server.api import BrokerResponseError, Call, Code
 from kafka.broker.transactions.coordinator import Granted
 from kafka.broker.transactions.service import coordinator, refusal
-from kafka.errors import BrokerResponseError, Code, ProducerFencedError
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.transaction import EndTxnRequest
+from kafka.errors import ProducerFencedError
+from kafka.protocol.transaction import EndTxnRequest
 
 _FENCED_FROM: Final = 2
 _BUMPS_FROM: Final = 5

@@ -8,14 +8,11 @@ Between brokers; administrators use it against transactions that hang (KIP-664).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
-from kafka.errors import Code, KafkaError
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.transaction import WriteTxnMarkersRequest
+from kafka.broker.server.api import CLUSTER_NAME, Call, Code, Operation, Resource
+from kafka.errors import KafkaError
+from kafka.protocol.transaction import WriteTxnMarkersRequest
 
 _REFUSED: Final = Code.CLUSTER_AUTHORIZATION_FAILED
 

@@ -8,19 +8,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafka.broker.groups import service as groups
 from kafka.broker.groups.offsets import CommittedOffset
-from kafka.broker.security.acls import Operation, Resource
+from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
 from kafka.broker.transactions.coordinator import Granted
 from kafka.broker.transactions.service import coordinator, offsets_partition
-from kafka.errors import BrokerResponseError, Code, ProducerFencedError, TransactionAbortableError
+from kafka.errors import ProducerFencedError, TransactionAbortableError
+from kafka.protocol.transaction import TxnOffsetCommitRequest
 from kafka.structs import TopicPartition
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.transaction import TxnOffsetCommitRequest
 
 _ABORTABLE_FROM: Final = 4
 _ADDS_FROM: Final = 5

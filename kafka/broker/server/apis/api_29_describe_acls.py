@@ -6,15 +6,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka.broker.security.acls import Filter, Pattern
 from kafka.broker.security.service import access_control, may_describe
-from kafka.errors import Code, InvalidRequestError
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.acl import DescribeAclsRequest
+from kafka.broker.server.api import Call, Code
+from kafka.errors import InvalidRequestError
+from kafka.protocol.acl import DescribeAclsRequest
 
 NO_AUTHORIZER = "No Authorizer is configured."
 

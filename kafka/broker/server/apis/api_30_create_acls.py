@@ -6,16 +6,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka.broker.security.acls import AccessControl, Binding, Pattern
 from kafka.broker.security.service import access_control, may_alter
+from kafka.broker.server.api import Call, Code
 from kafka.broker.server.apis.api_29_describe_acls import NO_AUTHORIZER
-from kafka.errors import Code, InvalidRequestError
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.acl import CreateAclsRequest
+from kafka.errors import InvalidRequestError
+from kafka.protocol.acl import CreateAclsRequest
 
 
 def handle(call: Call, request: CreateAclsRequest) -> Any:

@@ -6,17 +6,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafka.broker.configs import Source
 from kafka.broker.configs.definitions import TOPIC_OPTIONS, Kind
 from kafka.broker.configs.resources import TOPIC, Described, describe
-from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
-from kafka.errors import BrokerResponseError, Code
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.configs import DescribeConfigsRequest
+from kafka.broker.server.api import CLUSTER_NAME, BrokerResponseError, Call, Code, Operation, Resource
+from kafka.protocol.configs import DescribeConfigsRequest
 
 #: Topic options whose default is no default of a broker's option: that is null, or there is none.
 _NO_DEFAULT_SYNONYM: Final = frozenset(

@@ -6,15 +6,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka.broker.security.service import security
 from kafka.broker.security.session import State
-from kafka.errors import BrokerResponseError, IllegalSaslStateError
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.sasl import SaslAuthenticateRequest
+from kafka.broker.server.api import BrokerResponseError, Call
+from kafka.errors import IllegalSaslStateError
+from kafka.protocol.sasl import SaslAuthenticateRequest
 
 
 def handle(call: Call, request: SaslAuthenticateRequest) -> Any:

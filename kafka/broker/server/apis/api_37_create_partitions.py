@@ -7,15 +7,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka.broker.cluster.creation import plan_partitions
-from kafka.broker.security.acls import Operation, Resource
-from kafka.errors import BrokerResponseError, Code
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.admin import CreatePartitionsRequest
+from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
+from kafka.protocol.admin import CreatePartitionsRequest
 
 
 def handle(call: Call, request: CreatePartitionsRequest) -> Any:

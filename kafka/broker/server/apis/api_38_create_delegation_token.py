@@ -6,19 +6,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from kafka.broker.security.acls import Resource
 from kafka.broker.security.service import tokens_of
-from kafka.errors import (
-    BrokerResponseError,
-    DelegationTokenAuthorizationFailedError,
-    InvalidPrincipalTypeError,
-)
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.sasl import CreateDelegationTokenRequest
+from kafka.broker.server.api import BrokerResponseError, Call, Resource
+from kafka.errors import DelegationTokenAuthorizationFailedError, InvalidPrincipalTypeError
+from kafka.protocol.sasl import CreateDelegationTokenRequest
 
 _OWNER_FROM: Final = 3
 _CREATE_TOKENS: Final = 13

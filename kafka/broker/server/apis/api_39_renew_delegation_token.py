@@ -5,14 +5,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka.broker.security.service import tokens_of
-from kafka.errors import BrokerResponseError
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.sasl import RenewDelegationTokenRequest
+from kafka.broker.server.api import BrokerResponseError, Call
+from kafka.protocol.sasl import RenewDelegationTokenRequest
 
 
 def handle(call: Call, request: RenewDelegationTokenRequest) -> Any:

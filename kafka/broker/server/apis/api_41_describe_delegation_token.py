@@ -6,16 +6,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from kafka.broker.security.acls import Operation, Resource
 from kafka.broker.security.service import tokens_of
-from kafka.errors import BrokerResponseError
-
-if TYPE_CHECKING:
-    from kafka.broker.security.tokens import Token, Tokens
-    from kafka.broker.server.call import Call
-    from kafka.protocol.sasl import DescribeDelegationTokenRequest
+from kafka.broker.security.tokens import Token, Tokens
+from kafka.broker.server.api import BrokerResponseError, Call, Operation, Resource
+from kafka.protocol.sasl import DescribeDelegationTokenRequest
 
 _REQUESTER_FROM: Final = 3
 _DESCRIBE_TOKENS: Final = 14

@@ -6,15 +6,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka.broker.groups.service import coordinator, refusal
-from kafka.broker.security.acls import Operation
-from kafka.errors import BrokerResponseError
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.admin import DeleteGroupsRequest
+from kafka.broker.server.api import BrokerResponseError, Call, Operation
+from kafka.protocol.admin import DeleteGroupsRequest
 
 
 def handle(call: Call, request: DeleteGroupsRequest) -> Any:

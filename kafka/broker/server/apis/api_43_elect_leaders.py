@@ -7,17 +7,12 @@ No replica here is ever out of sync, so an unclean election finds a leader only 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka.broker.cluster import leaders
-from kafka.broker.cluster.topics import NO_LEADER
-from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
-from kafka.errors import Code
-
-if TYPE_CHECKING:
-    from kafka.broker.cluster.topics import Partition
-    from kafka.broker.server.call import Call
-    from kafka.protocol.admin import ElectLeadersRequest
+from kafka.broker.cluster.topics import NO_LEADER, Partition
+from kafka.broker.server.api import CLUSTER_NAME, Call, Code, Operation, Resource
+from kafka.protocol.admin import ElectLeadersRequest
 
 _PREFERRED, _UNCLEAN = 0, 1
 

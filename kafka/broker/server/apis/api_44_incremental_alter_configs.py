@@ -5,13 +5,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka.broker.configs.resources import Change, alter_all
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.configs import IncrementalAlterConfigsRequest
+from kafka.broker.server.api import Call
+from kafka.protocol.configs import IncrementalAlterConfigsRequest
 
 
 def handle(call: Call, request: IncrementalAlterConfigsRequest) -> Any:

@@ -7,16 +7,12 @@ Replicas are notional, so a move is done when it is asked for; there is never on
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka.broker.cluster import leaders
 from kafka.broker.cluster.creation import check_assignment
-from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
-from kafka.errors import BrokerResponseError, Code
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.admin import AlterPartitionReassignmentsRequest
+from kafka.broker.server.api import CLUSTER_NAME, BrokerResponseError, Call, Code, Operation, Resource
+from kafka.protocol.admin import AlterPartitionReassignmentsRequest
 
 
 def handle(call: Call, request: AlterPartitionReassignmentsRequest) -> Any:

@@ -5,14 +5,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
-from kafka.errors import Code
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.admin import ListPartitionReassignmentsRequest
+from kafka.broker.server.api import CLUSTER_NAME, Call, Code, Operation, Resource
+from kafka.protocol.admin import ListPartitionReassignmentsRequest
 
 
 def handle(call: Call, _request: ListPartitionReassignmentsRequest) -> Any:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from kafka.broker.groups.service import coordinator, refusal
-from kafka.broker.security.acls import Operation, Resource
-from kafka.errors import BrokerResponseError, Code
+from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
+from kafka.protocol.commit import OffsetDeleteRequest
 from kafka.structs import TopicPartition
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kafka.broker.server.call import Call
-    from kafka.protocol.commit import OffsetDeleteRequest
 
 
 def handle(call: Call, request: OffsetDeleteRequest) -> Any:

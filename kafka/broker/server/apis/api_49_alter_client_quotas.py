@@ -5,15 +5,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka.broker.cluster import quotas
-from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
-from kafka.errors import BrokerResponseError, Code
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.users import AlterClientQuotasRequest
+from kafka.broker.server.api import CLUSTER_NAME, BrokerResponseError, Call, Code, Operation, Resource
+from kafka.protocol.users import AlterClientQuotasRequest
 
 
 def handle(call: Call, request: AlterClientQuotasRequest) -> Any:

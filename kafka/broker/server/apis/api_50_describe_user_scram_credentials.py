@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka.broker.security.service import may_describe, security
-from kafka.errors import Code
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.users import DescribeUserScramCredentialsRequest
+from kafka.broker.server.api import Call, Code
+from kafka.protocol.users import DescribeUserScramCredentialsRequest
 
 
 def handle(call: Call, request: DescribeUserScramCredentialsRequest) -> Any:

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from kafka.broker.security.scram import MECHANISMS, derive
 from kafka.broker.security.service import may_alter, security
+from kafka.broker.server.api import BrokerResponseError, Call, Code
 from kafka.errors import (
-    BrokerResponseError,
-    Code,
     DuplicateResourceError,
     ResourceNotFoundError,
     UnacceptableCredentialError,
     UnsupportedSaslMechanismError,
 )
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.users import AlterUserScramCredentialsRequest
+from kafka.protocol.users import AlterUserScramCredentialsRequest
 
 #: As Kafka has it: RFC 5802's minimum, and a bound on what a client would have to hash.
 _ITERATIONS: Final = range(4096, 16385)

@@ -6,13 +6,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from kafka.broker.server.api import Call
 from kafka.broker.server.call import cluster_operations
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.metadata import DescribeClusterRequest
+from kafka.protocol.metadata import DescribeClusterRequest
 
 _BROKERS, _CONTROLLERS = 1, 2
 _MISMATCH = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"

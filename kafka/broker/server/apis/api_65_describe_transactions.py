@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kafka.broker.security.acls import Operation, Resource
+from kafka.broker.server.api import BrokerResponseError, Call, Operation, Resource
 from kafka.broker.transactions.service import coordinator, refusal
-from kafka.errors import BrokerResponseError
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.transaction import DescribeTransactionsRequest
+from kafka.protocol.transaction import DescribeTransactionsRequest
 
 
 def handle(call: Call, request: DescribeTransactionsRequest) -> Any:

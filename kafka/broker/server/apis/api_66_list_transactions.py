@@ -6,19 +6,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka.broker.cluster.coordinators import TRANSACTION
 from kafka.broker.groups.pattern import Pattern, compile_re2
-from kafka.broker.security.acls import Operation, Resource
+from kafka.broker.server.api import Call, Operation, Resource
+from kafka.broker.transactions.record import TransactionRecord
 from kafka.broker.transactions.service import coordinator
 from kafka.broker.transactions.states import State
 from kafka.errors import InvalidRegularExpressionError
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.broker.transactions.record import TransactionRecord
-    from kafka.protocol.transaction import ListTransactionsRequest
+from kafka.protocol.transaction import ListTransactionsRequest
 
 
 def handle(call: Call, request: ListTransactionsRequest) -> Any:

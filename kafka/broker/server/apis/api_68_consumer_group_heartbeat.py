@@ -7,17 +7,14 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka.broker.groups.assignors import ASSIGNORS
 from kafka.broker.groups.consumer_types import JOIN, LEAVE_STATIC, HeartbeatAsk, HeartbeatResult
 from kafka.broker.groups.service import coordinator, message_of, refusal
-from kafka.broker.security.acls import Operation, Resource
-from kafka.errors import BrokerResponseError, Code, InvalidRequestError, UnsupportedAssignorError
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.group import ConsumerGroupHeartbeatRequest
+from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
+from kafka.errors import InvalidRequestError, UnsupportedAssignorError
+from kafka.protocol.group import ConsumerGroupHeartbeatRequest
 
 
 def handle(call: Call, request: ConsumerGroupHeartbeatRequest) -> Any:

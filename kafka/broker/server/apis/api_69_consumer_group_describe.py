@@ -6,21 +6,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
+from uuid import UUID
 
+from kafka.broker.groups.consumer import ConsumerGroup
+from kafka.broker.groups.consumer_types import ConsumerMember
 from kafka.broker.groups.service import TopicsView, coordinator, message_of, refusal
-from kafka.broker.security.acls import Operation, Resource
+from kafka.broker.server.api import Call, Code, Operation, Resource
 from kafka.broker.server.call import group_operations
-from kafka.errors import Code, GroupIdNotFoundError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from uuid import UUID
-
-    from kafka.broker.groups.consumer import ConsumerGroup
-    from kafka.broker.groups.consumer_types import ConsumerMember
-    from kafka.broker.server.call import Call
-    from kafka.protocol.group import ConsumerGroupDescribeRequest
+from kafka.errors import GroupIdNotFoundError
+from kafka.protocol.group import ConsumerGroupDescribeRequest
 
 _CLASSIC: Final = 0
 _CONSUMER: Final = 1

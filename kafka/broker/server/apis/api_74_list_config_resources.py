@@ -5,15 +5,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka.broker.configs.resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
-from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
-from kafka.errors import Code
-
-if TYPE_CHECKING:
-    from kafka.broker.server.call import Call
-    from kafka.protocol.configs import ListConfigResourcesRequest
+from kafka.broker.server.api import CLUSTER_NAME, Call, Code, Operation, Resource
+from kafka.protocol.configs import ListConfigResourcesRequest
 
 _ALL = (TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP)
 

@@ -5,17 +5,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kafka.broker.cluster.topics import NO_LEADER, is_valid_topic_name
-from kafka.broker.security.acls import Operation, Resource
+from kafka.broker.cluster.topics import NO_LEADER, Partition, Topic, is_valid_topic_name
+from kafka.broker.server.api import Call, Code, Operation, Resource
 from kafka.broker.server.call import topic_operations
-from kafka.errors import Code
-
-if TYPE_CHECKING:
-    from kafka.broker.cluster.topics import Partition, Topic
-    from kafka.broker.server.call import Call
-    from kafka.protocol.metadata import DescribeTopicPartitionsRequest
+from kafka.protocol.metadata import DescribeTopicPartitionsRequest
 
 #: max.request.partition.size.limit
 _MOST = 2000
