@@ -6,6 +6,7 @@ import asyncio
 import logging
 import socket
 from contextlib import suppress
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, cast
 
@@ -176,7 +177,8 @@ class Listener:
                 self.node.cluster.timers.call_later(_RETRY_AFTER, self._resume)
                 return
             client.setblocking(False)
-            self.node.cluster.background(self._take(client))
+            task = self.node.cluster.background(self._take(client))
+            task.add_done_callback(partial(_close_if_not_taken, client))
 
     def _resume(self) -> None:
         if self._socket is not None:
@@ -250,6 +252,12 @@ class Listener:
     def closed(self, connection: Connection) -> None:
         """A connection has ended."""
         self.connections.discard(connection)
+
+
+def _close_if_not_taken(client: socket.socket, task: asyncio.Task[Any]) -> None:
+    # A task that is cancelled before its first step runs none of its code, so nothing in it can close the socket.
+    if task.cancelled():
+        client.close()
 
 
 class Node:

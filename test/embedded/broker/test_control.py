@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,6 +14,7 @@ import pytest
 
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.broker import CLOSE, NO_REPLY, Broker, Exchange
+from kafka.broker.cluster.cluster import Cluster
 from kafka.errors import (
     IllegalArgumentError,
     IllegalStateError,
@@ -564,3 +567,19 @@ def test_snapshots_are_of_memory(tmp_path: Path) -> None:
         pytest.raises(IllegalStateError, match="are of memory"),
     ):
         broker.snapshot()
+
+
+def test_a_connection_that_is_accepted_as_the_broker_closes_is_closed() -> None:
+    with Broker() as broker, socket.socket() as client:
+        client.settimeout(30)
+        host, port = broker.listeners.split(":")
+
+        def accept_and_close(cluster: Cluster) -> None:
+            before = asyncio.all_tasks()
+            client.connect((host, int(port)))
+            cluster.nodes[1].listener._accept()  # as the loop does, which could not be held between the two
+            (task,) = asyncio.all_tasks() - before
+            task.cancel()  # as Cluster.close() does, here before the task's first step
+
+        broker.run(accept_and_close)
+        assert client.recv(1) == b""
