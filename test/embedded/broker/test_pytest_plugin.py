@@ -74,7 +74,25 @@ def test_the_cluster_is_as_the_project_wants_it(kafka_cluster):
 """
 
 
-@pytest.mark.parametrize(("tests", "count"), [(TESTS, 7), (OPTIONS, 1)], ids=["fixtures", "options"])
+A_CLUSTER_OF_THE_PROJECT = """
+import pytest
+
+
+@pytest.fixture(scope="session")
+def kafka_cluster():
+    return "what the project calls its cluster"
+
+
+def test_the_project_s_fixture_is_left_alone(kafka_cluster):
+    assert kafka_cluster == "what the project calls its cluster"
+"""
+
+
+@pytest.mark.parametrize(
+    ("tests", "count"),
+    [(TESTS, 7), (OPTIONS, 1), (A_CLUSTER_OF_THE_PROJECT, 1)],
+    ids=["fixtures", "options", "the same name in a project"],
+)
 def test_a_project_gets_a_broker_by_asking_for_a_fixture(tmp_path: Path, tests: str, count: int) -> None:
     (tmp_path / "test_orders.py").write_text(tests, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "--strict-markers", "-W", "error", "-p", "no:randomly"]
