@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         DescribedResource,
         Outcome,
     )
+    from kafka.admin.groups import ListedGroup, ListedGroups
     from kafka.admin.resources import ACLOperation, NewPartitions, NewTopic
     from kafka.admin.topics import (
         CreatedTopic,
@@ -56,6 +57,8 @@ __all__ = [
     "DescribeConfigsResult",
     "DescribedResource",
     "KafkaAdminClient",
+    "ListedGroup",
+    "ListedGroups",
     "NewPartitions",
     "NewTopic",
     "Outcome",
@@ -85,6 +88,8 @@ _HOMES = {
     "DescribeConfigsResult": "config_resource",
     "DescribedResource": "config_resource",
     "KafkaAdminClient": "client",
+    "ListedGroup": "groups",
+    "ListedGroups": "groups",
     "NewPartitions": "resources",
     "NewTopic": "resources",
     "Outcome": "config_resource",

@@ -17,10 +17,12 @@ from kafka.admin.config_resource import (
     ConfigResource,
     ConfigResourceType,
     DescribeConfigsResult,
+    Outcome,
     as_config_resources,
 )
 from kafka.admin.configs import Configs
 from kafka.admin.core import AdminCore
+from kafka.admin.groups import Groups, ListedGroups, as_groups, as_offsets, as_partitions
 from kafka.admin.resources import NewPartitions, NewTopic, as_new_partitions, as_new_topics, as_topics
 from kafka.admin.results import Results
 from kafka.admin.topics import (
@@ -31,8 +33,9 @@ from kafka.admin.topics import (
     Topics,
 )
 from kafka.config import Config, defaults, resolve
-from kafka.errors import ClientClosedError
+from kafka.errors import ClientClosedError, KafkaError, NoError
 from kafka.net.environment import Environment
+from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -78,6 +81,7 @@ class KafkaAdminClient:
         self._topics = Topics(core)
         self._cluster = Cluster(core)
         self._configs = Configs(core)
+        self._groups = Groups(core)
         try:
             if config["metrics_enabled"]:
                 from kafka.net.registry import make_metrics
@@ -349,6 +353,138 @@ class KafkaAdminClient:
         timeout = self._timeout(timeout_ms)
         call = self._configs.resources(wanted, self._core.loop.time() + timeout)
         return self._run(call, timeout, "list_config_resources()")
+
+    # Groups…
+
+    def list_groups(
+        self,
+        broker_ids: Iterable[int] | None = None,
+        states_filter: Iterable[str] = (),
+        types_filter: Iterable[str] = (),
+        timeout_ms: float | None = None,
+        *,
+        raise_errors: bool = True,
+    ) -> ListedGroups:
+        """List the groups of all brokers, or of some, in these states and of these types.
+
+        A broker that does not answer raises its error; with ``raise_errors=False`` the groups of the others are
+        returned, with the errors by broker in ``failed``.
+
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics=["events"]) as broker:
+        ...     with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        ...         committed = admin.alter_group_offsets("readers", {("events", 0): 0})
+        ...         [(group.group_id, group.group_state) for group in admin.list_groups()]
+        [('readers', 'Empty')]
+        """
+        brokers = None if broker_ids is None else list(broker_ids)
+        timeout = self._timeout(timeout_ms)
+        call = self._groups.list_all(
+            brokers,
+            list(states_filter),
+            list(types_filter),
+            self._core.loop.time() + timeout,
+            raise_errors=raise_errors,
+        )
+        return self._run(call, timeout, "list_groups()")
+
+    def list_consumer_groups(
+        self, broker_ids: Iterable[int] | None = None, timeout_ms: float | None = None
+    ) -> list[tuple[str, str]]:
+        """List the groups as pairs of name and protocol type, as kafka-python 2 does."""
+        return [(group.group_id, group.protocol_type) for group in self.list_groups(broker_ids, timeout_ms=timeout_ms)]
+
+    def delete_groups(
+        self, group_ids: Iterable[str], group_coordinator_id: int | None = None, timeout_ms: float | None = None
+    ) -> dict[str, Outcome]:
+        """Delete groups without members; return ``OK`` or the text of the error for each.
+
+        >>> from kafka.broker import Broker
+        >>> with Broker() as broker, KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        ...     admin.delete_groups(["readers"])["readers"].error.message
+        'GROUP_ID_NOT_FOUND'
+        """
+        groups = as_groups(group_ids)
+        timeout = self._timeout(timeout_ms)
+        call = self._groups.delete(groups, self._core.loop.time() + timeout, group_coordinator_id)
+        return self._run(call, timeout, "delete_groups()")
+
+    def delete_consumer_groups(
+        self, group_ids: Iterable[str], group_coordinator_id: int | None = None, timeout_ms: float | None = None
+    ) -> list[tuple[str, type[KafkaError]]]:
+        """Delete groups without members; return pairs of name and error class, as kafka-python 2 does."""
+        found = self.delete_groups(group_ids, group_coordinator_id, timeout_ms)
+        return [(group, type(outcome.error) if outcome.error else NoError) for group, outcome in found.items()]
+
+    def list_group_offsets(
+        self,
+        group_specs: str | Iterable[str] | Mapping[str, Iterable[TopicPartition] | None],
+        timeout_ms: float | None = None,
+    ) -> dict[str, dict[TopicPartition, OffsetAndMetadata]]:
+        """Return the committed offsets of a group, of groups, or of some partitions of groups.
+
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics=["events"]) as broker:
+        ...     with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        ...         committed = admin.alter_group_offsets("readers", {("events", 0): 7})
+        ...         admin.list_group_offsets("readers")["readers"][("events", 0)].offset
+        7
+        """
+        if isinstance(group_specs, str):
+            group_specs = [group_specs]
+        wanted: dict[str, list[TopicPartition] | None]
+        if isinstance(group_specs, Mapping):
+            as_groups(group_specs)
+            wanted = {
+                group: None if partitions is None else as_partitions(partitions)
+                for group, partitions in group_specs.items()
+            }
+        else:
+            wanted = dict.fromkeys(as_groups(group_specs))
+        timeout = self._timeout(timeout_ms)
+        return self._run(
+            self._groups.offsets(wanted, self._core.loop.time() + timeout), timeout, "list_group_offsets()"
+        )
+
+    def list_consumer_group_offsets(
+        self,
+        group_id: str,
+        group_coordinator_id: int | None = None,
+        partitions: Iterable[TopicPartition] | None = None,
+        timeout_ms: float | None = None,
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Return the committed offsets of one group, as kafka-python 2 does; -1 for a partition without one."""
+        (group,) = as_groups([group_id])
+        wanted = None if partitions is None else as_partitions(partitions)
+        timeout = self._timeout(timeout_ms)
+        call = self._groups.offsets({group: wanted}, self._core.loop.time() + timeout, group_coordinator_id)
+        return self._run(call, timeout, "list_consumer_group_offsets()")[group]
+
+    def alter_group_offsets(
+        self,
+        group_id: str,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata | int] | Mapping[tuple[str, int], OffsetAndMetadata | int],
+        group_coordinator_id: int | None = None,
+        timeout_ms: float | None = None,
+    ) -> dict[TopicPartition, type[KafkaError]]:
+        """Commit offsets for a group without members; return the error class of each partition."""
+        (group,), wanted = as_groups([group_id]), as_offsets(offsets)
+        timeout = self._timeout(timeout_ms)
+        call = self._groups.alter_offsets(group, wanted, self._core.loop.time() + timeout, group_coordinator_id)
+        return self._run(call, timeout, "alter_group_offsets()")
+
+    def delete_group_offsets(
+        self,
+        group_id: str,
+        partitions: Iterable[TopicPartition],
+        group_coordinator_id: int | None = None,
+        timeout_ms: float | None = None,
+    ) -> dict[TopicPartition, type[KafkaError]]:
+        """Delete committed offsets of topics that no member is subscribed to; return each partition's error class."""
+        (group,), wanted = as_groups([group_id]), as_partitions(partitions)
+        timeout = self._timeout(timeout_ms)
+        call = self._groups.delete_offsets(group, wanted, self._core.loop.time() + timeout, group_coordinator_id)
+        return self._run(call, timeout, "delete_group_offsets()")
 
     # Looking at the client, and ending…
 
