@@ -1,4 +1,4 @@
-"""Every error that the library raises, as one tree shaped by who has to act.
+"""Every error that the library raises, in one class tree by the action that an error needs.
 
 ::
 
@@ -6,18 +6,18 @@
     ├── RetriableError                trying again may help; the library does so within its timeouts
     │   ├── InvalidMetadataError      ... after metadata has been refreshed: leaders have moved
     │   └── InvalidCoordinatorError   ... after the coordinator has been looked up again
-    ├── RejoinNeededError             this member has to join its group again; the consumer does so
-    ├── AbortableTransactionError     the application aborts the transaction and goes on with its producer
-    ├── FatalError                    this client is finished: close it, and make a new one if that is right
+    ├── RejoinNeededError             this member must join its group again; the consumer does so
+    ├── AbortableTransactionError     the application aborts the transaction and keeps its producer
+    ├── FatalError                    this client is unusable: close it, and create a new one if that is right
     │   └── FatalTransactionError     ... of a transactional producer, which cannot abort either
-    ├── FixNeededError                a person has to change configuration, rights or code; retrying is in vain
+    ├── FixNeededError                an operator must change configuration, rights or code; retrying does not help
     │   ├── KafkaConfigurationError
     │   ├── AuthenticationError
     │   └── AuthorizationError
-    ├── OutcomeUnknownError           it failed, but may have taken effect all the same
+    ├── OutcomeUnknownError           the operation failed, but may have taken effect
     ├── BrokerResponseError           a code that a broker sent: one class per code, each also in a family above
     │   └── UnknownError              code -1, and below it the codes that this release does not know
-    └── KafkaProtocolError ...        what a client finds by itself
+    └── KafkaProtocolError ...        errors that the client detects
 
 Facts are attributes (``topic_partition``, ``node_id``, ``offset`` ...), given as keywords. Errors are values: equal
 when class, arguments and facts are, hashable, and they survive pickling and copying with all their facts.
@@ -47,7 +47,7 @@ _E = TypeVar("_E", bound="KafkaError")
 class KafkaError(RuntimeError):
     """The root of all errors of this library.
 
-    Facts are passed as keywords and are attributes afterwards; only those that the class declares are taken:
+    Facts are passed as keywords and become attributes; a class accepts only the facts that it declares:
 
     >>> error = KafkaConnectionError("refused", node_id=1, host="b1", port=9092)
     >>> error.node_id, error.host, error.retriable
@@ -62,7 +62,7 @@ class KafkaError(RuntimeError):
     retriable: ClassVar[bool] = False
     """Trying the same again may succeed."""
     invalid_metadata: ClassVar[bool] = False
-    """What the client knows about the cluster is out of date and has to be refreshed first."""
+    """The client's metadata is out of date and must be refreshed first."""
     outcome_unknown: ClassVar[bool] = False
     """The operation may have taken effect although it failed."""
 
@@ -71,19 +71,19 @@ class KafkaError(RuntimeError):
     node_id: int | str | None = None
     """The broker concerned, where there is one."""
     results: Any = None
-    """What a call of `KafkaAdminClient` that failed for some items has for all of them."""
+    """The results for all items of a `KafkaAdminClient` call that failed for some of them."""
 
     def __init__(self, *args: object, **facts: object) -> None:
         super().__init__(*args)
         for name, value in facts.items():
-            # A misspelt fact would be lost for the one who reads the log.
+            # A misspelled fact would be missing from the log.
             if not hasattr(self, name):
                 raise TypeError(f"{type(self).__name__} has no fact called {name!r}")
             setattr(self, name, value)
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The facts given, in the order in which they were."""
+        """The given facts, in their order."""
         return {k: value for k, value in vars(self).items() if k != "results" and not k.startswith("__")}
 
     def __str__(self) -> str:
@@ -114,11 +114,11 @@ def _rebuild(cls: type[_E], args: tuple[object, ...], state: Mapping[str, object
     return error
 
 
-# Families: who has to act
+# Families, by the action that they need
 
 
 class RetriableError(KafkaError):
-    """Trying again may help. The library does so by itself until the timeout of the call is used up."""
+    """Trying again may help. The library retries until the timeout of the call is used up."""
 
     retriable = True
 
@@ -130,27 +130,27 @@ class InvalidMetadataError(RetriableError):
 
 
 class InvalidCoordinatorError(RetriableError):
-    """Trying again may help once the coordinator of the group or transaction has been looked up anew."""
+    """Trying again may help once the coordinator of the group or transaction has been looked up again."""
 
 
 class RejoinNeededError(KafkaError):
-    """This member is no longer part of its group's present generation and has to join again."""
+    """This member is no longer part of its group's current generation and must join again."""
 
 
 class AbortableTransactionError(KafkaError):
-    """The transaction cannot be committed. Call ``abort_transaction()``; the producer can go on after that."""
+    """The transaction cannot be committed. Call ``abort_transaction()``; the producer is usable after that."""
 
 
 class FatalError(KafkaError):
-    """This client object cannot go on. Close it."""
+    """This client object is no longer usable. Close it."""
 
 
 class FatalTransactionError(FatalError):
-    """The transactional producer cannot go on, and cannot abort either. Close it."""
+    """The transactional producer is no longer usable, and cannot abort either. Close it."""
 
 
 class FixNeededError(KafkaError):
-    """Configuration, rights or code have to be changed by a person; trying again is in vain."""
+    """An operator must change configuration, permissions or code; trying again does not help."""
 
 
 class OutcomeUnknownError(KafkaError):
@@ -163,7 +163,7 @@ class OutcomeUnknownError(KafkaError):
     outcome_unknown = True
 
 
-# What brokers answer
+# Error codes of brokers
 
 
 class BrokerResponseError(KafkaError):
@@ -369,7 +369,7 @@ class Code(IntEnum):
 
 
 class UnknownError(BrokerResponseError):
-    """The broker met a failure that it has no code for; its log says more."""
+    """The broker failed with an error that has no code; see its log."""
 
     errno = -1
     message = "UNKNOWN_SERVER_ERROR"
@@ -391,7 +391,7 @@ class OffsetOutOfRangeError(BrokerResponseError):
 
 
 class CorruptRecordError(RetriableError, RecordFacts, BrokerResponseError):
-    """A record or batch is damaged: its checksum, size or layout does not hold."""
+    """A record or batch is damaged: its checksum, size or layout is wrong."""
 
     errno = 2
     message = "CORRUPT_MESSAGE"
@@ -405,7 +405,7 @@ class UnknownTopicOrPartitionError(InvalidMetadataError, BrokerResponseError):
 
 
 class InvalidFetchRequestError(BrokerResponseError):
-    """The size asked for in a fetch makes no sense."""
+    """The size in the fetch request is not valid."""
 
     errno = 4
     message = "INVALID_FETCH_SIZE"
@@ -419,7 +419,7 @@ class LeaderNotAvailableError(InvalidMetadataError, BrokerResponseError):
 
 
 class NotLeaderOrFollowerError(InvalidMetadataError, BrokerResponseError):
-    """The broker asked is no longer the leader, or no replica, of the partition."""
+    """The broker is no longer the leader, or not a replica, of the partition."""
 
     errno = 6
     message = "NOT_LEADER_OR_FOLLOWER"
@@ -434,7 +434,7 @@ class RequestTimedOutError(RetriableError, BrokerResponseError):
 
 
 class BrokerNotAvailableError(BrokerResponseError):
-    """The broker that is needed is down."""
+    """The broker that the request needs is down."""
 
     errno = 8
     message = "BROKER_NOT_AVAILABLE"
@@ -469,7 +469,7 @@ class OffsetMetadataTooLargeError(BrokerResponseError):
 
 
 class NetworkExceptionError(InvalidMetadataError, BrokerResponseError):
-    """The connection was lost before the reply came; the request may have taken effect."""
+    """The connection was lost before the response arrived; the request may have taken effect."""
 
     errno = 13
     message = "NETWORK_EXCEPTION"
@@ -477,7 +477,7 @@ class NetworkExceptionError(InvalidMetadataError, BrokerResponseError):
 
 
 class CoordinatorLoadInProgressError(RetriableError, BrokerResponseError):
-    """The coordinator is still reading its state and cannot answer yet."""
+    """The coordinator is still loading its state and cannot respond yet."""
 
     errno = 14
     message = "COORDINATOR_LOAD_IN_PROGRESS"
@@ -491,14 +491,14 @@ class CoordinatorNotAvailableError(InvalidCoordinatorError, BrokerResponseError)
 
 
 class NotCoordinatorError(InvalidCoordinatorError, BrokerResponseError):
-    """The broker asked is not, or no longer, the coordinator."""
+    """The broker is not, or no longer, the coordinator."""
 
     errno = 16
     message = "NOT_COORDINATOR"
 
 
 class InvalidTopicError(FixNeededError, BrokerResponseError):
-    """The topic's name is not a legal one, or the operation is not allowed on this topic."""
+    """The topic's name is not valid, or the operation is not allowed on this topic."""
 
     errno = 17
     message = "INVALID_TOPIC_EXCEPTION"
@@ -512,7 +512,7 @@ class RecordListTooLargeError(FixNeededError, BrokerResponseError):
 
 
 class NotEnoughReplicasError(RetriableError, BrokerResponseError):
-    """Fewer replicas are in sync than min.insync.replicas asks for; nothing was written."""
+    """Fewer replicas are in sync than min.insync.replicas requires; nothing was written."""
 
     errno = 19
     message = "NOT_ENOUGH_REPLICAS"
@@ -534,7 +534,7 @@ class InvalidRequiredAcksError(FixNeededError, BrokerResponseError):
 
 
 class IllegalGenerationError(RejoinNeededError, BrokerResponseError):
-    """The group has moved to another generation than the one this member speaks for."""
+    """The request has another generation than the group's current one."""
 
     errno = 22
     message = "ILLEGAL_GENERATION"
@@ -569,7 +569,7 @@ class InvalidSessionTimeoutError(FixNeededError, BrokerResponseError):
 
 
 class RebalanceInProgressError(RejoinNeededError, BrokerResponseError):
-    """The group is rebalancing; members have to join it again."""
+    """The group is rebalancing; members must join it again."""
 
     errno = 27
     message = "REBALANCE_IN_PROGRESS"
@@ -583,21 +583,21 @@ class InvalidCommitOffsetSizeError(BrokerResponseError):
 
 
 class TopicAuthorizationFailedError(AuthorizationError):
-    """This principal has no right to do that with the topic."""
+    """This principal has no permission for this operation on the topic."""
 
     errno = 29
     message = "TOPIC_AUTHORIZATION_FAILED"
 
 
 class GroupAuthorizationFailedError(AuthorizationError):
-    """This principal has no right to do that with the group."""
+    """This principal has no permission for this operation on the group."""
 
     errno = 30
     message = "GROUP_AUTHORIZATION_FAILED"
 
 
 class ClusterAuthorizationFailedError(AuthorizationError):
-    """This principal has no right to do that with the cluster."""
+    """This principal has no permission for this operation on the cluster."""
 
     errno = 31
     message = "CLUSTER_AUTHORIZATION_FAILED"
@@ -618,7 +618,7 @@ class UnsupportedSaslMechanismError(AuthenticationError, BrokerResponseError):
 
 
 class IllegalSaslStateError(AuthenticationError, BrokerResponseError):
-    """The request does not fit the present step of the SASL exchange."""
+    """The request does not fit the current step of the SASL exchange."""
 
     errno = 34
     message = "ILLEGAL_SASL_STATE"
@@ -632,7 +632,7 @@ class UnsupportedVersionError(FixNeededError, BrokerResponseError):
 
 
 class TopicAlreadyExistsError(BrokerResponseError):
-    """A topic of this name exists already."""
+    """A topic with this name already exists."""
 
     errno = 36
     message = "TOPIC_ALREADY_EXISTS"
@@ -667,7 +667,7 @@ class InvalidConfigurationError(FixNeededError, BrokerResponseError):
 
 
 class NotControllerError(InvalidMetadataError, BrokerResponseError):
-    """The broker asked is not the cluster's controller."""
+    """The broker is not the cluster's controller."""
 
     errno = 41
     message = "NOT_CONTROLLER"
@@ -681,7 +681,7 @@ class InvalidRequestError(BrokerResponseError):
 
 
 class UnsupportedForMessageFormatError(FixNeededError, BrokerResponseError):
-    """The topic's message format is too old for what was asked."""
+    """The topic's message format is too old for this request."""
 
     errno = 43
     message = "UNSUPPORTED_FOR_MESSAGE_FORMAT"
@@ -709,7 +709,7 @@ class DuplicateSequenceNumberError(BrokerResponseError):
 
 
 class InvalidProducerEpochError(FatalError, BrokerResponseError):
-    """The producer's epoch is an old one; a newer instance or an abort has raised it."""
+    """The producer's epoch is too old; a newer instance or an abort has raised it."""
 
     errno = 47
     message = "INVALID_PRODUCER_EPOCH"
@@ -751,7 +751,7 @@ class TransactionCoordinatorFencedError(BrokerResponseError):
 
 
 class TransactionalIdAuthorizationFailedError(AuthorizationError):
-    """This principal has no right to use the transactional id."""
+    """This principal has no permission to use the transactional id."""
 
     errno = 53
     message = "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"
@@ -765,7 +765,7 @@ class SecurityDisabledError(FixNeededError, BrokerResponseError):
 
 
 class OperationNotAttemptedError(BrokerResponseError):
-    """The broker did not start on this part because another part of the request failed."""
+    """The broker did not attempt this part because another part of the request failed."""
 
     errno = 55
     message = "OPERATION_NOT_ATTEMPTED"
@@ -793,14 +793,14 @@ class SaslAuthenticationFailedError(AuthenticationError, BrokerResponseError):
 
 
 class UnknownProducerIdError(BrokerResponseError):
-    """The broker has forgotten this producer id, as after its last records were deleted."""
+    """The broker no longer has this producer id: its last records may have been deleted."""
 
     errno = 59
     message = "UNKNOWN_PRODUCER_ID"
 
 
 class ReassignmentInProgressError(BrokerResponseError):
-    """The partition is being moved to other brokers already."""
+    """The partition is already being moved to other brokers."""
 
     errno = 60
     message = "REASSIGNMENT_IN_PROGRESS"
@@ -828,14 +828,14 @@ class DelegationTokenOwnerMismatchError(BrokerResponseError):
 
 
 class DelegationTokenRequestNotAllowedError(FixNeededError, BrokerResponseError):
-    """Delegation tokens cannot be handled over this kind of connection."""
+    """Delegation token requests are not allowed on this kind of connection."""
 
     errno = 64
     message = "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED"
 
 
 class DelegationTokenAuthorizationFailedError(AuthorizationError):
-    """This principal has no right to do that with the delegation token."""
+    """This principal has no permission for this delegation token."""
 
     errno = 65
     message = "DELEGATION_TOKEN_AUTHORIZATION_FAILED"
@@ -863,14 +863,14 @@ class NonEmptyGroupError(BrokerResponseError):
 
 
 class GroupIdNotFoundError(BrokerResponseError):
-    """The coordinator knows no group of this id."""
+    """The coordinator has no group with this id."""
 
     errno = 69
     message = "GROUP_ID_NOT_FOUND"
 
 
 class FetchSessionIdNotFoundError(RetriableError, BrokerResponseError):
-    """The broker has dropped this fetch session; a new one has to be opened."""
+    """The broker has dropped this fetch session; the client must open a new one."""
 
     errno = 70
     message = "FETCH_SESSION_ID_NOT_FOUND"
@@ -919,21 +919,21 @@ class UnsupportedCompressionTypeError(BrokerResponseError):
 
 
 class StaleBrokerEpochError(BrokerResponseError):
-    """The broker has been registered anew since the epoch that was sent."""
+    """The broker has registered again since the epoch in the request."""
 
     errno = 77
     message = "STALE_BROKER_EPOCH"
 
 
 class OffsetNotAvailableError(RetriableError, BrokerResponseError):
-    """A new leader does not know yet how far its records are committed."""
+    """A new leader does not know its high watermark yet."""
 
     errno = 78
     message = "OFFSET_NOT_AVAILABLE"
 
 
 class MemberIdRequiredError(RejoinNeededError, BrokerResponseError):
-    """The coordinator has assigned a member id; the join has to be sent again with it."""
+    """The coordinator has assigned a member id; the member must join again with it."""
 
     errno = 79
     message = "MEMBER_ID_REQUIRED"
@@ -989,7 +989,7 @@ class GroupSubscribedToTopicError(BrokerResponseError):
 
 
 class InvalidRecordError(BrokerResponseError):
-    """The broker refused a record on inspection, such as one without a key on a compacted topic."""
+    """The broker refused a record, for example a record without a key in a compacted topic."""
 
     errno = 87
     message = "INVALID_RECORD"
@@ -1038,7 +1038,7 @@ class UnacceptableCredentialError(FixNeededError, BrokerResponseError):
 
 
 class InconsistentVoterSetError(BrokerResponseError):
-    """Sender and receiver of a quorum request disagree about who votes."""
+    """Sender and receiver of a quorum request disagree about the voters."""
 
     errno = 94
     message = "INCONSISTENT_VOTER_SET"
@@ -1080,7 +1080,7 @@ class PositionOutOfRangeError(BrokerResponseError):
 
 
 class UnknownTopicIdError(InvalidMetadataError, BrokerResponseError):
-    """The broker knows no topic of this id, or not yet."""
+    """The broker does not have a topic with this id, or not yet."""
 
     errno = 100
     message = "UNKNOWN_TOPIC_ID"
@@ -1101,7 +1101,7 @@ class BrokerIdNotRegisteredError(BrokerResponseError):
 
 
 class InconsistentTopicIdError(InvalidMetadataError, BrokerResponseError):
-    """The partition's log belongs to another topic id, as after a topic was made anew."""
+    """The partition's log has another topic id, for example after the topic was created again."""
 
     errno = 103
     message = "INCONSISTENT_TOPIC_ID"
@@ -1115,7 +1115,7 @@ class InconsistentClusterIdError(BrokerResponseError):
 
 
 class TransactionalIdNotFoundError(BrokerResponseError):
-    """The coordinator knows no transactional id of this name."""
+    """The coordinator does not have this transactional id."""
 
     errno = 105
     message = "TRANSACTIONAL_ID_NOT_FOUND"
@@ -1129,7 +1129,7 @@ class FetchSessionTopicIdError(RetriableError, BrokerResponseError):
 
 
 class IneligibleReplicaError(BrokerResponseError):
-    """A replica that must not be in sync was proposed for the in-sync set."""
+    """The request adds a replica to the in-sync set that is not eligible for it."""
 
     errno = 107
     message = "INELIGIBLE_REPLICA"
@@ -1143,14 +1143,14 @@ class NewLeaderElectedError(BrokerResponseError):
 
 
 class OffsetMovedToTieredStorageError(BrokerResponseError):
-    """The offset is found in remote storage only."""
+    """The offset is in remote storage only."""
 
     errno = 109
     message = "OFFSET_MOVED_TO_TIERED_STORAGE"
 
 
 class FencedMemberEpochError(RejoinNeededError, BrokerResponseError):
-    """The coordinator has fenced this member; it has to give up its partitions and join anew."""
+    """The coordinator has fenced this member; it must give up its partitions and join again."""
 
     errno = 110
     message = "FENCED_MEMBER_EPOCH"
@@ -1164,14 +1164,14 @@ class UnreleasedInstanceIdError(BrokerResponseError):
 
 
 class UnsupportedAssignorError(FixNeededError, BrokerResponseError):
-    """The coordinator does not know the assignor that was asked for."""
+    """The coordinator does not have the requested assignor."""
 
     errno = 112
     message = "UNSUPPORTED_ASSIGNOR"
 
 
 class StaleMemberEpochError(BrokerResponseError):
-    """The member's epoch is behind; its next heartbeat brings the new one."""
+    """The member's epoch is too old; the response to its next heartbeat has the new one."""
 
     errno = 113
     message = "STALE_MEMBER_EPOCH"
@@ -1192,7 +1192,7 @@ class UnsupportedEndpointTypeError(BrokerResponseError):
 
 
 class UnknownControllerIdError(BrokerResponseError):
-    """No controller is known under this id."""
+    """No controller has this id."""
 
     errno = 116
     message = "UNKNOWN_CONTROLLER_ID"
@@ -1220,21 +1220,21 @@ class InvalidRegistrationError(BrokerResponseError):
 
 
 class TransactionAbortableError(AbortableTransactionError, BrokerResponseError):
-    """The transaction has to be aborted; the producer can go on after that."""
+    """The transaction must be aborted; the producer is usable after that."""
 
     errno = 120
     message = "TRANSACTION_ABORTABLE"
 
 
 class InvalidRecordStateError(BrokerResponseError):
-    """The record cannot be acknowledged any more, as after its lock has run out."""
+    """The record can no longer be acknowledged, for example because its lock has expired."""
 
     errno = 121
     message = "INVALID_RECORD_STATE"
 
 
 class ShareSessionNotFoundError(RetriableError, BrokerResponseError):
-    """The broker has dropped this share session; a new one has to be opened."""
+    """The broker has dropped this share session; the client must open a new one."""
 
     errno = 122
     message = "SHARE_SESSION_NOT_FOUND"
@@ -1255,7 +1255,7 @@ class FencedStateEpochError(BrokerResponseError):
 
 
 class InvalidVoterKeyError(BrokerResponseError):
-    """The voter's key is not that of the replica that received the request."""
+    """The voter's key differs from the key of the replica that received the request."""
 
     errno = 125
     message = "INVALID_VOTER_KEY"
@@ -1283,7 +1283,7 @@ class InvalidRegularExpressionError(FixNeededError, BrokerResponseError):
 
 
 class RebootstrapRequiredError(BrokerResponseError):
-    """The client's view of the cluster is too old; it has to start from its bootstrap servers."""
+    """The client's metadata is too old; the client must start again from its bootstrap servers."""
 
     errno = 129
     message = "REBOOTSTRAP_REQUIRED"
@@ -1373,7 +1373,7 @@ def _unrecognized(code: int) -> type[BrokerResponseError]:
 
 
 def check_error(response: Any) -> None:
-    """Raise what a response of the legacy client stands for: it may be an error, or carry a code in ``error``.
+    """Raise the error of a response of the legacy client: an exception, or a response with a code in ``error``.
 
     >>> check_error(KafkaTimeoutError("no reply"))
     Traceback (most recent call last):
@@ -1385,7 +1385,7 @@ def check_error(response: Any) -> None:
         raise for_code(response.error)(response)
 
 
-# What the client finds by itself: use and configuration
+# Errors that the client detects: use and configuration
 
 
 class IllegalArgumentError(FixNeededError, ValueError):

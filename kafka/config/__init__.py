@@ -7,8 +7,8 @@
 Traceback (most recent call last):
 kafka.errors.KafkaConfigurationError: KafkaProducer has no option 'lingr_ms': did you mean 'linger_ms'?
 
-The table is in ``*_options.py`` beside this file, one row per option; what options ask of each other is in rules.py.
-The faces, the docs and ``--help`` read it from here, and nothing else in the library knows a default.
+The table is in ``*_options.py`` beside this file, one row per option; rules.py has the constraints between options. The
+faces, the docs and ``--help`` read the table from here, and no other module of the library defines a default.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What values an option takes: each check says it in words, normalises, and refuses with ValueError.
+"""Checks of option values: each check describes the values it accepts, normalises a value, or raises ValueError.
 
-A check knows nothing of options. `kafka.config.resolve` adds the option's name and the value to the sentence, as in
+A check does not know its option. `kafka.config.resolve` adds the option's name and the value to the message, as in
 "linger_ms must be a number of at least 0, not -1".
 
-Plain classes: a dozen dataclasses would take longer to import than all the rest of the table.
+Plain classes: a dozen dataclasses would take longer to import than the rest of the table.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ _LONGEST_TEXT: Final = 2**15 - 1
 
 
 class Check(Protocol):
-    """What all checks have."""
+    """The interface of a check."""
 
     @property
     def accepts(self) -> str:
-        """The values taken, as they read after "must be"."""
+        """The accepted values, as they read after "must be"."""
         ...
 
     def __call__(self, value: Any) -> Any:
-        """The value as the library uses it; ValueError where it is not acceptable."""
+        """Return the value as the library uses it; raise ValueError if it is not acceptable."""
         ...
 
     def parse(self, text: str) -> Any:
-        """The value for a text, as from a command line or a properties file."""
+        """Return the value for a text, as from a command line or a properties file."""
         ...
 
 
@@ -149,7 +149,7 @@ class Flag:
 
 
 class Text:
-    """A str; ``empty=False`` refuses the empty one, ``sent=True`` those that the protocol cannot carry."""
+    """A str; ``empty=False`` refuses the empty string, ``sent=True`` a string that the protocol cannot carry."""
 
     def __init__(self, *, optional: bool = True, empty: bool = True, sent: bool = False) -> None:
         self.optional, self.empty, self.sent = optional, empty, sent
@@ -166,7 +166,7 @@ class Text:
             return None
         if not isinstance(value, str) or not (value or self.empty):
             raise ValueError(value)
-        size = len(value.encode())  # a ValueError for what UTF-8 cannot have, such as half of a surrogate pair
+        size = len(value.encode())  # a ValueError for text that UTF-8 cannot encode, such as a lone surrogate
         if self.sent and size > _LONGEST_TEXT:
             raise ValueError(value)
         return value
@@ -247,12 +247,12 @@ class Items:
         return found
 
     def parse(self, text: str) -> Any:
-        """From names with commas between."""
+        """From names separated by commas."""
         return self([item.strip() for item in text.split(",") if item.strip()])
 
 
 class OneOf:
-    """Whatever one of several checks takes; the first that does counts."""
+    """A value that one of several checks accepts; the first of them that accepts it converts it."""
 
     def __init__(self, *checks: Check) -> None:
         self.checks = checks
@@ -263,11 +263,11 @@ class OneOf:
         return ", or ".join(check.accepts for check in self.checks)
 
     def __call__(self, value: Any) -> Any:
-        """What the first check makes of it."""
+        """The value, converted by the first check that accepts it."""
         return self._first(lambda check: check(value), value)
 
     def parse(self, text: str) -> Any:
-        """What the first check makes of it."""
+        """The value, parsed by the first check that accepts the text."""
         return self._first(lambda check: check.parse(text), text)
 
     def _first(self, call: Callable[[Check], Any], value: Any) -> Any:
@@ -282,7 +282,7 @@ class OneOf:
 class Servers:
     """Bootstrap servers; see `parse_servers` for the forms."""
 
-    accepts = "'host[:port]', several with commas between, or a list of such or of (host, port)"
+    accepts = "'host[:port]', several of them separated by commas, or a list of strings or (host, port) tuples"
 
     def __call__(self, value: Any) -> Any:
         """The addresses."""
@@ -375,5 +375,5 @@ class SocketOptions:
         return options
 
     def parse(self, text: str) -> Any:
-        """There is no textual form."""
+        """Socket options have no textual form."""
         raise ValueError(text)

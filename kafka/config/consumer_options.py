@@ -60,8 +60,8 @@ CONSUMER_OPTIONS: Final = (
         _COMMITS,
         "classic",
         Choice(("classic", "consumer", "auto")),
-        "How the group works: members assign partitions (classic), brokers do (consumer, KIP-848), or as the "
-        "brokers can (auto).",
+        "The group protocol: members assign partitions (classic), brokers do (consumer, KIP-848), or the newer "
+        "protocol that the brokers support (auto).",
     ),
     Option(
         "group_remote_assignor",
@@ -76,7 +76,7 @@ CONSUMER_OPTIONS: Final = (
         _COMMITS,
         Lazy("kafka.coordinator.assignors", "RangePartitionAssignor", "CooperativeStickyAssignor", many=True),
         Items("a list of assignors, or of their names", _is_assignor),
-        "The assignors that this member knows, the preferred one first. All members need one in common.",
+        "The assignors that this member supports, the preferred one first. All members need one in common.",
         aliases=("assignors",),
     ),
     Option(
@@ -84,7 +84,7 @@ CONSUMER_OPTIONS: Final = (
         _BEATS,
         45000,
         Number(least=1, most=INT32, finite=True),
-        "A member whose heartbeats stay away for so long is removed from the group.",
+        "The group removes a member that sends no heartbeat for this time.",
         since="0.9",
         defaults={"coordinator": 30000, "consumer_coordinator": 30000, "heartbeat": 30000},
     ),
@@ -93,7 +93,7 @@ CONSUMER_OPTIONS: Final = (
         _BEATS,
         3000,
         Number(least=1),
-        "The time between heartbeats; at most a third of session_timeout_ms is sound.",
+        "The time between heartbeats; should be at most a third of session_timeout_ms.",
         since="0.9",
     ),
     Option(
@@ -101,7 +101,7 @@ CONSUMER_OPTIONS: Final = (
         _BEATS,
         300000,
         Number(least=1, most=INT32, finite=True),
-        "A member that calls poll() less often than this leaves the group until it does again.",
+        "A member that does not call poll() for this time leaves the group until its next poll().",
         since="0.10.1",
     ),
     Option(
@@ -109,7 +109,7 @@ CONSUMER_OPTIONS: Final = (
         _COMMITS,
         True,
         Flag(),
-        "Whether poll() and close() commit what was returned before.",
+        "Whether poll() and close() commit the offsets of the records returned before.",
         aliases=("auto_commit_enable",),
     ),
     Option("auto_commit_interval_ms", _COMMITS, 5000, Number(), "The time between automatic commits."),
@@ -134,14 +134,14 @@ CONSUMER_OPTIONS: Final = (
         _CONSUMER,
         "latest",
         Reset(),
-        "Where to start a partition that has no committed offset, or one that no longer exists.",
+        "Where to start in a partition without a committed offset, or whose committed offset no longer exists.",
     ),
     Option(
         "isolation_level",
         _CONSUMER,
         "read_uncommitted",
         Choice(("read_uncommitted", "read_committed"), synonyms={0: "read_uncommitted", 1: "read_committed"}),
-        "Whether records of transactions are returned before these are committed, and also if they are aborted.",
+        "Whether to return records of open and aborted transactions (read_uncommitted), or of committed ones only.",
         since="0.11",
     ),
     Option("max_poll_records", _CONSUMER, 500, Whole(least=1), "The most records that poll() returns at once."),
@@ -150,21 +150,21 @@ CONSUMER_OPTIONS: Final = (
         _CONSUMER,
         math.inf,
         Number(least=-1),
-        "Iteration ends when no record comes for so long. -1 is the older spelling of inf.",
+        "Iteration ends when no record arrives for this time. -1 is the older spelling of inf.",
     ),
     Option(
         "fetch_min_bytes",
         _CONSUMER,
         1,
         Whole(most=INT32),
-        "Brokers hold a reply back until there is so much data, or until fetch_max_wait_ms.",
+        "Brokers delay a fetch response until they have this much data, or until fetch_max_wait_ms.",
     ),
     Option(
         "fetch_max_wait_ms",
         _CONSUMER,
         500,
         Whole(most=INT32),
-        "How long brokers hold a reply back.",
+        "How long brokers may delay a fetch response.",
         aliases=("fetch_wait_max_ms",),
     ),
     Option(
@@ -172,15 +172,15 @@ CONSUMER_OPTIONS: Final = (
         _CONSUMER,
         52428800,
         Whole(most=INT32),
-        "How much one reply should hold at most. A first record that is larger comes all the same.",
+        "The most that one fetch response should hold. A larger first record is returned all the same.",
     ),
     Option(
         "max_partition_fetch_bytes",
         _CONSUMER,
         1048576,
         Whole(most=INT32),
-        "How much of one partition a reply should hold at most. A first record that is larger comes all the same, "
-        "except from brokers before 0.10.1.",
+        "The most of one partition that a fetch response should hold. A larger first record is returned all the same, "
+        "except by brokers before 0.10.1.",
         aliases=("fetch_message_max_bytes",),
     ),
     Option(
@@ -188,14 +188,14 @@ CONSUMER_OPTIONS: Final = (
         _CONSUMER,
         104857600,
         Whole(least=1),
-        "How many bytes of fetched records may wait for poll(); nothing more is asked for while there are more.",
+        "How many bytes of fetched records may wait for poll(); the consumer fetches no more while they exceed this.",
     ),
     Option(
         "max_decompressed_bytes",
         _CONSUMER,
         268435456,
         Whole(least=1),
-        "A batch that grows beyond this when it is decompressed is refused as corrupt.",
+        "A batch that is larger than this after decompression is refused as corrupt.",
     ),
     Option(
         "check_crcs",
@@ -209,7 +209,7 @@ CONSUMER_OPTIONS: Final = (
         _CONSUMER,
         False,
         Flag(),
-        "Whether to pass over messages that a faulty producer of 1.2.4 and before compressed twice, instead of "
+        "Whether to skip messages that a faulty producer of 1.2.4 and before compressed twice, instead of "
         "returning the inner, still compressed set.",
     ),
     Option(
@@ -217,7 +217,7 @@ CONSUMER_OPTIONS: Final = (
         _CONSUMER,
         True,
         Flag(),
-        "Whether to name in a request only the partitions that changed since the last one (KIP-227).",
+        "Whether a fetch request names only the partitions that changed since the last one (KIP-227).",
         since="1.1",
     ),
     # Historical
@@ -226,8 +226,8 @@ CONSUMER_OPTIONS: Final = (
         _CONSUMER,
         1,
         Whole(),
-        "Said how early iteration asked for more.",
-        obsolete="more is asked for in the background at all times",
+        "Set how early iteration fetched more records.",
+        obsolete="the consumer always fetches in the background",
     ),
     Option(
         "legacy_iterator",
@@ -242,7 +242,7 @@ CONSUMER_OPTIONS: Final = (
         _CONSUMER,
         None,
         Whole(optional=True),
-        "Committed after so many messages.",
+        "Committed after this number of messages.",
         obsolete="commit() may be called after any number of records",
     ),
     Option(
@@ -250,15 +250,15 @@ CONSUMER_OPTIONS: Final = (
         _CONSUMER,
         None,
         Number(optional=True),
-        "Bounded each read from a socket.",
-        obsolete="request_timeout_ms bounds each request",
+        "Limited the time of each read from a socket.",
+        obsolete="request_timeout_ms limits each request",
     ),
     Option(
         "refresh_leader_backoff_ms",
         _CONSUMER,
         None,
         Number(optional=True),
-        "Was the pause before metadata was asked for again.",
+        "Was the pause before a metadata request was retried.",
         obsolete="retry_backoff_ms is",
     ),
 )

@@ -30,7 +30,7 @@ LINKS: Final = NETWORK | {"connection"}
 
 
 class Lazy:
-    """A default that is imported, and with ``call`` made, only when it is asked for."""
+    """A default that is imported, and with ``call`` constructed, on first use."""
 
     def __init__(self, module: str, *names: str, call: bool = False, many: bool = False) -> None:
         self._module, self._names, self._call, self._many = module, names, call, many
@@ -49,7 +49,7 @@ class Lazy:
 
 
 class Option:
-    """An option: its name, who takes it, what it may be, and what it is for."""
+    """An option: its name, the classes that accept it, its default, its check and its description."""
 
     __slots__ = (
         "aliases",
@@ -86,7 +86,7 @@ class Option:
         self.check = check
         self.doc = doc
         self.since = since
-        """The oldest broker with which it has its effect; empty for all."""
+        """The oldest broker with which the option has an effect; empty for all."""
         self.aliases = aliases
         """Other names, besides the name with dots, which always works."""
         self.defaults = defaults or {}
@@ -96,7 +96,7 @@ class Option:
         self.obsolete = obsolete
         """Why it no longer has an effect; it is accepted with a warning."""
         self.idle = idle or {}
-        """Why single kinds, which have always taken it, make no use of it; they accept it with a warning."""
+        """The kinds that accept it without effect, for compatibility and with a warning, and why."""
 
     def __str__(self) -> str:
         return self.name

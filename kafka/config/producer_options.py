@@ -35,8 +35,8 @@ PRODUCER_OPTIONS: Final = (
         _PRODUCER,
         -1,
         Choice((), synonyms={0: 0, 1: 1, -1: -1, "all": -1, "0": 0, "1": 1, "-1": -1}, shown="0, 1, 'all' or -1"),
-        "Who has to have a record before it counts as written: nobody (0), the leader (1), or all replicas in sync "
-        "('all', or -1).",
+        "The replicas that must have a record before it counts as written: none (0), the leader (1), or all in-sync "
+        "replicas ('all', or -1).",
         aliases=("request_required_acks",),
     ),
     Option(
@@ -44,8 +44,8 @@ PRODUCER_OPTIONS: Final = (
         _PRODUCER,
         True,
         Flag(),
-        "Whether brokers recognise and drop what was sent twice, and so keep the order. Needs acks='all' and at most "
-        "5 requests in flight; by default it gives way to options that say otherwise, and to older brokers.",
+        "Whether brokers recognise and drop duplicates of retried batches, and so keep the order. Needs acks='all' "
+        "and at most 5 requests in flight; the default is off if other options or older brokers exclude it.",
         since="0.11",
     ),
     Option(
@@ -53,7 +53,7 @@ PRODUCER_OPTIONS: Final = (
         _PRODUCER,
         None,
         Text(empty=False, sent=True),
-        "The name under which this producer's transactions go on after a restart. Two producers must not share it.",
+        "The name that identifies this producer's transactions across restarts. Two producers must not share it.",
         since="0.11",
     ),
     Option(
@@ -61,7 +61,7 @@ PRODUCER_OPTIONS: Final = (
         _PRODUCER,
         60000,
         Whole(least=1, most=INT32),
-        "The cluster aborts a transaction that stays open for so long.",
+        "The cluster aborts a transaction that stays open for this time.",
         since="0.11",
     ),
     Option(
@@ -77,7 +77,7 @@ PRODUCER_OPTIONS: Final = (
         _PRODUCER,
         math.inf,
         Whole(infinite=True),
-        "How often a batch is sent again after an error that may pass. delivery_timeout_ms is the better bound.",
+        "How often a batch is retried after a transient error. delivery_timeout_ms is the better limit.",
         aliases=("message_send_max_retries",),
     ),
     Option(
@@ -92,7 +92,7 @@ PRODUCER_OPTIONS: Final = (
         _PRODUCER,
         16384,
         Whole(most=INT32),
-        "A batch of so many bytes is sent without waiting longer. 0 sends each record alone.",
+        "A batch of this size in bytes is sent without waiting longer. 0 sends each record alone.",
     ),
     Option(
         "max_request_size",
@@ -107,7 +107,7 @@ PRODUCER_OPTIONS: Final = (
         _PRODUCER,
         33554432,
         Whole(least=1),
-        "How many bytes of records may wait to be sent. send() blocks while there are more.",
+        "How many bytes of records may wait to be sent. send() blocks while this is used up.",
     ),
     Option(
         "max_block_ms",
@@ -137,8 +137,8 @@ PRODUCER_OPTIONS: Final = (
         _PRODUCER,
         Lazy("kafka.partitioner", "DefaultPartitioner", call=True),
         Custom("a callable or a Partitioner", _is_partitioner),
-        "Chooses the partition of records for which none is given. The default hashes keys as the Java client does, "
-        "and fills batches by bytes where there is no key.",
+        "Chooses the partition of a record if send() does not name one. The default hashes keys as the Java client "
+        "does, and fills one partition's batch after another with records without a key.",
         aliases=("partitioner_class",),
     ),
     Option(
@@ -153,21 +153,21 @@ PRODUCER_OPTIONS: Final = (
         _PRODUCER,
         0,
         Number(),
-        "The default partitioner avoids partitions whose broker takes no data for so long; 0 avoids none.",
+        "The default partitioner avoids partitions whose broker accepts no data for this time; 0 avoids none.",
     ),
     Option(
         "partitioner_ignore_keys",
         _PRODUCER,
         False,
         Flag(),
-        "Whether the default partitioner treats all records as if they had no key.",
+        "Whether the default partitioner ignores the keys of records.",
     ),
     Option(
         "metadata_max_idle_ms",
         _PRODUCER,
         300000,
         Number(least=5000),
-        "Forget topics that nothing was sent to for so long.",
+        "Drop the metadata of a topic after this time without a record for it.",
     ),
     Option(
         "on_delivery",
@@ -181,7 +181,7 @@ PRODUCER_OPTIONS: Final = (
         _PRODUCER,
         False,
         Flag(),
-        "Whether transactions stay open until an outer coordinator decides, without a timeout (KIP-939).",
+        "Whether transactions stay open until an external coordinator decides, without a timeout (KIP-939).",
         since="4.1",
     ),
     Option(
@@ -189,7 +189,7 @@ PRODUCER_OPTIONS: Final = (
         frozenset({"producer", "consumer"}),
         (),
         Items("a list of objects with on_send, on_acknowledgement, on_consume or on_commit", _is_interceptor),
-        "Objects that see records on their way: on_send and on_acknowledgement, on_consume and on_commit (KIP-42).",
+        "Objects that observe or change records: on_send and on_acknowledgement, on_consume and on_commit (KIP-42).",
         aliases=("interceptor_classes",),
     ),
 )

@@ -21,7 +21,7 @@ _SHORT = {
 
 
 def render_rst() -> str:
-    """All options as reStructuredText: a section each for what is common, TLS, SASL, producers and consumers.
+    """All options as reStructuredText: a section each for common options, TLS, SASL, producers and consumers.
 
     >>> "linger_ms" in render_rst()
     True

@@ -1,4 +1,4 @@
-"""From what the user gave to a complete, checked configuration."""
+"""Resolution of the user's options into a complete, checked configuration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Config", "defaults", "parse", "resolve"]
 class Config(Mapping[str, Any]):
     """A complete configuration of one kind of object: every option with a checked value. Read-only.
 
-    Secrets are there to be read by key, and masked wherever the whole is shown.
+    Secrets can be read by key; the repr masks them.
 
     >>> from kafka.config import resolve
     >>> config = resolve("admin", {"proxy_url": "socks5://me:pw@proxy:1080"})
@@ -57,7 +57,7 @@ class Config(Mapping[str, Any]):
         return float(self._values[name]) / 1000
 
     def subset(self, kind: str, **changes: Any) -> Config:
-        """The configuration for an inner object: what it takes of this one, changes, and its own defaults."""
+        """The configuration for an inner object: its options of this one, with changes, and its own defaults."""
         shared = {name: self._values[name] for name in self if kind in OPTIONS[name].kinds}
         given = frozenset(name for name in self.given if name in shared) | frozenset(changes)
         values = _with_defaults(kind, shared)
@@ -100,7 +100,8 @@ def resolve(kind: str, given: Mapping[str, Any]) -> Config:
     for spelling, value in given.items():
         option = _find(kind, spelling)
         if option.name in chosen:
-            raise KafkaConfigurationError(f"{spelling!r} is {option.name} once more; give it once", option=option.name)
+            text = f"{option.name} is given twice, the second time as {spelling!r}; give it once"
+            raise KafkaConfigurationError(text, option=option.name)
         if option.obsolete:
             warnings.warn(f"{spelling} no longer has an effect: {option.obsolete}", DeprecationWarning, stacklevel=3)
         if kind in option.idle:
@@ -138,7 +139,7 @@ def _with_defaults(kind: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
             values[name] = chosen[name]
             continue
         default = option.defaults.get(kind, option.default)
-        # A default goes through the check too: it is what normalises.
+        # A default passes through the check too, which normalises it.
         values[name] = default if isinstance(default, Lazy) else option.check(default)
     return values
 
@@ -177,7 +178,7 @@ def _find(kind: str, spelling: str) -> Option:
 
 
 def _takers(option: Option) -> str:
-    """Name the classes that take an option: those that users construct, or else the inner ones."""
+    """Name the classes that accept an option: classes that users construct, otherwise inner classes."""
     kinds = option.kinds & PUBLISHED
     kinds = (kinds & FACES) or kinds
     return " and ".join(name for kind, name in CLASSES.items() if kind in kinds)

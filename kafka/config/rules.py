@@ -1,7 +1,7 @@
-"""What options ask of each other. Each rule sees a whole configuration, and which options were given.
+"""Constraints between options. Each rule gets a whole configuration, and the names of the options that were given.
 
-A rule raises where two given options contradict each other. Where a given one contradicts a mere default, it moves the
-default: who sets acks=1 wants no idempotence, and who sets request_timeout_ms to an hour means it.
+A rule raises an error if two given options contradict each other. If a given option contradicts a default, the rule
+changes the default: acks=1 switches idempotence off, and a request_timeout_ms of an hour raises default_api_timeout_ms.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _refuse(option: str, sentence: str) -> KafkaConfigurationError:
 
 
 def _at_least(values: Values, given: Collection[str], name: str, floor: float, reason: str) -> None:
-    """An option that is too low is refused if it was given, else raised."""
+    """Refuse an option that is too low if it was given, otherwise raise it to the floor."""
     if name not in values or values[name] is None or values[name] >= floor:
         return
     if name in given:
@@ -52,7 +52,7 @@ def _sasl(values: Values, given: Collection[str]) -> None:
             raise _refuse(
                 "sasl_mechanism",
                 f"sasl_mechanism={mechanism!r} has no effect with security_protocol={protocol!r}: "
-                f"set security_protocol to 'SASL_SSL', or to 'SASL_PLAINTEXT' where there is no TLS",
+                f"set security_protocol to 'SASL_SSL', or to 'SASL_PLAINTEXT' without TLS",
             )
         return
     if mechanism is None:
@@ -78,7 +78,7 @@ def _tls_context(values: Values, given: Collection[str]) -> None:
     for name in sorted(given):
         if not name.startswith("ssl_") or name == "ssl_context" or values[name] is None:
             continue
-        # Programs of old say the same twice, which does no harm.
+        # Older programs set it both in the context and here, which is harmless if the two agree.
         if name == "ssl_check_hostname" and values[name] == context.check_hostname:
             continue
         raise _refuse(name, f"{name} has no effect with ssl_context: set it up in the context")
@@ -91,7 +91,7 @@ def _tls_sources(values: Values, _given: Collection[str]) -> None:
         ("ssl_keyfile", "ssl_keystore_key"),
     ):
         if values.get(path) is not None and values.get(text) is not None:
-            raise _refuse(text, f"{path} and {text} say the same in two ways; give one of them")
+            raise _refuse(text, f"{path} and {text} are two forms of the same setting; give one of them")
     key = values.get("ssl_keyfile") or values.get("ssl_keystore_key")
     if key and not (values.get("ssl_certfile") or values.get("ssl_keystore_certificate_chain")):
         raise _refuse("ssl_certfile", "a private key needs its certificate: set ssl_certfile")
@@ -161,7 +161,7 @@ def _membership(values: Values, given: Collection[str]) -> None:
 
 
 def _below(low: str, high: str, share: float) -> Rule:
-    """An option that is not below another is refused if it was given, else set to a share of the other."""
+    """Refuse an option that is not below another if it was given, otherwise set it to a share of the other."""
 
     def rule(values: Values, given: Collection[str]) -> None:
         if low not in values or high not in values or values[low] < values[high]:
@@ -196,7 +196,7 @@ RULES: Final[tuple[Rule, ...]] = (
     _compression,
     _membership,
     _below("heartbeat_interval_ms", "session_timeout_ms", 1 / 3),
-    # Or every idle fetch would time out.
+    # Otherwise every fetch without new records would time out.
     _below("fetch_max_wait_ms", "request_timeout_ms", 1 / 2),
     _fetching,
 )

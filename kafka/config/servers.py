@@ -1,4 +1,4 @@
-"""Addresses of bootstrap servers, in all the forms that people write."""
+"""Addresses of bootstrap servers, in all common notations."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _parse(item: Any) -> ServerAddress:
         return ServerAddress(host, _port(port))
     if not isinstance(item, str):
         raise ValueError(item)
-    # The listener's name in front, as in advertised.listeners, says nothing that a client needs.
+    # A client does not need the listener's name in front, as in advertised.listeners.
     text = item.strip().rpartition("://")[2]
     if text.startswith("["):
         host, bracket, rest = text[1:].partition("]")

@@ -1,4 +1,4 @@
-"""All options in one table, in the order in which the docs list them, and the index of their names."""
+"""All options in one table, in the order of the docs, and the index of their names."""
 
 from __future__ import annotations
 

@@ -295,7 +295,7 @@ def test_java_names_and_aliases_are_taken():
 
 
 def test_an_option_given_twice_is_refused():
-    with pytest.raises(KafkaConfigurationError, match="once more"):
+    with pytest.raises(KafkaConfigurationError, match="given twice"):
         resolve("producer", {"linger_ms": 1, "linger.ms": 2})
 
 
@@ -480,7 +480,7 @@ def test_a_context_may_say_again_whether_names_are_checked():
 
 
 def test_an_option_that_one_class_makes_no_use_of_says_so():
-    text = "client_dns_lookup has no effect on ClusterMetadata: it is the client that looks names up"
+    text = "client_dns_lookup has no effect on ClusterMetadata: the client resolves names"
     with pytest.warns(DeprecationWarning, match=text):
         resolve("cluster", {"client_dns_lookup": "use_all_dns_ips"})
     with warnings.catch_warnings():
