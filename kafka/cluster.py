@@ -1,11 +1,11 @@
-"""What the client knows about the cluster, and when it has to ask again. Does no I/O.
+"""The client's metadata of the cluster, and when it must be refreshed. Does no I/O.
 
-Replies go in (`update_metadata`, `add_group_coordinator`), questions are answered from an immutable
-picture (`kafka.net.topology`) that any thread may read. Who sends the requests is `KafkaClient`.
+Responses go in (`update_metadata`, `add_group_coordinator`); lookups read an immutable snapshot
+(`kafka.net.topology`) that any thread may read. `KafkaClient` sends the requests.
 
-What is wanted may change while a request is under way. So changes are counted, a request is for what was wanted at
-some count (`wanted_version`), and a reply that is older than the last change ends nothing that came with the change: an
-update is still needed, and whoever asked for it since goes on waiting.
+The wanted topics may change while a request is in flight. So changes are counted, a request covers the topics wanted at
+some count (`wanted_version`), and a response that is older than the last change does not complete the update that the
+change requested: `need_update` stays true and its futures stay pending.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _LONGEST_NAME: Final = 2**15 - 1  # what the protocol can carry, in bytes
 
 
 class NodeId(int):
-    """A broker's id that is true also for broker 0: callers of old test it, as they did a bool.
+    """A broker's id that is true even for broker 0: older programs test it as a bool.
 
     >>> bool(NodeId(0)), NodeId(0) == 0
     (True, True)
@@ -97,7 +97,7 @@ class ClusterMetadata:
         self.creates_topics = True
         """Whether brokers may create a topic that is asked for, if ``allow_auto_create_topics`` says so too."""
         self.on_request: Callable[[], object] | None = None
-        """Called when an update is asked for; wakes whoever sends requests."""
+        """Called when an update is requested; wakes the client that sends the requests."""
 
     # Brokers…
 
@@ -111,7 +111,7 @@ class ClusterMetadata:
         return set(self._topology.brokers.values()) or set(self._bootstrap)
 
     def bootstrap_brokers(self) -> tuple[BrokerMetadata, ...]:
-        """The bootstrap servers, under ids of their own."""
+        """The bootstrap servers, under their temporary ids."""
         return self._bootstrap
 
     def set_bootstrap(self, servers: Iterable[tuple[str, int]]) -> None:
@@ -374,7 +374,7 @@ class ClusterMetadata:
 
     @property
     def wanted_version(self) -> int:
-        """Counts what has come to be wanted; who makes a request reads it first, and says it with the outcome."""
+        """Counts changes of the wanted topics; a client reads it before a request and passes it with the outcome."""
         return self._wanted_version
 
     @property
@@ -471,7 +471,7 @@ class ClusterMetadata:
             names = topology.names_by_id
             incomplete = _incomplete(topology, {topic.name or names.get(topic.topic_id) for topic in response.topics})
             self._need_update = incomplete or self._answered_version < self._wanted_version
-            # An answer that is no answer yet is asked for again, as after a failure.
+            # An incomplete response is requested again, as after a failure.
             self._failures = self._failures + 1 if incomplete else 0
             self._wait = self._backoff.delay(max(1, self._failures))
         for future in futures:
@@ -483,7 +483,7 @@ class ClusterMetadata:
                 log.exception("A metadata listener failed: %r", listener)
 
     def failed_update(self, exception: BaseException, *, version: int | None = None) -> None:
-        """Take note that a request for metadata failed; whoever waits for that update hears why."""
+        """Record that a metadata request failed, and fail the futures that wait for that update."""
         with self._lock:
             self._failures += 1
             self._wait = self._backoff.delay(self._failures)
@@ -527,9 +527,9 @@ def _can_be_sent(name: str) -> bool:
 
 
 def _incomplete(topology: Topology, answered: Collection[str | None]) -> bool:
-    """Whether something was answered with an error that passes: a topic being created, a leader being elected.
+    """Whether a response has a transient error: a topic being created, a leader being elected.
 
-    What is kept of topics that were not asked for this time, as nobody wants them any more, does not count.
+    Topics that were not part of the request, because they are no longer wanted, do not count.
     """
     return any(for_code(code).retriable for name, code in topology.errors.items() if name in answered) or any(
         partition.error is not None and partition.error.invalid_metadata and partition.leader < 0

@@ -1,16 +1,16 @@
-"""A result that comes later: the historic ``Future`` with its callbacks, awaitable under our own scheduler.
+"""A pending result: the historic ``Future`` with its callbacks, awaitable under the library's scheduler.
 
 Any thread may complete a future and any thread may add callbacks; each callback runs exactly once, on the thread that
-completes the future, or at once on the caller's where it is complete already. Awaiting yields the future itself to the
-scheduler (kafka._loop), which resumes the task from a callback.
+completes the future, or at once on the caller's thread if the future is already complete. Awaiting yields the future
+itself to the scheduler (kafka._loop), which resumes the task from a callback.
 
-No lock. A future has two lists, and its whole protocol is made of ``list.append`` and ``list.pop``, which are atomic
-under the GIL and take the list's own lock on free-threaded builds:
+No lock. A future has two lists, and only uses ``list.append`` and ``list.pop`` on them, which are atomic under the GIL
+and take the list's own lock on free-threaded builds:
 
-- Completing appends the outcome; the first entry counts, so there is no moment at which a future is half complete.
-- Whoever completes then pops callbacks until the list is empty. Whoever adds a callback appends it first and looks for
-  an outcome second. Either the append comes before that last, empty pop, and the completer finds the callback; or it
-  comes after it, thus after the outcome, and the adder finds the outcome. A wake-up cannot fall between the two.
+- Completing appends the outcome; the first entry counts, so a future is never half complete.
+- The completing thread then pops callbacks until the list is empty. A thread that adds a callback appends it first and
+  checks for an outcome second. Either the append precedes the last, empty pop, and the completing thread finds the
+  callback; or it follows that pop, thus the outcome, and the adding thread finds the outcome. No wake-up is lost.
 
 A lock (one per future, or one for all) was rejected: a finalizer that runs inside the locked region may complete
 another future, a signal handler too, and a lock held by another thread during a fork stays locked in the child.
@@ -90,7 +90,7 @@ class Future(Generic[T]):
         return bool(getattr(self.exception, "retriable", False))
 
     def result(self) -> T:
-        """The value; raises the exception instead, or `IllegalStateError` while there is no outcome."""
+        """Return the value or raise the exception; raise `IllegalStateError` while the future is not complete."""
         if not self._outcome:
             raise IllegalStateError("The future is not done yet")
         value, error = self._outcome[0]

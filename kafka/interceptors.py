@@ -1,10 +1,10 @@
-"""Interceptors (KIP-42): code of the application, or of a tracing library, that sees records on their way.
+"""Interceptors (KIP-42): code of the application, or of a tracing library, that observes or changes records.
 
-The option ``interceptors`` takes a list of objects, or of classes, each with any of these methods; the bases here are
-there to derive from, but the methods are what counts. `Interceptors` is the list as a client uses it.
+The option ``interceptors`` takes a list of objects, or of classes, each with any of these methods; deriving from the
+base classes is optional. `Interceptors` is the list as a client uses it.
 
-Nothing that an interceptor raises reaches the application or stops a record: it is logged, and the next one goes on
-from what there was before.
+An exception of an interceptor neither reaches the application nor stops a record: the client logs it, and the next
+interceptor receives the record unchanged.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class ConsumerInterceptor:
         return records
 
     def on_commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        """Hear of a commit that succeeded."""
+        """Observe a successful commit."""
 
     def close(self) -> None:
         """Called once when the client is closed."""
@@ -118,7 +118,7 @@ class Interceptors:
         return thing
 
     def tell(self, name: str, *facts: Any) -> None:
-        """Let each hear of something."""
+        """Call the named method of each interceptor."""
         for hook in self._hooks[name]:
             try:
                 hook(*facts)

@@ -1,7 +1,7 @@
 """The small values that are passed around: partitions, offsets, brokers, groups.
 
 Plain named tuples: immutable, cheap, comparable, picklable, and usable as keys. Fields that later releases added come
-last and have defaults, so that code written for the older forms goes on working.
+last and have defaults, so that code written for the older forms still works.
 """
 
 # ruff: noqa: PLC0414 - an import "X as X" is what tells a type checker that a name is public here
@@ -151,7 +151,7 @@ class OffsetAndTimestamp(NamedTuple):
 
 
 class ConsumerGroupMetadata(NamedTuple):
-    """Who a consumer is within its group; ``send_offsets_to_transaction`` takes it, so that brokers can fence."""
+    """A consumer's identity within its group, for ``send_offsets_to_transaction``: brokers fence by it."""
 
     group_id: str | None = None
     generation_id: int = -1

@@ -245,7 +245,7 @@ SASL_OPTIONS: Final = (
         LINKS,
         False,
         Flag(),
-        "Whether to URL-encode id and secret in the Authorization header, as RFC 6749 requires and some issuers refuse.",
+        "Whether to URL-encode id and secret in the Authorization header: RFC 6749 requires it, some issuers fail.",
     ),
     Option(
         "sasl_oauthbearer_connect_timeout_ms",

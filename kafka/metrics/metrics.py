@@ -1,7 +1,7 @@
 """The registry of metrics and sensors.
 
-Sensors that nobody records into for their expiration time are removed without a thread of the registry's own: whoever
-makes a sensor or lists the metrics looks first whether the earliest expiry is due.
+A sensor without a recorded value for its expiration time is removed, without a thread for that: each call that creates
+a sensor or lists the metrics first checks whether the earliest expiry is due.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Metrics:
         self.register_metric(KafkaMetric(metric_name, measurable, config or self.config, clock=self.clock))
 
     def remove_metric(self, metric_name: MetricName) -> KafkaMetric | None:
-        """Remove a metric; its sensor, if any, goes on recording."""
+        """Remove a metric; its sensor, if any, continues to record."""
         with self._lock:
             metric = self._metrics.pop(metric_name, None)
             if metric is not None:

@@ -1,4 +1,4 @@
-"""Who is told of metrics."""
+"""Metric reporters, which are notified when a metric is added or removed."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Sensor"]
 
-# So many values are kept as they came: a client records twenty times per request and is asked for the metrics once a
-# minute. Taking them in at once costs a tenth per value.
+# The most values that are kept unprocessed: a client records twenty times per request, and its metrics are read once a
+# minute. Processing them together costs a tenth per value.
 _MOST_PENDING: Final = 100
 
 

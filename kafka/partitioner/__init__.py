@@ -1,8 +1,8 @@
 """Partitioners: which partition a record goes to.
 
 A producer takes a callable ``f(key_bytes, all_partitions, available_partitions)``, the form of 1.x and 2.x, or an
-object with ``partition(topic, key, serialized_key, value, serialized_value, cluster)``, the form of 3.x. Those of this
-package are both.
+object with ``partition(topic, key, serialized_key, value, serialized_value, cluster)``, the form of 3.x. The
+partitioners of this package have both forms.
 """
 
 from __future__ import annotations

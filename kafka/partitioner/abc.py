@@ -1,4 +1,4 @@
-"""What partitioners have in common, and the two faces of those in this package."""
+"""The base classes of partitioners, with the two call forms that a producer accepts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Cluster(Protocol):
         ...
 
     def available_partitions_for_topic(self, topic: str) -> set[int] | None:
-        """Those that have a leader."""
+        """Return the partitions that have a leader."""
         ...
 
 
@@ -58,7 +58,7 @@ class KeyPartitioner(Partitioner):
         all_partitions: Sequence[int] | None = None,
         available: Sequence[int] | None = None,
     ) -> int:
-        """The form of 1.x and 2.x; without partitions, those that were given to the constructor."""
+        """The form of 1.x and 2.x; without partitions, the partitions given to the constructor."""
         return self.choose(None, key, all_partitions or self.partitions or (), available or ())
 
     def partition(self, *args: Any, **kwargs: Any) -> int:

@@ -17,7 +17,7 @@ class DefaultPartitioner(KeyPartitioner):
     """Records with a key by its hash, as the Java client does; records without one anywhere.
 
     `KafkaProducer` itself places records without a key, by bytes and by the brokers' load (KIP-794), where this is its
-    partitioner. Called directly it picks one at random among those that have a leader.
+    partitioner. Called directly it picks one at random among the partitions that have a leader.
 
     >>> DefaultPartitioner()(b"foobar", [0, 1, 2], [0, 2])
     0

@@ -14,7 +14,7 @@ Array = Any  # numpy is not typed well enough to say more
 
 _M: Final = np.uint32(0x5BD1E995)
 _SEED: Final = 0x9747B28C
-# Longer keys go one by one: a pass over all of them for each word of a few is no gain.
+# Longer keys are hashed one by one: a vectorised pass per word of a few long keys would be slower.
 _LONGEST: Final = 256
 
 
@@ -43,7 +43,7 @@ def _hashes(data: bytes | memoryview, starts: Array, lengths: Array) -> Array:
     if not len(starts):
         return np.empty(0, np.uint32)
     words = lengths >> 2
-    # Those that still have words are the first ones, if the longest come first.
+    # With the longest keys first, the keys that still have words are always the first ones.
     order = None if bool((words == words[0]).all()) else np.argsort(-words, kind="stable")
     if order is not None:
         starts, lengths, words = starts[order], lengths[order], words[order]

@@ -31,7 +31,7 @@ class Murmur2Partitioner(KeyPartitioner):
 class LegacyPartitioner(KeyPartitioner):
     """Python's own ``hash()`` of the key.
 
-    Python seeds the hash of str and bytes anew in each process, so two processes disagree about a key's partition
+    Python seeds the hash of str and bytes per process, so two processes disagree about a key's partition
     unless PYTHONHASHSEED is set. Prefer `Murmur2Partitioner`.
 
     >>> LegacyPartitioner([0, 1, 2]).partition(7)

@@ -1,7 +1,7 @@
 """Stats that look back over a few windows of time: average, count, maximum, minimum, total.
 
-A value goes into the newest window. A window ends after its time or its number of events, and the oldest of them is
-used anew. Windows are opened by values only, so a metric that nothing is recorded for costs nothing.
+A value goes into the newest window. A window ends after its time or its number of events, and the oldest window is then
+reused. Only a value opens a window, so a metric without values costs nothing.
 """
 
 # ruff: noqa: ARG002 - the interface names what it passes
@@ -30,7 +30,7 @@ class Window:
         """When the window was opened."""
 
     def reset(self, now: float) -> None:
-        """Empty it, and open it anew."""
+        """Empty the window, and open it again."""
         self.value = self.initial_value
         self.event_count = 0
         self.last_window_ms = now
