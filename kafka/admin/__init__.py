@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         DescribedResource,
         Outcome,
     )
+    from kafka.admin.group_description import GroupDescription, MemberAssignment, MemberDescription, MemberMetadata
     from kafka.admin.groups import ListedGroup, ListedGroups
     from kafka.admin.resources import ACLOperation, NewPartitions, NewTopic
     from kafka.admin.topics import (
@@ -56,9 +57,13 @@ __all__ = [
     "DeletedTopic",
     "DescribeConfigsResult",
     "DescribedResource",
+    "GroupDescription",
     "KafkaAdminClient",
     "ListedGroup",
     "ListedGroups",
+    "MemberAssignment",
+    "MemberDescription",
+    "MemberMetadata",
     "NewPartitions",
     "NewTopic",
     "Outcome",
@@ -87,9 +92,13 @@ _HOMES = {
     "DeletedTopic": "topics",
     "DescribeConfigsResult": "config_resource",
     "DescribedResource": "config_resource",
+    "GroupDescription": "group_description",
     "KafkaAdminClient": "client",
     "ListedGroup": "groups",
     "ListedGroups": "groups",
+    "MemberAssignment": "group_description",
+    "MemberDescription": "group_description",
+    "MemberMetadata": "group_description",
     "NewPartitions": "resources",
     "NewTopic": "resources",
     "Outcome": "config_resource",

@@ -22,6 +22,7 @@ from kafka.admin.config_resource import (
 )
 from kafka.admin.configs import Configs
 from kafka.admin.core import AdminCore
+from kafka.admin.group_description import GroupDescription, GroupDescriptions
 from kafka.admin.groups import Groups, ListedGroups, as_groups, as_offsets, as_partitions
 from kafka.admin.resources import NewPartitions, NewTopic, as_new_partitions, as_new_topics, as_topics
 from kafka.admin.results import Results
@@ -35,7 +36,7 @@ from kafka.admin.topics import (
 from kafka.config import Config, defaults, resolve
 from kafka.errors import ClientClosedError, KafkaError, NoError
 from kafka.net.environment import Environment
-from kafka.structs import OffsetAndMetadata, TopicPartition
+from kafka.structs import GroupInformation, OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -82,6 +83,7 @@ class KafkaAdminClient:
         self._cluster = Cluster(core)
         self._configs = Configs(core)
         self._groups = Groups(core)
+        self._descriptions = GroupDescriptions(core, self._groups)
         try:
             if config["metrics_enabled"]:
                 from kafka.net.registry import make_metrics
@@ -393,6 +395,46 @@ class KafkaAdminClient:
     ) -> list[tuple[str, str]]:
         """List the groups as pairs of name and protocol type, as kafka-python 2 does."""
         return [(group.group_id, group.protocol_type) for group in self.list_groups(broker_ids, timeout_ms=timeout_ms)]
+
+    def describe_groups(
+        self,
+        group_ids: Iterable[str],
+        group_coordinator_id: int | None = None,
+        include_authorized_operations: bool = False,
+        timeout_ms: float | None = None,
+    ) -> dict[str, GroupDescription]:
+        """Describe classic groups and consumer groups: their state and their members.
+
+        What the coordinator refuses is in ``error`` of the group, and raises nothing.
+
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics=["events"]) as broker:
+        ...     with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        ...         committed = admin.alter_group_offsets("readers", {("events", 0): 7})
+        ...         group = admin.describe_groups(["readers"])["readers"]
+        >>> group.group_state, group.members
+        ('Empty', [])
+        """
+        groups = as_groups(group_ids)
+        timeout = self._timeout(timeout_ms)
+        call = self._descriptions.describe(
+            groups,
+            self._core.loop.time() + timeout,
+            group_coordinator_id,
+            include_operations=include_authorized_operations,
+        )
+        return self._run(call, timeout, "describe_groups()")
+
+    def describe_consumer_groups(
+        self,
+        group_ids: Iterable[str],
+        group_coordinator_id: int | None = None,
+        include_authorized_operations: bool = False,
+        timeout_ms: float | None = None,
+    ) -> list[GroupInformation]:
+        """Describe groups as kafka-python 2 does; an unknown group is ``Dead``, other errors are raised."""
+        found = self.describe_groups(group_ids, group_coordinator_id, include_authorized_operations, timeout_ms)
+        return [group.as_information() for group in found.values()]
 
     def delete_groups(
         self, group_ids: Iterable[str], group_coordinator_id: int | None = None, timeout_ms: float | None = None

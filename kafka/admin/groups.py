@@ -177,7 +177,7 @@ class Groups:
 
         async def delete(group: str) -> Outcome:
             try:
-                await self._ask(
+                await self.ask(
                     group,
                     lambda: DeleteGroupsRequest(groups_names=[group]),
                     lambda response: response.results[0].error_code,
@@ -219,7 +219,7 @@ class Groups:
         def answer(response: Any) -> Any:
             return response if version < _MANY_GROUPS_SINCE else response.groups[0]
 
-        response = await self._ask(group, request, lambda found: answer(found).error_code, deadline, node_id)
+        response = await self.ask(group, request, lambda found: answer(found).error_code, deadline, node_id)
         offsets = {}
         for topic in answer(response).topics:
             for entry in topic.partitions:
@@ -261,7 +261,7 @@ class Groups:
             codes = {entry.error_code for topic in response.topics for entry in topic.partitions}
             return min(codes) if len(codes) == 1 and issubclass(for_code(min(codes)), _MOVED) else 0
 
-        response = await self._ask(
+        response = await self.ask(
             group, lambda: OffsetCommitRequest[version](group_id=group, topics=topics), code, deadline, node_id
         )
         return _outcomes(response)
@@ -274,7 +274,7 @@ class Groups:
             {"name": topic, "partitions": [{"partition_index": number} for number in numbers]}
             for topic, numbers in _by_topic(partitions).items()
         ]
-        response = await self._ask(
+        response = await self.ask(
             group,
             lambda: OffsetDeleteRequest(group_id=group, topics=topics),
             lambda response: response.error_code,
@@ -283,7 +283,7 @@ class Groups:
         )
         return _outcomes(response)
 
-    async def _ask(
+    async def ask(
         self,
         group: str,
         request: Callable[[], Any],

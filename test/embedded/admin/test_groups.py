@@ -10,6 +10,7 @@ import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, OffsetAndMetadata, TopicPartition
 from kafka.broker import Broker
 from kafka.errors import (
+    GroupAuthorizationFailedError,
     GroupIdNotFoundError,
     GroupSubscribedToTopicError,
     IllegalArgumentError,
@@ -113,6 +114,41 @@ def test_groups_are_deleted(admin: KafkaAdminClient):
     assert found["g"] == "OK"
     assert isinstance(found["missing"].error, GroupIdNotFoundError)
     assert admin.list_groups() == []
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_group_with_members_is_described(admin: KafkaAdminClient, broker: Broker, protocol: str):
+    options = {"group_id": "g", "group_protocol": protocol, "client_id": "reader"}
+    with KafkaConsumer("events", bootstrap_servers=broker.bootstrap_servers, **options) as consumer:
+        while len(consumer.assignment()) < 2:
+            consumer.poll(timeout_ms=100)
+        group = admin.describe_groups(["g"], include_authorized_operations=True)["g"]
+        (information,) = admin.describe_consumer_groups(["g"])
+    assert (group["group_id"], group.group_type, group.group_state) == ("g", protocol, "Stable")
+    assert "READ" in (group.authorized_operations or [])
+    (member,) = group.members
+    assert member.client_id == "reader"
+    assert member["member_metadata"]["topics"] == ["events"]
+    (entry,) = member["member_assignment"]["assigned_partitions"]
+    assert (entry["topic"], sorted(entry["partitions"])) == ("events", [0, 1])
+    assert (information.group, information.state, information.protocol_type) == ("g", "Stable", "consumer")
+    assert information.members[0].member_metadata.subscription == ["events"]
+    assert [topic for topic, _ in information.members[0].member_assignment.assignment] == ["events"]
+
+
+def test_a_group_that_is_not_there_is_dead(admin: KafkaAdminClient):
+    admin.alter_group_offsets("idle", {FIRST: 0})
+    found = admin.describe_groups(["idle", "missing"])
+    assert [group.group_state for group in found.values()] == ["Empty", "Dead"]
+    assert found["idle"]["error"] is None
+    assert [group.state for group in admin.describe_consumer_groups(["idle", "missing"])] == ["Empty", "Dead"]
+
+
+def test_a_group_that_may_not_be_described_has_its_error(admin: KafkaAdminClient, broker: Broker):
+    broker.fail("ConsumerGroupDescribe", "GROUP_AUTHORIZATION_FAILED", times=2)
+    assert isinstance(admin.describe_groups(["g"])["g"].error, GroupAuthorizationFailedError)
+    with pytest.raises(GroupAuthorizationFailedError, match="group 'g'"):
+        admin.describe_consumer_groups(["g"])
 
 
 def test_a_coordinator_that_moved_costs_no_error(admin: KafkaAdminClient, broker: Broker):
