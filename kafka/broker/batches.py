@@ -74,7 +74,7 @@ def _headers(headers: Any) -> list[tuple[str, bytes | None]]:
 
 
 async def wait_for_records(cluster: Cluster, name: str, count: int, *, committed: bool) -> list[ConsumerRecord]:
-    """Return a topic's records once there are so many; the topic may still have to be created."""
+    """Return a topic's records once there are that many; the topic may not exist yet."""
     change = asyncio.Event()
 
     def changed(_: object) -> None:

@@ -52,7 +52,7 @@ class Broker:
     Nodes are numbered from 1. Records are kept in memory, or with ``data_dir`` on disk, where the next broker finds
     them again. ``configs`` are broker options under Kafka's names. ``as_version`` has it advertise what that release of
     Kafka does. ``port`` is the first node's, the others follow; 0 means any free ones. ``advertise``, a host or
-    ``host:port``, is what clients are told to connect to where that differs from ``host`` and ``port``; for 0.0.0.0 and
+    ``host:port``, is the address that clients connect to where it differs from ``host`` and ``port``; for 0.0.0.0 and
     ``::`` it is the loopback address unless it is given. ``ssl_context`` (a server's) has
     it speak TLS; ``sasl``, triples of mechanism, user and password, has it ask clients who they are.
     """
@@ -95,7 +95,7 @@ class Broker:
     if not TYPE_CHECKING:  # type checkers look at the options of __init__
 
         def __new__(cls, *_args: Any, **options: Any) -> Self:
-            """Refuse an option that there is none of with the nearest one."""
+            """Refuse an unknown option, and name the nearest known one."""
             known = [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
             for name in options:
                 if name not in known:
@@ -138,7 +138,7 @@ class Broker:
 
         Connections are closed. All nodes run, the clock goes by the system's time, orders of tests (``fail``,
         ``delay``, ``intercept``) are taken back, ``requests`` is empty. Topics, configuration, groups, committed
-        offsets, transactions, users, rights and advertised versions are those of the snapshot. Three things stay:
+        offsets, transactions, users, rights and advertised versions come from the snapshot. Three things stay:
         records written to a topic that the snapshot has, leader epochs, and producer ids that were given out.
         """
         self._thread.restore(snapshot)
@@ -161,7 +161,7 @@ class Broker:
 
     @property
     def bootstrap_servers(self) -> str:
-        """The addresses of all nodes, as clients take them: those that are advertised."""
+        """The addresses of all nodes, as clients take them: the advertised ones."""
         return ",".join(format_address(node.host, node.port) for node in self.cluster.nodes.values())
 
     @property
@@ -183,7 +183,7 @@ class Broker:
         found = self.cluster.nodes.get(node)
         if found is None:
             known = sorted(self.cluster.nodes)
-            raise IllegalArgumentError(f"there is no node {node!r}: nodes are numbered from 1, these are {known}")
+            raise IllegalArgumentError(f"node {node!r} does not exist: nodes are numbered from 1, these are {known}")
         return found
 
     # Faults
@@ -233,7 +233,7 @@ class Broker:
         return self._thread.call(self.cluster.faults.add, api, delay=seconds, times=times, node=node)
 
     def drop_connections(self, node: int | None = None, *, api: ApiKeyLike | None = None, times: int = 1) -> int:
-        """Cut all connections, of one node or all, and return how many; with ``api``, those that next ask for it."""
+        """Cut all connections, of one node or all, and return how many; with ``api``, the next to use it."""
         if api is not None:
             self._thread.call(self.cluster.faults.add, api, drops=True, times=times, node=node)
             return 0
@@ -340,7 +340,7 @@ class Broker:
             names = [topic.name for topic in self.cluster.topics.values() if not topic.is_internal]
             near = get_close_matches(str(name), names, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else "; create_topic() makes it"
-            raise UnknownTopicOrPartitionError(f"there is no topic {name!r}{hint}")
+            raise UnknownTopicOrPartitionError(f"topic {name!r} does not exist{hint}")
         return found
 
     def _partition(self, topic: str, index: int) -> Partition:
@@ -348,7 +348,8 @@ class Broker:
         partition = found.partition(index) if isinstance(index, int) else None
         if partition is None:
             raise UnknownTopicOrPartitionError(
-                f"there is no partition {index!r} of {topic!r}: it has {len(found.partitions)}, numbered from 0"
+                f"partition {index!r} of topic {topic!r} does not exist: "
+                f"it has {len(found.partitions)}, numbered from 0"
             )
         return partition
 
@@ -467,7 +468,7 @@ class Broker:
                 known = self.cluster.topic(topic)
                 partitions = () if known is None else known.partitions
                 number = sum(len(batches.decode(one, committed=committed)) for one in partitions)
-                has = f"{topic!r} has {number} records" if known is not None else f"there is no topic {topic!r}"
+                has = f"{topic!r} has {number} records" if known is not None else f"topic {topic!r} does not exist"
                 raise KafkaTimeoutError(f"waited {timeout} s for {count} records: {has}") from None
 
         return self._thread.wait(wait(), timeout + 60)
@@ -533,9 +534,9 @@ def _check_options(
 
 
 def check_topic(name: str, partitions: int) -> None:
-    """Raise unless a topic can be called that and have so many partitions."""
+    """Raise if the name or the number of partitions is not valid for a topic."""
     if not isinstance(name, str) or not is_valid_topic_name(name):
-        raise IllegalArgumentError(f"{name!r} is no name for a topic")
+        raise IllegalArgumentError(f"{name!r} is not a valid name for a topic")
     if not isinstance(partitions, int):
         raise IllegalArgumentError(f"topic {name!r}: the number of partitions must be an int, not {partitions!r}")
     if partitions < 1:

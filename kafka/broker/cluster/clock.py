@@ -135,7 +135,7 @@ class Timers:
         return timer
 
     def run_due(self) -> None:
-        """Call whatever is due; then wait for the next."""
+        """Call the timers that are due; then wait for the next one."""
         now = self._clock.monotonic()
         heap = self._heap
         while heap and (heap[0][0] <= now or heap[0][2].call is None):

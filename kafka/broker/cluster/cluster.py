@@ -1,7 +1,7 @@
 """The state of the whole cluster, which all nodes of a broker share: topics, leaders, nodes, what tests ordered.
 
 One object per :class:`~kafka.broker.Broker`, living on its event loop and touched by that thread only; the control
-methods of the broker come here by way of the loop. Parts that are large have modules of their own and hang here:
+methods of the broker come here by way of the loop. Large parts have separate modules and are attributes here:
 
 =====================  ==============================================================================================
 ``clock``, ``timers``  time (:mod:`kafka.broker.cluster.clock`)
@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 #: Services that are made when the broker starts.
 EARLY_SERVICES: tuple[str, ...] = ("kafka.broker.storage.cleaner:LogCleaner",)
-#: Those that are, too, if there may be state on disk that sets their timers; else the first request makes them.
+#: Services that are made then if there may be state on disk that sets their timers, else by the first request.
 DURABLE_SERVICES: tuple[str, ...] = (
     "kafka.broker.groups.service:GroupService",
     "kafka.broker.transactions.service:TransactionService",
@@ -84,7 +84,7 @@ class Cluster:
         self.nodes: dict[int, Node] = {}
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[uuid.UUID, Topic] = {}
-        #: Mechanism, user and password of those who may log in from the start.
+        #: Mechanism, user and password of the users that may log in from the start.
         self.sasl_users = list(sasl)
         self.authorizer: Authorizer | None = None
         self.transaction_gate: TransactionGate | None = None
@@ -178,7 +178,7 @@ class Cluster:
         ]
 
     def endpoints(self, node_ids: Iterable[int]) -> list[tuple[int, str, int, str | None]]:
-        """Return id, host, port and rack of those of the nodes that run, as replies list them (KIP-951)."""
+        """Return id, host, port and rack of the nodes that run, as replies list them (KIP-951)."""
         return [
             (node.node_id, node.host, node.port, node.rack)
             for node_id in sorted(node_ids)
@@ -247,7 +247,7 @@ class Cluster:
             tell(topic)
 
     def delete_topic(self, topic: Topic) -> None:
-        """Delete a topic and its records; those who wait for it are told."""
+        """Delete a topic and its records; waiting requests are answered."""
         topic.is_deleted = True
         self.topics.pop(topic.name, None)
         self.topics_by_id.pop(topic.id, None)
@@ -272,7 +272,7 @@ class Cluster:
             self.topics_by_id[topic.id] = topic
             for index, (replicas, leader, epoch) in enumerate(saved["partitions"]):
                 log = self._open_log(topic, index)
-                # There may be fewer nodes than there were: those that are gone are not waited for.
+                # There may be fewer nodes than before: the broker does not wait for the missing ones.
                 here = [node for node in replicas if node in self.nodes] or [min(self.nodes)]
                 partition = Partition(topic, index, here, log)
                 partition.leader, partition.leader_epoch = leader if leader in here else -1, epoch
@@ -295,12 +295,12 @@ class Cluster:
                 return found
 
     def new_producer_id(self) -> int:
-        """Return a producer id that nobody has had; they are given out in blocks, so a crash skips some."""
+        """Return a producer id that was never given out; ids are given out in blocks, so a crash skips some."""
         next_id: int = self._identity.get("next_producer_id", 0)
         self._identity["next_producer_id"] = next_id + 1
         return next_id
 
-    # Records, for those who write them beside the Produce API
+    # Records, for code that writes them beside the Produce API
 
     def append(self, partition: Partition, data: Buffer) -> int:
         """Append one sealed batch to a partition and wake its readers; return its first offset."""

@@ -65,7 +65,7 @@ class Coordinators:
         self.moved()
 
     def moved(self) -> None:
-        """Tell those who asked that assignments have changed (a node stopped or started, or a rehash)."""
+        """Call the listeners: assignments have changed (a node stopped or started, or a rehash)."""
         for call in self._on_move:
             call()
 

@@ -34,7 +34,7 @@ def elect(partition: Partition, live: Collection[int]) -> bool:
     """
     isr = [node for node in partition.replicas if node in live]
     leader = partition.leader if partition.leader in isr else isr[0] if isr else NO_LEADER
-    # Kafka keeps the last member of the ISR: without it nobody could say who has all records.
+    # Kafka keeps the last member of the ISR: without it the replica that has all records would be unknown.
     isr = isr or partition.isr[:1] or partition.replicas[:1]
     if leader == partition.leader and isr == partition.isr:
         return False

@@ -2,8 +2,8 @@
 directory, in one append-only file.
 
 ``store.table("topics")`` behaves as a dict with ``str`` keys whose values are JSON data; assigning is what makes a
-change durable, so a value is replaced, never changed in place. Whoever needs something remembered takes a table of
-its own; nobody else knows what is in it.
+change durable, so a value is replaced, never changed in place. Each part that keeps state takes
+a table, and no other part reads it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Store", "Table", "open_private"]
 
 log = logging.getLogger("kafka.broker")
 
-#: The file is written anew when it has this many times as many lines as there are values.
+#: The file is rewritten when it has this many times as many lines as there are values.
 _REWRITE_FACTOR: Final = 4
 _REWRITE_FROM: Final = 1000
 
@@ -170,7 +170,8 @@ def _damage(path: Path, lines: list[bytes], entries: list[Any]) -> str:
     more = f", and {others} more" if others else ""
     return (
         f"{path} is damaged: line {number + 1} (byte {start}, {len(lines[number])} bytes) has a wrong checksum{more}. "
-        "Restore the file from a copy; or, to go on without the topic, setting or offset that the line held, delete it"
+        "Restore the file from a copy; or, to continue without the topic, setting or offset that the line held, "
+        "delete it"
     )
 
 

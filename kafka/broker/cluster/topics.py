@@ -1,4 +1,4 @@
-"""Topics and partitions as the cluster knows them: who leads, who replicates, where the records are."""
+"""Topics and partitions as the cluster knows them: leaders, replicas, and the logs with their records."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def is_valid_topic_name(name: str) -> bool:
 class Partition:
     """One partition: its log, shared by its notional replicas, and who leads it.
 
-    ``replicas`` is in order of preference. ``isr`` are those of them whose nodes run. A move of the leader, to another
+    ``replicas`` is in order of preference. ``isr`` are the replicas whose nodes run. A move of the leader, to another
     node or to none, counts up ``leader_epoch``.
     """
 
@@ -76,7 +76,7 @@ class Partition:
         """How many replicas must be in sync for acks=all: never more than there are (KIP-966)."""
         return min(self.log.config.min_insync_replicas, len(self.replicas))
 
-    # Those who wait for records: fetches
+    # Fetches that wait for records
 
     def watch(self, call: Callable[[Partition], None]) -> None:
         """Call ``call(partition)`` after each change that a waiting reader may care about."""
@@ -108,11 +108,11 @@ class Topic:
         self.is_deleted = False
 
     def partition(self, index: int) -> Partition | None:
-        """Return a partition, or None if there is none of that number."""
+        """Return a partition, or None if the topic has none with that number."""
         return self.partitions[index] if 0 <= index < len(self.partitions) else None
 
     def to_json(self) -> dict[str, Any]:
-        """Return what has to be remembered of it."""
+        """Return what the store keeps of the topic."""
         return {
             "id": str(self.id),
             "configs": self.configs,

@@ -51,7 +51,7 @@ class Configs:
         for name, value in static.items():
             option = BROKER_OPTIONS.get(name)
             if option is None:
-                raise KafkaConfigurationError(f"{name!r} is no option of the embedded broker")
+                raise KafkaConfigurationError(f"{name!r} is not an option of the embedded broker")
             try:
                 check_value(option, value)
             except InvalidConfigurationError as error:

@@ -178,7 +178,7 @@ _BROKER: Final = (
     _broker("process.roles", Kind.LIST, "broker,controller", "What this node does."),
     _broker("replica.selector.class", Kind.STRING, None, "How a reader's nearest replica is found (KIP-392)."),
     _broker("sasl.enabled.mechanisms", Kind.LIST, "GSSAPI", "The SASL mechanisms that are offered."),
-    _broker("super.users", Kind.LIST, "", "Who may do everything: principals between semicolons."),
+    _broker("super.users", Kind.LIST, "", "Principals that may do everything, separated by semicolons."),
     _broker("socket.request.max.bytes", Kind.INT, "104857600", "The largest request.", low=1),
     _broker("transaction.max.timeout.ms", Kind.INT, "900000", "The longest transaction timeout."),
     _broker("transactional.id.expiration.ms", Kind.INT, "604800000", "How long an idle transactional id is kept."),

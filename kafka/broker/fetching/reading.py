@@ -33,16 +33,16 @@ class Reading:
     __slots__ = ("data", "has_partitions", "is_final", "leaders", "min_bytes", "size")
 
     def __init__(self, min_bytes: int) -> None:
-        #: (requested, the reply's PartitionData) in the order of the request, but those that are not there come last.
+        #: (requested, the reply's PartitionData) in the order of the request, but missing partitions come last.
         self.data: list[tuple[RequestedPartition, Any]] = []
         self.size = 0
         #: How much is enough: what the request says, but no more than a reply may have.
         self.min_bytes = min_bytes
         #: Whether there is any partition whose records can be waited for.
         self.has_partitions = False
-        #: Whether to answer at once whatever was read: an error, another replica, or a divergence has to be told.
+        #: Whether to reply at once, with or without records: after an error, a divergence, or for another replica.
         self.is_final = False
-        #: Leaders that the client has to be told of.
+        #: Leaders whose addresses the reply must have.
         self.leaders: set[int] = set()
 
 
@@ -71,7 +71,7 @@ def read_all(
 ) -> Reading:
     """Read each partition in turn until the limit is reached; the others come back without records.
 
-    With ``only_news``, for a session that goes on, partitions of which there is nothing to tell are left out.
+    With ``only_news``, for a continued session, partitions without news are left out.
     """
     whole_first = call.version >= _WHOLE_FIRST_FROM
     left = request.max_bytes if whole_first else 2**31 - 1
@@ -90,7 +90,7 @@ def read_all(
         if partition is None:
             data.error_code = code
             missing.append((requested, data))
-            # A topic made anew is told at once, one that is not there does not keep the others from waiting.
+            # A topic that was created again is news; one that does not exist does not keep the others from waiting.
             reading.is_final = reading.is_final or code == Code.INCONSISTENT_TOPIC_ID
             continue
         reading.has_partitions = True
@@ -138,7 +138,7 @@ def _read(
         # Before the range, as a log that was cut may not reach up to the offset again (KIP-595).
         epoch, end = log.epoch_end(requested.last_epoch)
         if epoch < 0:
-            code = Code.OFFSET_OUT_OF_RANGE  # an epoch that this log has never heard of
+            code = Code.OFFSET_OUT_OF_RANGE  # an epoch that this log does not know
         else:
             diverges = epoch < requested.last_epoch or end < requested.offset
     if not code and not diverges and not log.start_offset <= requested.offset <= log.high_watermark:
@@ -227,7 +227,7 @@ def _check_leader(call: Call, requested: RequestedPartition, partition: Partitio
 
 
 def _nearest_replica(call: Call, request: FetchRequest, partition: Partition) -> int:
-    """Return the replica in the reader's rack if that is another one and the broker is told to look (KIP-392)."""
+    """Return the replica in the reader's rack if that is another one and a selector is configured (KIP-392)."""
     if not request.rack_id or partition.leader != call.node.node_id or call.node.rack == request.rack_id:
         return NO_LEADER
     selector = call.cluster.configs.broker_value("replica.selector.class") or ""

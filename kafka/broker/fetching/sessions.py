@@ -1,4 +1,4 @@
-"""Incremental fetch sessions (KIP-227): the client names a partition once, and hears of it when there is news.
+"""Incremental fetch sessions (KIP-227): the client names a partition once, and receives it when it has news.
 
 Sessions belong to a node and are gone when it stops. A request carries a session id and an epoch:
 
@@ -119,7 +119,7 @@ class FetchSessions:
         return session
 
     def begin(self, requested: OrderedDict[Key, RequestedPartition], uses_ids: bool) -> int:
-        """Begin a session with these partitions; return its id, 0 where there is no place for one."""
+        """Begin a session with these partitions; return its id, or 0 if there is not enough room."""
         if not requested or not self._slots:
             return 0
         while len(self._sessions) >= self._slots:

@@ -82,7 +82,7 @@ class _Wait:
 async def wait_for_bytes(
     call: Call, request: FetchRequest, partitions: Iterable[RequestedPartition], min_bytes: int
 ) -> None:
-    """Return when there is enough to read, something has changed that must be told, or the time is up."""
+    """Return when there is enough to read, a change must be reported, or the time is up."""
     wait = _Wait(call, request, partitions, min_bytes)
     timer = call.cluster.timers.call_later(request.max_wait_ms / 1000, wait.finish)
     try:

@@ -1,4 +1,4 @@
-"""The group coordinator: who is in which group, what each member is to read, and how far a group has read.
+"""The group coordinator: the members of each group, their assignments, and the committed offsets.
 
 Sans-IO: nothing here opens a socket, reads the system's clock or knows of an event loop. Time, timers, randomness and
 what is known of topics come in through ``interfaces``; requests that have to wait (JoinGroup, SyncGroup) get an
@@ -16,6 +16,6 @@ The modules, from the inside out::
     consumer     a consumer group (KIP-848): epochs, target assignment, fencing, timers
     classic_members classic members of a consumer group: JoinGroup, SyncGroup and Heartbeat against epochs
     migration    from a classic group to a consumer group and back, with its members alive
-    offsets      committed offsets of one group, also those of open transactions, and their expiry
+    offsets      committed offsets of one group, also of open transactions, and their expiry
     coordinator  all groups: lookup, conversion, list, describe, delete
 """

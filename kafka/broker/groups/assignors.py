@@ -1,4 +1,4 @@
-"""The assignors of the consumer protocol: who is to read which partition. Pure functions.
+"""The assignors of the consumer protocol: which member reads which partition. Pure functions.
 
 *range* gives each member of a topic a run of neighbouring partitions, the same run in all topics that have as many
 partitions and the same readers. *uniform* gives everyone as many partitions as anyone else, plus or minus one where
@@ -114,7 +114,7 @@ class _Spread:
         ]
 
     def fill(self) -> None:
-        """Give what is free to those who have least; topics that few can read come first."""
+        """Give free partitions to the members that have least; topics that few can read come first."""
         readers = {topic: self._readers(topic) for topic in _topics(self.members)}
         waiting = [each for each in self.all if each in self.free]
         waiting.sort(key=lambda each: len(readers[each[0]]))
@@ -123,7 +123,7 @@ class _Spread:
         self.free.clear()
 
     def level(self) -> None:
-        """Move partitions from those who have two more than another that could read them."""
+        """Move partitions from members that have two more than another member that could read them."""
         # Each move makes the sum of squares smaller, so this ends.
         moved = True
         while moved:

@@ -2,7 +2,7 @@
 
 A rebalance gathers JoinGroup requests until everyone has joined or time is up (PreparingRebalance), answers them all
 with a new generation (CompletingRebalance), waits for the leader's SyncGroup with the assignment, and hands that out
-(Stable). The steps and the errors are those of Kafka's coordinator; where a step is odd, its KIP or ticket is named.
+(Stable). Steps and errors are the same as in Kafka's coordinator; where a step is odd, its KIP or ticket is named.
 
 Lives on the broker's loop and takes no lock.
 """
@@ -265,7 +265,7 @@ class ClassicGroup:
             self._join_timer = self._timers.call_later(self.roster.rebalance_timeout(), self._complete_join)
 
     def _complete_join(self) -> None:
-        """Everyone is there, or time is up: go on with those who came."""
+        """All members have joined, or time is up: continue with the members that joined."""
         if self._join_timer is not None:
             self._join_timer.cancel()
             self._join_timer = None
@@ -384,7 +384,7 @@ class ClassicGroup:
                 self._watch(member)
 
     def _sync_expired(self, generation: int) -> None:
-        """Who has not asked for its assignment within the rebalance timeout is out (KAFKA-13435)."""
+        """Remove members that have not requested their assignment within the rebalance timeout (KAFKA-13435)."""
         self._sync_timer = None
         if generation != self.generation or self.state not in (State.COMPLETING, State.STABLE) or not self._unsynced:
             return
@@ -472,7 +472,7 @@ class ClassicGroup:
         member = self.roster.remove(member_id)
         self._unsynced.discard(member_id)
         if member is not None:
-            self._answer_join(member, JoinResult(Code.UNKNOWN_MEMBER_ID, ""))  # its id is nobody's any more
+            self._answer_join(member, JoinResult(Code.UNKNOWN_MEMBER_ID, ""))  # no member has its id any longer
             self._answer_sync(member, SyncResult(Code.UNKNOWN_MEMBER_ID))
 
     def _left(self) -> None:
@@ -506,7 +506,7 @@ class ClassicGroup:
         return self.subscribed is None or topic in self.subscribed
 
     def delete(self) -> None:
-        """End: nothing is kept, whoever waits is told to look for the coordinator again."""
+        """End: nothing is kept; waiting requests are answered that the coordinator must be looked up again."""
         self.resign(Code.COORDINATOR_NOT_AVAILABLE)
         self._move(Event.DELETED)
 
@@ -523,7 +523,7 @@ class ClassicGroup:
             self._answer_sync(member, SyncResult(error_code))
 
     def resume(self) -> None:
-        """Go on at the new coordinator: as after a load from the log, sessions start anew."""
+        """Continue at the new coordinator: as after a load from the log, sessions start again."""
         for member in self.roster:
             if member.is_new:
                 self.roster.remove(member.member_id)  # it never learned its id

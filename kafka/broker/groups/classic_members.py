@@ -2,7 +2,7 @@
 
 While a group is being moved from the classic protocol to the consumer protocol, some of its members speak the old one.
 To them the group's epochs are generations, joining reconciles them by one step, and a heartbeat answers
-REBALANCE_IN_PROGRESS whenever there is a further step to take. Nobody waits for anybody: each is answered at once.
+REBALANCE_IN_PROGRESS whenever there is a further step to take. No member waits for another: each is answered at once.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class ClassicFace:
         group = self._group
         if ask.instance_id is None:
             known = group.members.get(ask.member_id)
-            # An id that is not known was given out with MEMBER_ID_REQUIRED; nobody keeps a list of those here.
+            # An id that is not known was given out with MEMBER_ID_REQUIRED; the coordinator keeps no list of such ids.
             return known or group.add(ConsumerMember(ask.member_id or self._make_id(ask)))
         present = group.members.get(group.static.get(ask.instance_id, ""))
         if ask.member_id:

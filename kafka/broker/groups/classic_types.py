@@ -78,7 +78,7 @@ class JoinAsk:
     protocols: Protocols
     #: KIP-394, v4: a new member gets its id first and joins with it then.
     needs_id_first: bool = True
-    #: KIP-814, v9: a returning static leader can be told that there is nothing to assign.
+    #: KIP-814, v9: the reply can say to a returning static leader that there is nothing to assign.
     can_skip_assignment: bool = True
 
 

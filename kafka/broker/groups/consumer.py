@@ -122,7 +122,7 @@ class ConsumerGroup:
                 raise UnknownMemberIdError(f"Member {ask.member_id} is not a member of group {self.group_id}.")
             return self.add(ConsumerMember(ask.member_id))
         if ask.epoch != JOIN:
-            # Who joins again has given up everything, as it was told to; its place is still its own.
+            # A member that joins again has given up everything, as the error demanded; it is still a member.
             _check_epoch(member, ask.epoch, ask.owned)
         return member
 
@@ -143,7 +143,7 @@ class ConsumerGroup:
         return member
 
     def expect_static(self, instance_id: str, member_id: str) -> ConsumerMember:
-        """Return the static member that a request names, or raise what it is told instead."""
+        """Return the static member that a request names, or raise the error for the reply."""
         present = self.members.get(self.static.get(instance_id, ""))
         if present is None:
             raise UnknownMemberIdError(f"Instance id {instance_id} is unknown.")
@@ -302,7 +302,7 @@ class ConsumerGroup:
         self._hold(member, holding)
 
     def note_topics(self) -> None:
-        """Take the topics as they are now for those that the present assignment is about."""
+        """Take the present topics as the ones that the present assignment was computed for."""
         self._metadata = self._subscribed_metadata()
 
     # What topics are meant
@@ -345,13 +345,13 @@ class ConsumerGroup:
     # Timers
 
     def watch(self, member: ConsumerMember, timeout: float) -> None:
-        """Start the member's session anew."""
+        """Restart the member's session."""
         if member.session is not None:
             member.session.cancel()
         member.session = self._timers.call_later(timeout, self.expel, member.member_id)
 
     def _expect_revocation(self, member: ConsumerMember) -> None:
-        """Who is to give something up has its rebalance timeout for it."""
+        """A member that must give partitions up has its rebalance timeout for it."""
         if member.rebalance is not None:
             member.rebalance.cancel()
             member.rebalance = None
@@ -410,7 +410,7 @@ class ConsumerGroup:
             member.stop_timers()
 
     def resume(self) -> None:
-        """Go on at the new coordinator: sessions start anew."""
+        """Continue at the new coordinator: sessions start again."""
         for member in self.members.values():
             classic = member.classic
             self.watch(member, self.settings.consumer_session_timeout if classic is None else classic.session_timeout)

@@ -14,7 +14,7 @@ from kafka.broker.groups.reconcile import Holding
 
 __all__ = ["JOIN", "LEAVE", "LEAVE_STATIC", "ClassicTerms", "ConsumerMember", "HeartbeatAsk", "HeartbeatResult"]
 
-#: Epochs with a meaning of their own.
+#: Epochs with a special meaning.
 JOIN: Final = 0
 LEAVE: Final = -1
 LEAVE_STATIC: Final = -2
@@ -39,7 +39,7 @@ class HeartbeatAsk:
 
 @dataclass(frozen=True)
 class HeartbeatResult:
-    """What the member is told; an assignment only if it changed or everything was asked for."""
+    """The reply to a member; it has an assignment only if it changed or everything was asked for."""
 
     member_id: str
     epoch: int
@@ -55,7 +55,7 @@ class ClassicTerms:
 
     @property
     def protocol_name(self) -> str:
-        """The protocol that it is answered with: its own favourite, since nobody has to agree."""
+        """The protocol that it is answered with: its own favourite, since members need not agree."""
         return self.protocols[0][0]
 
     @property

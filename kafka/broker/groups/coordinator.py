@@ -1,7 +1,7 @@
 """All groups of the cluster: lookup by kind, conversion, offsets, listing, describing, deleting.
 
 Sans-IO; the API files translate messages into the calls here, and this class finds the group that each concerns. What
-it raises is the error code that the client is told.
+it raises is the error code of the reply.
 """
 
 from __future__ import annotations
@@ -282,7 +282,7 @@ class GroupCoordinator:
                     if version >= _NO_SUCH_GROUP_FROM and not transactional
                     else IllegalGenerationError
                 )
-            # A group that only keeps offsets: nobody has ever joined it.
+            # A group that only keeps offsets: no member has ever joined it.
             self.groups[group_id] = group = self._new_classic(group_id)
             self._save(group)
         if isinstance(group, ConsumerGroup):
@@ -396,7 +396,7 @@ class GroupCoordinator:
         group.expel(member_id)
 
     def moved(self, group_id: str) -> None:
-        """Another node coordinates the group from now on: who waits is told, sessions start anew."""
+        """Another node coordinates the group from now on: waiting requests are answered, sessions start again."""
         group = self.groups.get(group_id)
         if group is not None:
             group.resign()
@@ -425,7 +425,7 @@ def _check_classic_commit(
         if generation != group.generation:
             raise IllegalGenerationError
     elif not transactional:
-        # Only who is no member may leave out who it is, and then nobody else may be one.
+        # Only a client outside the group may leave the member id out, and only while the group has no members.
         raise UnknownMemberIdError
     if not transactional and group.state is State.COMPLETING:
         raise RebalanceInProgressError

@@ -43,7 +43,7 @@ class Topics(Protocol):
         ...
 
     def topic_id(self, name: str) -> UUID | None:
-        """Return a topic's id; None if there is no such topic."""
+        """Return a topic's id; None if the topic does not exist."""
         ...
 
     def topic_name(self, topic_id: UUID) -> str | None:
@@ -51,7 +51,7 @@ class Topics(Protocol):
         ...
 
     def partition_count(self, name: str) -> int | None:
-        """Return how many partitions a topic has; None if there is no such topic."""
+        """Return how many partitions a topic has; None if the topic does not exist."""
         ...
 
 
@@ -81,7 +81,7 @@ class Answer(Generic[T]):
         return self._value  # type: ignore[return-value]
 
     def set(self, value: T) -> None:
-        """Give the value to whoever waits for it."""
+        """Give the value to the callback that waits for it."""
         if self.is_set:
             raise ValueError("the answer was given already")
         self.is_set = True

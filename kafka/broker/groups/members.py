@@ -1,4 +1,4 @@
-"""The members of a classic group: who they are, which protocols they share, who leads.
+"""The members of a classic group: their ids, the protocols that they share, and their leader.
 
 Data and questions only: states, timers and rebalances are in ``classic``.
 """
@@ -120,10 +120,10 @@ class Roster:
         for name, _ in protocols:
             self._support[name] += by
 
-    # Who is who
+    # Identity
 
     def expect(self, member_id: str, instance_id: str | None) -> Member:
-        """Return the member that a request names, or raise what it is told instead."""
+        """Return the member that a request names, or raise the error for the reply."""
         if instance_id is not None:
             known = self.static.get(instance_id)
             if known is None:
@@ -136,7 +136,7 @@ class Roster:
         return member
 
     def elect(self) -> bool:
-        """See to it that the leader is one that has joined; say whether there is any."""
+        """Ensure that the leader is a member that has joined; return whether there is one."""
         leader = self.members.get(self.leader or "")
         if leader is None or leader.join_answer is not None:
             return leader is not None
@@ -170,7 +170,7 @@ class Roster:
         return max((member.rebalance_timeout for member in self.members.values()), default=0.0)
 
     def subscribed_topics(self, protocol: str | None) -> frozenset[str] | None:
-        """Return the topics that consumers of this group read; None if that cannot be told."""
+        """Return the topics that consumers of this group read; None if that is unknown."""
         if self.protocol_type != CONSUMER:
             return None
         if not self.members:

@@ -1,4 +1,4 @@
-"""The committed offsets of one group, and those that open transactions will commit.
+"""The committed offsets of one group, and the offsets that open transactions will commit.
 
 Knows nothing of members or topics. Each commit has a number: when a transaction ends, what was committed beside it in
 the meantime stays (KAFKA-17219).

@@ -22,7 +22,7 @@ __all__ = ["restore_group", "save_group"]
 
 
 def save_group(group: ClassicGroup | ConsumerGroup) -> dict[str, Any]:
-    """Return what has to be remembered of a group."""
+    """Return what the store keeps of a group."""
     if isinstance(group, ConsumerGroup):
         return {
             "kind": "consumer",

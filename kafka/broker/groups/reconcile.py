@@ -1,7 +1,7 @@
 """One step of one member towards its target assignment (KIP-848). Pure: values in, values out.
 
 A member gives up what it is not to keep, and only when it has said so does it go to the next epoch; it gets what is
-new to it only when nobody else holds it. So no partition has two owners at any time.
+new to it only when no other member holds it. So no partition has two owners at any time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["Holding", "MemberState", "step"]
 
 
 class MemberState(IntEnum):
-    """Where a member is on its way; the numbers are those of Kafka's log."""
+    """Where a member is on its way; the numbers are the ones in Kafka's log."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
@@ -36,7 +36,7 @@ class Holding:
 
     @property
     def owned(self) -> Assignment:
-        """What nobody else may have yet: what is assigned and what is still to be given back."""
+        """What no other member may have yet: what is assigned and what is still to be given back."""
         owned = dict(self.assigned)
         for topic, indexes in self.pending_revocation.items():
             owned[topic] = owned.get(topic, frozenset()) | indexes

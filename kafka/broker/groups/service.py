@@ -1,4 +1,4 @@
-"""The group coordinator as a service of a cluster, and what its API files share: who may ask, and where."""
+"""The group coordinator as a service of a cluster, and what its API files share: permissions, and the right node."""
 
 from __future__ import annotations
 

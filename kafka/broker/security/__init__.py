@@ -1,4 +1,4 @@
-"""Who clients are and what they may do: SASL on the broker's side, TLS, SCRAM credentials, access control lists.
+"""Identity and permissions of clients: SASL on the broker's side, TLS, SCRAM credentials, access control lists.
 
 The mechanisms and the access control lists are sans-IO and know no cluster; ``service`` binds them to one.
 

@@ -1,7 +1,7 @@
 """Access control lists: what is bound to resources, and whether something is allowed. Numbers are Kafka's own.
 
-The rules are those of Kafka's StandardAuthorizer: super users may do everything; who is denied is denied; who is
-allowed is allowed; where nothing is bound to a resource, a setting decides.
+The rules are the ones of Kafka's StandardAuthorizer: super users may do everything; a binding that denies wins over one
+that allows; where nothing is bound to a resource, a setting decides.
 """
 
 from __future__ import annotations

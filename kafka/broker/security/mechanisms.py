@@ -1,7 +1,7 @@
 """The broker's side of the SASL mechanisms: bytes in, bytes out, and in the end a user.
 
-Each exchange is a generator: it is sent what the client says, yields what is said to it, and returns the user; it
-raises SaslAuthenticationFailedError with the words that the client is told.
+Each exchange is a generator: it receives the client's messages, yields the broker's, and returns the user; it
+raises SaslAuthenticationFailedError with the text for the client.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ __all__ = ["Exchange", "TokenLogin", "User", "oauthbearer", "plain", "scram"]
 
 
 class User(NamedTuple):
-    """Who has proved to be there."""
+    """The identity that a client has proved."""
 
     name: str
     #: When what it showed expires, in milliseconds since the epoch; None for never.
     expires_ms: int | None = None
-    #: What is said last.
+    #: The broker's last message.
     last_words: bytes = b""
     #: Whether it was a delegation token that let it in; ``name`` is its owner then.
     by_token: bool = False
 
 
 class TokenLogin(NamedTuple):
-    """A delegation token, for those who authenticate with it."""
+    """A delegation token, for clients that authenticate with it."""
 
     owner: str
     expires_ms: int
@@ -119,12 +119,12 @@ def _attributes(message: str) -> dict[str, str]:
 
 
 def oauthbearer(now_ms: Callable[[], int], claim: str = "sub") -> Exchange:
-    """OAUTHBEARER (RFC 7628) with unsecured tokens: whoever can write JSON may come in, which is for tests alone."""
+    """OAUTHBEARER (RFC 7628) with unsecured tokens: any client may log in, which is for tests alone."""
     shown = _bearer((yield b""))
     try:
         name, expires_ms = _read_token(shown, now_ms(), claim)
     except (ValueError, KeyError, TypeError) as error:
-        # RFC 7628, section 3.2.3: a refusal is told as JSON, which the client acknowledges with one byte.
+        # RFC 7628, section 3.2.3: a refusal is JSON, which the client acknowledges with one byte.
         yield b'{"status":"invalid_token"}'
         raise SaslAuthenticationFailedError(f"Authentication failed: {error}") from None
     return User(name, expires_ms)

@@ -1,4 +1,4 @@
-"""Security as services of a cluster: who may log in, and what they may do."""
+"""Security as services of a cluster: the users that may log in, and their permissions."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def security(call: Call) -> Security:
 
 
 def tokens_of(call: Call) -> Tokens:
-    """Return the delegation tokens; raises what a client is told that may not ask for them this way."""
+    """Return the delegation tokens; raises the error for a client that may not request them this way."""
     here = security(call)
     if here.tokens is None:
         raise DelegationTokenAuthDisabledError

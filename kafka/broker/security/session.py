@@ -1,6 +1,6 @@
 """One connection's way through SASL: a handshake that names the mechanism, tokens, and in time both again (KIP-368).
 
-Knows no sockets: it is told what the client says and answers with values.
+Knows no sockets: it takes the client's messages and returns values.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def next_state(state: State, event: Event) -> State:
 
 
 class Step(NamedTuple):
-    """What is said to the client, and who it is once that is known."""
+    """The broker's message to the client, and the client's identity once it is known."""
 
     words: bytes
     user: User | None = None
@@ -75,14 +75,14 @@ class SaslSession:
         self.user: User | None = None
         #: Whether the session ends some time, so that the client may authenticate again.
         self.may_repeat = False
-        #: Whether it goes on with another mechanism than before. Kafka lets that handshake pass, and hangs up on what
+        #: Whether it continues with another mechanism than before. Kafka lets that handshake pass, and hangs up on what
         #: follows it.
         self.changes_mechanism = False
         self._begin = begin
         self._exchange: Exchange | None = None
 
     def handshake(self, mechanism: str) -> None:
-        """Begin with a mechanism; raises what the client is told."""
+        """Begin with a mechanism; raises the error for the client."""
         if (
             self.state is State.TOKENS
             or self.state is State.FAILED
@@ -99,7 +99,7 @@ class SaslSession:
         self.state = next_state(self.state, Event.HANDSHAKE)
 
     def token(self, said: bytes) -> Step:
-        """Take what the client says; raises what it is told."""
+        """Take a message of the client; raises the error for the client."""
         if self.state is not State.TOKENS or self._exchange is None:
             raise IllegalSaslStateError("SaslAuthenticate is not expected now")
         try:

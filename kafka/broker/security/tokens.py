@@ -1,6 +1,6 @@
 """Delegation tokens (KIP-48): credentials that a user hands on, and that authenticate by SCRAM.
 
-A token is an id and the HMAC of it under the broker's secret. Who shows both is its owner, until it expires.
+A token is an id and the HMAC of it under the broker's secret. A client that shows both is its owner, until it expires.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Tokens:
         return [_read(saved) for saved in self._table.values()]
 
     def find(self, token_id: str) -> tuple[Token, str] | None:
-        """Return a token and its password, for those who authenticate with it."""
+        """Return a token and its password, for clients that authenticate with it."""
         saved = self._table.get(token_id)
         if saved is None or saved["expires_ms"] < self._now_ms():
             return None

@@ -32,7 +32,7 @@ class TransactionGate(Protocol):
     def check_append(
         self, transactional_id: str, producer_id: int, producer_epoch: int, partition: TopicPartition, version: int
     ) -> int:
-        """Return an error code, 0 if the append may go on. ``version`` is the produce request's."""
+        """Return an error code, 0 if the append may proceed. ``version`` is the produce request's."""
         ...
 
 
@@ -67,7 +67,7 @@ class Call:
 
     @property
     def principal(self) -> str:
-        """Who is connected, as ``User:alice``."""
+        """The principal that is connected, as ``User:alice``."""
         return self.connection.principal
 
     @property

@@ -50,7 +50,7 @@ class Connection(asyncio.BufferedProtocol):
         self.node = listener.node
         self.number = number
         self.host = ""
-        #: Who this is; SASL or a client certificate say so.
+        #: The client's principal, from SASL or a client certificate.
         self.principal = ANONYMOUS
         #: Whether requests are served: at once, or after SASL on a listener that asks for it.
         self.is_authenticated = not listener.needs_sasl
@@ -96,7 +96,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, _exc: Exception | None) -> None:
         """End: what is in work is given up."""
         if self._transport is not None:
-            # It is closed, but before Python 3.11 a TLS transport that nobody closed warns when it is collected.
+            # It is closed, but before Python 3.11 a TLS transport that was not closed warns when it is collected.
             self._transport.close()
         self._transport = None
         self._waiting.clear()
@@ -113,7 +113,7 @@ class Connection(asyncio.BufferedProtocol):
         self._idle_timer = self.node.cluster.timers.call_later(seconds, self._close_if_idle)
 
     def _close_if_idle(self) -> None:
-        """Close a connection that nobody has used for connections.max.idle.ms; look again later at any other."""
+        """Close a connection that was unused for connections.max.idle.ms; look again later at any other."""
         limit = self.node.max_idle
         idle = self.node.cluster.clock.monotonic() - self._used_at
         if idle >= limit and self._task is None:
@@ -138,7 +138,7 @@ class Connection(asyncio.BufferedProtocol):
     def refuse(self, reason: str) -> None:
         """Close a connection whose client did what the protocol does not allow, and log the reason."""
         software = "" if self.software_name == "unknown" else f" ({self.software_name} {self.software_version})"
-        # The reason may quote the client, who must not be able to write lines of the log.
+        # The reason may quote the client, and clients must not be able to write lines of the log.
         shown = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in reason)
         log.warning("closing connection %d from %s%s: %s", self.number, self.host, software, shown)
         self.close()
@@ -222,7 +222,7 @@ class Connection(asyncio.BufferedProtocol):
         self._can_write = False
 
     def resume_writing(self) -> None:
-        """Go on."""
+        """Resume writing."""
         self._can_write = True
         self._work()
 

@@ -102,7 +102,7 @@ class Dispatcher:
         if api_key != API_VERSIONS or self._cluster.apis.get(API_VERSIONS) is None:
             connection.refuse(self._not_served(api_key, version))
             return None
-        # Only the range of ApiVersions itself is told: enough for the client to choose again.
+        # The reply has the range of ApiVersions alone: enough for the client to choose again.
         low, high = self._cluster.apis.get(API_VERSIONS) or (0, 0)
         reply = ApiVersionsResponse[0](error_code=UNSUPPORTED_VERSION, api_keys=[(API_VERSIONS, low, high)])
         return reply.frame_parts(correlation_id)

@@ -1,6 +1,6 @@
 """The reply that says one error about everything that a request asked for, as Kafka answers a request it refuses.
 
-Where the reply has an error code of its own, that one is set and the rest stays empty; else each topic, partition,
+Where the reply has a top-level error code, that one is set and the rest stays empty; else each topic, partition,
 group or resource of the request comes back with the error. What belongs together is found by name: an element of the
 reply is filled from the element of the request at the same depth, where fields are called the same or nearly so.
 """
@@ -26,9 +26,9 @@ _SAME: Final = {
     "group_id": ("group_id",),
     "user": ("user", "name"),
 }
-#: What the field with an error is called; AddPartitionsToTxn has a name of its own.
+#: What the field with an error is called; AddPartitionsToTxn has another name.
 _CODES: Final = ("error_code", "partition_error_code")
-#: APIs whose replies tell an error for each element though they have a code of their own as well.
+#: APIs whose replies have an error for each element although they have a top-level code as well.
 _EACH: Final = frozenset({"ElectLeaders"})
 
 

@@ -24,7 +24,7 @@ __all__ = ["Listener", "ListenerOptions", "Node", "format_address"]
 log = logging.getLogger("kafka.broker")
 
 _numbers = count(1)
-#: Addresses to listen on that mean every interface, and the address of this machine that is told in their place.
+#: Addresses to listen on that mean every interface, and the address of this machine that is advertised in their place.
 _ANY = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}  # noqa: S104 - nothing is bound here
 _BACKLOG = 1024
 _LAST_PORT = 65535
@@ -49,7 +49,7 @@ class ListenerOptions:
         advertise: str | None = None,
     ) -> None:
         self.host = host
-        #: What clients are told to connect to; the port is that of the first node, None for the one it listens on.
+        #: The address that clients connect to; the port is that of the first node, None for the one it listens on.
         self.advertised_host, self.advertised_port = _advertised(host, advertise)
         self.ssl_context = ssl_context
         self.needs_sasl = needs_sasl
@@ -61,12 +61,12 @@ class ListenerOptions:
 
 
 def _advertised(host: str, advertise: str | None) -> tuple[str, int | None]:
-    """Return the host, and perhaps the port, that clients are told."""
+    """Return the advertised host, and the port if it has one."""
     if advertise is None:
         # An address that means "all interfaces" leads nowhere.
         return _ANY.get(host, host), None
     name, colon, port = advertise.rpartition(":")
-    has_port = bool(colon) and (":" not in name or name.startswith("["))  # an IPv6 address has colons of its own
+    has_port = bool(colon) and (":" not in name or name.startswith("["))  # an IPv6 address has colons too
     host = (name if has_port else advertise).removeprefix("[").removesuffix("]")
     is_port = port.isascii() and port.isdigit() and 0 < int(port) <= _LAST_PORT
     if host in _ANY or (has_port and not is_port):
@@ -171,7 +171,7 @@ class Listener:
                 client, _address = self._socket.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
-            except OSError as error:  # out of descriptors: those who wait are served when some are free again
+            except OSError as error:  # out of descriptors: waiting clients are served when some are free again
                 log.error("node %d cannot take a connection: %s", self.node.node_id, error)
                 loop.remove_reader(self._socket)
                 self.node.cluster.timers.call_later(_RETRY_AFTER, self._resume)
@@ -237,7 +237,7 @@ class Listener:
         self.drop(crash=crash)
 
     def drop(self, *, crash: bool = True) -> int:
-        """Close the connections and go on listening; return how many there were."""
+        """Close the connections but keep listening; return how many there were."""
         connections = list(self.connections)
         for connection in connections:
             (connection.abort if crash else connection.close)()
@@ -287,12 +287,12 @@ class Node:
 
     @property
     def host(self) -> str:
-        """The host that clients are told to connect to."""
+        """The host that clients connect to."""
         return self.listener.options.advertised_host
 
     @property
     def port(self) -> int:
-        """The port that clients are told to connect to; nodes after the first have the next ones."""
+        """The port that clients connect to; nodes after the first have the next ones."""
         first = self.listener.options.advertised_port
         return self.listener.port if first is None else first + self.node_id - 1
 

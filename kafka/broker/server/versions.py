@@ -23,7 +23,7 @@ def api_key_of(api: ApiKeyLike) -> int:
         return api_named(api).key
     key = api if isinstance(api, int) else getattr(api, "API_KEY", None)
     if not isinstance(key, int) or key not in APIS:
-        raise IllegalArgumentError(f"{api!r} is no API of Kafka")
+        raise IllegalArgumentError(f"{api!r} is not an API of Kafka")
     return key
 
 
@@ -86,7 +86,7 @@ def _release(name: str) -> tuple[int, ...]:
         wanted = tuple(int(part) for part in name.split("."))
         found = known_release(wanted)
     except (ValueError, UnrecognizedBrokerVersion):
-        raise KafkaConfigurationError(f"{name!r} is no release of Kafka such as 2.8") from None
+        raise KafkaConfigurationError(f"{name!r} is not a release of Kafka such as 2.8") from None
     if wanted[:2] > KNOWN_RELEASES[-1]:
         newest = ".".join(map(str, KNOWN_RELEASES[-1]))
         raise KafkaConfigurationError(f"the embedded broker does not know what Kafka {name} does, only up to {newest}")

@@ -1,6 +1,6 @@
 """The log cleaner: retention, and compaction, which keeps the latest record of each key (cleanup.policy=compact).
 
-As in Kafka the segment at the end and whatever is above the last stable offset are left alone; offsets never change, so
+As in Kafka the segment at the end and records above the last stable offset are left alone; offsets never change, so
 a compacted log has gaps. Gone are: records with a later one of the same key, tombstones and transaction markers older
 than delete.retention.ms, and records of aborted transactions.
 """

@@ -369,7 +369,7 @@ def _next_whole(data: bytes, position: int, expected: int, limit: int) -> int:
 
 
 def _is_torn(data: bytes, start: int) -> bool:
-    """Whether what begins there goes on behind the end of the file, as an append that was interrupted does."""
+    """Whether what begins there continues behind the end of the file, as an append that was interrupted does."""
     try:
         return read_header(data, start) is None
     except CorruptRecordError:

@@ -59,11 +59,11 @@ class LogOffsets(NamedTuple):
 
 
 def _nothing(_: object) -> None:
-    """Nobody wants to know."""
+    """Do nothing: no listener is set."""
 
 
 def _never(_seconds: float, _call: Callable[[], object]) -> None:
-    """There is no clock that would call."""
+    """Do nothing: no clock is set."""
 
 
 SegmentMaker = Callable[[int, int], Segment]
@@ -99,7 +99,7 @@ class Log:
         self.epochs: list[tuple[int, int]] = []
         self._unflushed = 0
         self._flush_planned = False
-        #: Calls a function after so many seconds.
+        #: Calls a function after that number of seconds.
         self.call_later: Callable[[float, Callable[[], object]], object] = _never
         #: Compaction has seen the segments below.
         self.compacted_to = 0
@@ -117,7 +117,7 @@ class Log:
     def stable_offset(self) -> int:
         """The last stable offset: ``read_committed`` readers see what is below."""
         first = self.producers.first_open()
-        # The start may have been moved into an open transaction: nobody can read, nor stop, before it.
+        # The start may have been moved into an open transaction: no reader can read, or stop, before it.
         return self.end_offset if first is None else max(first, self.start_offset)
 
     @property
@@ -154,7 +154,7 @@ class Log:
         return offset
 
     def appended(self) -> None:
-        """See to it that what was appended is as safe as configured."""
+        """Flush what was appended as the configuration demands."""
         if self.fsync or self._unflushed >= self.config.flush_messages:
             self.flush()
         elif self.config.flush_ms < _NEVER and not self._flush_planned:
@@ -256,7 +256,7 @@ class Log:
             self.producers.appended(header, offset)
 
     def restored(self, start: int) -> None:
-        """All that is there has been told; ``start`` is where the log was said to begin."""
+        """Finish the recovery; ``start`` is the log's start offset as stored."""
         first = self.segments[0].base_offset if self.segments else start
         self.end_offset = max(self.end_offset, start)
         self.start_offset = first

@@ -19,7 +19,7 @@ from kafka.record.header import BatchHeader
 
 __all__ = ["Aborted", "BatchMark", "ProducerState", "Producers"]
 
-#: Batches remembered per producer; more than this in flight cannot be told apart (KIP-98, KAFKA-5494).
+#: Batches remembered per producer; more than this in flight cannot be distinguished (KIP-98, KAFKA-5494).
 WINDOW: Final = 5
 _SEQUENCES: Final = 2**31
 
@@ -94,7 +94,7 @@ class Producers:
     def check(self, header: BatchHeader, *, begins_at_zero: bool = False) -> None:
         """Raise unless the batch may follow what its producer has written here.
 
-        ``begins_at_zero``: transactions are those of KIP-890, which begin with a new epoch and so with sequence 0.
+        ``begins_at_zero``: transactions follow KIP-890 and begin with a new epoch and so with sequence 0.
         """
         state = self.states.get(header.producer_id)
         if state is None:

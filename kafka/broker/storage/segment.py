@@ -216,7 +216,7 @@ class DiskSegment(Segment):
         self._open()
 
     def _open(self) -> int:
-        """Return the file's descriptor; segments that nobody appends to are closed between reads."""
+        """Return the file's descriptor; segments without appends are closed between reads."""
         if self._fd < 0:
             self._fd = os.open(
                 self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0), 0o600

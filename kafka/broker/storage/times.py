@@ -37,7 +37,7 @@ class Reader:
         self.known: dict[tuple[int, int], list[ConsumerRecord]] = {}
 
     def rows(self, log: Log, data: Buffer, header: BatchHeader) -> list[ConsumerRecord]:
-        """Return the records of a batch; raise HeavyBatch for one that has to be read first."""
+        """Return the records of a batch; raise HeavyBatch for one that must be read first."""
         key = (id(log), header.base_offset)
         if key in self.known:
             return self.known[key]

@@ -1,7 +1,7 @@
 """What producers send, checked and brought into the form in which it is kept.
 
 A batch is taken as it is wherever possible: the bytes that were checked are the bytes that are stored and later
-fetched. They are written anew only where the topic asks for another codec, the format is old, the broker's time counts
+fetched. They are rewritten only where the topic asks for another codec, the format is old, the broker's time counts
 or the header's greatest timestamp is not that of the records.
 """
 

@@ -1,8 +1,8 @@
-"""All transactional ids: who may write, what belongs to a transaction, how it ends.
+"""All transactional ids: fencing of producers, the partitions of a transaction, its end.
 
-The rules are those of Kafka's coordinator, with both ways of ending: version 1, where an epoch lasts as long as its
+The rules are the ones of Kafka's coordinator, with both ways of ending: version 1, where an epoch lasts as long as its
 producer, and version 2 of KIP-890, where each end counts it up and partitions are added by the first write to them.
-What is raised is the error that the client is told.
+What is raised is the error of the reply.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class MarkerLog(Protocol):
     """Where transactions end: partitions' logs and groups' offsets."""
 
     def write_marker(self, partition: TopicPartition, producer_id: int, epoch: int, *, committed: bool) -> bool:
-        """End a producer's transaction on a partition; False if that has to be tried again."""
+        """End a producer's transaction on a partition; False if that must be tried again."""
         ...
 
     def end_offsets(self, producer_id: int, groups: Iterable[str], *, committed: bool) -> None:
@@ -105,7 +105,7 @@ class TransactionCoordinator:
         self._cleaner = timers.call_later(settings.expiry_interval, self._clean)
 
     def load(self) -> None:
-        """Take up what was saved: transactions go on, ends that were decided are carried out."""
+        """Take up what was saved: open transactions continue, ends that were decided are carried out."""
         for transactional_id, saved in list(self._saved.items()):
             record = self.records[transactional_id] = TransactionRecord.from_json(transactional_id, saved)
             if record.state is State.ONGOING:
@@ -144,7 +144,7 @@ class TransactionCoordinator:
         if record.state.is_ending:
             raise ConcurrentTransactionsError
         if record.state is State.ONGOING:
-            # The epoch of the fence is nobody's; the next attempt gets the one after it.
+            # No producer has the epoch of the fence; the next attempt gets the one after it.
             self._check_expected(record, expected)
             # But a producer that aborts its own transaction so is not fenced: its next attempt gets that epoch.
             is_own = expected.epoch != NO_EPOCH and expected.epoch == record.epoch
@@ -224,7 +224,7 @@ class TransactionCoordinator:
     # Ending
 
     def end(self, transactional_id: str, producer: Granted, *, committed: bool, bumps_epoch: bool) -> Granted:
-        """Commit or abort; return what the producer goes on with."""
+        """Commit or abort; return the id and epoch that the producer continues with."""
         if not transactional_id:
             raise InvalidRequestError
         record = self.records.get(transactional_id)
@@ -277,7 +277,7 @@ class TransactionCoordinator:
         self._write_markers(record)
 
     def _write_markers(self, record: TransactionRecord) -> None:
-        """Write what is left to be written; try again later where there is no leader."""
+        """Write the remaining markers; try again later where a partition has no leader."""
         committed = record.state is State.PREPARE_COMMIT
         for partition in sorted(record.partitions):
             if self._log.write_marker(partition, record.producer_id, record.epoch, committed=committed):
@@ -309,12 +309,12 @@ class TransactionCoordinator:
             self._abort_fenced(record)
 
     def _abort_fenced(self, record: TransactionRecord, last_epoch: int = NO_EPOCH) -> None:
-        """Abort a transaction whose producer is gone or late; whoever still writes with its epoch is fenced."""
+        """Abort a transaction whose producer is gone or late; a producer that still writes with its epoch is fenced."""
         record.move(Event.FENCE, self._clock.now_ms())
         if record.epoch <= LAST_EPOCH:
             record.epoch += 1
         record.last_epoch = last_epoch
-        # Who then wants to end it by KIP-890 is answered as if that had been its own end, with the new epoch.
+        # A producer that then ends it by KIP-890 is answered as if that had been its own end, with the new epoch.
         record.bumps_epoch = True
         self._prepare(record, committed=False)
 
@@ -339,7 +339,7 @@ class TransactionCoordinator:
         return record
 
     def running_for_ms(self, record: TransactionRecord) -> int:
-        """Return how long the present transaction has been going on; 0 if there is none."""
+        """Return how long the present transaction has been open; 0 without one."""
         if record.state.is_idle or record.start_ms < 0:
             return 0
         return self._clock.now_ms() - record.start_ms

@@ -37,13 +37,13 @@ class TransactionRecord:
     updated_ms: int = -1
     #: Whether the client ends transactions by KIP-890: each end counts up the epoch.
     bumps_epoch: bool = False
-    #: Where the next transaction goes on when the epochs are used up: producer id and epoch.
+    #: Producer id and epoch of the next transaction when the epochs are used up.
     successor: tuple[int, int] | None = None
     timer: Timer | None = None
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether there is no epoch left to give to a producer."""
+        """Whether the epochs of the producer id are used up."""
         return self.epoch >= LAST_EPOCH
 
     def move(self, event: Event, now_ms: int) -> None:

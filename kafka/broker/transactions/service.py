@@ -81,7 +81,7 @@ class TransactionService:
     def check_append(
         self, transactional_id: str, producer_id: int, producer_epoch: int, partition: TopicPartition, version: int
     ) -> int:
-        """Return an error code, 0 if a transactional append may go on; ``version`` is the produce request's."""
+        """Return an error code, 0 if a transactional append may proceed; ``version`` is the produce request's."""
         producer = Granted(producer_id, producer_epoch)
         try:
             if version >= _ADDS_FROM:

@@ -34,7 +34,7 @@ class State(Enum):
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is no transaction."""
+        """Whether a transaction does not exist."""
         return self in (State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
 
 

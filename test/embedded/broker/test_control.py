@@ -272,7 +272,7 @@ def test_a_broker_that_is_closed_says_so() -> None:
     with broker:
         with pytest.raises(IllegalStateError, match="already running"):
             broker.start()
-        with pytest.raises(IllegalArgumentError, match="no node 9"):
+        with pytest.raises(IllegalArgumentError, match="node 9 does not exist"):
             broker.stop_node(9)
     broker.close()
     with broker:  # and it can be started again, empty
@@ -368,16 +368,19 @@ def test_one_error_is_given_in_any_form(error: Any) -> None:
         (lambda b: b.append("events", b"", headers={"h": 1}), "the header 'h' of a record must be"),
         (lambda b: b.append("events", b"", headers=["h"]), "headers are a dict, or pairs of a str and"),
         (lambda b: b.append("events", b"", headers=[(b"h", b"")]), "headers are a dict, or pairs of a str and"),
-        (lambda b: b.append("event", b""), "there is no topic 'event'; did you mean 'events'?"),
-        (lambda b: b.append("events", b"", partition=7), "no partition 7 of 'events': it has 2, numbered from 0"),
-        (lambda b: b.append("events", b"", partition="0"), "there is no partition '0'"),
+        (lambda b: b.append("event", b""), "topic 'event' does not exist; did you mean 'events'?"),
+        (
+            lambda b: b.append("events", b"", partition=7),
+            "partition 7 of topic 'events' does not exist: it has 2, numbered from 0",
+        ),
+        (lambda b: b.append("events", b"", partition="0"), "partition '0' of topic 'events' does not exist"),
         (lambda b: b.append_many("events", "abc"), "append_many() takes a list of records, not str"),
         (lambda b: b.append_many("events", []), "append_many() needs at least one record"),
         (lambda b: b.append_many("events", [("k", "v", (), 1)]), "not a tuple of 4"),
         (lambda b: b.create_topic("other", "3"), "the number of partitions must be an int, not '3'"),
-        (lambda b: b.create_topic(None), "None is no name for a topic"),
-        (lambda b: b.stop_node(0), "there is no node 0: nodes are numbered from 1, these are [1, 2]"),
-        (lambda b: b.records("none"), "there is no topic 'none'; create_topic() makes it"),
+        (lambda b: b.create_topic(None), "None is not a valid name for a topic"),
+        (lambda b: b.stop_node(0), "node 0 does not exist: nodes are numbered from 1, these are [1, 2]"),
+        (lambda b: b.records("none"), "topic 'none' does not exist; create_topic() makes it"),
     ],
 )
 def test_a_mistake_is_answered_with_a_sentence(order: Callable[[Broker], Any], says: str) -> None:
@@ -394,7 +397,7 @@ def test_a_mistake_is_answered_with_a_sentence(order: Callable[[Broker], Any], s
         ({"nodes": "3"}, "nodes must be an int, not '3'"),
         ({"port": "9092"}, "port must be an int, not '9092'"),
         ({"topics": {"events": "3"}}, "topic 'events': the number of partitions must be an int"),
-        ({"topics": ["no good"]}, "'no good' is no name for a topic"),
+        ({"topics": ["no good"]}, "'no good' is not a valid name for a topic"),
         ({"sasl": ["PLAIN"]}, "sasl takes triples of mechanism, user and password"),
     ],
 )
@@ -449,7 +452,7 @@ def test_a_test_waits_for_records_that_are_still_to_come() -> None:
         writer.join()
         with pytest.raises(KafkaTimeoutError, match=r"waited 0.05 s for 3 records: 'events' has 2 records"):
             broker.wait_for("events", 3, timeout=0.05)
-        with pytest.raises(KafkaTimeoutError, match="there is no topic 'none'"):
+        with pytest.raises(KafkaTimeoutError, match="topic 'none' does not exist"):
             broker.wait_for("none", timeout=0.01)
         watchers = broker.run(lambda c: [one._watchers for one in c.topics["events"].partitions])
         assert watchers == [set(), set()]

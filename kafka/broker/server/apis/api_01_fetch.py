@@ -138,7 +138,7 @@ def _news(session: FetchSession, reading: Reading) -> list[tuple[RequestedPartit
             news.append((one, data))
         _remember(one, data)
         if has_records:
-            # Fairness: those that had their turn come last in the next one.
+            # Fairness: partitions that had their turn come last in the next one.
             key: Key = (one.topic_id if session.uses_ids else one.name, one.index)
             if key in session.requested:
                 session.requested.move_to_end(key)
@@ -146,6 +146,6 @@ def _news(session: FetchSession, reading: Reading) -> list[tuple[RequestedPartit
 
 
 def _remember(one: RequestedPartition, data: Any) -> None:
-    # An error is told again until it is gone, and then the partition is news (KAFKA-9835).
+    # An error is repeated until it is gone, and then the partition is news (KAFKA-9835).
     one.sent_high_watermark = -1 if data.error_code else data.high_watermark
     one.sent_start = -1 if data.error_code else data.log_start_offset

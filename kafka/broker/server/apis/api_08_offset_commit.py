@@ -30,7 +30,7 @@ _Row = tuple[TopicPartition, Any, int]
 
 
 def handle(call: Call, request: OffsetCommitRequest) -> Any:
-    """Commit, partition by partition; who may not commit is told so for each."""
+    """Commit, partition by partition; a client without the right gets an error for each."""
     refused = 0
     if call.version >= _GROUPS_FROM:
         refused = refusal(call, request.group_id)

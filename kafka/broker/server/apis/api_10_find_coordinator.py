@@ -20,7 +20,7 @@ _BATCH_FROM: Final = 4
 _SHARE_FROM: Final = 6
 _NOWHERE: Final = (-1, "", -1)
 _KINDS: Final = (GROUP, TRANSACTION, SHARE)
-_UNKNOWN_KIND: Final = "There is no coordinator of that kind."
+_UNKNOWN_KIND: Final = "The broker has no coordinator of that kind."
 
 
 def handle(call: Call, request: FindCoordinatorRequest) -> Any:

@@ -1,13 +1,13 @@
 """JoinGroup (11), versions 0-9: become a member of a classic group, or take part in its rebalance.
 
-* v0: the session timeout is the rebalance timeout too. v1: a rebalance timeout of its own (KIP-62).
+* v0: the session timeout is the rebalance timeout too. v1: a separate rebalance timeout (KIP-62).
 * v2: throttle time. v3: clients expect throttling after the reply.
 * v4: a new member is given its id first: MEMBER_ID_REQUIRED (KIP-394).
 * v5: static members (KIP-345).
 * v6: flexible.
 * v7: the reply tells the protocol type; its protocol name may be null (KIP-559).
-* v8: a reason for joining, which nobody needs to know (KIP-800).
-* v9: a returning static leader is told not to assign (KIP-814).
+* v8: a reason for joining, which is ignored (KIP-800).
+* v9: a returning static leader is instructed not to assign (KIP-814).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 * v0: one member. v1: throttle time. v2: clients expect throttling after the reply.
 * v3: several members, also static ones by their instance ids (KIP-345).
 * v4: flexible.
-* v5: a reason, which nobody needs to know (KIP-800).
+* v5: a reason, which is ignored (KIP-800).
 """
 
 from __future__ import annotations

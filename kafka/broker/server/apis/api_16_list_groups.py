@@ -17,7 +17,7 @@ from kafka.protocol.admin import ListGroupsRequest
 
 
 def handle(call: Call, request: ListGroupsRequest) -> Any:
-    """List those that the client may see."""
+    """List the groups that the client may see."""
     sees_all = call.allows(Operation.DESCRIBE, Resource.CLUSTER, CLUSTER_NAME)
     states = {state.lower() for state in request.states_filter}
     types = {kind.lower() for kind in request.types_filter}

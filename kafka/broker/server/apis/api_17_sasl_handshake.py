@@ -47,7 +47,7 @@ def _bare(here: Security, connection: Connection) -> Callable[[Any], bytes | Non
         try:
             step = here.session_of(connection).token(bytes(frame))
         except (SaslAuthenticationFailedError, IllegalSaslStateError) as error:
-            connection.refuse(f"SASL authentication failed: {error.args[0]}")  # the client cannot be told why
+            connection.refuse(f"SASL authentication failed: {error.args[0]}")  # the reply has no field for the reason
             return None
         if step.user is not None:
             connection.bare_frames = None

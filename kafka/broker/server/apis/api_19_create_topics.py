@@ -2,8 +2,8 @@
 
 * v0: names, numbers, assignments, configuration. v1: validate only; messages with errors.
 * v2: throttle time. v3: clients expect throttling after the reply.
-* v4: -1 for partitions and replicas takes the brokers' defaults (KIP-464); older versions are not refused it either.
-* v5: flexible; what was made is told, with its configuration (KIP-525). v6: quota errors (not here).
+* v4: -1 for partitions and replicas takes the brokers' defaults (KIP-464); older versions may use it too.
+* v5: flexible; the reply describes the new topic, with its configuration (KIP-525). v6: quota errors (not here).
 * v7: topic ids.
 
 Any node takes it, as brokers in KRaft mode forward it to the controller.

@@ -39,7 +39,7 @@ def handle(call: Call, request: DeleteTopicsRequest) -> Any:
 
 
 def _named_twice(call: Call, asked: list[_Asked]) -> dict[_Asked, tuple[_Asked, str]]:
-    """Return which of those asked for are the same topic, each with what it is told of and why; none is deleted."""
+    """Return the requests that name one topic twice, each with its name, id and error; none is deleted."""
     twice: dict[_Asked, tuple[_Asked, str]] = {}
     for each, times in Counter(asked).items():
         if times > 1 and (each[0] is None) != (each[1] == ZERO_UUID):

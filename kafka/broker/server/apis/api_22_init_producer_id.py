@@ -1,7 +1,7 @@
 """InitProducerId (22), versions 0-5: a producer id, and for transactional ids an epoch that fences older producers.
 
 * v0: as KIP-98 says. v1: clients expect throttling after the reply. v2: flexible.
-* v3: the producer says what it has, to go on after an error (KIP-360).
+* v3: the producer sends its id and epoch, to continue after an error (KIP-360).
 * v4: PRODUCER_FENCED, where it was INVALID_PRODUCER_EPOCH before (KIP-588).
 * v5: transactions of version 2 (KIP-890); nothing changes here.
 * v6, two-phase commit (KIP-939), is not stable in Kafka and not served.

@@ -3,7 +3,7 @@
 * v1: clients expect throttling after the reply. v2: leader epochs (KIP-320).
 * v3: flexible; the member of the group, so that a zombie cannot commit (KIP-447).
 * v4: TRANSACTION_ABORTABLE is known.
-* v5: adds the group to the transaction by itself (KIP-890).
+* v5: adds the group to the transaction implicitly (KIP-890).
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def filter_of(version: int, asked: Any) -> Filter:
 
 
 def handle(call: Call, request: DescribeAclsRequest) -> Any:
-    """List those that the filter means, by resource."""
+    """List the bindings that match the filter, by resource."""
     access = access_control(call)
     if access is None:
         return call.response(error_code=Code.SECURITY_DISABLED, error_message=NO_AUTHORIZER)

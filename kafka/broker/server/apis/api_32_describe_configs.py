@@ -14,7 +14,7 @@ from kafka.broker.configs.resources import TOPIC, Described, describe
 from kafka.broker.server.api import CLUSTER_NAME, BrokerResponseError, Call, Code, Operation, Resource
 from kafka.protocol.configs import DescribeConfigsRequest
 
-#: Topic options whose default is no default of a broker's option: that is null, or there is none.
+#: Topic options whose default does not come from a broker's option: that is null, or missing.
 _NO_DEFAULT_SYNONYM: Final = frozenset(
     name
     for name, option in TOPIC_OPTIONS.items()

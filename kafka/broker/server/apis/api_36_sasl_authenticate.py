@@ -20,7 +20,7 @@ def handle(call: Call, request: SaslAuthenticateRequest) -> Any:
     here = security(call)
     session = here.session_of(call.connection)
     if (session.state is State.NEW and call.connection.listener.needs_sasl) or session.changes_mechanism:
-        # Nobody has named a mechanism, or it is not the one of this session; Kafka does not even answer.
+        # The client has named no mechanism, or another one than this session's; Kafka sends no reply.
         call.connection.refuse("SaslAuthenticate without a SaslHandshake, or with another mechanism than before")
         return None
     try:

@@ -1,7 +1,7 @@
 """DescribeDelegationToken (41), versions 0-3: the tokens that a client may see (KIP-48).
 
 * v1: clients expect throttling after the reply. v2: flexible.
-* v3: who asked for a token (KIP-373).
+* v3: the requester of a token (KIP-373).
 """
 
 from __future__ import annotations

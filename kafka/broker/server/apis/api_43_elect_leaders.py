@@ -2,7 +2,7 @@
 
 * v0: preferred leaders only. v1: preferred (0) or unclean (1); an error for all of it. v2: flexible.
 
-No replica here is ever out of sync, so an unclean election finds a leader only where there is one to be had anyway.
+No replica here is ever out of sync, so an unclean election finds a leader only where a clean one does too.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def handle(call: Call, request: ElectLeadersRequest) -> Any:
     results = []
     for name, indexes in asked:
         outcomes = [_elect(call, request.election_type, name, index) for index in indexes]
-        if everything:  # those that need none are not worth telling
+        if everything:  # the reply leaves out partitions that need no election
             outcomes = [one for one in outcomes if one[1] != Code.ELECTION_NOT_NEEDED]
         results.append((name, outcomes))
         topic = cluster.topic(name)

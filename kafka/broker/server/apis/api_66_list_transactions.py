@@ -1,6 +1,6 @@
 """ListTransactions (66), versions 0-2: the transactional ids that this node coordinates (KIP-664).
 
-* v0: filters by state and producer id. v1: by how long a transaction has been going on (KIP-994).
+* v0: filters by state and producer id. v1: by how long a transaction has been open (KIP-994).
 * v2: by a pattern of ids (KIP-1152).
 """
 
@@ -19,7 +19,7 @@ from kafka.protocol.transaction import ListTransactionsRequest
 
 
 def handle(call: Call, request: ListTransactionsRequest) -> Any:
-    """List those that the filters let through."""
+    """List the transactions that match the filters."""
     names = {state.value for state in State}
     unknown = [name for name in request.state_filters if name not in names]
     try:

@@ -39,7 +39,7 @@ def _refused_topics(call: Call, request: ConsumerGroupHeartbeatRequest) -> int:
 
 
 def _check(call: Call, request: ConsumerGroupHeartbeatRequest, assignors: tuple[str, ...]) -> None:
-    """Raise where the request makes no sense by itself."""
+    """Raise if the fields of the request contradict each other."""
     joins = request.member_epoch == JOIN
     named = request.subscribed_topic_names is not None or bool(request.subscribed_topic_regex)
     problems = (

@@ -1,6 +1,6 @@
 """DescribeTopicPartitions (75), version 0: topics page by page (KIP-966).
 
-* v0: topics by name (all if none is named), at most so many partitions, and a cursor to go on from.
+* v0: topics by name (all if none is named), at most a given number of partitions, and a cursor to continue from.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def test_the_error_about_damage_says_how_to_go_on(tmp_path: Path) -> None:
     path = tmp_path / "tables"
     first, second, *rest = written(path).splitlines(keepends=True)
     path.write_bytes(first + second.replace(b"xxx", b"xyx", 1) + b"".join(rest))
-    with pytest.raises(IllegalStateError, match=r"Restore the file from a copy; or, to go on without .* delete it"):
+    with pytest.raises(IllegalStateError, match=r"Restore the file from a copy; or, to continue without .* delete it"):
         Store(path)
     path.write_bytes(first + b"".join(rest))
     store = Store(path)

@@ -77,7 +77,7 @@ def test_wrong_values_are_refused_in_words(name: str, value: str, says: str) -> 
 
 
 def test_unknown_and_wrong_static_options_are_refused() -> None:
-    with pytest.raises(KafkaConfigurationError, match=r"'no\.such' is no option"):
+    with pytest.raises(KafkaConfigurationError, match=r"'no\.such' is not an option"):
         Configs(Store(), {"no.such": "1"})
     with pytest.raises(KafkaConfigurationError, match="Invalid value"):
         Configs(Store(), {"num.partitions": "0"})
