@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help demo test test-unit test-embedded test-real test-matrix test-pythons test-spark-versions test-clients soak soak-chaos check lint format types layers docs wheel generated clean \
+.PHONY: help demo test test-unit test-embedded test-real test-matrix test-pythons test-spark-versions test-clients soak soak-chaos check lint format types layers prose docs wheel generated clean \
 	bench bench-protocol bench-records bench-produce bench-consume bench-latency bench-spark
 
 help:  ## show this list
@@ -63,7 +63,7 @@ soak: $(INSTALLED)  ## random histories against the embedded broker; seeds are p
 soak-chaos: $(INSTALLED)  ## clients of Apache Kafka under kill -9, hangs and bad networks; PUREKAFKA_SECONDS and _SEED
 	$(BIN)/pytest -m soak -rP test/real/chaos
 
-check: lint types layers docs wheel  ## everything that is checked besides the tests
+check: lint types layers prose docs wheel  ## everything that is checked besides the tests
 
 lint: $(INSTALLED)  ## style and format
 	$(BIN)/ruff check .
@@ -78,6 +78,9 @@ types: $(INSTALLED)  ## mypy --strict
 
 layers: $(INSTALLED)  ## imports point down only
 	$(BIN)/lint-imports --no-cache
+
+prose: $(INSTALLED)  ## plain English in the documentation, docstrings and messages that were rewritten
+	$(BIN)/python tools/check_prose.py
 
 docs: $(INSTALLED)  ## the documentation; a warning is an error
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html

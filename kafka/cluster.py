@@ -35,7 +35,7 @@ GROUP: Final = 0
 TRANSACTION: Final = 1
 _INVALID_TOPIC: Final = 17
 _TOPIC_UNAUTHORIZED: Final = 29
-_LONGEST_NAME: Final = 2**15 - 1  # what the protocol can carry, in bytes
+_LONGEST_NAME: Final = 2**15 - 1  # in bytes, the limit of the protocol
 
 
 class NodeId(int):

@@ -216,7 +216,7 @@ class RecordFacts(KafkaError):
     offset: int | None = None
     """The record's offset, or the first of the batch."""
     reason: str | None = None
-    """What is wrong with it."""
+    """The fault of the record or batch."""
 
 
 # --- broker errors, written by tools/generate_errors.py: begin ---

@@ -26,7 +26,7 @@ _HOOKS: Final = ("on_send", "on_acknowledgement", "on_consume", "on_commit")
 
 
 class ProducerRecord(NamedTuple):
-    """What was given to `send()`; ``record._replace(value=...)`` makes a changed one.
+    """The arguments of `send()`; ``record._replace(value=...)`` makes a changed one.
 
     >>> ProducerRecord("events", b"hello")._replace(headers=[("trace", b"1f")]).headers
     [('trace', b'1f')]
@@ -49,7 +49,7 @@ class ProducerInterceptor:
     """
 
     def configure(self, configs: Mapping[str, Any]) -> None:
-        """Take note of the client's configuration; called once, before anything else. What it raises is raised."""
+        """Receive the client's configuration; called once, first. The constructor raises its exception."""
 
     def on_send(self, record: ProducerRecord) -> ProducerRecord:
         """Return the record, or another in its place. Called in the thread of `send()`, before the serializers."""
@@ -69,7 +69,7 @@ class ConsumerInterceptor:
     """Sees what a consumer returns, and what it commits."""
 
     def configure(self, configs: Mapping[str, Any]) -> None:
-        """Take note of the client's configuration; called once, before anything else. What it raises is raised."""
+        """Receive the client's configuration; called once, first. The constructor raises its exception."""
 
     def on_consume(self, records: Mapping[TopicPartition, Sequence[Any]]) -> Mapping[TopicPartition, Sequence[Any]]:
         """Return the records that `poll()` is to return. Called in the thread of `poll()`."""

@@ -118,7 +118,7 @@ class BrokerMetadata(NamedTuple):
 
 
 class PartitionMetadata(NamedTuple):
-    """What the cluster says about a partition."""
+    """The cluster's metadata of a partition."""
 
     topic: str
     partition: int

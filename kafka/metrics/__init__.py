@@ -1,4 +1,4 @@
-"""Metrics: what a client measures about itself, for people and for reporters.
+"""Metrics: the measurements of a client, for applications and for reporters.
 
 Values are recorded per batch or per request, never per record.
 """

@@ -1,4 +1,4 @@
-"""What a metric is: a name, something that can be measured, and how.
+"""Metrics: a name, a measurable statistic and its configuration.
 
 Times are milliseconds since the epoch, as in older releases, whose users pass them in.
 """
@@ -203,7 +203,7 @@ class KafkaMetric:
 
     @property
     def measurable(self) -> AbstractMeasurable:
-        """What is measured."""
+        """The statistic behind the metric."""
         if self._before is not None:
             with self._lock:
                 self._before()

@@ -12,7 +12,7 @@ __all__ = ["Cluster", "KeyPartitioner", "Partitioner"]
 
 
 class Cluster(Protocol):
-    """What a partitioner asks of `kafka.cluster.ClusterMetadata`."""
+    """The part of `kafka.cluster.ClusterMetadata` that a partitioner uses."""
 
     def partitions_for_topic(self, topic: str) -> set[int] | None:
         """All partitions."""

@@ -29,7 +29,7 @@ class _Callable(KeyPartitioner):
 
 
 def bind_partitioner(partitioner: Any, option: str = "partitioner") -> PartitionFunction:
-    """What a producer calls for a partitioner given in either form.
+    """Return the function that a producer calls for a partitioner of either form.
 
     >>> class Cluster:
     ...     def partitions_for_topic(self, topic): return {0, 1, 2}

@@ -36,7 +36,7 @@ class Total(AbstractMeasurableStat):
 
 
 class TimeUnit:
-    """What a rate is per."""
+    """The unit of time of a rate."""
 
     NANOSECONDS: Final = 0
     MICROSECONDS: Final = 1
