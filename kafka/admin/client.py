@@ -249,7 +249,7 @@ class KafkaAdminClient:
         include_documentation: bool = False,
         raise_errors: bool = True,
     ) -> DescribeConfigsResult:
-        """Describe settings of resources: those that differ from the default, or which `config_filter` says.
+        """Describe the settings of resources that differ from the default, or that `config_filter` selects.
 
         >>> from kafka.admin import ConfigResource
         >>> from kafka.broker import Broker
@@ -282,7 +282,7 @@ class KafkaAdminClient:
         *,
         raise_errors: bool = True,
     ) -> AlterConfigsResult:
-        """Change settings of resources, and leave those that are not named as they are.
+        """Change the settings of resources that are named, and leave their other settings as they are.
 
         A value may be a pair of an `AlterConfigOp` and a value; None takes a setting back to its default. Before Kafka
         2.3, or with ``incremental=False``, the present settings are read, merged and written as a whole, which can lose
@@ -334,7 +334,7 @@ class KafkaAdminClient:
         *,
         raise_errors: bool = True,
     ) -> AlterConfigsResult:
-        """Take settings of resources back to their defaults: those that `configs` names, or all that were set."""
+        """Reset the settings of resources that `configs` names, or all that were set, to their defaults."""
         wanted = as_config_resources(config_resources)
         timeout = self._timeout(timeout_ms)
         call = self._configs.reset(
@@ -545,7 +545,7 @@ class KafkaAdminClient:
         return self._client.health()
 
     def close(self) -> None:
-        """End the connections; a call that another thread waits for fails. Closing twice is no error."""
+        """End the connections; a call that another thread waits for fails. Closing twice does nothing."""
         self._driver.close()
         if self._metrics is not None:
             self._metrics.close()

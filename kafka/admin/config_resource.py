@@ -233,7 +233,7 @@ class Outcome(str):
 
     @property
     def ok(self) -> bool:
-        """Whether there is no error."""
+        """Whether the call succeeded for this item."""
         return self.error is None
 
 

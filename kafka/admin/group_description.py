@@ -45,7 +45,7 @@ class MemberAssignment(Result):
 
 
 class MemberDescription(Result):
-    """A member; metadata and assignment are bytes where they are not those of a consumer (Connect's, for one)."""
+    """A member; metadata and assignment of a member that is not a consumer (but Connect's, for one) are bytes."""
 
     __slots__ = ()
     member_id: str

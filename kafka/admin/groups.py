@@ -158,7 +158,7 @@ class Groups:
 
         answers = dict(zip(nodes, await self._core.gather([ask(node) for node in nodes]), strict=True))
         failed = {node: answer for node, answer in answers.items() if isinstance(answer, KafkaError)}
-        # A group whose coordinator moves meanwhile may be told by both.
+        # Both brokers may list a group whose coordinator moves meanwhile.
         groups = {
             group.group_id: group
             for answer in answers.values()

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from kafka.admin.core import AdminCore
+from kafka.admin.groups import Groups
 from kafka.errors import CoordinatorLoadInProgressError, InvalidTopicError, KafkaConnectionError, KafkaError
 from kafka.net.scripted import HANG_UP
-from kafka.protocol.admin import ListGroupsRequest
+from kafka.protocol.admin import ListGroupsRequest, ListGroupsResponse
+from test.unit.test_conn import answer_late
 
 from .conftest import Admin, AdminCluster
 
@@ -69,4 +71,19 @@ def test_a_client_that_did_not_bootstrap_connects_with_the_first_call(cluster: A
     admin.run(admin.core.begin())
     assert not cluster.asked("Metadata")
     assert admin.run(admin.core.brokers(admin.now + 5)) == [0, 1, 2]
+    admin.loop.close()
+
+
+def test_fifty_brokers_that_take_100_ms_each_answer_in_300_ms():
+    cluster = AdminCluster(50)
+    admin = Admin(cluster)
+    admin.run(admin.core.begin())
+    listed = ListGroupsResponse.ListedGroup
+    for number, broker in enumerate(cluster.brokers):
+        broker.on("ListGroups", {"groups": [listed(group_id=f"g{number}", protocol_type="consumer")]})
+        answer_late(broker, admin.loop, 0.1)
+    began = admin.now
+    found = admin.run(Groups(admin.core).list_all(None, [], [], began + 10, raise_errors=True))
+    assert len(found) == 50
+    assert 0.1 <= admin.now - began < 0.3  # twice 100 ms: the versions, then the groups
     admin.loop.close()
