@@ -7,7 +7,8 @@ user's thread that waits anyway, a test. Asyncio is not imported.
 - A turn sleeps in the selector, outside the lock, for as long as its caller allows and no deadline
   is due, then makes one *pass* under the lock: handlers of sockets that are ready, timers that are
   due, and the callbacks that were queued when the pass began, no more. What those callbacks queue
-  is the next pass's, so the time between two looks at the sockets is bounded.
+  is the next pass's, so the time between two looks at the sockets is bounded. Connections send at
+  the end of the pass what all of these have submitted.
 - Nothing wakes the loop periodically. `turns` counts the turns; tests hold an idle client to it.
 - `call_soon` is safe from every thread and writes to the wake-up pipe only while someone sleeps.
   All else (timers, descriptors, tasks' inner state) belongs to the pass.
@@ -97,6 +98,7 @@ class Loop:
         self.turns = 0
         self.current_task: Task[Any] | None = None
         self._ready: deque[tuple[Callable[..., object], tuple[Any, ...]]] = deque()
+        self._at_end: deque[Callable[[], object]] = deque()
         self._timers = TimerHeap()
         self._tasks: set[Task[Any]] = set()
         self._handlers: dict[int, Callable[[int], object]] = {}
@@ -134,6 +136,13 @@ class Loop:
         # it: nobody has to be woken then.
         if self._sleepers and self._passing is None and self._claimed_by != get_ident():
             self.wakeup()
+
+    def call_at_end(self, callback: Callable[[], object]) -> None:
+        """Run `callback()` when the callbacks of this pass have run; between passes, in the next. On the loop only."""
+        if self._passing == get_ident():
+            self._at_end.append(callback)
+        else:
+            self.call_soon(callback)
 
     # One function under both of asyncio's names: here they are the same.
     call_soon_threadsafe = call_soon
@@ -330,7 +339,11 @@ class Loop:
                     callback(*args)
                 except Exception:
                     log.exception(_FAILED, callback)
+            for _ in range(len(self._at_end)):
+                self._guarded(self._at_end.popleft(), ())
         finally:
+            while self._at_end:  # asked for by one of them, or cut off
+                ready.append((self._at_end.popleft(), ()))
             self._passing = None
             if outer is None:
                 del PASSES[me]

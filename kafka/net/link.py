@@ -80,7 +80,6 @@ class Link:
         self._reader = FrameReader(context.settings.receive_max)
         self._events = 0
         self._flush_due = False
-        self._held = False
         self._timer: Timer | None = None
         self._opening: Task[None] | None = None
         self._opened: Future[None] | None = None
@@ -270,7 +269,8 @@ class Link:
             self.pipeline.fail_sent(KafkaConnectionError(f"{self} closed the connection"))
             return
         self._arm(deadline)
-        self._schedule_flush()
+        # After a look at the socket: that a broker has hung up is to be read, before a write fails and says less.
+        self._schedule_flush(self._loop.call_soon)
 
     def _go_on(self) -> None:
         """Move waiting requests out, renewing the session first when it is about to end."""
@@ -288,7 +288,7 @@ class Link:
         if pipeline.throttled_until:
             self._arm(pipeline.throttled_until)
         if pipeline.outgoing.waiting:
-            self._schedule_flush()
+            self._schedule_flush(self._loop.call_at_end)
 
     def _renew(self) -> None:
         """Authenticate again (KIP-368). Requests in flight are answered first; those that wait go on waiting."""
@@ -313,21 +313,11 @@ class Link:
         self.pipeline.open = True
         self._go_on()
 
-    def hold(self) -> None:
-        """Let requests that are submitted from now on wait for `let_go`, which sends them in one system call."""
-        self._held = True
-
-    def let_go(self) -> None:
-        """Send what was held back, at once: a pass of the loop less."""
-        self._held = False
-        if self.pipeline.outgoing.waiting and not self._flush_due:
-            self._flush()
-
-    def _schedule_flush(self) -> None:
+    def _schedule_flush(self, schedule: Callable[[Callable[[], object]], object]) -> None:
         # Once per pass: requests of one pass leave in one system call.
-        if not self._flush_due and not self._held:
+        if not self._flush_due:
             self._flush_due = True
-            self._loop.call_soon(self._flush)
+            schedule(self._flush)
 
     def _flush(self) -> None:
         self._flush_due = False

@@ -86,7 +86,6 @@ class Sink:
         link = self._ready_link()
         if link is None:
             return
-        link.hold()
         self._pump_due = True  # what comes into the line meanwhile is seen here
         try:
             while self.line and self.in_flight < self._sender.max_in_flight:
@@ -97,7 +96,6 @@ class Sink:
                 self.stalled()  # the rest waits for an answer
         finally:
             self._pump_due = False
-            link.let_go()
 
     def _ready_link(self) -> BrokerConnection | None:
         """Return the connection if it takes requests now; else see to it that this is called again."""

@@ -1203,3 +1203,16 @@ def test_metrics_count_bytes_and_requests(make, broker):
     assert values["x-node-metrics.node-0", "incoming-byte-rate"] > 0
     assert values["x-metrics", "request-latency-avg"] >= 0
     metrics.close()
+
+
+def test_requests_of_one_pass_leave_at_its_end_in_one_system_call(make, broker):
+    conn = make()
+    assert conn.connect_blocking(10)
+    writes = []
+    loop, stream = conn._own_loop, conn._stream
+    sendmsg = stream.sendmsg
+    stream.sendmsg = lambda pieces: writes.append(conn.pipeline.in_flight) or sendmsg(pieces)
+    loop.call_soon(conn.submit, MetadataRequest(topics=[]))
+    loop.call_soon(conn.submit, MetadataRequest(topics=[]))
+    loop.turn(0)
+    assert writes == [2]

@@ -119,6 +119,47 @@ def test_a_failing_callback_is_logged_and_does_not_stop_the_others(loop, caplog)
     assert "ZeroDivisionError" in caplog.text
 
 
+def test_what_is_put_off_to_the_end_of_a_pass_runs_there(loop):
+    seen = []
+
+    def first():
+        loop.call_at_end(lambda: seen.append("at the end"))
+        loop.call_soon(seen.append, "in the next pass")
+
+    loop.call_soon(first)
+    loop.call_soon(seen.append, "in this pass")
+    loop.turn(0)
+    assert seen == ["in this pass", "at the end"]
+    loop.turn(0)
+    assert seen == ["in this pass", "at the end", "in the next pass"]
+
+
+def test_what_is_put_off_at_the_end_of_a_pass_or_between_passes_runs_in_the_next(loop):
+    seen = []
+    loop.call_soon(loop.call_at_end, lambda: loop.call_at_end(lambda: seen.append("again")))
+    loop.turn(0)
+    assert not seen
+    assert loop.has_ready
+    loop.call_at_end(lambda: seen.append("between"))
+    loop.turn(0)
+    assert seen == ["again", "between"]
+
+
+def test_what_is_put_off_to_the_end_of_a_pass_that_is_cut_off_runs_in_the_next(loop):
+    seen = []
+
+    def interrupted():
+        loop.call_at_end(lambda: seen.append("sent"))
+        raise KeyboardInterrupt
+
+    loop.call_soon(interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        loop.turn(0)
+    assert not seen
+    loop.turn(0)
+    assert seen == ["sent"]
+
+
 def test_a_timer_cancelled_by_an_earlier_one_of_the_same_pass_does_not_run(loop):
     seen = []
     loop.call_later(1, lambda: second.cancel())  # noqa: PLW0108 - made in the next line
