@@ -95,6 +95,6 @@ class Attempts:
         if isinstance(error, KafkaError) and self.may_retry(error):
             self._error = error
             return True
-        if isinstance(error, RequestTimedOutError) and self._client.loop.time() >= self.limit:
-            raise KafkaTimeoutError(f"{self._what}: no broker answered in time") from error
+        if isinstance(error, RequestTimedOutError):  # and the time left is shorter than the backoff
+            raise KafkaTimeoutError(f"{self._what} took too long: {error}") from error
         return False

@@ -95,6 +95,15 @@ def test_the_deadline_ends_a_call_that_no_broker_answers(admin: Admin, cluster: 
     assert 1.9 < admin.now - began <= 2.1
 
 
+def test_a_request_that_times_out_right_before_the_deadline_is_a_timeout_of_the_call(cluster: AdminCluster):
+    admin = Admin(cluster, request_timeout_ms=1000, default_api_timeout_ms=1000)
+    admin.run(admin.core.begin())
+    cluster.on("CreateTopics", lambda *_: SILENCE)
+    with pytest.raises(KafkaTimeoutError, match=r"create_topics\(\) took too long"):
+        create(admin, "a", timeout=1.05)
+    admin.loop.close()
+
+
 def test_brokers_may_wait_for_as_long_as_is_left(admin: Admin, cluster: AdminCluster):
     waits: list[int] = []
 
