@@ -45,11 +45,11 @@ def committed_offsets(checkpoint: str | Path, source: int | None = None) -> Offs
 
     >>> committed_offsets("/does/not/exist")
     Traceback (most recent call last):
-    kafka.errors.KafkaConfigurationError: /does/not/exist is no checkpoint of a query: it has no directory offsets
+    kafka.errors.KafkaConfigurationError: /does/not/exist is not a checkpoint of a query: it has no directory offsets
     """
     root = local_path(checkpoint)
     if not (root / "offsets").is_dir():
-        raise KafkaConfigurationError(f"{root} is no checkpoint of a query: it has no directory offsets")
+        raise KafkaConfigurationError(f"{root} is not a checkpoint of a query: it has no directory offsets")
     done = [int(path.name) for path in (root / "commits").glob("*") if path.name.isdigit()]
     if not done:
         return {}

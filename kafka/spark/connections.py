@@ -1,8 +1,8 @@
-"""The clients of a Spark worker process: made once, used by one task after the other.
+"""The clients of a Spark worker process: created once, used by one task after the other.
 
-Spark keeps its Python workers for a minute without work, and gives them the next tasks of the same and of other
-queries. A connection set for each set of options stays with the process; what fails is dropped, so that the next task
-begins anew. A worker runs one task at a time, so nothing is locked.
+Spark keeps idle Python workers for a minute, and gives them further tasks of the same and of other queries. The process
+keeps one client for each set of options; a client that fails is dropped, so that the next task creates a new one. A
+worker runs one task at a time, so there are no locks.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Kept(Generic[T]):
 
     def get(self, options: Mapping[str, Any]) -> T:
         """Return the one for these options, made now if need be."""
-        if os.getpid() != self._pid:  # what a fork copied belongs to the parent
+        if os.getpid() != self._pid:  # connections inherited by a fork belong to the parent
             self._kept.clear()
             self._pid = os.getpid()
         key = repr(sorted(options.items()))

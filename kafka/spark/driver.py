@@ -116,8 +116,8 @@ class ClusterOffsets:
 
     def _topic_error(self, topic: Any, *, needed: bool) -> None:
         kind = for_code(topic.error_code)
-        # One that a pattern has found may be gone by now. One that a query names has to be there: a name that was
-        # misspelled would give no rows and no error.
+        # A topic that a pattern has found may be deleted by now. A topic that a query names must exist: a misspelled
+        # name would give no rows and no error.
         if needed or not issubclass(kind, UnknownTopicOrPartitionError):
             raise kind(_topic_sentence(kind, topic.name, self._options))
 

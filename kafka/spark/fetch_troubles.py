@@ -1,4 +1,4 @@
-"""What keeps a task from reading: what passes by itself is waited for, what is lost is told.
+"""Problems that keep a task from reading: transient errors are retried, lost records are reported.
 
 A leader that moves or a broker that restarts is waited for until a range has not advanced for
 kafkaConsumer.pollTimeoutMs; then the error names partition and offset. Turns the client's loop where it has to ask.
@@ -36,14 +36,14 @@ _TELL_EVERY: Final = 10.0
 
 
 def timed_out(tp: TopicPartition, offset: int, timeout: float, cause: object) -> KafkaTimeoutError:
-    """Return the error of a range that did not advance for so many seconds."""
+    """Return the error of a range that did not advance for that many seconds."""
     return KafkaTimeoutError(
         f"Cannot fetch record for offset {offset} in {timeout * 1000:.0f} milliseconds: {cause}", topic_partition=tp
     )
 
 
 class Troubles:
-    """Those of one task."""
+    """The problems of one task."""
 
     def __init__(self, client: KafkaClient, poll_timeout: float, loss: DataLoss, *, committed: bool) -> None:
         self._client = client
@@ -98,7 +98,7 @@ class Troubles:
                 self._client.cluster.request_update()
             self.failed(each, error, began)
 
-    # What is lost…
+    # Lost records…
 
     def check_start(self, each: RangePosition, part: Any) -> None:
         """Records before the log's start are gone; a reply may say so without an error."""

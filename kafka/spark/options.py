@@ -120,7 +120,7 @@ class SourceOptions:
     pushdown: bool = False
     """Whether batch queries leave out what their filters do not need."""
     hold_file: str | None = None
-    """Streaming queries: while a file of this name exists no new batch begins. What the ready jobs stop by."""
+    """Streaming queries: no new batch begins while a file of this name exists. The ready jobs use it to stop."""
 
     @classmethod
     def parse(cls, given: Mapping[str, str], *, streaming: bool, check_edges: bool = True) -> SourceOptions:
@@ -355,7 +355,7 @@ def _client(kafka: Mapping[str, str], prefix: str) -> dict[str, Any]:
     found = client_options("consumer", {name: value for name, value in kafka.items() if name != "group.id"})
     found["allow_auto_create_topics"] = False
     if "group.id" in kafka:
-        log.warning("kafka.group.id is only the name that brokers see: the source is no member of a group")
+        log.warning("kafka.group.id is only the name that brokers see: the source does not join a group")
     # The same in all queries of an application, as connections are kept by their options.
     found.setdefault("client_id", kafka.get("group.id") or prefix)
     check_together("consumer", found)

@@ -1,4 +1,4 @@
-"""What a batch reads: bounds become offsets, offsets become ranges, and what is lost on the way is told.
+"""Planning of a batch: bounds become offsets, offsets become ranges, and lost records are reported.
 
 Runs on the driver. The cluster is behind :class:`OffsetSource`, so that every rule here can be tried without one.
 """
@@ -40,7 +40,7 @@ class OffsetSource(Protocol):
         """Return offsets for EARLIEST or LATEST of all partitions that the subscription has now."""
 
     def latest(self, known: Mapping[TopicPartition, int]) -> Offsets:
-        """Return the latest offsets of all partitions, which go not back before those that are known."""
+        """Return the latest offsets of all partitions, never lower than the known ones."""
 
     def edges(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
         """Return offsets for EARLIEST and LATEST; a partition that is gone is left out."""
@@ -157,7 +157,7 @@ def batch_ranges(source: OffsetSource, options: SourceOptions) -> list[OffsetRan
 
 
 def _check_pair(options: SourceOptions) -> None:
-    """Where both edges are spelled out they have to be of the same partitions, and in order."""
+    """If both edges name partitions, they must name the same ones, and each start must not exceed its end."""
     for start, end, what in (
         (options.start.offsets, options.end.offsets, "offset"),
         (options.start.timestamps, options.end.timestamps, "timestamp"),
@@ -226,8 +226,8 @@ def stream_ranges(
 def check_available(source: OffsetSource, target: Offsets, end: Offsets) -> None:
     """Check the end of a batch with the trigger available-now: it is within the target, and is there.
 
-    Lost records are no reason to go on here, whatever failOnDataLoss says: a query that ends by itself would end short
-    of its target, and nobody would see it.
+    Lost records are an error here, for every value of failOnDataLoss: a query with the trigger available-now would
+    otherwise silently end before its target.
     """
     if set(target) != set(end):
         raise KafkaAvailableNowError.because(

@@ -1,4 +1,4 @@
-"""Which offsets have to be read for a query with filters: the option filterPushdown.
+"""The option filterPushdown: which offsets a query with filters must read.
 
 Nothing is decided here about single records. Spark applies every filter to what is read, so all that may go wrong is
 to leave out an offset whose record passes them. What is left out are partitions whose topic or number does not pass,
@@ -63,7 +63,7 @@ def condition_of(given: Any) -> Condition | None:
 
 
 def narrowed(ranges: Sequence[OffsetRange], conditions: Iterable[Condition], at_times: AtTimes) -> list[OffsetRange]:
-    """Return what has to be read of the ranges; ``at_times`` looks up offsets by timestamps in milliseconds.
+    """Return the parts of the ranges that must be read; ``at_times`` looks up offsets by timestamps in milliseconds.
 
     >>> ranges = [OffsetRange("a", 0, 0, 10), OffsetRange("a", 1, 0, 10)]
     >>> conditions = [Condition("partition", "In", [1, 2]), Condition("offset", "GreaterThan", 4)]

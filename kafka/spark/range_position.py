@@ -13,7 +13,7 @@ __all__ = ["RangePosition"]
 # The size of a record, as long as none of its range is known. A short range in front of a long backlog shall not bring
 # megabytes of it along; where the guess is too low, the rest takes another request.
 _GUESS: Final = 4 << 10
-# What is asked for beyond the estimate of what is left of a range.
+# How many bytes to fetch beyond the estimated rest of a range.
 _SPARE: Final = 64 << 10
 
 
@@ -36,7 +36,7 @@ class RangePosition:
         self.not_before = 0.0
         """When it may be asked for again."""
         self.replica: int | None = None
-        """Who is asked instead of the leader, which has named it as nearer (KIP-392)."""
+        """The nearer replica that the leader has named, to fetch from instead of the leader (KIP-392)."""
         self._bytes_each = 0.0
         self._bytes_least = 0
 
@@ -72,7 +72,7 @@ class RangePosition:
         try:
             for header in scan(buffer):
                 if header.magic > 1 and header.base_offset >= self.end:
-                    # What is left of the range was compacted away.
+                    # The rest of the range was compacted away.
                     self.position = self.end
                     return header.position
                 self.position = max(self.position, header.last_offset + 1)

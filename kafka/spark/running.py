@@ -57,7 +57,7 @@ def start_patiently(start: Callable[[], Any]) -> Any:
 
 
 class Seen(NamedTuple):
-    """What a query has read while it was watched."""
+    """The rows that a query has read while it was watched."""
 
     rows: int = 0
     malformed: int = 0
@@ -83,7 +83,7 @@ def watch(
 ) -> Seen:
     """Wait until all queries have ended, or SIGINT or SIGTERM asks to stop them; return what they have read.
 
-    Where one fails the others are stopped as well: they belong together, and it is told at once.
+    If one fails, the others are stopped too, because they belong together, and the error is reported at once.
 
     Of several queries, that of the one that has read most: they read the same. ``asked`` is from `asked_to_stop`, where
     the signals are to be heard before there are queries. ``hold`` is the file that they have as ``holdFile``: with much
@@ -104,7 +104,7 @@ def watch(
             except Exception as lost:
                 if not stop.is_set() or not _has_lost_java(lost):
                     raise
-                # Whoever asked us asked Java too, which waits for nothing.
+                # Java received the signal too, and stops at once.
                 print(
                     "Spark was stopped by the same signal, within its batch, which is done again at the next start: "
                     "send signals to this process alone",
@@ -191,7 +191,7 @@ def asked_to_stop() -> Iterator[threading.Event]:
 
 
 def _stop(queries: Sequence[Any], out: TextIO, hold: Path | None) -> None:
-    """Stop each between two batches: what is in hand is then done and written down, and not done again."""
+    """Stop each between two batches: the current batch is then done and recorded, and is not repeated."""
     if hold is not None:
         hold.touch()
     deadline = time.monotonic() + _GRACE

@@ -45,7 +45,7 @@ def source_schema(*, include_headers: bool) -> StructType:
 
 
 def chosen_columns(schema: StructType) -> list[str]:
-    """Return the names of the columns that a schema chooses, which must be among those of the source.
+    """Return the names of the columns that a schema chooses, which must be columns of the source.
 
     That is how a query says that it does not need the others: Spark tells a source in Python nothing of that.
 

@@ -75,7 +75,7 @@ def register(spark: SparkSession, *, shim: bool = False) -> Registration:
         try:
             spark.dataSource.register(KafkaDataSource)
         except Exception as error:
-            # Spark 4.0 refuses what it has found by itself; later releases replace it.
+            # Spark 4.0 refuses a source that it has discovered; later releases replace it.
             if "DATA_SOURCE_ALREADY_EXISTS" not in str(error):
                 raise
         _registered.add(spark)
@@ -95,7 +95,7 @@ def unregister() -> None:
 
 
 def _is_found(spark: SparkSession) -> bool:
-    """Choose the workers' interpreter; return whether Spark finds the source by itself, with that interpreter.
+    """Choose the workers' interpreter; return whether Spark discovers the source with that interpreter.
 
     To register it all the same would replace it, which Spark logs as a warning for each session and each query.
     """
@@ -141,7 +141,7 @@ def check_interpreter(name: str) -> None:
 
 
 def _is_same_interpreter(one: str, other: str) -> bool:
-    """Whether two names lead to the same interpreter of the same environment: links have to be in one directory."""
+    """Whether two names lead to the same interpreter of the same environment: links must be in one directory."""
     first, second = shutil.which(one), shutil.which(other)
     if first is None or second is None:
         return False
@@ -152,7 +152,7 @@ def _is_same_interpreter(one: str, other: str) -> bool:
 
 #: The sessions that were given the source. Given it again, Spark would log that it replaces it.
 _registered: WeakSet[SparkSession] = WeakSet()
-#: What the shim has changed: a class, the name of a method, and the method that it had.
+#: The methods that the shim has replaced: the class, the name of the method, and the original method.
 _shimmed: list[tuple[type, str, Any]] = []
 
 
@@ -170,7 +170,7 @@ def _append_by_default(writer: Any) -> Any:
 
 
 def _note_modes(module: str, name: str) -> None:
-    """Have a writer remember the mode that was chosen for it, which Spark tells nobody."""
+    """Make a writer remember its mode, which Spark does not expose."""
 
     def noting(original: Callable[..., Any]) -> Callable[..., Any]:
         def mode(self: Any, saveMode: str | None) -> Any:  # noqa: N803 - its name there
@@ -198,7 +198,7 @@ def _patch(module: str, name: str, method: str, around: Callable[[Callable[..., 
     """Put a function around a method of a class, once, where there is that class."""
     try:
         cls = getattr(import_module(module), name)
-    except ImportError:  # Spark Connect needs packages of its own
+    except ImportError:  # Spark Connect needs additional packages
         return
     original = getattr(cls, method)
     if getattr(original, "is_shim", False):

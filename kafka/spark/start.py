@@ -1,4 +1,4 @@
-"""Where a read begins or ends: what the options say, before anybody has asked the cluster."""
+"""The start and the end of a read as given in the options, before offsets are requested from the brokers."""
 
 from __future__ import annotations
 

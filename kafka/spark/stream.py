@@ -1,12 +1,12 @@
-"""The streaming reader: where a query stands, how much the next micro-batch takes, and what it consists of.
+"""The streaming reader: the offsets of a query, the size of the next micro-batch, and its partitions.
 
-One object of it lives in a process of its own for as long as the query runs, and plans; another, made and pickled
-before anything was planned, reads in the tasks. Offsets go in and out as the objects that become the checkpoint's JSON.
+One instance plans, in a separate process that lives as long as the query; another, pickled before any planning, reads
+in the tasks. Offsets are passed as the objects that become the checkpoint's JSON.
 
-The first batch of a query that starts at the latest offsets, or from Spark 4.2 on at a time, is empty: its end is its
-start. Spark writes that down, so a query that dies before its first batch is done goes on from there, and not from what
-is latest then. (Spark's own connector keeps a file beside the checkpoint for that; a source in Python is not told where
-that is.)
+The first batch of a query that starts at the latest offsets, or from Spark 4.2 on at a timestamp, is empty: its end is
+its start. Spark records it, so a query that dies before its first batch is done continues from there, and not from the
+offsets that are the latest by then. (Spark's own connector keeps a file beside the checkpoint for that; Spark does not
+tell a Python source where the checkpoint is.)
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class KafkaStreamReader(RangeReader, DataSourceStreamReader):
         return self._latest or begin
 
     def _admitted(self, begin: Offsets, latest: Offsets) -> Offsets:
-        # What is available now is to be read to its end, however little is left.
+        # With the trigger available-now all records must be read, however few are left.
         if self._gate is not None and self._target is None and self._gate.holds_back(begin, latest):
             return begin
         if self.options.max_offsets is None:

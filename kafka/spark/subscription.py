@@ -64,7 +64,7 @@ def parse_subscription(options: Mapping[str, str]) -> Subscription:
         re.compile(value.strip())
     except re.error as error:
         raise KafkaSparkOptionError(
-            f"The value '{value}' of the option 'subscribePattern' is no regular expression: {error}",
+            f"The value '{value}' of the option 'subscribePattern' is not a valid regular expression: {error}",
             option="subscribePattern",
         ) from None
     return Subscription(pattern=value.strip())

@@ -143,7 +143,7 @@ def test_lag_is_what_the_checkpoints_have_not_reached(
         ["all", "50"],
     ]
     assert lag(f"file:{tmp_path}") == lag(f"file://{tmp_path}") == lag(tmp_path)
-    for place, said in ((str(tmp_path / "no"), "is no checkpoint of a query"), ("hdfs://n/c", "commitOffsetsToGroup")):
+    for place, said in ((str(tmp_path / "no"), "is not a checkpoint"), ("hdfs://n/c", "commitOffsetsToGroup")):
         assert main(["spark", "lag", "-b", broker.bootstrap_servers, "--checkpoint", place]) == 2
         assert said in capsys.readouterr().err
 
