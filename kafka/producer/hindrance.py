@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafka._client import PRODUCE
 from kafka._text import counted
+from kafka.errors import KafkaConnectionError
 
 if TYPE_CHECKING:
     from kafka._client import Client
@@ -185,5 +186,7 @@ def no_answers(client: Client) -> str:
             refused = refused or (not link.ready and link.error is not None)
     if refused:
         return "; ".join([*said.values(), _UNREACHED])
+    # The connections of brokers that the client has given up are gone; the refresh of metadata remembers why.
     error = client.metadata.error
-    return "; ".join([*said.values(), *([] if error is None else [str(error)])])
+    reasons = [*said.values(), *([] if error is None else [str(error)])]
+    return "; ".join([*reasons, _UNREACHED] if isinstance(error, KafkaConnectionError) else reasons)
