@@ -98,7 +98,7 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Case]]:
                 "Could not read records in offset [20, 200) for topic partition events-0. Those left begin at 150.",
                 task,
             ),
-            Case("damaged records", at(damaged), "its checksum, size or layout does not hold", task),
+            Case("damaged records", at(damaged), "its checksum, size or layout is wrong", task),
             Case(
                 "a row without a topic",
                 {
