@@ -1,6 +1,6 @@
 """`KafkaClient`, the historic low-level client: raw requests to the brokers of a cluster, driven by `poll`.
 
-It is the client core (`kafka._client`) with the names, units and calling rules of the manuals, for
+It is the client core (`kafka._core.client`) with the names, units and calling rules of the manuals, for
 programs that speak the protocol themselves. One thread at a time; whoever polls turns the loop.
 """
 
@@ -12,9 +12,10 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 from kafka._arguments import check_callable, check_node, check_request, check_time, checked_topics
-from kafka._client import Client, NodeId
-from kafka._drivers import SignalsDeferred, run_here
-from kafka._timers import Timer
+from kafka._core.client import Client, NodeId
+from kafka._runtime.network_thread import run_here
+from kafka._runtime.signals import SignalsDeferred
+from kafka._runtime.timers import Timer
 from kafka.cluster import ClusterMetadata
 from kafka.config import Config, defaults, resolve
 from kafka.conn import BrokerConnection

@@ -18,7 +18,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from kafka._arguments import check_callable, explain_key, explain_partition
-from kafka._clock import SYSTEM_CLOCK, Clock
+from kafka._runtime.clock import SYSTEM_CLOCK, Clock
 from kafka.config import Config, defaults, resolve
 from kafka.errors import IllegalArgumentError, MetadataEmptyBrokerList, for_code
 from kafka.future import Future

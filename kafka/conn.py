@@ -10,8 +10,8 @@ import socket
 from typing import Any, Final
 
 from kafka._arguments import check_host, check_port, check_request, check_time
-from kafka._drivers import run_here
-from kafka._loop import Loop
+from kafka._runtime.loop import Loop
+from kafka._runtime.network_thread import run_here
 from kafka.config import Config, defaults, resolve
 from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, NodeNotReadyError, TooManyInFlightRequests
 from kafka.future import Future

@@ -2,7 +2,7 @@
 
 Any thread may complete a future and any thread may add callbacks; each callback runs exactly once, on the thread that
 completes the future, or at once on the caller's thread if the future is already complete. Awaiting yields the future
-itself to the scheduler (kafka._loop), which resumes the task from a callback.
+itself to the scheduler (kafka._runtime.loop), which resumes the task from a callback.
 
 No lock. A future has two lists, and only uses ``list.append`` and ``list.pop`` on them, which are atomic under the GIL
 and take the list's own lock on free-threaded builds:
@@ -20,10 +20,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
-from kafka._passes import raise_after_pass
+from kafka._runtime.callback_errors import raise_after_pass
 from kafka.errors import IllegalStateError
 
 if TYPE_CHECKING:
@@ -164,6 +165,11 @@ class Future(Generic[T]):
     def chain(self, future: Future[T]) -> Self:
         """Complete another future like this one, unless it has been completed by then."""
         return self._add((future.try_success, future.try_failure))
+
+    def discard(self, f: Callable[..., object]) -> None:
+        """Forget what `add_both(f)` has added, unless it has run: a wait that was given up leaves nothing behind."""
+        with suppress(ValueError):  # it is being called this moment, or was
+            self._backs.remove((f, f))
 
     def _add(self, backs: tuple[Back | None, Back | None]) -> Self:
         self._backs.append(backs)

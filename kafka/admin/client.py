@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import UUID
 
 from kafka._arguments import check_time
-from kafka._drivers import ThreadDriver
+from kafka._runtime.network_thread import ThreadDriver
 from kafka.admin.cluster import Cluster, ClusterDescription
 from kafka.admin.config_resource import (
     AlterConfigsResult,

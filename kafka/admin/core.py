@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
-from kafka._client import NodeId
-from kafka._own_client import make_client
-from kafka._tasks import TaskGroup
+from kafka._core.client import NodeId, make_client
+from kafka._runtime.tasks import TaskGroup
 from kafka.config import Config
 from kafka.errors import KafkaError, RetriableError, UnsupportedVersionError
 from kafka.net.environment import Environment

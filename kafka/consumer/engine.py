@@ -1,7 +1,7 @@
 """The parts of a consumer put together, and how the application's thread works with them.
 
 No protocol and no argument checking: the face above checks, the parts below do the work. A call that
-waits turns the client's loop in the application's thread where it can (`kafka._drivers`).
+waits turns the client's loop in the application's thread where it can (`kafka._runtime.network_thread`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from functools import partial
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from kafka._drivers import SignalsDeferred, ThreadDriver
-from kafka._own_client import make_client
+from kafka._core.client import make_client
+from kafka._runtime.network_thread import ThreadDriver
+from kafka._runtime.signals import SignalsDeferred
 from kafka.consumer.allocator import keep_freed_memory
 from kafka.consumer.collector import Collector
 from kafka.consumer.doorbell import Doorbell

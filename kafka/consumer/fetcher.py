@@ -35,7 +35,7 @@ from kafka.record.consumer_record import ConsumerRecord
 from kafka.structs import BrokerMetadata, TopicPartition
 
 if TYPE_CHECKING:
-    from kafka._client import Client
+    from kafka._core.client import Client
     from kafka.consumer.metrics import FetchMetrics
     from kafka.consumer.positions import Positions
 

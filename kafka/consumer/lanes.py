@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafka._client import FETCH
+from kafka._core.client import FETCH
 from kafka.consumer.fetch_session import NO_TOPIC_ID, FetchSession, Outgoing, Wanted
 from kafka.consumer.replies import Asked
 from kafka.consumer.truncation import Verdict, ask_new_leader, unchecked
@@ -22,8 +22,8 @@ from kafka.structs import TopicPartition
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from kafka._client import Client
-    from kafka._tasks import Task
+    from kafka._core.client import Client
+    from kafka._runtime.tasks import Task
     from kafka.conn import BrokerConnection
 
 __all__ = ["FetchSettings", "Lane"]

@@ -21,7 +21,7 @@ from kafka.net.backoff import Backoff
 from kafka.structs import OffsetAndTimestamp, TopicPartition
 
 if TYPE_CHECKING:
-    from kafka._client import Client
+    from kafka._core.client import Client
 
 __all__ = ["OffsetLookup", "no_leader"]
 

@@ -20,8 +20,8 @@ from kafka.net.backoff import Backoff
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
-    from kafka._client import Client
-    from kafka._tasks import Task
+    from kafka._core.client import Client
+    from kafka._runtime.tasks import Task
     from kafka.consumer.membership import Membership
 
 __all__ = ["Positions"]

@@ -15,7 +15,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
-from kafka._tasks import Event, Task
+from kafka._runtime.tasks import Event, Task
 from kafka._text import printable
 from kafka.config import Config, defaults, resolve
 from kafka.coordinator import rounds
@@ -42,9 +42,9 @@ from kafka.errors import (
 )
 
 if TYPE_CHECKING:
-    from kafka._client import Client
-    from kafka._drivers import ThreadDriver
-    from kafka._timers import Timer
+    from kafka._core.client import Client
+    from kafka._runtime.network_thread import ThreadDriver
+    from kafka._runtime.timers import Timer
     from kafka.metrics import Metrics
 
 __all__ = ["BaseCoordinator", "GroupCoordinatorMetrics", "HeartbeatTask"]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka._tasks import wait_any
+from kafka._runtime.tasks import wait_any
 from kafka.coordinator.finding import pause_after
 from kafka.coordinator.offset_requests import (
     Identity,
@@ -44,7 +44,7 @@ from kafka.protocol.commit import OffsetCommitRequest, OffsetFetchRequest
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
-    from kafka._client import Client
+    from kafka._core.client import Client
 
 __all__ = ["OffsetCommitter", "Tenures"]
 

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from kafka._tasks import wait_any
+from kafka._runtime.tasks import wait_any
 from kafka._text import printable
 from kafka.config import Config, defaults
 from kafka.coordinator import leading
@@ -52,8 +52,8 @@ from kafka.future import Future
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, SubscriptionPattern, TopicPartition
 
 if TYPE_CHECKING:
-    from kafka._client import Client
-    from kafka._drivers import ThreadDriver
+    from kafka._core.client import Client
+    from kafka._runtime.network_thread import ThreadDriver
     from kafka.cluster import ClusterMetadata
     from kafka.coordinator.subscription import Subscription
     from kafka.metrics import Metrics

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID, uuid4
 
-from kafka._tasks import Task
+from kafka._runtime.tasks import Task
 from kafka._text import printable
 from kafka.coordinator.base import NOT_CONFIRMED
 from kafka.coordinator.callbacks import CallKind, RebalanceCall

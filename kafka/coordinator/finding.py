@@ -15,9 +15,9 @@ from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, No
 from kafka.net.backoff import Backoff
 
 if TYPE_CHECKING:
-    from kafka._client import Client
-    from kafka._drivers import ThreadDriver
-    from kafka._loop import Loop
+    from kafka._core.client import Client
+    from kafka._runtime.loop import Loop
+    from kafka._runtime.network_thread import ThreadDriver
     from kafka.config import Config
 
 __all__ = ["COMMITS", "JOINS", "CoordinatorFinder", "pause_after"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kafka._clock import SYSTEM_CLOCK, Clock
+from kafka._runtime.clock import SYSTEM_CLOCK, Clock
 from kafka.config import Config, defaults, resolve
 from kafka.errors import KafkaConfigurationError
 

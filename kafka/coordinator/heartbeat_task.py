@@ -9,7 +9,7 @@ from kafka.errors import KafkaError, for_code
 from kafka.protocol.group import HeartbeatRequest
 
 if TYPE_CHECKING:
-    from kafka._timers import Timer
+    from kafka._runtime.timers import Timer
     from kafka.coordinator.base import BaseCoordinator
 
 __all__ = ["HeartbeatTask"]

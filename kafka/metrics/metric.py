@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kafka._clock import SYSTEM_CLOCK, Clock
+from kafka._runtime.clock import SYSTEM_CLOCK, Clock
 
 __all__ = [
     "AbstractCompoundStat",

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafka._clock import SYSTEM_CLOCK, Clock
+from kafka._runtime.clock import SYSTEM_CLOCK, Clock
 from kafka.metrics.metric import AbstractMeasurable, KafkaMetric, MetricConfig, MetricName
 from kafka.metrics.reporters import AbstractMetricsReporter
 from kafka.metrics.sensor import Sensor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kafka._loop import Loop
+from kafka._runtime.loop import Loop
 from kafka.net.backoff import Backoff
 from kafka.net.dns import Resolver
 

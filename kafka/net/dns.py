@@ -17,7 +17,7 @@ from kafka.net.reasons import NobodyThereError
 from kafka.net.workers import ThreadWorkers, Workers
 
 if TYPE_CHECKING:
-    from kafka._loop import Loop
+    from kafka._runtime.loop import Loop
     from kafka.future import Future
 
 __all__ = ["Address", "Resolver", "interleave"]

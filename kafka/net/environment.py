@@ -12,8 +12,8 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from kafka._clock import SYSTEM_CLOCK, Clock
-from kafka._loop import Loop
+from kafka._runtime.clock import SYSTEM_CLOCK, Clock
+from kafka._runtime.loop import Loop
 from kafka.errors import KafkaConfigurationError
 from kafka.net.dns import Lookup
 from kafka.net.workers import ThreadWorkers, Workers

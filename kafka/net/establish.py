@@ -14,8 +14,8 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka._loop import READ
-from kafka._tasks import wait_any
+from kafka._runtime.loop import READ
+from kafka._runtime.tasks import wait_any
 from kafka._text import printable
 from kafka.errors import (
     IllegalSaslStateError,

@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka._loop import READ, WRITE
-from kafka._tasks import deferred
+from kafka._runtime.loop import READ, WRITE
+from kafka._runtime.tasks import deferred
 from kafka._text import printable
 from kafka.errors import (
     AuthenticationError,
@@ -35,8 +35,8 @@ from kafka.net.states import ConnectionEvent, ConnectionStates, next_state
 from kafka.net.transport import Stream
 
 if TYPE_CHECKING:
-    from kafka._tasks import Task
-    from kafka._timers import Timer
+    from kafka._runtime.tasks import Task
+    from kafka._runtime.timers import Timer
     from kafka.net.dns import Address
     from kafka.net.versions import BrokerVersions
 

@@ -9,7 +9,7 @@ from kafka.metrics import AnonMeasurable, MetricConfig, Metrics
 from kafka.net.metrics import measure
 
 if TYPE_CHECKING:
-    from kafka._client import Client
+    from kafka._core.client import Client
     from kafka.config import Config
     from kafka.metrics import Sensor
 

@@ -13,8 +13,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from kafka._loop import READ, WRITE, Loop
-from kafka._tasks import wait_any
+from kafka._runtime.loop import READ, WRITE, Loop
+from kafka._runtime.tasks import wait_any
 from kafka.errors import KafkaConnectionError
 from kafka.future import Future
 from kafka.net.dns import Address

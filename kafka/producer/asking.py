@@ -10,14 +10,14 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka._client import COORDINATOR
+from kafka._core.client import COORDINATOR
 from kafka.errors import KafkaError, KafkaTimeoutError
 from kafka.net.backoff import Backoff
 from kafka.producer.hindrance import no_answers
 from kafka.producer.transaction_errors import Meaning, Step, may_have_happened, meaning_of
 
 if TYPE_CHECKING:
-    from kafka._client import Client
+    from kafka._core.client import Client
     from kafka.config import Config
     from kafka.net.versions import BrokerVersions
 

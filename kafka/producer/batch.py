@@ -15,13 +15,13 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafka._passes import raise_after_pass
+from kafka._runtime.callback_errors import raise_after_pass
 from kafka.future import Future
 from kafka.record.batch_builder import FULL, BatchBuilder, SealedBatch
 from kafka.record.message_v0_v1 import LegacyBuilder, SealedMessages
 
 if TYPE_CHECKING:
-    from kafka._timers import Timer
+    from kafka._runtime.timers import Timer
     from kafka.producer.accumulator import Partition
     from kafka.producer.future import FutureRecordMetadata
 

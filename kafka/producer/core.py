@@ -12,8 +12,8 @@ from collections.abc import Callable, Coroutine
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from kafka._drivers import ThreadDriver
-from kafka._own_client import make_client
+from kafka._core.client import make_client
+from kafka._runtime.network_thread import ThreadDriver
 from kafka.config import Config
 from kafka.errors import (
     Cancelled,

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from kafka._passes import raise_after_pass
+from kafka._runtime.callback_errors import raise_after_pass
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from kafka.producer.transaction_requests import NEWEST_ADD_PARTITIONS, add_parti
 from kafka.protocol.transaction import AddPartitionsToTxnRequest
 
 if TYPE_CHECKING:
-    from kafka._tasks import Task
+    from kafka._runtime.tasks import Task
     from kafka.producer.accumulator import Partition
     from kafka.producer.transactions import Transactions
     from kafka.structs import TopicPartition

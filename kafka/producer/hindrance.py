@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from kafka._client import PRODUCE
+from kafka._core.client import PRODUCE
 from kafka._text import counted
 from kafka.errors import KafkaConnectionError
 
 if TYPE_CHECKING:
-    from kafka._client import Client
+    from kafka._core.client import Client
     from kafka.net.link import Link
     from kafka.producer.accumulator import Partition
     from kafka.producer.batch import ProducerBatch

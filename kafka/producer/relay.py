@@ -14,7 +14,7 @@ from kafka.producer.asking import Asker
 from kafka.producer.kafka import KafkaProducer
 
 if TYPE_CHECKING:
-    from kafka._client import Client
+    from kafka._core.client import Client
 
 __all__ = ["OpenTransaction", "RelayProducer"]
 

@@ -11,7 +11,7 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka._client import PRODUCE
+from kafka._core.client import PRODUCE
 from kafka.errors import KafkaError, KafkaProtocolError, UnknownBrokerIdError, UnsupportedVersionError, for_code
 from kafka.producer.batch import Delivered, ProducerBatch
 from kafka.producer.verdict import Verdict, judge

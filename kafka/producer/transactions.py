@@ -41,7 +41,7 @@ from kafka.producer.transaction_states import Event, State, is_allowed, next_sta
 from kafka.protocol.transaction import AddOffsetsToTxnRequest, TxnOffsetCommitRequest
 
 if TYPE_CHECKING:
-    from kafka._tasks import Task
+    from kafka._runtime.tasks import Task
     from kafka.producer.accumulator import Partition
     from kafka.producer.batch import ProducerBatch
     from kafka.producer.core import ProducerCore

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
-from kafka._clock import SYSTEM_CLOCK, Clock
+from kafka._runtime.clock import SYSTEM_CLOCK, Clock
 
 __all__ = ["Kept", "TaskClock", "begin_task"]
 

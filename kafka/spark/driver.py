@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
-from kafka._drivers import run_here
+from kafka._runtime.network_thread import run_here
 from kafka.client_async import KafkaClient
 from kafka.cluster import GROUP
 from kafka.config import resolve

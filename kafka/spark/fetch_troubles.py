@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from typing import Any, Final
 
-from kafka._drivers import run_here
+from kafka._runtime.network_thread import run_here
 from kafka.client_async import KafkaClient
 from kafka.consumer.offsets import OffsetLookup
 from kafka.errors import (

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kafka._client import FETCH
-from kafka._drivers import run_here
-from kafka._tasks import Task, wait_any
+from kafka._core.client import FETCH
+from kafka._runtime.network_thread import run_here
+from kafka._runtime.tasks import Task, wait_any
 from kafka.client_async import KafkaClient
 from kafka.config import Config, resolve
 from kafka.errors import KafkaError, NoBrokersAvailable, for_code

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from kafka._drivers import run_here
+from kafka._runtime.network_thread import run_here
 from kafka.client_async import KafkaClient
 from kafka.config import resolve
 from kafka.errors import IllegalStateError, KafkaError, KafkaTimeoutError

@@ -22,7 +22,7 @@ from kafka.protocol.commit import OffsetFetchRequest
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
-    from kafka._client import Client
+    from kafka._core.client import Client
     from kafka.producer.asking import Asker
 
 __all__ = ["Mark", "read_mark", "read_marks", "task_numbers"]

@@ -15,7 +15,7 @@ from kafka.spark.connections import Kept
 from kafka.spark.marks import Mark, read_mark, read_marks, task_numbers
 
 if TYPE_CHECKING:
-    from kafka._client import Client
+    from kafka._core.client import Client
     from kafka.producer.asking import Asker
     from kafka.structs import TopicPartition
 

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from kafka._client import Client
-from kafka._drivers import ThreadDriver, asyncio_driver
+from kafka._core.client import Client
+from kafka._runtime.asyncio_driver import asyncio_driver
+from kafka._runtime.network_thread import ThreadDriver
 from kafka.config import resolve
 from kafka.errors import ForkedClientError, KafkaConnectionError, KafkaError, RequestTimedOutError
 from kafka.protocol.admin import ListGroupsRequest

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from kafka._client import Client
-from kafka._drivers import ThreadDriver
+from kafka._core.client import Client
+from kafka._runtime.network_thread import ThreadDriver
 from kafka.client_async import KafkaClient
 from kafka.config import resolve
 from kafka.conn import BrokerConnection

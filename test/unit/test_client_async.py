@@ -13,7 +13,7 @@ import weakref
 import pytest
 
 import kafka.client
-from kafka._client import COORDINATOR, FETCH, Client
+from kafka._core.client import COORDINATOR, FETCH, Client
 from kafka.client_async import KafkaClient
 from kafka.cluster import ClusterMetadata
 from kafka.config import resolve
@@ -902,7 +902,7 @@ def test_ctrl_c_ends_a_poll_and_the_client_works_on():
 
 
 def test_the_core_can_be_driven_by_a_thread():
-    from kafka._drivers import ThreadDriver
+    from kafka._runtime.network_thread import ThreadDriver
 
     core = Client(resolve("client", {"bootstrap_servers": "127.0.0.1:1", "bootstrap_timeout_ms": 300}))
     driver = ThreadDriver(core.loop)

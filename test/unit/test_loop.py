@@ -20,12 +20,14 @@ from pathlib import Path
 
 import pytest
 
-from kafka import _drivers
-from kafka._drivers import AsyncioDriver, SignalsDeferred, ThreadDriver, _Parking, asyncio_driver, run_here
-from kafka._loop import READ, Loop
-from kafka._tasks import Event, Mutex, TaskCancelled, TaskGroup, checkpoint, wait_any
-from kafka._timers import TimerHeap
-from kafka._waker import Waker
+from kafka._runtime import network_thread, signals
+from kafka._runtime.asyncio_driver import AsyncioDriver, asyncio_driver
+from kafka._runtime.loop import READ, Loop
+from kafka._runtime.network_thread import ThreadDriver, _Parking, run_here
+from kafka._runtime.signals import SignalsDeferred
+from kafka._runtime.tasks import Event, Mutex, TaskCancelled, TaskGroup, checkpoint, wait_any
+from kafka._runtime.timers import TimerHeap
+from kafka._runtime.waker import Waker
 from kafka.errors import Cancelled, ClientClosedError, ForkedClientError, IllegalStateError, KafkaTimeoutError
 from kafka.future import Future
 from kafka.net.memory import FakeClock, MemoryNetwork, NothingWillHappenError
@@ -625,7 +627,7 @@ def dozes(parking):
 
 
 def test_a_network_thread_that_dozes_is_not_woken_by_who_is_back_soon(monkeypatch):
-    monkeypatch.setattr(_drivers, "_DOZE", 60.0)
+    monkeypatch.setattr(network_thread, "_DOZE", 60.0)
     with parked_thread(ClaimedLoop(anew=True)) as (parking, thread):
         assert dozes(parking)
         parking.resume(may_doze=True)
@@ -636,7 +638,7 @@ def test_a_network_thread_that_dozes_is_not_woken_by_who_is_back_soon(monkeypatc
 
 
 def test_a_network_thread_wakes_by_itself_when_nobody_came_back(monkeypatch):
-    monkeypatch.setattr(_drivers, "_DOZE", 0.01)
+    monkeypatch.setattr(network_thread, "_DOZE", 0.01)
     loop = ClaimedLoop(anew=True)
     with parked_thread(loop) as (parking, thread):
         assert dozes(parking)
@@ -646,7 +648,7 @@ def test_a_network_thread_wakes_by_itself_when_nobody_came_back(monkeypatch):
 
 
 def test_a_network_thread_does_not_doze_while_one_claim_lasts(monkeypatch):
-    monkeypatch.setattr(_drivers, "_DOZE", 0.01)
+    monkeypatch.setattr(network_thread, "_DOZE", 0.01)
     with parked_thread(ClaimedLoop(anew=False)) as (parking, thread):
         thread.join(0.2)  # it has dozed once and waits to be woken now
         assert thread.is_alive()
@@ -939,7 +941,7 @@ def handlers():
 @pytest.mark.parametrize("comes", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_at_the_edge_of_where_signals_wait_costs_no_handler(loop, monkeypatch, handlers, when, after, comes):
     sender = SignalsAt(after)
-    monkeypatch.setattr(_drivers, "_signal", sender)
+    monkeypatch.setattr(signals, "_signal", sender)
     if when == "before":
         sender.comes = comes
     with pytest.raises((KeyboardInterrupt, SystemExit)), SignalsDeferred(loop):
@@ -970,8 +972,8 @@ MISTAKEN_THREADING = """
 
 
     def blocking_call():
-        from kafka._drivers import ThreadDriver
-        from kafka._loop import Loop
+        from kafka._runtime.network_thread import ThreadDriver
+        from kafka._runtime.loop import Loop
 
         async def work():
             return 1, signal.getsignal(signal.SIGINT) is not signal.default_int_handler
@@ -1014,7 +1016,7 @@ def test_many_handlers_that_raise_while_they_are_given_back_end_in_one_error(loo
                 raise KeyboardInterrupt
             return signal.signal(number, handler)
 
-    monkeypatch.setattr(_drivers, "_signal", Raises())
+    monkeypatch.setattr(signals, "_signal", Raises())
     with pytest.raises(KeyboardInterrupt), SignalsDeferred(loop):
         pass
     assert handlers() == (signal.default_int_handler, terminated)
@@ -1154,8 +1156,8 @@ def test_try_turn_makes_one_pass_in_the_calling_thread(driver):
 
 def test_interpreter_exit_ends_what_was_left_open():
     program = """
-from kafka._drivers import ThreadDriver
-from kafka._loop import Loop
+from kafka._runtime.network_thread import ThreadDriver
+from kafka._runtime.loop import Loop
 from kafka.future import Future
 driver = ThreadDriver(Loop())
 driver.start()

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode, urlsplit
 
-from kafka._clock import SYSTEM_CLOCK, Clock
+from kafka._runtime.clock import SYSTEM_CLOCK, Clock
 from kafka._text import without_passwords
 from kafka.errors import AuthenticationError, KafkaConfigurationError, KafkaConnectionError
 from kafka.net.http import HttpAnswer, http_request

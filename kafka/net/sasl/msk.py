@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator
 from datetime import datetime, timezone
 from typing import Any, ClassVar, Final
 
-from kafka._clock import SYSTEM_CLOCK, Clock
+from kafka._runtime.clock import SYSTEM_CLOCK, Clock
 from kafka.errors import KafkaConfigurationError, SaslAuthenticationFailedError
 from kafka.net.sasl.abc import ExchangeMechanism
 from kafka.net.sasl.aws import find_credentials

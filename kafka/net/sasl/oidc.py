@@ -16,7 +16,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote_plus, urlencode, urlsplit
 
-from kafka._clock import SYSTEM_CLOCK, Clock
+from kafka._runtime.clock import SYSTEM_CLOCK, Clock
 from kafka._text import without_passwords
 from kafka.errors import AuthenticationError, KafkaConfigurationError, KafkaConnectionError, KafkaError
 from kafka.net.http import HttpAnswer, http_request

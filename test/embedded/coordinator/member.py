@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from kafka._client import Client
-from kafka._drivers import ThreadDriver
+from kafka._core.client import Client
+from kafka._runtime.network_thread import ThreadDriver
 from kafka.broker.groups.service import GroupService
 from kafka.config import resolve
 from kafka.consumer.subscription import SubscriptionState

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from kafka import KafkaConsumer
-from kafka._client import Client
-from kafka._drivers import ThreadDriver
+from kafka._core.client import Client
+from kafka._runtime.network_thread import ThreadDriver
 from kafka.broker import Broker
 from kafka.config import resolve
 from kafka.protocol.metadata import MetadataRequest

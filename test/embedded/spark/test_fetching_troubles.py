@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow.compute as pc
 import pytest
 
-from kafka._clock import SystemClock
+from kafka._runtime.clock import SystemClock
 from kafka.broker import Broker
 from kafka.client_async import KafkaClient
 from kafka.config import resolve

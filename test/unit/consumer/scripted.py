@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from kafka._loop import Loop
+from kafka._runtime.loop import Loop
 from kafka.consumer import KafkaConsumer
 from kafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 from kafka.errors import KafkaTimeoutError, UnknownTopicOrPartitionError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafka._loop import Loop
+from kafka._runtime.loop import Loop
 from kafka.coordinator.callbacks import CallKind, RebalanceCall, Rendezvous, tell
 from kafka.structs import TopicPartition
 

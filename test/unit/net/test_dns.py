@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from kafka._loop import Loop
+from kafka._runtime.loop import Loop
 from kafka.config import resolve
 from kafka.errors import KafkaConnectionError
 from kafka.future import Future

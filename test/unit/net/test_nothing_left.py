@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from kafka._client import FETCH, Client
+from kafka._core.client import FETCH, Client
 from kafka.cluster import GROUP
 from kafka.config import resolve
 from kafka.protocol.admin import ListGroupsRequest

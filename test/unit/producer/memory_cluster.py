@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from typing import Any
 from uuid import NAMESPACE_DNS, UUID, uuid5
 
-from kafka._drivers import ThreadDriver
+from kafka._runtime.network_thread import ThreadDriver
 from kafka.errors import IllegalStateError, KafkaTimeoutError
 from kafka.future import Future
 from kafka.net.memory import MemoryNetwork

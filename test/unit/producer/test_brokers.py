@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafka._client import PRODUCE
+from kafka._core.client import PRODUCE
 from kafka.errors import UnsupportedVersionError
 from kafka.net.scripted import SILENCE
 from test.unit.producer.memory_cluster import Cluster

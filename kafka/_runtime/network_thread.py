@@ -1,17 +1,10 @@
-"""Who turns the loop: a network thread of its own, a user's thread that waits, or asyncio.
+"""The network thread: it turns the loop of a synchronous client, and waiting threads turn it themselves.
 
-A client has one `Loop` and one driver for it. Both drivers offer the same three things: start,
-run a coroutine of the library to its end, close.
-
-Threads. `ThreadDriver.run` is how a synchronous face waits. Where the selector allows it, the
-waiting thread claims the loop and turns it itself: a call whose answer is there needs no other
-thread (15 instead of 32 microseconds), and one that waits for a broker takes as long as with the
-network thread alone. That one steps aside meanwhile and takes over on release. Making the passes in
-the calling thread and leaving the waiting to the network thread was tried, and was slower than either.
-
-Ctrl-C. A signal handler that raises would cut a pass in two and leave a connection half-read, so
-in the main thread the handlers are put off while it turns the loop; they run, and raise, right
-after the pass (at most a pass later, which is milliseconds).
+`ThreadDriver.run` is how a synchronous face waits. Where the selector allows it, the waiting thread claims the loop and
+turns it itself: a call whose answer has arrived needs no other thread (15 instead of 32 microseconds), and one that
+waits for a broker takes as long as with the network thread alone. The network thread steps aside meanwhile and takes
+over on release. Making the passes in the calling thread and leaving the waiting to the network thread was tried, and
+was slower than either.
 """
 
 from __future__ import annotations
@@ -19,24 +12,18 @@ from __future__ import annotations
 import atexit
 import contextlib
 import logging
-import os
-import signal
-import sys
 import threading
 import weakref
 from collections.abc import Callable, Coroutine
-from types import FrameType
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
-from kafka._loop import Loop
-from kafka._tasks import Task
+from kafka._runtime.loop import Loop
+from kafka._runtime.signals import SignalsDeferred
+from kafka._runtime.tasks import Task
 from kafka.errors import ClientClosedError, IllegalStateError, KafkaTimeoutError
 from kafka.future import Future
 
-if TYPE_CHECKING:
-    import asyncio
-
-__all__ = ["AsyncioDriver", "SignalsDeferred", "ThreadDriver", "asyncio_driver", "run_here"]
+__all__ = ["ThreadDriver", "run_here"]
 
 log = logging.getLogger(__name__)
 
@@ -51,16 +38,6 @@ _CLOSE_GRACE: Final = 1.0
 # How long the network thread lets a thread that claims its loop again and again have it, in seconds, before it looks
 # whether that is still so. What is asked of the loop in the meantime, and not waited for, may be that late.
 _DOZE: Final = 0.002
-# Handlers of these often raise (KeyboardInterrupt, SystemExit, a task queue's time limit).
-_DEFERRED: Final = tuple(
-    int(getattr(signal, name))
-    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGBREAK")
-    if hasattr(signal, name)
-)
-
-# `signal` wraps the C functions to turn numbers into enum members, which makes them ten times as
-# slow; here they are called for every call that blocks.
-_signal: Final[Any] = sys.modules.get("_signal", signal)
 
 
 class ThreadDriver:
@@ -314,82 +291,6 @@ def _network_thread(loop: Loop, parked: _Parking) -> None:
         parked.end()
 
 
-# The threads that Python did not let set a handler: all but the one that runs them.
-_WITHOUT_SIGNALS: Final[set[int]] = set()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_WITHOUT_SIGNALS.clear)  # in the child the thread that forked runs them
-
-
-class SignalsDeferred:
-    """Put off the handlers of signals to the end of the block, in the main thread; elsewhere nothing.
-
-    Gives the list of what has come in, which is empty until then.
-    """
-
-    __slots__ = ("_loop", "_pending", "_saved")
-
-    def __init__(self, loop: Loop) -> None:
-        self._loop = loop
-        self._pending: list[tuple[int, FrameType | None]] = []
-        self._saved: list[tuple[int, Callable[[int, FrameType | None], Any]]] = []
-
-    def __enter__(self) -> list[Any]:
-        if threading.get_ident() in _WITHOUT_SIGNALS:
-            return self._pending
-        try:
-            # SIGINT first: its handler is the one that may raise in between.
-            for number in _DEFERRED:
-                handler = _signal.getsignal(number)
-                if callable(handler):  # not SIG_DFL, SIG_IGN, or set by C code: those do not raise
-                    self._saved.append((number, handler))
-                    _signal.signal(number, self._note)
-        except BaseException as error:
-            # Only Python knows which thread runs the handlers: `threading` takes the thread that imported it first for
-            # the main one, and a second interpreter has none. Elsewhere the very first attempt is refused.
-            traceback = error.__traceback__
-            refused = type(error) is ValueError and traceback is not None and traceback.tb_next is None
-            if refused and len(self._saved) == 1:
-                self._saved.clear()
-                _WITHOUT_SIGNALS.add(threading.get_ident())
-                return self._pending
-            self._restore()
-            raise
-        return self._pending
-
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        self._pending.append((number, frame))
-        self._loop.wakeup()
-
-    def __exit__(self, *_: object) -> None:
-        if self._saved:
-            handlers = dict(self._saved)
-            self._restore()
-            self._run(handlers, 0)
-
-    def _restore(self) -> None:
-        """Give the application its handlers back: all of them, though each may run, and raise, right after."""
-        raised: BaseException | None = None
-        while self._saved:
-            number, handler = self._saved[0]
-            try:
-                _signal.signal(number, handler)
-                del self._saved[0]
-            except BaseException as error:
-                if error is not raised:
-                    error.__context__, raised = raised, error
-        if raised is not None:
-            raise raised
-
-    def _run(self, handlers: dict[int, Callable[[int, FrameType | None], Any]], at: int) -> None:
-        """Run the handlers of the signals that came, each of them whatever the others raise."""
-        if at < len(self._pending):
-            number, frame = self._pending[at]
-            try:
-                handlers[number](number, frame)
-            finally:
-                self._run(handlers, at + 1)
-
-
 def run_here(loop: Loop, task: Task[T], deadline: float | None = None) -> T:
     """Turn a loop that has no driver in this thread until a task of it has ended, and return its result.
 
@@ -407,130 +308,6 @@ def run_here(loop: Loop, task: Task[T], deadline: float | None = None) -> T:
         if not task.is_done:
             task.cancel()
     return task.result()
-
-
-class AsyncioDriver:
-    """Turns a loop on a running asyncio loop: one reader on the selector's descriptor, one timer.
-
-    Made and used on that loop's thread only.
-    """
-
-    def __init__(self, loop: Loop) -> None:
-        import asyncio
-
-        self.loop = loop
-        self._aio = asyncio.get_running_loop()
-        self._thread = threading.get_ident()
-        self._timer: asyncio.TimerHandle | None = None
-        self._armed_for: float | None = None
-        self._fd = loop.fileno()
-        self._aio.add_reader(self._fd, self._turn)
-        loop.attach(self._notify)
-
-    def start(self) -> None:
-        """Nothing to start: the asyncio loop runs already."""
-        self.loop.check_usable()
-
-    async def run(self, coro: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine of the library as part of the calling asyncio task.
-
-        Cancelling the asyncio task cancels the coroutine.
-        """
-        return await _await_task(self.loop.spawn(coro), self._aio)
-
-    async def close(self, timeout: float = _CLOSE_GRACE) -> None:
-        """End everything that runs on the loop, within `timeout` seconds; idempotent."""
-        if self.loop.closed:
-            return
-        try:
-            await _await_task(self.loop.spawn(self.loop.wind_down(timeout), "close"), self._aio)
-        finally:
-            self._aio.remove_reader(self._fd)
-            if self._timer is not None:
-                self._timer.cancel()
-            self.loop.detach()
-            self.loop.close(0.0)
-
-    def _notify(self) -> None:
-        """The loop has work: see to it that it is turned. From any thread, once until the next turn."""
-        if threading.get_ident() == self._thread:
-            self._aio.call_soon(self._turn)
-        else:
-            self._aio.call_soon_threadsafe(self._turn)
-
-    def _turn(self) -> None:
-        loop = self.loop
-        if loop.closed:
-            return
-        loop.rearm()
-        loop.turn(0)
-        if loop.has_ready:
-            loop.wakeup()
-        elif (deadline := loop.next_deadline()) != self._armed_for:
-            if self._timer is not None:
-                self._timer.cancel()
-            self._armed_for, self._timer = deadline, None
-            if deadline is not None:
-                self._timer = self._aio.call_later(max(0.0, deadline - loop.time()), self._on_timer)
-
-    def _on_timer(self) -> None:
-        self._timer = self._armed_for = None
-        self._turn()
-
-
-async def _await_task(task: Task[T], aio: asyncio.AbstractEventLoop) -> T:
-    """Wait for a task of ours in a task of asyncio's."""
-    import asyncio
-
-    thread = threading.get_ident()
-    done: asyncio.Future[None] = aio.create_future()
-
-    def resolve() -> None:
-        if not done.done():
-            done.set_result(None)
-
-    def ended(_result: object) -> None:
-        if threading.get_ident() == thread:
-            resolve()
-        else:
-            aio.call_soon_threadsafe(resolve)
-
-    task.add_both(ended)
-    try:
-        await done
-    except asyncio.CancelledError:
-        task.cancel()
-        raise
-    return task.result()
-
-
-class _ThreadedAsyncioDriver:
-    """The network thread under asyncio, for event loops that cannot watch a selector (Windows' proactor)."""
-
-    def __init__(self, loop: Loop) -> None:
-        import asyncio
-
-        self.loop = loop
-        self._aio = asyncio.get_running_loop()
-        self._driver = ThreadDriver(loop)
-
-    def start(self) -> None:
-        self._driver.start()
-
-    async def run(self, coro: Coroutine[Any, Any, T]) -> T:
-        self._driver.start()
-        return await _await_task(self.loop.spawn(coro), self._aio)
-
-    async def close(self, timeout: float = _CLOSE_GRACE) -> None:
-        await self._aio.run_in_executor(None, self._driver.close, timeout)
-
-
-def asyncio_driver(loop: Loop) -> AsyncioDriver | _ThreadedAsyncioDriver:
-    """Return what turns `loop` under the running asyncio loop, as good as the platform allows."""
-    try:
-        return AsyncioDriver(loop)
-    except (NotImplementedError, OSError, ValueError, AttributeError):
-        return _ThreadedAsyncioDriver(loop)
 
 
 _DRIVERS: Final[weakref.WeakSet[ThreadDriver]] = weakref.WeakSet()

@@ -5,7 +5,7 @@ that is not done ("run me when it is") or `None` ("run me in the next pass"). It
 anything of asyncio's, and asyncio is not imported: the same coroutine runs under the network
 thread and under a foreign event loop.
 
-Everything here belongs to one `kafka._loop.Loop` and runs on whoever turns it; only
+Everything here belongs to one `kafka._runtime.loop.Loop` and runs on whoever turns it; only
 `Task.cancel` may be called from anywhere.
 
 Cancelling: `TaskCancelled` is thrown at the point where the task waits. It derives from
@@ -27,7 +27,7 @@ from kafka.future import Future
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from kafka._loop import Loop
+    from kafka._runtime.loop import Loop
 
 __all__ = [
     "Event",

@@ -23,7 +23,7 @@ from kafka.errors import KafkaError, KafkaTimeoutError, RequestTimedOutError, fo
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from kafka._client import Client
+    from kafka._core.client import Client
     from kafka.net.backoff import Backoff
 
 __all__ = ["Attempts"]

@@ -10,13 +10,13 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka._tasks import Event, Task, deferred, wait_any
+from kafka._runtime.tasks import Event, Task, deferred, wait_any
 from kafka._text import printable
 from kafka.errors import KafkaConnectionError, KafkaError, MetadataEmptyBrokerList, for_code
 from kafka.net.reasons import NobodyThereError
 
 if TYPE_CHECKING:
-    from kafka._client import Client
+    from kafka._core.client import Client
     from kafka.conn import BrokerConnection
 
 __all__ = ["MetadataKeeper"]

@@ -1,7 +1,7 @@
 """The scheduler that every face of the client runs on: sockets, timers, tasks, one pass at a time.
 
 A `Loop` has no thread of its own. Whoever wants the client to get on calls `turn()`: the network
-thread (`kafka._drivers.ThreadDriver`), a foreign event loop (`kafka._drivers.AsyncioDriver`), a
+thread (`kafka._runtime.network_thread`), a foreign event loop (`kafka._runtime.asyncio_driver`), a
 user's thread that waits anyway, a test. Asyncio is not imported.
 
 - A turn sleeps in the selector, outside the lock, for as long as its caller allows and no deadline
@@ -31,11 +31,11 @@ from collections.abc import Callable, Coroutine
 from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-from kafka._clock import SYSTEM_CLOCK, Clock
-from kafka._passes import PASSES
-from kafka._tasks import Shield, Task, TaskCancelled, TimeoutScope, wait_any
-from kafka._timers import Timer, TimerHeap
-from kafka._waker import Waker
+from kafka._runtime.callback_errors import PASSES
+from kafka._runtime.clock import SYSTEM_CLOCK, Clock
+from kafka._runtime.tasks import Shield, Task, TaskCancelled, TimeoutScope, wait_any
+from kafka._runtime.timers import Timer, TimerHeap
+from kafka._runtime.waker import Waker
 from kafka.errors import ClientClosedError, ForkedClientError, IllegalStateError, KafkaError, KafkaTimeoutError
 from kafka.future import Future
 

@@ -15,17 +15,18 @@ import logging
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, TypeVar
 
-from kafka._attempts import Attempts
-from kafka._metadata import MetadataKeeper
-from kafka._routing import Route, Target, route
-from kafka._tasks import Task
+from kafka._core.attempts import Attempts
+from kafka._core.metadata import MetadataKeeper
+from kafka._core.routing import Route, Target, route
+from kafka._runtime.tasks import Task
 from kafka.cluster import GROUP, TRANSACTION, ClusterMetadata
-from kafka.config import Config
+from kafka.config import OPTIONS, Config
 from kafka.conn import BrokerConnection
 from kafka.errors import (
     ClientClosedError,
     CoordinatorLoadInProgressError,
     CoordinatorNotAvailableError,
+    KafkaConfigurationError,
     KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
@@ -45,7 +46,7 @@ from kafka.net.states import WAITS_FOR, ConnectionStates
 from kafka.net.versions import BrokerVersions
 from kafka.structs import BrokerMetadata, TopicPartition
 
-__all__ = ["COORDINATOR", "DEFAULT", "FETCH", "PRODUCE", "Client", "NodeId"]
+__all__ = ["COORDINATOR", "DEFAULT", "FETCH", "PRODUCE", "Client", "NodeId", "make_client"]
 
 log = logging.getLogger(__name__)
 
@@ -240,7 +241,7 @@ class Client:
         return self.link(node_id, use).submit(request, timeout)
 
     def attempts(self, deadline: float, what: str) -> Attempts:
-        """Return the attempts of a call by its deadline (see `kafka._attempts`); `what` names the call in errors."""
+        """Return the attempts of a call by its deadline (see `kafka._core.attempts`), which `what` names."""
         return Attempts(self, self._backoff, deadline, what)
 
     async def request(
@@ -251,7 +252,7 @@ class Client:
         use: str | None = None,
         deadline: float | None = None,
     ) -> Any:
-        """Send a request to whom it is for (see `kafka._routing`) and return the response.
+        """Send a request to whom it is for (see `kafka._core.routing`) and return the response.
 
         Waits for a broker, for metadata or for the coordinator's address by `deadline`
         (request_timeout_ms from now by default). A request that could not be sent is tried elsewhere;
@@ -519,3 +520,22 @@ def _coordinator_request(link: BrokerConnection, key_type: int, key: str) -> Any
 def _coordinator_error(response: Any, key: str) -> KafkaError:
     entry = next((entry for entry in response.coordinators or ()), response)
     return for_code(entry.error_code)(entry.error_message or f"no coordinator is known for {key!r}")
+
+
+def make_client(config: Config, environment: Environment | None = None) -> Client:
+    """Return the client for a face with this configuration; it has not looked for a broker yet.
+
+    An application's own gets the options that were given and are a client's, and has to be a
+    `KafkaClient`, which it is where the option is a class derived from that.
+    """
+    factory = config["kafka_client"]
+    if factory is None:
+        return Client(config, environment)
+    options = {name: config[name] for name in config.given if "client" in OPTIONS[name].kinds}
+    options.setdefault("client_id", config["client_id"])
+    made = factory(**options, environment=environment, bootstrap=False)
+    if not isinstance(made, Client):
+        raise KafkaConfigurationError(
+            f"kafka_client must make a KafkaClient, not a {type(made).__name__}", option="kafka_client"
+        )
+    return made

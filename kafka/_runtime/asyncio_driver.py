@@ -1,0 +1,173 @@
+"""The loop of an asyncio client: turned by the running event loop, without a thread where the platform allows it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from typing import Any, Final, TypeVar
+
+from kafka._runtime.loop import Loop
+from kafka._runtime.network_thread import ThreadDriver
+from kafka._runtime.tasks import Task
+from kafka.errors import KafkaTimeoutError
+from kafka.future import Future
+
+__all__ = ["AsyncioDriver", "ThreadedAsyncioDriver", "asyncio_driver"]
+
+T = TypeVar("T")
+
+# How long tasks may take to end when a client is closed without saying how long, in seconds.
+_CLOSE_GRACE: Final = 1.0
+# How long a call whose time is up waits for its own coroutine to clean up, in seconds.
+_CANCEL_GRACE: Final = 0.25
+
+
+class AsyncioDriver:
+    """Turns a loop on a running asyncio loop: one reader on the selector's descriptor, one timer.
+
+    Made and used on that loop's thread only.
+    """
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        self._aio = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self._timer: asyncio.TimerHandle | None = None
+        self._armed_for: float | None = None
+        self._fd = loop.fileno()
+        self._aio.add_reader(self._fd, self._turn)
+        loop.attach(self._notify)
+
+    def start(self) -> None:
+        """Nothing to start: the asyncio loop runs already."""
+        self.loop.check_usable()
+
+    async def run(self, coro: Coroutine[Any, Any, T], deadline: float | None = None, what: str = "the call") -> T:
+        """Run a coroutine of the library as part of the calling asyncio task.
+
+        Cancelling the asyncio task cancels the coroutine, and so does the deadline, with KafkaTimeoutError.
+        """
+        return await _run(self.loop.spawn(coro), self._aio, self._left(deadline), what)
+
+    async def wait(self, future: Future[Any], deadline: float | None = None) -> None:
+        """Wait for a future in the calling asyncio task, until the deadline at most."""
+        await _wait(future, self._aio, self._left(deadline))
+
+    def _left(self, deadline: float | None) -> float | None:
+        return None if deadline is None else deadline - self.loop.time()
+
+    async def close(self, timeout: float = _CLOSE_GRACE) -> None:
+        """End everything that runs on the loop, within `timeout` seconds; idempotent."""
+        if self.loop.closed:
+            return
+        try:
+            await _wait(self.loop.spawn(self.loop.wind_down(timeout), "close"), self._aio)
+        finally:
+            self._aio.remove_reader(self._fd)
+            if self._timer is not None:
+                self._timer.cancel()
+            self.loop.detach()
+            self.loop.close(0.0)
+
+    def _notify(self) -> None:
+        """The loop has work: see to it that it is turned. From any thread, once until the next turn."""
+        if threading.get_ident() == self._thread:
+            self._aio.call_soon(self._turn)
+        else:
+            self._aio.call_soon_threadsafe(self._turn)
+
+    def _turn(self) -> None:
+        loop = self.loop
+        if loop.closed:
+            return
+        loop.rearm()
+        loop.turn(0)
+        if loop.has_ready:
+            loop.wakeup()
+        elif (deadline := loop.next_deadline()) != self._armed_for:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._armed_for, self._timer = deadline, None
+            if deadline is not None:
+                self._timer = self._aio.call_later(max(0.0, deadline - loop.time()), self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = self._armed_for = None
+        self._turn()
+
+
+async def _wait(future: Future[Any], aio: asyncio.AbstractEventLoop, seconds: float | None = None) -> None:
+    """Wait for a future of ours in a task of asyncio, for `seconds` at most. Leaves no callback behind."""
+    thread = threading.get_ident()
+    done: asyncio.Future[None] = aio.create_future()
+
+    def resolve() -> None:
+        if not done.done():
+            done.set_result(None)
+
+    def ended(_result: object) -> None:
+        if threading.get_ident() == thread:
+            resolve()
+            return
+        try:
+            aio.call_soon_threadsafe(resolve)
+        except RuntimeError:
+            if not aio.is_closed():  # if it is, no task waits any more
+                raise
+
+    future.add_both(ended)
+    timer = None if seconds is None else aio.call_later(max(0.0, seconds), resolve)
+    try:
+        await done
+    finally:
+        if timer is not None:
+            timer.cancel()
+        future.discard(ended)
+
+
+async def _run(task: Task[T], aio: asyncio.AbstractEventLoop, seconds: float | None, what: str) -> T:
+    """Wait for a task of ours in a task of asyncio; cancelling the latter, or its deadline, cancels the former."""
+    try:
+        await _wait(task, aio, seconds)
+        if not task.is_done:
+            task.cancel()
+            await _wait(task, aio, _CANCEL_GRACE)
+            if not task.succeeded():
+                raise KafkaTimeoutError(f"{what} took too long")
+    except asyncio.CancelledError:
+        task.cancel()
+        raise
+    return task.result()
+
+
+class ThreadedAsyncioDriver:
+    """The network thread under asyncio, for event loops that cannot watch a selector (Windows' proactor)."""
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        self._aio = asyncio.get_running_loop()
+        self._driver = ThreadDriver(loop)
+
+    def start(self) -> None:
+        self._driver.start()
+
+    async def run(self, coro: Coroutine[Any, Any, T], deadline: float | None = None, what: str = "the call") -> T:
+        self._driver.start()
+        seconds = None if deadline is None else deadline - self.loop.time()
+        return await _run(self.loop.spawn(coro), self._aio, seconds, what)
+
+    async def wait(self, future: Future[Any], deadline: float | None = None) -> None:
+        self._driver.start()
+        await _wait(future, self._aio, None if deadline is None else deadline - self.loop.time())
+
+    async def close(self, timeout: float = _CLOSE_GRACE) -> None:
+        await self._aio.run_in_executor(None, self._driver.close, timeout)
+
+
+def asyncio_driver(loop: Loop) -> AsyncioDriver | ThreadedAsyncioDriver:
+    """Return what turns `loop` under the running asyncio loop, as good as the platform allows."""
+    try:
+        return AsyncioDriver(loop)
+    except (NotImplementedError, OSError, ValueError, AttributeError):
+        return ThreadedAsyncioDriver(loop)
