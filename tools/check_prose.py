@@ -46,6 +46,7 @@ CLEAN = (
     "kafka/partitioner",
     "kafka/serializer",
     "kafka/structs.py",
+    "kafka/testing",
     "tools/check_prose.py",
     "tools/errors",
 )

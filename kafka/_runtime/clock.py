@@ -1,7 +1,7 @@
 """Where time comes from: the one place of the client that reads the system's clocks.
 
 A clock is handed to whoever needs one, so that a test of a five-minute timeout takes no time
-(see :class:`kafka.net.memory.FakeClock`). Reading `time` anywhere else is an error.
+(see :class:`kafka.testing.memory.FakeClock`). Reading `time` anywhere else is an error.
 """
 
 from __future__ import annotations

@@ -34,8 +34,6 @@ from kafka.errors import (
     UnknownBrokerIdError,
     UnknownTopicOrPartitionError,
 )
-from kafka.net.memory import MemoryNetwork
-from kafka.net.scripted import HANG_UP, SILENCE, ScriptedBroker
 from kafka.protocol.admin import CreateTopicsRequest, ListGroupsRequest
 from kafka.protocol.commit import OffsetCommitRequest
 from kafka.protocol.group import HeartbeatRequest
@@ -43,6 +41,7 @@ from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 from kafka.protocol.offset import ListOffsetsRequest
 from kafka.protocol.transaction import EndTxnRequest
 from kafka.structs import TopicPartition
+from kafka.testing import HANG_UP, SILENCE, MemoryNetwork, ScriptedBroker
 from test.unit.test_conn import answer_late
 
 

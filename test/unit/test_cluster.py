@@ -10,10 +10,10 @@ import pytest
 
 from kafka.cluster import ClusterMetadata, NodeId
 from kafka.errors import KafkaConnectionError, LeaderNotAvailableError, MetadataEmptyBrokerList
-from kafka.net.memory import FakeClock
 from kafka.protocol.commit import FindCoordinatorResponse
 from kafka.protocol.metadata import MetadataResponse
 from kafka.structs import BrokerMetadata, PartitionMetadata, TopicPartition
+from kafka.testing import FakeClock
 
 ZERO, ONE, TWO = UUID(int=0), UUID(int=1), UUID(int=2)
 

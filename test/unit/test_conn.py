@@ -29,11 +29,10 @@ from kafka.errors import (
     UnsupportedSaslMechanismError,
     UnsupportedVersionError,
 )
-from kafka.net.memory import MemoryNetwork
-from kafka.net.scripted import HANG_UP, SILENCE, ScriptedBroker
 from kafka.net.states import NEXT, ConnectionEvent, next_state
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.produce import ProduceRequest
+from kafka.testing import HANG_UP, SILENCE, MemoryNetwork, ScriptedBroker
 
 ANCIENT = {
     (0, 9): {0: (0, 1), 1: (0, 1), 2: (0, 0), 3: (0, 0), 8: (0, 2), 9: (0, 1), 10: (0, 0), 16: (0, 0)},
@@ -262,7 +261,7 @@ def test_an_option_that_the_socket_refuses_is_told(make, broker, network, monkey
     def refuse(self, *option):
         raise OSError(92, "Protocol not available")
 
-    monkeypatch.setattr("kafka.net.memory.MemorySocket.setsockopt", refuse)
+    monkeypatch.setattr("kafka.testing.memory.MemorySocket.setsockopt", refuse)
     conn = make()
     conn.connect_blocking(0.01)
     assert "Protocol not available" in str(conn.error)

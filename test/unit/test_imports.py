@@ -111,6 +111,7 @@ PACKAGES = {
     "kafka.record": "kafka.record.memory_records",
     "kafka.sasl": "kafka.sasl.plain",
     "kafka.serializer": "kafka.serializer.abstract",
+    "kafka.testing": "kafka.testing.memory",
 }
 
 

@@ -30,7 +30,7 @@ from kafka._runtime.timers import TimerHeap
 from kafka._runtime.waker import Waker
 from kafka.errors import Cancelled, ClientClosedError, ForkedClientError, IllegalStateError, KafkaTimeoutError
 from kafka.future import Future
-from kafka.net.memory import FakeClock, MemoryNetwork, NothingWillHappenError
+from kafka.testing import FakeClock, MemoryNetwork, NothingWillHappenError
 
 ROOT = Path(__file__).parents[2]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from kafka.broker import Broker
 from kafka.coordinator.heartbeat import Heartbeat
-from kafka.net.memory import FakeClock
 from kafka.structs import TopicPartition
+from kafka.testing import FakeClock
 
 from .proofs import proves
 from .subjects import TOPIC, Subject, seen

@@ -8,8 +8,8 @@ from kafka.broker import Broker
 from kafka.broker.faults import NO_REPLY, Exchange
 from kafka.cluster import ClusterMetadata
 from kafka.errors import KafkaConnectionError
-from kafka.net.memory import FakeClock
 from kafka.protocol.metadata import MetadataResponse
+from kafka.testing import FakeClock
 
 from .proofs import proves
 from .servers import free_port

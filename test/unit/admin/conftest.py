@@ -9,9 +9,8 @@ import pytest
 
 from kafka.admin.core import AdminCore
 from kafka.config import resolve
-from kafka.net.memory import MemoryNetwork
-from kafka.net.scripted import ScriptedBroker
 from kafka.protocol.metadata import MetadataResponse
+from kafka.testing import MemoryNetwork, ScriptedBroker
 
 
 class AdminCluster:

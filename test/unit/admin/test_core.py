@@ -10,8 +10,8 @@ import pytest
 from kafka.admin.core import AdminCore
 from kafka.admin.groups import Groups
 from kafka.errors import CoordinatorLoadInProgressError, InvalidTopicError, KafkaConnectionError, KafkaError
-from kafka.net.scripted import HANG_UP
 from kafka.protocol.admin import ListGroupsRequest, ListGroupsResponse
+from kafka.testing import HANG_UP
 from test.unit.test_conn import answer_late
 
 from .conftest import Admin, AdminCluster

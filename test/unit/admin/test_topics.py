@@ -14,8 +14,8 @@ from kafka.errors import (
     TopicAlreadyExistsError,
     UnsupportedVersionError,
 )
-from kafka.net.scripted import HANG_UP, SILENCE
 from kafka.protocol.admin import CreateTopicsResponse
+from kafka.testing import HANG_UP, SILENCE
 
 from .conftest import Admin, AdminCluster
 

@@ -11,14 +11,13 @@ from kafka.consumer import KafkaConsumer
 from kafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 from kafka.errors import KafkaTimeoutError, UnknownTopicOrPartitionError
 from kafka.future import Future
-from kafka.net.memory import MemoryNetwork
-from kafka.net.scripted import SILENCE, ScriptedBroker
 from kafka.protocol.commit import FindCoordinatorResponse, OffsetCommitResponse, OffsetFetchResponse
 from kafka.protocol.fetch import FetchResponse
 from kafka.protocol.metadata import MetadataResponse
 from kafka.protocol.offset import ListOffsetsResponse
 from kafka.record.batch_builder import BatchBuilder
 from kafka.structs import TopicPartition
+from kafka.testing import SILENCE, MemoryNetwork, ScriptedBroker
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from collections import deque
 import pytest
 
 from kafka.errors import RebalanceInProgressError, RequestTimedOutError
-from kafka.net.scripted import SILENCE
+from kafka.testing import SILENCE
 from test.unit.consumer.scripted import Cluster, MakeConsumer, read, rest
 
 WAITS = "the group rebalances; until that has ended poll() returns no records"

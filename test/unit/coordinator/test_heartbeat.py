@@ -6,7 +6,7 @@ import pytest
 
 from kafka.coordinator.heartbeat import Heartbeat
 from kafka.errors import KafkaConfigurationError
-from kafka.net.memory import FakeClock
+from kafka.testing import FakeClock
 
 
 @pytest.fixture

@@ -19,9 +19,9 @@ from kafka.net.backoff import Backoff
 from kafka.net.context import LinkContext
 from kafka.net.dns import Address, Resolver
 from kafka.net.environment import Environment
-from kafka.net.memory import MemoryNetwork
 from kafka.net.settings import ConnectionSettings
 from kafka.net.workers import InlineWorkers, ThreadWorkers
+from kafka.testing import MemoryNetwork
 
 FOUR, SIX = socket.AF_INET, socket.AF_INET6
 

@@ -9,9 +9,8 @@ import pytest
 from kafka.conn import BrokerConnection, ConnectionStates
 from kafka.errors import KafkaError
 from kafka.future import Future
-from kafka.net.memory import MemoryNetwork
-from kafka.net.scripted import SILENCE, ScriptedBroker
 from kafka.protocol.metadata import MetadataRequest
+from kafka.testing import SILENCE, MemoryNetwork, ScriptedBroker
 
 State = ConnectionStates
 SASL = {

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from kafka.client_async import KafkaClient
 from kafka.errors import KafkaError
-from kafka.net.memory import MemoryNetwork
-from kafka.net.scripted import HANG_UP, SILENCE, ScriptedBroker
 from kafka.protocol.admin import ListGroupsRequest
 from kafka.protocol.metadata import MetadataResponse
+from kafka.testing import HANG_UP, SILENCE, MemoryNetwork, ScriptedBroker
 
 APIS = ["ApiVersions", "Metadata", "ListGroups", "FindCoordinator"]
 

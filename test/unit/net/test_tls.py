@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kafka.errors import KafkaConfigurationError, KafkaConnectionError, SslAuthenticationError
-from kafka.net.memory import MemoryNetwork
 from kafka.net.tls import HostnameMismatchError, TlsStream, certificate_names, tls_context, tls_error
+from kafka.testing import MemoryNetwork
 
 CERTS = Path(__file__).parent / "certs"
 

@@ -10,11 +10,10 @@ from uuid import NAMESPACE_DNS, UUID, uuid5
 from kafka._runtime.network_thread import ThreadDriver
 from kafka.errors import IllegalStateError, KafkaTimeoutError
 from kafka.future import Future
-from kafka.net.memory import MemoryNetwork
-from kafka.net.scripted import ScriptedBroker
 from kafka.producer import KafkaProducer
 from kafka.protocol.metadata import MetadataResponse
 from kafka.protocol.produce import ProduceResponse
+from kafka.testing import MemoryNetwork, ScriptedBroker
 
 UNKNOWN_TOPIC = 3
 INVALID_TOPIC = 17

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from kafka.errors import BufferExhaustedError, IllegalStateError, KafkaTimeoutError, TopicAuthorizationFailedError
-from kafka.net.scripted import SILENCE
+from kafka.testing import SILENCE
 from test.unit.producer.memory_cluster import Cluster
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from kafka._core.client import PRODUCE
 from kafka.errors import UnsupportedVersionError
-from kafka.net.scripted import SILENCE
+from kafka.testing import SILENCE
 from test.unit.producer.memory_cluster import Cluster
 
 

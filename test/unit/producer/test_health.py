@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from kafka import KafkaClient
-from kafka.net.scripted import SILENCE
+from kafka.testing import SILENCE
 from test.unit.producer.memory_cluster import Cluster
 
 COMMON = {"ok", "closed", "problems", "metadata_age_s", "brokers", "topics", "partitions"}

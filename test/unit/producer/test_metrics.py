@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafka.errors import BufferExhaustedError, KafkaTimeoutError
-from kafka.net.scripted import SILENCE
+from kafka.testing import SILENCE
 from test.unit.producer.memory_cluster import Cluster
 
 OPERATIONS = Path(__file__).parents[3] / "docs" / "operations.rst"

@@ -20,14 +20,13 @@ from kafka.errors import (
     TransactionalIdAuthorizationFailedError,
     TransactionOutcomeUnknownError,
 )
-from kafka.net.memory import MemoryNetwork
-from kafka.net.scripted import HANG_UP, SILENCE, ScriptedBroker
 from kafka.producer.core import ProducerCore
 from kafka.producer.transaction_states import State
 from kafka.protocol.metadata import MetadataResponse
 from kafka.protocol.produce import ProduceResponse
 from kafka.protocol.transaction import AddPartitionsToTxnResponse, TxnOffsetCommitResponse
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
+from kafka.testing import HANG_UP, SILENCE, MemoryNetwork, ScriptedBroker
 
 PARTITIONS = 20
 PRODUCER_AT = 43  # in the header of a batch: id, epoch, first sequence number

@@ -20,13 +20,13 @@ from kafka.errors import (
     SaslAuthenticationFailedError,
 )
 from kafka.net.http import HttpAnswer
-from kafka.net.memory import FakeClock
 from kafka.net.sasl import SASL_MECHANISMS, SaslMechanism, get_sasl_mechanism, register_sasl_mechanism, sasl_mechanism
 from kafka.net.sasl.aws import CredentialChain
 from kafka.net.sasl.msk import SaslMechanismAwsMskIam
 from kafka.net.sasl.oidc import OidcTokenProvider, provider_from_config
 from kafka.net.sasl.sigv4 import AwsCredentials, presign
 from kafka.net.workers import SharedCall
+from kafka.testing import FakeClock
 
 # Passwords
 
