@@ -1618,6 +1618,21 @@ class ConsumerTimeout(KafkaError):
     """No message came within the time of a legacy consumer's iterator."""
 
 
+class ProducerClosed(ClientClosedError):
+    """An `AIOKafkaProducer` was used after its ``stop()``."""
+
+
+class ConsumerStoppedError(Exception):
+    """An `AIOKafkaConsumer` was used, or waited for records, when it was stopped.
+
+    Not a `KafkaError`: a loop that logs these errors and reads again ends when its consumer is stopped.
+    """
+
+
+class IllegalOperation(Exception):
+    """A method of an asyncio client that its options do not allow, such as a commit without a group."""
+
+
 # Old names. The first column is what programs of 1.x to 3.x may import.
 
 AuthenticationFailedError = AuthenticationError
@@ -1640,6 +1655,38 @@ NotLeaderForPartitionError = NotLeaderOrFollowerError
 ProtocolError = KafkaProtocolError
 StaleLeaderEpochCodeError = NetworkExceptionError
 UnknownServerError = UnknownError
+
+# The names that programs for aiokafka import from its errors.
+
+ConcurrentTransactions = ConcurrentTransactionsError
+DelegationTokenAuthDisabled = DelegationTokenAuthDisabledError
+DelegationTokenAuthorizationFailed = DelegationTokenAuthorizationFailedError
+DelegationTokenExpired = DelegationTokenExpiredError
+DelegationTokenNotFound = DelegationTokenNotFoundError
+DelegationTokenOwnerMismatch = DelegationTokenOwnerMismatchError
+DelegationTokenRequestNotAllowed = DelegationTokenRequestNotAllowedError
+DuplicateSequenceNumber = DuplicateSequenceNumberError
+FetchSessionIdNotFound = FetchSessionIdNotFoundError
+GroupIdNotFound = GroupIdNotFoundError
+InvalidFetchSessionEpoch = InvalidFetchSessionEpochError
+InvalidPrincipalType = InvalidPrincipalTypeError
+InvalidProducerEpoch = InvalidProducerEpochError
+InvalidProducerIdMapping = InvalidProducerIdMappingError
+InvalidTransactionTimeout = InvalidTransactionTimeoutError
+InvalidTxnState = InvalidTxnStateError
+ListenerNotFound = ListenerNotFoundError
+LogDirNotFound = LogDirNotFoundError
+MemberIdRequired = MemberIdRequiredError
+NonEmptyGroup = NonEmptyGroupError
+OperationNotAttempted = OperationNotAttemptedError
+OutOfOrderSequenceNumber = OutOfOrderSequenceNumberError
+ProducerFenced = ProducerFencedError
+ReassignmentInProgress = ReassignmentInProgressError
+SaslAuthenticationFailed = SaslAuthenticationFailedError
+SecurityDisabled = SecurityDisabledError
+TransactionCoordinatorFenced = TransactionCoordinatorFencedError
+TransactionalIdAuthorizationFailed = TransactionalIdAuthorizationFailedError
+UnknownProducerId = UnknownProducerIdError
 
 RETRY_BACKOFF_ERROR_TYPES: tuple[type[KafkaError], ...] = (
     KafkaUnavailableError,

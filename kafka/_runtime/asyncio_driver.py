@@ -1,8 +1,16 @@
-"""The loop of an asyncio client: turned by the running event loop, without a thread where the platform allows it."""
+"""The loop of an asyncio client: turned by the running event loop, without a thread where the platform allows it.
+
+The event loop watches one descriptor, the selector's, and has one timer, that of the first deadline. It turns our loop
+when either is due, and when a callback was queued. A turn is cut by time (`SLICE`), so that the timers and the tasks of
+the application run between two slices however much the brokers send; an idle client causes no turn.
+
+The event loop may be closed first, as by `asyncio.run` when a client was not stopped. Nothing is scheduled on it then.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Coroutine
 from typing import Any, Final, TypeVar
@@ -13,10 +21,12 @@ from kafka._runtime.tasks import Task
 from kafka.errors import KafkaTimeoutError
 from kafka.future import Future
 
-__all__ = ["AsyncioDriver", "ThreadedAsyncioDriver", "asyncio_driver"]
+__all__ = ["SLICE", "AsyncioDriver", "ThreadedAsyncioDriver", "asyncio_driver"]
 
 T = TypeVar("T")
 
+# How long one turn handles sockets, and then again callbacks, before the event loop has its turn; in seconds.
+SLICE: Final = 0.002
 # How long tasks may take to end when a client is closed without saying how long, in seconds.
 _CLOSE_GRACE: Final = 1.0
 # How long a call whose time is up waits for its own coroutine to clean up, in seconds.
@@ -24,10 +34,7 @@ _CANCEL_GRACE: Final = 0.25
 
 
 class AsyncioDriver:
-    """Turns a loop on a running asyncio loop: one reader on the selector's descriptor, one timer.
-
-    Made and used on that loop's thread only.
-    """
+    """Turns a loop on a running asyncio loop. Made and used on that loop's thread only."""
 
     def __init__(self, loop: Loop) -> None:
         self.loop = loop
@@ -64,25 +71,45 @@ class AsyncioDriver:
         try:
             await _wait(self.loop.spawn(self.loop.wind_down(timeout), "close"), self._aio)
         finally:
-            self._aio.remove_reader(self._fd)
-            if self._timer is not None:
-                self._timer.cancel()
-            self.loop.detach()
-            self.loop.close(0.0)
+            self.abort()
+
+    def abort(self) -> None:
+        """End everything that runs on the loop without waiting; idempotent. After a fork it changes nothing."""
+        loop = self.loop
+        if loop.in_pass:  # a callback of the loop has dropped the client
+            self._call_soon(self.abort)
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if loop.closed:
+            return
+        if not self._aio.is_closed():
+            with contextlib.suppress(RuntimeError):
+                self._aio.remove_reader(self._fd)
+        loop.detach()
+        loop.close(0.0)
 
     def _notify(self) -> None:
-        """The loop has work: see to it that it is turned. From any thread, once until the next turn."""
-        if threading.get_ident() == self._thread:
-            self._aio.call_soon(self._turn)
-        else:
-            self._aio.call_soon_threadsafe(self._turn)
+        """The loop has work: schedule a turn. From any thread, once until the next turn."""
+        self._call_soon(self._turn)
+
+    def _call_soon(self, callback: Any) -> None:
+        try:
+            if threading.get_ident() == self._thread:
+                self._aio.call_soon(callback)
+            else:
+                self._aio.call_soon_threadsafe(callback)
+        except RuntimeError:
+            if not self._aio.is_closed():  # if it is, no task waits any more
+                raise
 
     def _turn(self) -> None:
         loop = self.loop
         if loop.closed:
             return
         loop.rearm()
-        loop.turn(0)
+        loop.turn(0, budget=SLICE)
         if loop.has_ready:
             loop.wakeup()
         elif (deadline := loop.next_deadline()) != self._armed_for:
@@ -135,7 +162,7 @@ async def _run(task: Task[T], aio: asyncio.AbstractEventLoop, seconds: float | N
             await _wait(task, aio, _CANCEL_GRACE)
             if not task.succeeded():
                 raise KafkaTimeoutError(f"{what} took too long")
-    except asyncio.CancelledError:
+    except BaseException:  # cancelled, mostly
         task.cancel()
         raise
     return task.result()
@@ -150,19 +177,27 @@ class ThreadedAsyncioDriver:
         self._driver = ThreadDriver(loop)
 
     def start(self) -> None:
+        """Start the thread."""
         self._driver.start()
 
     async def run(self, coro: Coroutine[Any, Any, T], deadline: float | None = None, what: str = "the call") -> T:
+        """See `AsyncioDriver.run`."""
         self._driver.start()
         seconds = None if deadline is None else deadline - self.loop.time()
         return await _run(self.loop.spawn(coro), self._aio, seconds, what)
 
     async def wait(self, future: Future[Any], deadline: float | None = None) -> None:
+        """See `AsyncioDriver.wait`."""
         self._driver.start()
         await _wait(future, self._aio, None if deadline is None else deadline - self.loop.time())
 
     async def close(self, timeout: float = _CLOSE_GRACE) -> None:
+        """End the thread and everything that runs on the loop, within `timeout` seconds; idempotent."""
         await self._aio.run_in_executor(None, self._driver.close, timeout)
+
+    def abort(self) -> None:
+        """End everything that runs on the loop, waiting for the end of one pass at most; idempotent."""
+        self._driver.close(0.0)
 
 
 def asyncio_driver(loop: Loop) -> AsyncioDriver | ThreadedAsyncioDriver:

@@ -99,6 +99,7 @@ class Loop:
         self.current_task: Task[Any] | None = None
         self._ready: deque[tuple[Callable[..., object], tuple[Any, ...]]] = deque()
         self._at_end: deque[Callable[[], object]] = deque()
+        self._events: list[tuple[selectors.SelectorKey, int]] = []  # what a pass that was cut by time left over
         self._timers = TimerHeap()
         self._tasks: set[Task[Any]] = set()
         self._handlers: dict[int, Callable[[int], object]] = {}
@@ -231,7 +232,7 @@ class Loop:
     @property
     def has_ready(self) -> bool:
         """Whether the next turn has something to do at once."""
-        return bool(self._ready)
+        return bool(self._ready or self._events)
 
     @property
     def in_pass(self) -> bool:
@@ -242,10 +243,12 @@ class Loop:
         """When the first timer is due; None while there is none."""
         return self._timers.next_deadline()
 
-    def turn(self, timeout: float | None = None, *, look: bool = True) -> bool:
+    def turn(self, timeout: float | None = None, *, look: bool = True, budget: float | None = None) -> bool:
         """Sleep until something is to be done, `timeout` seconds at most; then make one pass.
 
         Without `look` what is queued already is run before the sockets are looked at, unless that was so the last time.
+        After `budget` seconds the pass handles no further socket, and after as long again no further callback: the next
+        pass does the rest.
         Returns False where another thread has claimed the loop: then there was no pass.
         """
         self.check_usable()
@@ -259,19 +262,19 @@ class Loop:
             skip = not look and self._looked and bool(self._ready)
             self._looked = not skip
             if skip:
-                self._pass([])
+                self._pass([], budget)
             else:
                 # Count first, look at the queue second: `call_soon` does it the other way round, so
                 # either it sees a sleeper and wakes it, or the sleeper sees what was queued.
                 self._sleepers += 1
                 wait = self._next_wait(timeout)
-        if not skip and not self._sleep_and_pass(wait):
+        if not skip and not self._sleep_and_pass(wait, budget):
             return False
         if self._put_off:
             self._raise_put_off()
         return True
 
-    def _sleep_and_pass(self, wait: float | None) -> bool:
+    def _sleep_and_pass(self, wait: float | None, budget: float | None) -> bool:
         try:
             events = self._selector.select(wait)
         except BaseException:  # a signal handler may raise here, in a user's thread
@@ -282,7 +285,7 @@ class Loop:
             self._sleepers -= 1
             if self._claimed_by not in (None, get_ident()):
                 return False
-            self._pass(events)
+            self._pass(events, budget)
         return True
 
     def _raise_put_off(self) -> None:
@@ -310,7 +313,7 @@ class Loop:
 
     def _next_wait(self, timeout: float | None) -> float | None:
         deadline = self._timers.next_deadline()
-        if self._ready:
+        if self._ready or self._events:
             return 0.0
         self._sleep_until = deadline
         if deadline is None:
@@ -318,37 +321,53 @@ class Loop:
         wait = min(max(0.0, deadline - self.clock.monotonic()), _LONGEST_SLEEP)
         return wait if timeout is None or wait < timeout else timeout
 
-    def _pass(self, events: list[tuple[selectors.SelectorKey, int]]) -> None:
-        ready, me = self._ready, get_ident()
+    def _pass(self, events: list[tuple[selectors.SelectorKey, int]], budget: float | None) -> None:  # noqa: C901 - hot
+        ready, me, time = self._ready, get_ident(), self.clock.monotonic
+        if self._events:
+            # Only those that the last pass left over: sockets and timers behind a busy socket have their turn, too.
+            events, self._events = self._events, []
         self._passing, outer, PASSES[me] = me, PASSES.get(me), self._put_off
         try:
-            for key, mask in events:
-                # Looked up now: an earlier handler, or the pass of another thread since the
-                # selector returned, may have closed this one. Spurious calls are allowed.
-                handler = self._handlers.get(key.fd)
-                if handler is not None:
-                    try:
-                        handler(mask & (READ | WRITE))
-                    except Exception:
-                        log.exception(_FAILED, handler)
-            for timer in self._timers.take_due(self.clock.monotonic()):
-                ready.append((self._fire, (timer,)))
+            if events:
+                self._handle(events, None if budget is None else time() + budget)
+            if not self._events:  # else a timer would end a request whose reply has arrived and was not read yet
+                for timer in self._timers.take_due(time()):
+                    ready.append((self._fire, (timer,)))
+            ends = None if budget is None else time() + budget
             for _ in range(len(ready)):
                 callback, args = ready.popleft()
                 try:
                     callback(*args)
                 except Exception:
                     log.exception(_FAILED, callback)
+                if ends is not None and time() >= ends:
+                    break
             for _ in range(len(self._at_end)):
                 self._guarded(self._at_end.popleft(), ())
         finally:
-            while self._at_end:  # asked for by one of them, or cut off
-                ready.append((self._at_end.popleft(), ()))
             self._passing = None
+            if self._at_end:  # asked for by one of them, or cut off
+                ready.extend((callback, ()) for callback in self._at_end)
+                self._at_end.clear()
             if outer is None:
                 del PASSES[me]
             else:  # a callback of another loop turns this one
                 PASSES[me] = outer
+
+    def _handle(self, events: list[tuple[selectors.SelectorKey, int]], ends: float | None) -> None:
+        """Call the handlers of sockets that are ready, until `ends`; the next pass has what is left over."""
+        for done, (key, mask) in enumerate(events, 1):
+            # Looked up now: an earlier handler, or the pass of another thread since the
+            # selector returned, may have closed this one. Spurious calls are allowed.
+            handler = self._handlers.get(key.fd)
+            if handler is not None:
+                try:
+                    handler(mask & (READ | WRITE))
+                except Exception:
+                    log.exception(_FAILED, handler)
+                if ends is not None and self.clock.monotonic() >= ends:
+                    self._events = events[done:]
+                    return
 
     @staticmethod
     def _guarded(callback: Callable[..., object], args: tuple[Any, ...]) -> None:

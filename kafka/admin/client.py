@@ -86,7 +86,7 @@ class KafkaAdminClient:
         self._descriptions = GroupDescriptions(core, self._groups)
         try:
             if config["metrics_enabled"]:
-                from kafka._core.metrics import make_metrics
+                from kafka.net.registry import make_metrics
 
                 self._metrics = make_metrics(config, core.client)
             limit = core.loop.time() + core.client.settings.discovery_timeout + 1

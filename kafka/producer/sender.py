@@ -22,7 +22,6 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from kafka._runtime.timers import Backoff
 from kafka._text import counted
 from kafka.errors import (
     ConcurrentTransactionsError,
@@ -33,6 +32,7 @@ from kafka.errors import (
     OutcomeUnknownTimeoutError,
 )
 from kafka.future import Future
+from kafka.net.backoff import Backoff
 from kafka.producer.batch import Delivered, Divided, ProducerBatch
 from kafka.producer.hindrance import hindrance
 from kafka.producer.numbering import SEQUENCES, Numbering

@@ -1385,3 +1385,121 @@ def test_the_fake_clock_moves_both_times_together():
     wall = clock.time()
     clock.advance(1.5)
     assert clock.time() - wall == 1.5
+
+
+def test_a_turn_is_cut_by_time_and_a_busy_socket_starves_neither_its_neighbours_nor_a_timer(network, loop):
+    server = network.listen("b", 1)
+    seen = []
+
+    def slow(name, sock):
+        def handler(_events):
+            seen.append(name)
+            network.clock.advance(0.010)
+
+        loop.watch(sock, READ, handler)
+
+    for name in "abc":
+        sock = network.socket()
+        assert sock.connect_ex(("b", 1)) == 0
+        server.accept().send(b"always readable")
+        slow(name, sock)
+    loop.call_later(0.001, seen.append, "timer")
+    for _ in range(4):
+        loop.call_soon(lambda: (seen.append("callback"), network.clock.advance(0.010)))
+    for _ in range(6):
+        began = network.clock.monotonic()
+        loop.turn(0, budget=0.002)
+        assert network.clock.monotonic() - began < 0.021, "one handler and one callback"
+    assert [name for name in seen if name in "abc"] == ["a", "b", "c", "a", "b", "c"]
+    assert seen.index("timer") > seen.index("c"), "what has arrived is read before a timer ends it"
+    assert seen.count("callback") == 4
+    assert seen.count("timer") == 1
+
+
+def test_a_turn_without_a_budget_does_all_that_was_ready(network, loop):
+    seen = []
+    for number in range(100):
+        loop.call_soon(lambda number=number: (seen.append(number), network.clock.advance(0.010)))
+    loop.turn(0)
+    assert seen == list(range(100))
+
+
+def test_asyncio_has_its_turn_between_two_slices():
+    import asyncio
+
+    from kafka._runtime.asyncio_driver import SLICE
+
+    async def main():
+        driver = asyncio_driver(Loop())
+        ended = time.thread_time() + 0.2
+
+        def busy():
+            if time.thread_time() < ended:
+                for _ in range(1000):
+                    pass
+                driver.loop.call_soon(busy)
+
+        for _ in range(100):
+            driver.loop.call_soon(busy)
+        longest = 0.0
+        while driver.loop.has_ready:
+            before = time.thread_time()
+            await asyncio.sleep(0)
+            longest = max(longest, time.thread_time() - before)
+        await driver.close()
+        return longest
+
+    assert asyncio.run(main()) < 5 * SLICE
+
+
+def test_asyncio_that_was_closed_first_is_left_alone(caplog):
+    import asyncio
+
+    drivers = []
+
+    async def main():
+        drivers.append(asyncio_driver(Loop()))
+
+    asyncio.run(main())
+    (driver,) = drivers
+    driver.loop.call_soon(print)  # wakes nobody, and raises nothing
+    driver.loop.wakeup()
+    thread = threading.Thread(target=driver.loop.call_soon, args=(print,))
+    thread.start()
+    thread.join()
+    driver.abort()
+    driver.abort()
+    assert driver.loop.closed
+    assert not caplog.records
+
+
+def test_an_asyncio_driver_can_be_aborted_from_a_callback_of_its_loop():
+    import asyncio
+
+    async def main():
+        driver = asyncio_driver(Loop())
+        driver.loop.call_soon(driver.abort)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert driver.loop.closed
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("threaded", [False, True])
+def test_an_aborted_asyncio_driver_ends_what_waits(threaded):
+    import asyncio
+
+    class NoDescriptor(selectors.SelectSelector):
+        pass
+
+    async def main():
+        driver = asyncio_driver(Loop(selector=NoDescriptor) if threaded else Loop())
+        waiting = asyncio.create_task(driver.run(driver.loop.sleep(60)))
+        await asyncio.sleep(0.01)
+        driver.abort()
+        with pytest.raises((ClientClosedError, Cancelled)):
+            await asyncio.wait_for(waiting, 5)
+
+    asyncio.run(main())

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka.errors import IllegalStateError, KafkaConfigurationError, KafkaError, SaslAuthenticationFailedError
-from kafka.sasl import sasl_mechanism
-from kafka.sasl.scram import MAX_ITERATIONS, MIN_ITERATIONS, ScramSha256, ScramSha512, saslprep
+from kafka.net.sasl import sasl_mechanism
+from kafka.net.sasl.saslprep import saslprep
+from kafka.net.sasl.scram import MAX_ITERATIONS, MIN_ITERATIONS, ScramSha256, ScramSha512
 
 SALT = b"salt" * 4
 

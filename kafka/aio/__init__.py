@@ -1,0 +1,59 @@
+"""The asyncio clients: the same protocol logic as the synchronous ones, turned by the event loop, without a thread.
+
+::
+
+    async with AIOKafkaProducer(bootstrap_servers="localhost:9092") as producer:
+        await producer.send_and_wait("events", b"hello")
+
+Names and modules are the same as in aiokafka: a program moves by changing ``aiokafka`` to ``kafka.aio`` in its imports.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kafka.aio.abc import ConsumerRebalanceListener as ConsumerRebalanceListener
+    from kafka.aio.client import AIOKafkaClient as AIOKafkaClient
+    from kafka.aio.structs import ConsumerRecord as ConsumerRecord
+    from kafka.errors import ConsumerStoppedError as ConsumerStoppedError
+    from kafka.errors import IllegalOperation as IllegalOperation
+    from kafka.structs import OffsetAndMetadata as OffsetAndMetadata
+    from kafka.structs import OffsetAndTimestamp as OffsetAndTimestamp
+    from kafka.structs import TopicPartition as TopicPartition
+
+# Where each name lives.
+_EXPORTS = {
+    "AIOKafkaClient": "kafka.aio.client",
+    "ConsumerRebalanceListener": "kafka.aio.abc",
+    "ConsumerRecord": "kafka.aio.structs",
+    "ConsumerStoppedError": "kafka.errors",
+    "IllegalOperation": "kafka.errors",
+    "OffsetAndMetadata": "kafka.structs",
+    "OffsetAndTimestamp": "kafka.structs",
+    "TopicPartition": "kafka.structs",
+}
+
+__all__ = [
+    "AIOKafkaClient",
+    "ConsumerRebalanceListener",
+    "ConsumerRecord",
+    "ConsumerStoppedError",
+    "IllegalOperation",
+    "OffsetAndMetadata",
+    "OffsetAndTimestamp",
+    "TopicPartition",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _EXPORTS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_EXPORTS[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,1 @@
+"""Where programs for aiokafka import assignors from."""

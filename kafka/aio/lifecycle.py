@@ -1,0 +1,301 @@
+"""The life of a client of `kafka.aio`: made anywhere, bound to an event loop by `start()`, ended by `stop()`.
+
+A client that is made holds nothing. `start()` opens the core of the client, and a driver that turns the core's loop on
+the running event loop; from then on the client belongs to that event loop. A start that fails or is cancelled frees
+everything, and may be tried again. `stop()` ends the client in a task that the caller only waits for, so that closing
+continues when the caller is cancelled; it is bounded in time. All that is freed is freed without waiting (`_free`).
+
+A subclass brings `_open` (make the core), `_begin` (find the cluster), `_finish` (what takes time at the end) and
+`_release` (fail what is under way).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import threading
+import traceback
+import warnings
+from enum import Enum
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
+
+from kafka._runtime.application import ApplicationTask
+from kafka._runtime.asyncio_driver import AsyncioDriver, ThreadedAsyncioDriver, asyncio_driver
+from kafka.aio.environment import AioEnvironment
+from kafka.errors import ClientClosedError, IllegalStateError, KafkaError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from kafka._runtime.loop import Loop
+    from kafka.config import Config
+    from kafka.net.environment import Environment
+
+__all__ = ["STOP_TIMEOUT", "Lifecycle", "Phase"]
+
+log = logging.getLogger(__name__)
+
+#: How long `stop()` may take unless the caller says otherwise, in seconds.
+STOP_TIMEOUT: Final = 10.0
+# How long after its time a stop() is ended that user code holds up, in seconds.
+_GRACE: Final = 0.5
+
+
+class Phase(Enum):
+    """How far a client has come."""
+
+    NEW = "not started"
+    STARTING = "starting"
+    STARTED = "started"
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+
+
+class Lifecycle:
+    """See the head of this file."""
+
+    _kind: ClassVar[str] = "client"
+    """The name of an unclosed one in the context of the event loop's exception handler."""
+    _stopped_error: ClassVar[type[Exception]] = ClientClosedError
+    """What calls raise after `stop()`."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        self._phase = Phase.NEW
+        self._wanted_aio = loop
+        self._aio: asyncio.AbstractEventLoop | None = None
+        self._loop: Loop | None = None
+        self._driver: AsyncioDriver | ThreadedAsyncioDriver | None = None
+        self._application: ApplicationTask
+        self._ended: asyncio.Future[None] | None = None
+        self._closing: asyncio.Task[None] | None = None
+        self._freed = False
+        self._environment: Environment | None = None
+        self._environment_is_ours = False
+        self._source_traceback: Any = None
+        if loop is not None:
+            warnings.warn(
+                f"{type(self).__name__}(loop=...) is deprecated: the client belongs to the event loop that start() "
+                "runs on",
+                DeprecationWarning,
+                stacklevel=3,
+            )
+
+    def _world(self, config: Config) -> Environment:
+        """Return the environment for the core: a test's, if it has set one, or the running event loop's."""
+        if self._environment is None or self._environment_is_ours:
+            self._environment, self._environment_is_ours = AioEnvironment(config), True
+        return self._environment
+
+    # For subclasses to implement…
+
+    def _open(self) -> Loop:
+        """Make the core of the client, and return its loop."""
+        raise NotImplementedError
+
+    async def _begin(self) -> None:
+        """Bring the client to where it can be used."""
+        raise NotImplementedError
+
+    async def _finish(self, deadline: float) -> None:
+        """Do what takes time at the end, by the deadline as the loop counts."""
+
+    def _release(self) -> None:
+        """Fail what is under way. Called once, before the loop is closed; without waiting."""
+
+    # Starting…
+
+    async def start(self) -> None:
+        """Connect to the cluster; the client belongs to the running event loop from now on.
+
+        When it raises, or is cancelled, everything is freed, and it may be called again.
+        """
+        if self._phase is not Phase.NEW:
+            self._refuse_start()
+        aio = asyncio.get_running_loop()
+        if self._wanted_aio is not None and self._wanted_aio is not aio:
+            raise IllegalStateError(
+                f"{self!r} was made for another event loop (loop=...): start it there, or leave loop out"
+            )
+        self._phase, self._freed = Phase.STARTING, False
+        self._aio, self._loop, self._driver = aio, None, None
+        if aio.get_debug():
+            self._source_traceback = traceback.extract_stack(sys._getframe(1))  # noqa: SLF001 - as asyncio does it
+        try:
+            self._loop = self._open()
+            self._driver = asyncio_driver(self._loop)
+            self._driver.start()
+            self._application = ApplicationTask(self._driver)
+            await self._begin()
+        except BaseException as error:
+            if self._phase is Phase.STARTING:
+                self._free()
+                self._phase = Phase.NEW
+                raise
+            if not isinstance(error, KafkaError):
+                raise
+        if self._phase is not Phase.STARTING:
+            raise self._stopped_error(f"{self!r} was stopped while it was starting")
+        self._phase = Phase.STARTED
+
+    def _refuse_start(self) -> NoReturn:
+        if self._phase in {Phase.STOPPING, Phase.STOPPED}:
+            raise self._stopped_error(f"{self!r} was stopped and cannot be started again: make a new one")
+        raise IllegalStateError(f"start() was called twice: {self!r}")
+
+    # Using…
+
+    def _check_usable(self) -> None:
+        """Raise unless the client is started, and the caller runs on its event loop."""
+        if self._phase is not Phase.STARTED:
+            self._refuse()
+        try:
+            if asyncio.get_running_loop() is self._aio:
+                return
+        except RuntimeError:
+            pass
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        """Raise what says why the client cannot be used, or not here."""
+        name = type(self).__name__
+        if self._loop is not None and self._loop.forked:
+            self._loop.check_usable()
+        if self._phase in {Phase.STOPPING, Phase.STOPPED}:
+            raise self._stopped_error(f"This {name} was stopped")
+        if self._phase is not Phase.STARTED:
+            raise IllegalStateError(
+                f"This {name} is {self._phase.value}: call `await client.start()` first, or use `async with`"
+            )
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            raise IllegalStateError(
+                f"This {name} belongs to the event loop that started it, and was used in thread "
+                f"{threading.current_thread().name!r}, outside of a task: call "
+                "asyncio.run_coroutine_threadsafe(client.method(), loop) there"
+            ) from None
+        raise IllegalStateError(
+            f"This {name} belongs to the event loop that started it, and was used on another one: make a client for "
+            "each event loop"
+        )
+
+    def _deadline(self, seconds: float) -> float:
+        """Return the time of the client's loop in this number of seconds."""
+        assert self._loop is not None
+        return self._loop.time() + seconds
+
+    # Stopping…
+
+    async def stop(self, timeout: float | None = None) -> None:
+        """End the client within about `timeout` seconds (10 by default), also while brokers are down. Idempotent.
+
+        Closing continues when the caller is cancelled; a second call waits for its end.
+        """
+        if self._phase in {Phase.NEW, Phase.STOPPED}:
+            return
+        aio = self._aio
+        assert aio is not None
+        if aio.is_closed():
+            self._free()
+            self._phase = Phase.STOPPED
+            return
+        self._check_own_loop()
+        if self._phase is Phase.STARTING:  # the wait of start() ends with an error
+            self._phase = Phase.STOPPED
+            self._free()
+            return
+        if self._phase is Phase.STARTED:
+            self._phase = Phase.STOPPING
+            self._ended = aio.create_future()
+            seconds = STOP_TIMEOUT if timeout is None else max(0.0, timeout)
+            self._closing = aio.create_task(self._close(seconds), name=f"stop {self!r}")
+        if self._ended is None or self._closing is None or asyncio.current_task() is self._closing:
+            return  # a listener that is called at the end calls stop(): it must not wait for itself
+        await asyncio.shield(self._ended)
+
+    def _check_own_loop(self) -> None:
+        if self._loop is not None and self._loop.forked:
+            self._loop.check_usable()
+        if asyncio.get_running_loop() is not self._aio:
+            raise IllegalStateError(
+                f"This {type(self).__name__} belongs to the event loop that started it: stop it there"
+            )
+
+    async def _close(self, seconds: float) -> None:
+        assert self._aio is not None
+        # User code that is called at the end may take its time, and may ignore that it is cancelled.
+        task = asyncio.current_task()
+        assert task is not None
+        limits = [
+            self._aio.call_later(seconds + _GRACE, task.cancel),
+            self._aio.call_later(seconds + 2 * _GRACE, self._stopped),
+        ]
+        try:
+            await self._finish(self._deadline(seconds))
+        except KafkaError as error:
+            log.warning("%r could not end what was under way: %s", self, error)
+        except Exception:
+            log.exception("%r could not end what was under way", self)
+        finally:
+            for limit in limits:
+                limit.cancel()
+            self._stopped()
+
+    def _stopped(self) -> None:
+        if self._phase is Phase.STOPPED:
+            return
+        self._free()
+        self._phase = Phase.STOPPED
+        if self._ended is not None and not self._ended.done():
+            self._ended.set_result(None)
+
+    def _free(self) -> None:
+        """Free everything now: no socket, timer or task is left."""
+        loop, driver = self._loop, self._driver
+        if loop is None or self._freed:
+            return
+        self._freed = True
+        try:
+            self._release()
+            if isinstance(self._environment, AioEnvironment):
+                self._environment.close()
+        finally:
+            if driver is not None:
+                driver.abort()
+            else:
+                loop.close(0.0)
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    def __del__(self) -> None:
+        # Any thread may run this, in the middle of anything: the event loop frees the rest.
+        aio, loop = getattr(self, "_aio", None), getattr(self, "_loop", None)
+        if aio is None or loop is None or self._phase is not Phase.STARTED or sys.is_finalizing() or loop.forked:
+            return
+        text = f"Unclosed {type(self).__name__}"
+        # Before the warning, which may be an error: the frame of that would keep the client.
+        context: dict[str, Any] = {"message": text, self._kind: self}
+        if self._source_traceback is not None:
+            context["source_traceback"] = self._source_traceback
+        if aio.is_closed():
+            self._free()
+        else:
+            free = self._free
+            try:
+                aio.call_soon_threadsafe(free)
+            except RuntimeError:  # closed this moment
+                free()
+            aio.call_exception_handler(context)
+        warnings.warn(f"{text} {self!r}: call its stop(), or use it in `async with`", ResourceWarning, 2, self)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._phase.value}>"
