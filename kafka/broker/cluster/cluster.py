@@ -8,6 +8,7 @@ methods of the broker come here by way of the loop. Large parts have separate mo
 ``apis``, ``faults``   what is advertised; what a test ordered
 ``configs``            broker and topic configuration (:mod:`kafka.broker.configs`)
 ``storage``            where logs and tables are kept
+``features``           what is enabled (:mod:`kafka.broker.cluster.features`)
 ``coordinators``       which node coordinates a group or transaction
 ``service(Class)``     the one ``Class(cluster)`` of this cluster: group coordinator, transaction coordinator ...
 =====================  ==============================================================================================
@@ -26,6 +27,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka.broker.cluster.clock import BrokerClock, Timers
 from kafka.broker.cluster.coordinators import Coordinators
+from kafka.broker.cluster.features import Features
 from kafka.broker.cluster.leaders import elect, place
 from kafka.broker.cluster.topics import Partition, Topic
 from kafka.broker.configs import Configs
@@ -82,6 +84,10 @@ class Cluster:
         self.configs = Configs(self.store, configs or {})
         self.coordinators = Coordinators(self)
         self.nodes: dict[int, Node] = {}
+        self._controller_id = -1
+        #: Counts the controllers that there have been, as the leader epoch of the metadata's log.
+        self.controller_epoch = 0
+        self.features = Features(self.store, self.apis.release)
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[uuid.UUID, Topic] = {}
         #: Mechanism, user and password of the users that may log in from the start.
@@ -162,19 +168,17 @@ class Cluster:
 
     @property
     def controller_id(self) -> int:
-        """The running node with the lowest id; -1 if none runs."""
-        return min((node.node_id for node in self.nodes.values() if node.is_running), default=-1)
+        """The live node with the lowest id; -1 if there is none."""
+        return min((node.node_id for node in self.nodes.values() if node.is_live), default=-1)
 
     def live_nodes(self) -> list[Node]:
-        """Return the nodes that run, by id."""
-        return [node for _, node in sorted(self.nodes.items()) if node.is_running]
+        """Return the nodes that run and are registered, by id."""
+        return [node for _, node in sorted(self.nodes.items()) if node.is_live]
 
     def offline(self, partition: Partition) -> list[int]:
         """Return the replicas of a partition whose nodes do not run."""
         return [
-            node_id
-            for node_id in partition.replicas
-            if (node := self.nodes.get(node_id)) is None or not node.is_running
+            node_id for node_id in partition.replicas if (node := self.nodes.get(node_id)) is None or not node.is_live
         ]
 
     def endpoints(self, node_ids: Iterable[int]) -> list[tuple[int, str, int, str | None]]:
@@ -182,12 +186,15 @@ class Cluster:
         return [
             (node.node_id, node.host, node.port, node.rack)
             for node_id in sorted(node_ids)
-            if (node := self.nodes.get(node_id)) is not None and node.is_running
+            if (node := self.nodes.get(node_id)) is not None and node.is_live
         ]
 
     def nodes_changed(self) -> None:
         """A node has started or stopped: elect leaders, move coordinators."""
-        live = {node.node_id for node in self.nodes.values() if node.is_running}
+        live = {node.node_id for node in self.nodes.values() if node.is_live}
+        if self.controller_id != self._controller_id:
+            self._controller_id = self.controller_id
+            self.controller_epoch += 1
         for topic in self.topics.values():
             changed = [partition for partition in topic.partitions if elect(partition, live)]
             if changed:
@@ -234,7 +241,7 @@ class Cluster:
 
     def add_partitions(self, topic: Topic, assignment: Iterable[list[int]]) -> None:
         """Give a topic more partitions, with these replicas."""
-        live = {node.node_id for node in self.nodes.values() if node.is_running} or set(self.nodes)
+        live = {node.node_id for node in self.nodes.values() if node.is_live} or set(self.nodes)
         for replicas in assignment:
             index = len(topic.partitions)
             log = self._open_log(topic, index)

@@ -50,7 +50,7 @@ class Coordinators:
 
     def node_for(self, kind: int, key: str) -> Node | None:
         """Return the running node that coordinates ``key``; None while no node runs."""
-        running = [node for node in self._cluster.nodes.values() if node.is_running]
+        running = [node for node in self._cluster.nodes.values() if node.is_live]
         if not running:
             return None
         return running[(self.partition_for(key) + kind + self._turn) % len(running)]

@@ -131,7 +131,7 @@ def _manual(
     replicas = [list(assignments[index]) for index in range(len(assignments))]
     check_assignment(cluster, replicas)
     for index, nodes in enumerate(replicas):
-        if not any(cluster.nodes[node_id].is_running for node_id in nodes):
+        if not any(cluster.nodes[node_id].is_live for node_id in nodes):
             raise InvalidReplicationAssignmentError(
                 f"All brokers specified in the manual partition assignment for partition {index} are fenced or in "
                 "controlled shutdown."

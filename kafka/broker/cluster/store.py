@@ -77,6 +77,8 @@ class Store:
         self._fsync = fsync
         self._file: IO[bytes] | None = None
         self._lines = 0
+        #: Counts the changes since the start.
+        self.changes = 0
         if path is not None:
             self._read(path)
 
@@ -93,6 +95,7 @@ class Store:
 
     def write(self, name: str, key: str, value: Any) -> None:
         """Append a change; None deletes."""
+        self.changes += 1
         if self._file is None:
             return
         self._file.write(_line(name, key, value))

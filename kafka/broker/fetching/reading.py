@@ -235,6 +235,6 @@ def _nearest_replica(call: Call, request: FetchRequest, partition: Partition) ->
         return NO_LEADER
     for node_id in partition.isr:
         node = call.cluster.nodes.get(node_id)
-        if node is not None and node.is_running and node.rack == request.rack_id:
+        if node is not None and node.is_live and node.rack == request.rack_id:
             return node_id
     return NO_LEADER

@@ -271,9 +271,18 @@ class Node:
         self.rack = rack
         self.dispatcher: Dispatcher = cluster.dispatcher
         self.is_running = False
+        #: False from UnregisterBroker to the next start: the node serves on, but the cluster no longer lists it.
+        self.is_registered = True
+        #: When it stopped, in milliseconds.
+        self.stopped_ms = -1
         self.listener = Listener(self, options, port)
         #: What this node keeps for its connections, as the fetch sessions; gone when it stops.
         self.memory: dict[Any, Any] = {}
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the cluster counts on it: it runs and is registered."""
+        return self.is_running and self.is_registered
 
     @property
     def max_idle(self) -> float:
@@ -299,10 +308,11 @@ class Node:
     def start(self) -> None:
         """Listen and serve."""
         self.listener.start()
-        self.is_running = True
+        self.is_running = self.is_registered = True
 
     def stop(self, *, crash: bool = False) -> None:
         """Go away; connections are closed."""
         self.is_running = False
+        self.stopped_ms = self.cluster.clock.now_ms()
         self.memory.clear()
         self.listener.stop(crash=crash)

@@ -7,6 +7,7 @@ from typing import Any
 
 from kafka.protocol.admin import (
     AlterPartitionReassignmentsRequest,
+    AlterReplicaLogDirsRequest,
     ApiVersionsRequest,
     CreatePartitionsRequest,
     CreateTopicsRequest,
@@ -14,6 +15,8 @@ from kafka.protocol.admin import (
     DescribeLogDirsRequest,
     ElectLeadersRequest,
     ListPartitionReassignmentsRequest,
+    UnregisterBrokerRequest,
+    UpdateFeaturesRequest,
 )
 from kafka.protocol.configs import (
     AlterConfigsRequest,
@@ -22,6 +25,7 @@ from kafka.protocol.configs import (
     ListConfigResourcesRequest,
 )
 from kafka.protocol.metadata import DescribeClusterRequest, DescribeTopicPartitionsRequest, MetadataRequest
+from kafka.protocol.quorum import AddRaftVoterRequest, DescribeQuorumRequest, RemoveRaftVoterRequest
 from kafka.protocol.users import AlterClientQuotasRequest, DescribeClientQuotasRequest
 
 from .sessions import Transcript, versions
@@ -263,6 +267,74 @@ def quotas(say: Transcript) -> None:
         alter("gone as well", [("user", "alice"), ("client-id", "c")], ("request_percentage", 0.0, True))
 
 
+def features(say: Transcript) -> None:
+    for version in versions("UpdateFeatures"):
+        cls = UpdateFeaturesRequest[version]
+
+        def update(label: str, *updates: Any, validate: bool = True, cls: Any = cls, version: int = version) -> None:
+            if version:
+                say.ask(f"{label} v{version}", cls(feature_updates=list(updates), validate_only=validate))
+            else:
+                before = [(name, level, kind != 1) for name, level, kind in updates]
+                say.ask(f"{label} v0", cls(feature_updates=before))
+
+        update("unknown", ("nosuch", 1, 1))
+        update("nothing")
+        update("as it is", ("group.version", 1, 1))
+        update("one of two", ("group.version", 1, 1), ("nosuch", 1, 1))
+        update("too high", ("share.version", 2, 1))
+        update("too low", ("metadata.version", 5, 3))
+        update("negative", ("share.version", -1, 2))
+        update("metadata.version down", ("metadata.version", 29, 2))
+        update("metadata.version unsafely down", ("metadata.version", 28, 3))
+        update("upgrade that lowers", ("group.version", 0, 1))
+        update("no kind", ("group.version", 1, 0))
+        if version:  # v0 cannot ask without doing, and raises whatever the kind
+            update("downgrade that raises", ("kraft.version", 1, 2))
+            update("down", ("streams.version", 0, 2))
+            update("kraft.version", ("kraft.version", 1, 1))
+    say.quietly(UpdateFeaturesRequest[2](feature_updates=[("streams.version", 0, 2)]))
+    versions_request = ApiVersionsRequest[4](client_software_name="test", client_software_version="1.0")
+    say.until(versions_request, lambda reply: "streams.version" not in {one.name for one in reply.finalized_features})
+    say.ask("lowered", versions_request)
+    say.ask("raised", UpdateFeaturesRequest[2](feature_updates=[("streams.version", 1, 1)]))
+    say.until(versions_request, lambda reply: "streams.version" in {one.name for one in reply.finalized_features})
+
+
+def quorum(say: Transcript) -> None:
+    for version in versions("DescribeQuorum"):
+        cls = DescribeQuorumRequest[version]
+        for topic, index in (("__cluster_metadata", 0), ("__cluster_metadata", 1), ("events", 0)):
+            say.ask(f"{topic} {index} v{version}", cls(topics=[(topic, [(index,)])]))
+        say.ask(f"nothing v{version}", cls(topics=[]))
+    absent, nowhere = uuid.UUID(int=0), [("CONTROLLER", "127.0.0.1", 1)]
+    for version in versions("AddRaftVoter"):
+        add = AddRaftVoterRequest[version]
+        say.ask(f"add v{version}", add(None, 1000, 2, ABSENT_ID, nowhere))
+        say.ask(f"add to another cluster v{version}", add("other", 1000, 2, ABSENT_ID, nowhere))
+        say.ask(f"add nobody v{version}", add(None, 1000, -2, ABSENT_ID, nowhere))
+        say.ask(f"add without a directory v{version}", add(None, 1000, 2, absent, nowhere))
+        say.ask(f"add without a listener v{version}", add(None, 1000, 2, ABSENT_ID, []))
+    remove = RemoveRaftVoterRequest[0]
+    say.ask("remove", remove(None, 2, ABSENT_ID))
+    say.ask("remove from another cluster", remove("other", 2, ABSENT_ID))
+    say.ask("remove nobody", remove(None, 2, absent))
+    say.ask("unregister", UnregisterBrokerRequest[0](broker_id=77))
+
+
+def replica_log_dirs(say: Transcript) -> None:
+    say.make_topic("replicated")
+    described = say.quietly(DescribeLogDirsRequest[4](topics=[("replicated", [0])]))
+    here = described.results[0].log_dir
+    for version in versions("AlterReplicaLogDirs"):
+        cls = AlterReplicaLogDirsRequest[version]
+        say.ask(f"here v{version}", cls(dirs=[(here, [("replicated", [0]), ("nowhere", [0])])]))
+        say.ask(f"another partition v{version}", cls(dirs=[(here, [("replicated", [9])])]))
+        say.ask(f"elsewhere v{version}", cls(dirs=[("/nowhere", [("replicated", [0]), ("nowhere", [0])])]))
+        say.ask(f"twice v{version}", cls(dirs=[(here, [("replicated", [0])]), ("/x", [("replicated", [0])])]))
+        say.ask(f"nothing v{version}", cls(dirs=[]))
+
+
 SCRIPTS = [
     api_versions,
     metadata,
@@ -273,4 +345,7 @@ SCRIPTS = [
     alter_configs,
     cluster,
     quotas,
+    features,
+    quorum,
+    replica_log_dirs,
 ]

@@ -151,6 +151,10 @@ class Difference:
 #: What is different each time, and what stands for it.
 _CHANCE = {"topicId": "<id>", "clusterId": "<id>", "port": "<port>", "logDir": "<directory>"}
 _CHANCE |= {"totalBytes": "<bytes>", "usableBytes": "<bytes>", "finalizedFeaturesEpoch": "<epoch>"}
+_CHANCE |= {"logEndOffset": "<offset>", "highWatermark": "<offset>"}  # of the metadata's log
+_CHANCE |= {"lastFetchTimestamp": "<time>", "lastCaughtUpTimestamp": "<time>"}
+#: The same in the middle of messages.
+_CHANCE_WORDS = r"(within \[|the cluster id \").*"
 _NO_ID = "A" * 22
 #: Lists in no particular order: Kafka takes them out of hash maps.
 _UNORDERED = {
@@ -170,9 +174,9 @@ def _scrub(value: Any, name: str = "") -> Any:
     if isinstance(value, list):
         scrubbed = [_scrub(one) for one in value]
         return sorted(scrubbed, key=repr) if name in _UNORDERED else scrubbed
-    if name in _CHANCE and value != _NO_ID:
+    if name in _CHANCE and value not in (_NO_ID, 0):
         return _CHANCE[name]
-    return re.sub(r"within \[.*\]", "within [...]", value) if isinstance(value, str) else value
+    return re.sub(_CHANCE_WORDS, r"\1...", value) if isinstance(value, str) else value
 
 
 def differences(real: Any, ours: Any, path: str = "") -> Iterable[tuple[str, Any, Any]]:

@@ -18,15 +18,7 @@ from . import scripts_admin, scripts_records
 from .sessions import Difference, Script, differences, run
 
 ALLOWED = [
-    Difference(
-        "api_versions", "*", r"\.apiKeys\[\d+\]", "what the embedded broker does not have it does not advertise"
-    ),
-    Difference(
-        "api_versions",
-        "*",
-        r"\.(supported|finalized)Features.*",
-        "it has no share groups, streams groups or raft to tell of",
-    ),
+    Difference("*", "*", r"\.apiKeys\[\d+\]", "what the embedded broker does not have it does not advertise"),
     Difference(
         "*",
         "*",

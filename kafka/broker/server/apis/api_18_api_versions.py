@@ -14,19 +14,13 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from kafka.broker.server.api import Call
+from kafka.broker.server.api import Call, Code
 from kafka.protocol.admin import ApiVersionsRequest
 
-_INVALID_REQUEST: Final = 42
 _NAME: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
-#: What a 4.3 cluster has finalized of what this broker serves: feature, lowest, highest, level in force.
-_FEATURES: Final = (
-    ("group.version", 0, 1, 1),
-    ("metadata.version", 7, 30, 30),
-    ("transaction.version", 0, 2, 2),
-)
-#: Earlier releases had other features, or none.
-_FEATURES_FROM: Final = (4, 0)
+_FEATURES_FROM: Final = 3
+#: Before this version a feature that can be at level 0 is not listed as supported.
+_FROM_ZERO_FROM: Final = 4
 
 
 def handle(call: Call, request: ApiVersionsRequest) -> Any:
@@ -34,15 +28,15 @@ def handle(call: Call, request: ApiVersionsRequest) -> Any:
     if call.version >= 3:
         name, version = request.client_software_name, request.client_software_version
         if not (_NAME.fullmatch(name) and _NAME.fullmatch(version)):
-            return call.response(error_code=_INVALID_REQUEST)
+            return call.response(error_code=Code.INVALID_REQUEST)
         call.connection.software_name = name
         call.connection.software_version = version
-    release = call.cluster.apis.release
+    features = call.cluster.features
     reply = call.response(api_keys=call.cluster.apis.items())
-    if call.version >= 3 and (release is None or release >= _FEATURES_FROM):
+    if call.version >= _FEATURES_FROM and features.epoch >= 0:
         reply.supported_features = [
-            (name, low, high) for name, low, high, _ in _FEATURES if low > 0 or call.version >= 4
+            (name, low, high) for name, low, high in features.supported() if low > 0 or call.version >= _FROM_ZERO_FROM
         ]
-        reply.finalized_features_epoch = 1
-        reply.finalized_features = [(name, level, level) for name, _, _, level in _FEATURES]
+        reply.finalized_features_epoch = features.epoch
+        reply.finalized_features = [(name, level, level) for name, level in features.finalized()]
     return reply

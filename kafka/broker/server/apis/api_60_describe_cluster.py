@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka.broker.server.api import Call
+from kafka.broker.server.api import Call, Code
 from kafka.broker.server.call import cluster_operations
 from kafka.protocol.metadata import DescribeClusterRequest
 
 _BROKERS, _CONTROLLERS = 1, 2
 _MISMATCH = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
-_MISMATCHED_ENDPOINT_TYPE, _UNSUPPORTED_ENDPOINT_TYPE = 114, 115
 
 
 def handle(call: Call, request: DescribeClusterRequest) -> Any:
@@ -23,12 +22,12 @@ def handle(call: Call, request: DescribeClusterRequest) -> Any:
     if request.endpoint_type != _BROKERS:
         known = request.endpoint_type == _CONTROLLERS
         reply = call.response(
-            error_code=_MISMATCHED_ENDPOINT_TYPE if known else _UNSUPPORTED_ENDPOINT_TYPE,
+            error_code=Code.MISMATCHED_ENDPOINT_TYPE if known else Code.UNSUPPORTED_ENDPOINT_TYPE,
             error_message=_MISMATCH if known else f"Unsupported endpoint type {request.endpoint_type}",
         )
         reply.endpoint_type = _BROKERS
         return reply
-    fenced = [] if not request.include_fenced_brokers else [n for n in cluster.nodes.values() if not n.is_running]
+    fenced = [node for node in cluster.nodes.values() if node.is_registered and not node.is_running]
     reply = call.response(
         cluster_id=cluster.cluster_id,
         controller_id=cluster.controller_id,
@@ -37,7 +36,7 @@ def handle(call: Call, request: DescribeClusterRequest) -> Any:
             for node in cluster.live_nodes()
         ],
     )
-    for node in fenced:
+    for node in fenced if request.include_fenced_brokers else ():
         reply.brokers.append(
             call.response.DescribeClusterBroker(
                 broker_id=node.node_id, host=node.host, port=node.port, rack=node.rack, is_fenced=True

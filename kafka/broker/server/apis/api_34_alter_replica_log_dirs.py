@@ -1,0 +1,36 @@
+"""AlterReplicaLogDirs (34), versions 0-2: move replicas to another directory of their node (KIP-113).
+
+* v1: clients expect throttling after the reply. v2: flexible.
+
+Each node has one directory, so a replica can be moved only to where it is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka.broker.server.api import CLUSTER_NAME, Call, Code, Operation, Resource
+from kafka.protocol.admin import AlterReplicaLogDirsRequest
+
+
+def handle(call: Call, request: AlterReplicaLogDirsRequest) -> Any:
+    """Check each move."""
+    # Of a partition that is named for two directories the last one counts, as in Kafka.
+    asked = {
+        (topic.name, index): one.path for one in request.dirs for topic in one.topics for index in topic.partitions
+    }
+    topics: dict[str, list[tuple[int, int]]] = {}
+    for (name, index), path in asked.items():
+        topics.setdefault(name, []).append((index, _outcome(call, name, index, path)))
+    return call.response(results=list(topics.items()))
+
+
+def _outcome(call: Call, name: str, index: int, path: str) -> int:
+    if not call.allows(Operation.ALTER, Resource.CLUSTER, CLUSTER_NAME):
+        return Code.CLUSTER_AUTHORIZATION_FAILED
+    if path != call.cluster.storage.directory_name:
+        return Code.LOG_DIR_NOT_FOUND
+    partition = call.cluster.partition(name, index)
+    if partition is None or call.node.node_id not in partition.replicas:
+        return Code.UNKNOWN_TOPIC_OR_PARTITION
+    return Code.NONE
