@@ -13,7 +13,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kafka.admin import IsolationLevel as IsolationLevel
     from kafka.admin import KafkaAdminClient as KafkaAdminClient
+    from kafka.admin import OffsetSpec as OffsetSpec
     from kafka.client_async import KafkaClient as KafkaClient
     from kafka.conn import BrokerConnection as BrokerConnection
     from kafka.consumer import ConsumerRebalanceListener as ConsumerRebalanceListener
@@ -37,12 +39,14 @@ _EXPORTS = {
     "ConsumerRebalanceListener": "kafka.consumer",
     "DefaultSerializer": "kafka.serializer",
     "Deserializer": "kafka.serializer",
+    "IsolationLevel": "kafka.admin.offsets",
     "JsonSerializer": "kafka.serializer",
     "KafkaAdminClient": "kafka.admin",
     "KafkaConsumer": "kafka.consumer",
     "KafkaProducer": "kafka.producer",
     "KafkaClient": "kafka.client_async",
     "OffsetAndMetadata": "kafka.structs",
+    "OffsetSpec": "kafka.admin.offsets",
     "Serializer": "kafka.serializer",
     "SubscriptionPattern": "kafka.structs",
     "TopicPartition": "kafka.structs",
@@ -65,12 +69,14 @@ __all__ = [
     "ConsumerRebalanceListener",
     "DefaultSerializer",
     "Deserializer",
+    "IsolationLevel",
     "JsonSerializer",
     "KafkaAdminClient",
     "KafkaClient",
     "KafkaConsumer",
     "KafkaProducer",
     "OffsetAndMetadata",
+    "OffsetSpec",
     "Serializer",
     "SubscriptionPattern",
     "TopicPartition",

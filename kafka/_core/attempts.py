@@ -34,12 +34,13 @@ log: Final = logging.getLogger(__name__)
 class Attempts:
     """An asynchronous iterator over the attempts of one call, and the context of the present attempt."""
 
-    __slots__ = ("_backoff", "_client", "_delay", "_error", "_what", "failures", "limit")
+    __slots__ = ("_backoff", "_client", "_delay", "_error", "_retries", "_what", "failures", "limit")
 
-    def __init__(self, client: Client, backoff: Backoff, deadline: float, what: str) -> None:
+    def __init__(self, client: Client, backoff: Backoff, deadline: float, what: str, *, retries: bool = True) -> None:
         self._client = client
         self._backoff = backoff
         self._what = what
+        self._retries = retries
         self._error: KafkaError | None = None
         self._delay = 0.0
         self.limit: Final = deadline
@@ -59,10 +60,17 @@ class Attempts:
 
     def may_retry(self, error: BaseException) -> bool:
         """Return whether an error is one to try again after, and time is left for that."""
-        if not isinstance(error, KafkaError) or not error.retriable:
+        if not self._retries or not isinstance(error, KafkaError) or not error.retriable:
             return False
         self._delay = self._backoff.delay(max(self.failures, 0) + 1)
         return self._client.loop.time() + self._delay < self.limit
+
+    def again(self, error: BaseException | None) -> bool:
+        """Have another attempt follow because of an error that part of a response has; whether there will be one."""
+        if not isinstance(error, KafkaError) or not self.may_retry(error):
+            return False
+        self._error = error
+        return True
 
     def __aiter__(self) -> Self:
         return self

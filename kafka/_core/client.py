@@ -240,9 +240,12 @@ class Client:
         """Send a request to a broker, connecting first if need be; the future resolves to the response."""
         return self.link(node_id, use).submit(request, timeout)
 
-    def attempts(self, deadline: float, what: str) -> Attempts:
-        """Return the attempts of a call by its deadline (see `kafka._core.attempts`), which `what` names."""
-        return Attempts(self, self._backoff, deadline, what)
+    def attempts(self, deadline: float, what: str, *, retries: bool = True) -> Attempts:
+        """Return the attempts of a call by its deadline (see `kafka._core.attempts`), which `what` names.
+
+        Without `retries` the first error is raised.
+        """
+        return Attempts(self, self._backoff, deadline, what, retries=retries)
 
     async def request(
         self,

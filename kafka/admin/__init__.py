@@ -21,12 +21,14 @@ if TYPE_CHECKING:
         ConfigType,
         DescribeConfigsResult,
         DescribedResource,
-        Outcome,
     )
     from kafka.admin.group_description import GroupDescription, MemberAssignment, MemberDescription, MemberMetadata
-    from kafka.admin.groups import ListedGroup, ListedGroups
+    from kafka.admin.group_offsets import ListedOffsets, ResetOffset, Shift
+    from kafka.admin.groups import GroupState, GroupType, ListedGroup, ListedGroups, MemberToRemove
+    from kafka.admin.offsets import IsolationLevel, OffsetSpec, OffsetTimestamp
     from kafka.admin.resources import ACLOperation, NewPartitions, NewTopic
-    from kafka.admin.topics import (
+    from kafka.admin.results import Outcome
+    from kafka.admin.topic_outcomes import (
         CreatedTopic,
         CreatePartitionsResult,
         CreateTopicsResult,
@@ -58,17 +60,26 @@ __all__ = [
     "DescribeConfigsResult",
     "DescribedResource",
     "GroupDescription",
+    "GroupState",
+    "GroupType",
+    "IsolationLevel",
     "KafkaAdminClient",
     "ListedGroup",
     "ListedGroups",
+    "ListedOffsets",
     "MemberAssignment",
     "MemberDescription",
     "MemberMetadata",
+    "MemberToRemove",
     "NewPartitions",
     "NewTopic",
+    "OffsetSpec",
+    "OffsetTimestamp",
     "Outcome",
     "PartitionDescription",
+    "ResetOffset",
     "ResizedTopic",
+    "Shift",
     "TopicDescription",
 ]
 
@@ -85,26 +96,35 @@ _HOMES = {
     "ConfigResourceType": "config_resource",
     "ConfigSourceType": "config_resource",
     "ConfigType": "config_resource",
-    "CreatePartitionsResult": "topics",
-    "CreateTopicsResult": "topics",
-    "CreatedTopic": "topics",
-    "DeleteTopicsResult": "topics",
-    "DeletedTopic": "topics",
+    "CreatePartitionsResult": "topic_outcomes",
+    "CreateTopicsResult": "topic_outcomes",
+    "CreatedTopic": "topic_outcomes",
+    "DeleteTopicsResult": "topic_outcomes",
+    "DeletedTopic": "topic_outcomes",
     "DescribeConfigsResult": "config_resource",
     "DescribedResource": "config_resource",
     "GroupDescription": "group_description",
+    "GroupState": "groups",
+    "GroupType": "groups",
+    "IsolationLevel": "offsets",
     "KafkaAdminClient": "client",
     "ListedGroup": "groups",
     "ListedGroups": "groups",
+    "ListedOffsets": "group_offsets",
     "MemberAssignment": "group_description",
     "MemberDescription": "group_description",
     "MemberMetadata": "group_description",
+    "MemberToRemove": "groups",
     "NewPartitions": "resources",
     "NewTopic": "resources",
-    "Outcome": "config_resource",
-    "PartitionDescription": "topics",
-    "ResizedTopic": "topics",
-    "TopicDescription": "topics",
+    "OffsetSpec": "offsets",
+    "OffsetTimestamp": "offsets",
+    "Outcome": "results",
+    "PartitionDescription": "topic_outcomes",
+    "ResetOffset": "group_offsets",
+    "ResizedTopic": "topic_outcomes",
+    "Shift": "group_offsets",
+    "TopicDescription": "topic_outcomes",
 }
 
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final
 
-from kafka.admin.core import AdminCore
+from kafka.admin.calls import Calls
 from kafka.admin.resources import operations
 from kafka.admin.results import Result
-from kafka.errors import for_code
 from kafka.protocol.metadata import DescribeClusterRequest, MetadataRequest
 
 __all__ = ["BrokerDescription", "Cluster", "ClusterDescription"]
@@ -41,28 +40,44 @@ class ClusterDescription(Result):
     throttle_time_ms: int
 
 
-class Cluster:
-    """The calls about the cluster, as coroutines."""
+class Cluster(Calls):
+    """The calls about the cluster."""
 
-    def __init__(self, core: AdminCore) -> None:
-        self._core = core
+    async def describe_cluster(
+        self,
+        timeout_ms: float | None = None,
+        *,
+        include_authorized_operations: bool = False,
+        include_fenced_brokers: bool = False,
+    ) -> ClusterDescription:
+        """Describe the cluster: its id, its controller and its brokers.
 
-    async def describe(self, deadline: float, *, include_operations: bool, include_fenced: bool) -> ClusterDescription:
-        """Describe the cluster, by Metadata before Kafka 2.8."""
+        >>> from kafka import KafkaAdminClient
+        >>> from kafka.broker import Broker
+        >>> with Broker(nodes=3) as broker, KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        ...     cluster = admin.describe_cluster()
+        >>> [node.broker_id for node in cluster.brokers]
+        [1, 2, 3]
+        """
+        return await self._run(
+            timeout_ms,
+            self._describe_cluster,
+            include_operations=include_authorized_operations,
+            include_fenced=include_fenced_brokers,
+        )
+
+    async def _describe_cluster(
+        self, deadline: float, *, include_operations: bool, include_fenced: bool
+    ) -> ClusterDescription:
         versions = await self._core.versions(deadline)
         if not versions.supports(_DESCRIBE_CLUSTER, _FENCED_SINCE) and include_fenced:
             raise self._core.unsupported("include_fenced_brokers", "4.0")
         if not versions.supports(_DESCRIBE_CLUSTER):
-            return await self._by_metadata(deadline, include_operations=include_operations)
-        response: Any = None
-        async for attempt in self._core.client.attempts(deadline, "describe_cluster()"):
-            with attempt:
-                request = DescribeClusterRequest(
-                    include_cluster_authorized_operations=include_operations, include_fenced_brokers=include_fenced
-                )
-                response = await self._core.client.request(request, deadline=attempt.deadline)
-                if response.error_code:
-                    raise for_code(response.error_code)(response.error_message or "the cluster cannot be described")
+            return await self._describe_by_metadata(deadline, include_operations=include_operations)
+        request = DescribeClusterRequest(
+            include_cluster_authorized_operations=include_operations, include_fenced_brokers=include_fenced
+        )
+        response = await self._core.ask(request, deadline, "describe_cluster()", checked=True)
         return _described(
             response,
             [
@@ -71,7 +86,7 @@ class Cluster:
             ],
         )
 
-    async def _by_metadata(self, deadline: float, *, include_operations: bool) -> ClusterDescription:
+    async def _describe_by_metadata(self, deadline: float, *, include_operations: bool) -> ClusterDescription:
         version = await self._core.version_of(MetadataRequest(), deadline)
         if include_operations and version not in _OPERATIONS:
             raise self._core.unsupported("include_authorized_operations", "2.3")

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafka.admin.resources import Named
-from kafka.admin.results import ItemResult, Result, Results
-from kafka.errors import IllegalArgumentError, KafkaError
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
+from kafka.admin.results import ItemResult, Outcome, Result, Results
+from kafka.errors import IllegalArgumentError
 
 __all__ = [
     "AlterConfigOp",
@@ -25,7 +22,6 @@ __all__ = [
     "ConfigType",
     "DescribeConfigsResult",
     "DescribedResource",
-    "Outcome",
     "as_config_resources",
     "kind_name",
 ]
@@ -213,28 +209,6 @@ class DescribeConfigsResult(dict[str, dict[str, dict[str, ConfigEntry]]]):
 
     def __iter__(self) -> Iterator[Any]:
         return super().__iter__() if self._filtered else iter(self.replies)
-
-
-class Outcome(str):
-    """``OK`` or the text of an error, with the error itself.
-
-    >>> Outcome(None), Outcome(None).ok
-    ('OK', True)
-    """
-
-    __slots__ = ("error",)
-    error: KafkaError | None
-
-    def __new__(cls, error: KafkaError | None) -> Self:
-        """Make it from an error."""
-        made = super().__new__(cls, "OK" if error is None else str(error))
-        made.error = error
-        return made
-
-    @property
-    def ok(self) -> bool:
-        """Whether the call succeeded for this item."""
-        return self.error is None
 
 
 class AlteredResource(ItemResult):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from kafka.admin.calls import Calls
 from kafka.admin.config_resource import (
     AlterConfigOp,
     AlterConfigsResult,
@@ -17,18 +18,26 @@ from kafka.admin.config_resource import (
     ConfigType,
     DescribeConfigsResult,
     DescribedResource,
+    as_config_resources,
     kind_name,
 )
-from kafka.admin.core import AdminCore
 from kafka.admin.resources import config_text
-from kafka.admin.results import Result, Results, raise_failed
-from kafka.errors import InvalidConfigurationError, for_code
+from kafka.admin.results import ItemResult, Result, Results, raise_failed
+from kafka.errors import (
+    InvalidConfigurationError,
+    KafkaError,
+    NotControllerError,
+    ThrottlingQuotaExceededError,
+)
 from kafka.protocol.configs import (
     AlterConfigsRequest,
     DescribeConfigsRequest,
     IncrementalAlterConfigsRequest,
     ListConfigResourcesRequest,
 )
+
+if TYPE_CHECKING:
+    from kafka.admin.core import Places
 
 __all__ = ["Configs"]
 
@@ -53,25 +62,138 @@ _NOT_DYNAMIC: Final = {
 }
 
 
-class Configs:
-    """The calls about configuration, as coroutines."""
+ResourceKey = tuple[ConfigResourceType, str]
+I = TypeVar("I", bound=ItemResult)  # noqa: E741
 
-    _REQUESTS: ClassVar = {True: IncrementalAlterConfigsRequest, False: AlterConfigsRequest}
+_ALTER: Final = {True: IncrementalAlterConfigsRequest, False: AlterConfigsRequest}
 
-    def __init__(self, core: AdminCore) -> None:
-        self._core = core
 
-    async def describe(
+class Configs(Calls):
+    """The calls about configuration."""
+
+    async def describe_configs(
         self,
-        resources: list[ConfigResource],
+        config_resources: Iterable[ConfigResource],
+        include_synonyms: bool = False,
+        config_filter: ConfigFilterType | str | None = None,
+        timeout_ms: float | None = None,
+        *,
+        include_documentation: bool = False,
+        raise_errors: bool = True,
+    ) -> DescribeConfigsResult:
+        """Describe the settings of resources that differ from the default, or that `config_filter` selects.
+
+        >>> from kafka import KafkaAdminClient
+        >>> from kafka.admin import ConfigResource
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics=["events"]) as broker:
+        ...     with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        ...         found = admin.describe_configs([ConfigResource("TOPIC", "events")], config_filter="all")
+        >>> found["topic"]["events"]["cleanup.policy"].value
+        'delete'
+        """
+        return await self._run(
+            timeout_ms,
+            self._describe_configs,
+            as_config_resources(config_resources),
+            config_filter=None if config_filter is None else ConfigFilterType.build_from(config_filter),
+            synonyms=include_synonyms,
+            documentation=include_documentation,
+            raise_errors=raise_errors,
+        )
+
+    async def alter_configs(
+        self,
+        config_resources: Iterable[ConfigResource],
+        validate_only: bool = False,
+        raise_on_unknown: bool = True,
+        incremental: bool | None = None,
+        timeout_ms: float | None = None,
+        *,
+        raise_errors: bool = True,
+    ) -> AlterConfigsResult:
+        """Change the settings of resources that are named, and leave their other settings as they are.
+
+        A value may be a pair of an `AlterConfigOp` and a value; None takes a setting back to its default. Before Kafka
+        2.3, or with ``incremental=False``, the present settings are read, merged and written as a whole, which can lose
+        what another client changes meanwhile. Settings that a broker does not know raise, unless `raise_on_unknown` is
+        false.
+
+        >>> from kafka import KafkaAdminClient
+        >>> from kafka.admin import ConfigResource
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics=["events"]) as broker:
+        ...     with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        ...         admin.alter_configs([ConfigResource("TOPIC", "events", {"retention.ms": 60_000})])
+        {'topic': {'events': 'OK'}}
+        """
+        return await self._run(
+            timeout_ms,
+            self._alter_configs,
+            as_config_resources(config_resources),
+            validate_only=validate_only,
+            raise_on_unknown=raise_on_unknown,
+            incremental=incremental,
+            raise_errors=raise_errors,
+        )
+
+    async def replace_configs(
+        self,
+        config_resources: Iterable[ConfigResource],
+        validate_only: bool = False,
+        timeout_ms: float | None = None,
+        *,
+        raise_errors: bool = True,
+    ) -> AlterConfigsResult:
+        """Give resources the settings that are named, and take all others back to their defaults."""
+        return await self._run(
+            timeout_ms,
+            self._replace_configs,
+            as_config_resources(config_resources),
+            validate_only=validate_only,
+            raise_errors=raise_errors,
+        )
+
+    async def reset_configs(
+        self,
+        config_resources: Iterable[ConfigResource],
+        validate_only: bool = False,
+        raise_on_unknown: bool = True,
+        incremental: bool | None = None,
+        timeout_ms: float | None = None,
+        *,
+        raise_errors: bool = True,
+    ) -> AlterConfigsResult:
+        """Reset the settings of resources that `configs` names, or all that were set, to their defaults."""
+        return await self._run(
+            timeout_ms,
+            self._reset_configs,
+            as_config_resources(config_resources),
+            validate_only=validate_only,
+            raise_on_unknown=raise_on_unknown,
+            incremental=incremental,
+            raise_errors=raise_errors,
+        )
+
+    async def list_config_resources(
+        self, types: Iterable[ConfigResourceType | str] | None = None, timeout_ms: float | None = None
+    ) -> dict[str, list[str]]:
+        """Return the names of resources that have a configuration, by kind (Kafka 4.1)."""
+        wanted = None if types is None else [ConfigResourceType.build_from(one) for one in types]
+        return await self._run(timeout_ms, self._list_config_resources, wanted)
+
+    # On the client's loop…
+
+    async def _describe_configs(
+        self,
         deadline: float,
+        resources: list[ConfigResource],
         *,
         config_filter: ConfigFilterType | None,
         synonyms: bool = False,
         documentation: bool = False,
         raise_errors: bool = True,
     ) -> DescribeConfigsResult:
-        """Describe the settings of resources."""
         version = await self._core.version_of(DescribeConfigsRequest(), deadline)
         if documentation and version < _DOCUMENTED_SINCE:
             raise self._core.unsupported("include_documentation", "2.6")
@@ -92,39 +214,42 @@ class Configs:
                 include_documentation=documentation,
             )
 
-        replies = await self._ask(resources, request, deadline, "describe_configs()")
         chosen = ConfigFilterType.MODIFIED if config_filter is None else config_filter
-        described = Results(
-            DescribedResource(
-                error_code=found.error_code,
-                error_message=found.error_message,
-                resource_type=ConfigResourceType(found.resource_type),
-                resource_name=found.resource_name,
-                configs={
-                    setting.name: described
-                    for setting in found.configs
-                    if _passes(described := _entry(setting, found.resource_type, version), chosen)
-                },
-            )
-            for reply in replies
-            for found in reply.results
-        )
+        replies: list[Any] = []
+
+        def read(response: Any) -> dict[ResourceKey, DescribedResource]:
+            replies.append(response)
+            return {
+                (ConfigResourceType(found.resource_type), found.resource_name): DescribedResource(
+                    error_code=found.error_code,
+                    error_message=found.error_message,
+                    resource_type=ConfigResourceType(found.resource_type),
+                    resource_name=found.resource_name,
+                    configs={
+                        setting.name: described
+                        for setting in found.configs
+                        if _passes(described := _entry(setting, found.resource_type, version), chosen)
+                    },
+                )
+                for found in response.results
+            }
+
+        described = await self._ask_owners(resources, request, read, deadline, "describe_configs()", DescribedResource)
         result = DescribeConfigsResult(described, replies, filtered=config_filter is not None)
         if raise_errors:
             raise_failed(described, result)
         return result
 
-    async def alter(
+    async def _alter_configs(
         self,
-        resources: list[ConfigResource],
         deadline: float,
+        resources: list[ConfigResource],
         *,
         validate_only: bool,
         raise_on_unknown: bool,
         incremental: bool | None,
         raise_errors: bool,
     ) -> AlterConfigsResult:
-        """Change the given settings of resources and leave the others."""
         versions = await self._core.versions(deadline)
         if incremental and not versions.supports(_INCREMENTAL):
             raise self._core.unsupported("incremental=True", "2.3")
@@ -132,30 +257,30 @@ class Configs:
             incremental = versions.supports(_INCREMENTAL)
         changes = {resource.key: _changes(resource) for resource in resources}
         if raise_on_unknown:
-            await self._check_names([resource for resource in resources if resource.node_id is not None], deadline)
+            await self._check_config_names([one for one in resources if one.node_id is not None], deadline)
         if not incremental:
-            changes = await self._merged(resources, changes, deadline)
-        return await self._change(resources, changes, deadline, validate_only, raise_errors, incremental=incremental)
+            changes = await self._merged_configs(resources, changes, deadline)
+        return await self._change_configs(
+            resources, changes, deadline, validate_only, raise_errors, incremental=incremental
+        )
 
-    async def replace(
-        self, resources: list[ConfigResource], deadline: float, *, validate_only: bool, raise_errors: bool
+    async def _replace_configs(
+        self, deadline: float, resources: list[ConfigResource], *, validate_only: bool, raise_errors: bool
     ) -> AlterConfigsResult:
-        """Give resources these settings and no others."""
         changes = {resource.key: _changes(resource) for resource in resources}
-        return await self._change(resources, changes, deadline, validate_only, raise_errors, incremental=False)
+        return await self._change_configs(resources, changes, deadline, validate_only, raise_errors, incremental=False)
 
-    async def reset(
+    async def _reset_configs(
         self,
-        resources: list[ConfigResource],
         deadline: float,
+        resources: list[ConfigResource],
         *,
         validate_only: bool,
         raise_on_unknown: bool,
         incremental: bool | None,
         raise_errors: bool,
     ) -> AlterConfigsResult:
-        """Take settings of resources back to what they are by default, all that were set for None."""
-        found = await self._own([resource for resource in resources if resource.configs is None], deadline)
+        found = await self._own_configs([resource for resource in resources if resource.configs is None], deadline)
         given = [
             ConfigResource(
                 resource.resource_type,
@@ -166,39 +291,67 @@ class Configs:
             )
             for resource in resources
         ]
-        return await self.alter(
-            given,
+        return await self._alter_configs(
             deadline,
+            given,
             validate_only=validate_only,
             raise_on_unknown=raise_on_unknown,
             incremental=incremental,
             raise_errors=raise_errors,
         )
 
-    async def resources(self, types: list[ConfigResourceType] | None, deadline: float) -> dict[str, list[str]]:
-        """Return the names of resources that have a configuration, by kind."""
+    async def _list_config_resources(
+        self, deadline: float, types: list[ConfigResourceType] | None
+    ) -> dict[str, list[str]]:
         versions = await self._core.versions(deadline)
         if not versions.supports(_LIST_RESOURCES, 1):
             raise self._core.unsupported("list_config_resources()", "4.1")
         request = ListConfigResourcesRequest(resource_types=[int(one) for one in types or ()])
-        response = await self._core.ask(request, deadline, "list_config_resources()")
-        if response.error_code:
-            raise for_code(response.error_code)("the resources cannot be listed")
+        response = await self._core.ask(request, deadline, "list_config_resources()", checked=True)
         found: dict[str, list[str]] = {}
         for resource in response.config_resources:
             found.setdefault(kind_name(ConfigResourceType(resource.resource_type)), []).append(resource.resource_name)
         return found
 
-    async def _ask(self, resources: list[ConfigResource], request: Any, deadline: float, what: str) -> list[Any]:
+    async def _ask_owners(
+        self,
+        resources: list[ConfigResource],
+        request: Callable[[list[ConfigResource]], Any],
+        read: Callable[[Any], Mapping[ResourceKey, I]],
+        deadline: float,
+        what: str,
+        kind: type[I],
+    ) -> Results[I]:
         """Ask each broker about its own settings, and any broker about the rest, at the same time."""
-        by_node: dict[int | None, list[ConfigResource]] = {}
-        for resource in resources:
-            by_node.setdefault(resource.node_id, []).append(resource)
-        return await self._core.gather(
-            [self._core.ask(request(some), deadline, what, node_id=node) for node, some in by_node.items()]
+        by_key = {resource.key: resource for resource in resources}
+
+        async def locate(left: list[ResourceKey], _: float) -> Places[ResourceKey]:
+            places: dict[int | None, list[ResourceKey]] = {}
+            for key in left:
+                places.setdefault(by_key[key].node_id, []).append(key)
+            return places, {}
+
+        def passing(answer: Any) -> bool:
+            moved = isinstance(getattr(answer, "error", None), (NotControllerError, ThrottlingQuotaExceededError))
+            return moved or (isinstance(answer, KafkaError) and answer.retriable)
+
+        found = await self._core.decide(
+            list(by_key),
+            locate,
+            lambda keys: request([by_key[key] for key in keys]),
+            read,
+            deadline,
+            what,
+            passing=passing,
+        )
+        return Results(
+            kind.failure(answer, resource_type=key[0], resource_name=key[1], configs={})
+            if isinstance(answer, KafkaError)
+            else answer
+            for key, answer in found.items()
         )
 
-    async def _change(
+    async def _change_configs(
         self,
         resources: list[ConfigResource],
         changes: Mapping[Any, Mapping[str, tuple[AlterConfigOp, str | None]]],
@@ -208,7 +361,7 @@ class Configs:
         *,
         incremental: bool,
     ) -> AlterConfigsResult:
-        kind: Any = self._REQUESTS[incremental]
+        kind: Any = _ALTER[incremental]
 
         def setting(name: str, operation: AlterConfigOp, value: str | None) -> Any:
             more = {"config_operation": int(operation)} if incremental else {}
@@ -227,28 +380,29 @@ class Configs:
                 validate_only=validate_only,
             )
 
-        replies = await self._ask(resources, request, deadline, "alter_configs()")
-        items = Results(
-            AlteredResource(
-                error_code=found.error_code,
-                error_message=found.error_message,
-                resource_type=ConfigResourceType(found.resource_type),
-                resource_name=found.resource_name,
-            )
-            for reply in replies
-            for found in reply.responses
-        )
+        def read(response: Any) -> dict[ResourceKey, AlteredResource]:
+            return {
+                (ConfigResourceType(found.resource_type), found.resource_name): AlteredResource(
+                    error_code=found.error_code,
+                    error_message=found.error_message,
+                    resource_type=ConfigResourceType(found.resource_type),
+                    resource_name=found.resource_name,
+                )
+                for found in response.responses
+            }
+
+        items = await self._ask_owners(resources, request, read, deadline, "alter_configs()", AlteredResource)
         result = AlterConfigsResult(items)
         if raise_errors:
             raise_failed(items, result)
         return result
 
-    async def _check_names(self, brokers: list[ConfigResource], deadline: float) -> None:
+    async def _check_config_names(self, brokers: list[ConfigResource], deadline: float) -> None:
         """Raise for settings that a broker does not have: it would store them without a word."""
         if not brokers:
             return
         plain = [ConfigResource(resource.resource_type, resource.name) for resource in brokers]
-        found = await self.describe(plain, deadline, config_filter=ConfigFilterType.ALL)
+        found = await self._describe_configs(deadline, plain, config_filter=ConfigFilterType.ALL)
         known = {(item.resource_type, item.resource_name): item.configs for item in found.resources}
         for resource in brokers:
             for name in resource.configs or ():
@@ -257,12 +411,12 @@ class Configs:
                         f"broker {resource.name} has no setting {name!r}; raise_on_unknown=False sets it all the same"
                     )
 
-    async def _own(self, resources: list[ConfigResource], deadline: float) -> dict[Any, dict[str, ConfigEntry]]:
+    async def _own_configs(self, resources: list[ConfigResource], deadline: float) -> dict[Any, dict[str, ConfigEntry]]:
         """Return the settings that were set for the resources themselves."""
         if not resources:
             return {}
         plain = [ConfigResource(resource.resource_type, resource.name) for resource in resources]
-        found = await self.describe(plain, deadline, config_filter=ConfigFilterType.DYNAMIC)
+        found = await self._describe_configs(deadline, plain, config_filter=ConfigFilterType.DYNAMIC)
         own = {}
         for item in found.resources:
             source = _OWN[item.resource_type]
@@ -273,12 +427,12 @@ class Configs:
             }
         return own
 
-    async def _merged(
+    async def _merged_configs(
         self, resources: list[ConfigResource], changes: Mapping[Any, Any], deadline: float
     ) -> dict[Any, dict[str, tuple[AlterConfigOp, str | None]]]:
         """Return all settings as they will be; what another client changes meanwhile is lost."""
         merged = {}
-        for key, own in (await self._own(resources, deadline)).items():
+        for key, own in (await self._own_configs(resources, deadline)).items():
             values = {name: entry.value for name, entry in own.items()}
             for name, (operation, value) in changes[key].items():
                 if operation is AlterConfigOp.SET:

@@ -1,24 +1,83 @@
-"""What all calls of an administrator share: the client core, deadlines, questions to one broker or to all of them.
+"""What all calls of an administrator share: the client core, deadlines, and questions to one broker or to many at once.
 
-The classes `Topics`, `Cluster` and so on hold the calls as coroutines over this; they await futures of the client core
-and know nothing of threads. A face brings the driver.
+Coroutines here run on the client's loop and know nothing of threads. They differ in the broker that a request is for:
+`ask` takes any broker, `ask_each` some brokers by their ids, `ask_controller` the controller, `ask_coordinators` the
+coordinators of groups or transactions, `ask_leaders` the leaders of partitions. Several brokers are asked at the same
+time, and an item that a broker refuses, or whose broker does not answer, costs its own answer only: the result has a
+`KafkaError` in its place. Leaders, coordinators and controllers that move are looked up again until the deadline.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable
-from typing import Any, TypeVar
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from uuid import UUID
 
 from kafka._core.client import NodeId, make_client
 from kafka._runtime.tasks import TaskGroup
-from kafka.config import Config
-from kafka.errors import KafkaError, RetriableError, UnsupportedVersionError
-from kafka.net.environment import Environment
-from kafka.net.versions import BrokerVersions
+from kafka.admin.results import error_of
+from kafka.cluster import GROUP, TRANSACTION
+from kafka.errors import (
+    CoordinatorNotAvailableError,
+    KafkaError,
+    KafkaTimeoutError,
+    LeaderNotAvailableError,
+    NotControllerError,
+    RequestTimedOutError,
+    RetriableError,
+    ThrottlingQuotaExceededError,
+    UnknownError,
+    UnknownTopicOrPartitionError,
+    UnsupportedVersionError,
+    for_code,
+)
+from kafka.protocol.commit import FindCoordinatorRequest
+from kafka.protocol.metadata import MetadataRequest
+from kafka.structs import TopicPartition
 
-__all__ = ["AdminCore"]
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from kafka._core.attempts import Attempts
+    from kafka.config import Config
+    from kafka.net.environment import Environment
+    from kafka.net.versions import BrokerVersions
+
+__all__ = ["AdminCore", "Deadline"]
 
 T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
+
+log: Final = logging.getLogger(__name__)
+
+_LONGEST_WAIT: Final = 2**31 - 1
+# How often metadata may lack a partition before its absence is the answer: a broker hears of a new topic a little late.
+_LOOKS_FOR_UNKNOWN: Final = 3
+# The versions that the calls need.
+_MANY_KEYS_SINCE: Final = 4
+_NO_CREATION_SINCE: Final = 4
+_IDS_SINCE: Final = 12
+_TOPIC_OPERATIONS: Final = range(8, 14)
+# How many groups one request names at most, so that its response stays of moderate size.
+_GROUPS_PER_REQUEST: Final = 250
+
+
+# Items by the broker that is asked about them, and why it is not known for the others.
+Places = tuple[dict["int | None", list[K]], dict[K, KafkaError]]
+
+
+class Deadline(float):
+    """When a call ends, in seconds of the loop's clock; with `once` nothing is tried again, and no broker waits."""
+
+    once: bool
+
+    def __new__(cls, time: float, *, once: bool = False) -> Self:
+        """Make it from a time."""
+        made = super().__new__(cls, time)
+        made.once = once
+        return made
 
 
 class AdminCore:
@@ -30,9 +89,25 @@ class AdminCore:
         self.loop = self.client.loop
         self._default_timeout = config.seconds("default_api_timeout_ms")
 
-    def timeout(self, timeout_ms: float | None) -> float:
-        """Return the seconds that a call may take."""
-        return self._default_timeout if timeout_ms is None else timeout_ms / 1000
+    # Time…
+
+    def deadline(self, timeout_ms: float | None) -> Deadline:
+        """Return when a call ends; with 0 every request is sent once, and takes request_timeout_ms at most."""
+        if timeout_ms == 0:
+            return Deadline(self.loop.time() + self.client.settings.request_timeout, once=True)
+        return Deadline(self.loop.time() + (self._default_timeout if timeout_ms is None else timeout_ms / 1000))
+
+    def left(self, deadline: float) -> int:
+        """Return the milliseconds that a broker may wait for other brokers."""
+        if getattr(deadline, "once", False):
+            return 0
+        return max(0, min(_LONGEST_WAIT, int((deadline - self.loop.time()) * 1000)))
+
+    def attempts(self, deadline: float, what: str) -> Attempts:
+        """Return the attempts of a call."""
+        return self.client.attempts(deadline, what, retries=not getattr(deadline, "once", False))
+
+    # The cluster, and what brokers speak…
 
     async def begin(self) -> None:
         """Find the cluster; with bootstrap_timeout_ms=0 that is left to the first call."""
@@ -61,19 +136,73 @@ class AdminCore:
         """Return the version in which a request will be sent."""
         return (await self.versions(deadline)).version_for(request)
 
+    async def require(self, deadline: float, api_key: int, version: int, what: str, release: str) -> None:
+        """Raise `UnsupportedVersionError` where brokers do not serve a version of an API."""
+        if not (await self.versions(deadline)).supports(api_key, version):
+            raise self.unsupported(what, release)
+
     def unsupported(self, what: str, release: str) -> UnsupportedVersionError:
         """Return the error about what needs a newer broker."""
         versions = self.client.versions
         known = "" if versions is None else f"; the broker is {'.'.join(map(str, versions.release))}"
         return UnsupportedVersionError(f"{what} needs Kafka {release}{known}")
 
-    async def ask(self, request: Any, deadline: float, what: str, *, node_id: NodeId | None = None) -> Any:
-        """Send a request to the broker that it is for, and return the response; a lost connection is tried again."""
+    async def brokers(self, deadline: float) -> list[int]:
+        """Return the ids of all brokers."""
+        await self._found(deadline)
+        return sorted(int(node_id) for node_id in self.client.cluster.topology.brokers)
+
+    async def topic_metadata(
+        self,
+        topics: Sequence[str | UUID] | None,
+        deadline: float,
+        what: str,
+        *,
+        node_id: int | None = None,
+        operations: bool = False,
+    ) -> list[Any]:
+        """Return what a broker knows of topics, of all topics for None; it creates none of them."""
+        version = await self.version_of(MetadataRequest(), deadline)
+        if version < _IDS_SINCE and any(isinstance(topic, UUID) for topic in topics or ()):
+            raise self.unsupported("describing a topic by its id", "3.1")
+        # A broker before 0.11 creates the topics that it is asked for: there the answer is chosen from all topics.
+        if version < _NO_CREATION_SINCE:
+            topics = None
+        entry = MetadataRequest.MetadataRequestTopic
+        request = MetadataRequest(
+            topics=([] if version == 0 else None)
+            if topics is None
+            else [
+                entry(name=None, topic_id=topic) if isinstance(topic, UUID) else entry(name=topic) for topic in topics
+            ],
+            allow_auto_topic_creation=version < _NO_CREATION_SINCE,
+            include_topic_authorized_operations=operations and version in _TOPIC_OPERATIONS,
+        )
+        return list((await self.ask(request, deadline, what, node_id=node_id)).topics)
+
+    # Any broker, some brokers, the controller…
+
+    async def ask(
+        self,
+        request: Any,
+        deadline: float,
+        what: str,
+        *,
+        node_id: NodeId | None = None,
+        checked: bool = False,
+    ) -> Any:
+        """Send a request to the broker that it is for, and return the response; a lost connection is tried again.
+
+        With `checked` the error code of the whole response is raised, and tried again if the error is retriable.
+        """
         await self.versions(deadline)
         response: Any = None
-        async for attempt in self.client.attempts(deadline, what):
+        async for attempt in self.attempts(deadline, what):
             with attempt:
                 response = await self.client.request(request, node_id=node_id, deadline=attempt.deadline)
+                if checked and response.error_code:
+                    kind = for_code(response.error_code)
+                    raise kind(f"{what}: {getattr(response, 'error_message', None) or kind.description}")
         return response
 
     async def gather(self, coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
@@ -82,20 +211,255 @@ class AdminCore:
             tasks = [group.spawn(coroutine) for coroutine in coroutines]
         return [task.result() for task in tasks]
 
-    async def brokers(self, deadline: float) -> list[int]:
-        """Return the ids of all brokers."""
-        await self._found(deadline)
-        return sorted(int(node_id) for node_id in self.client.cluster.topology.brokers)
-
     async def ask_each(
-        self, node_ids: Iterable[int], make: Callable[[int], Any], deadline: float, what: str
+        self, node_ids: Iterable[int], make: Callable[[int], Any], deadline: float, what: str, *, checked: bool = False
     ) -> dict[int, Any]:
         """Ask brokers at the same time; return the response of each, or its `KafkaError`."""
 
         async def ask(node_id: int) -> tuple[int, Any]:
             try:
-                return node_id, await self.ask(make(node_id), deadline, what, node_id=node_id)
+                return node_id, await self.ask(make(node_id), deadline, what, node_id=node_id, checked=checked)
             except KafkaError as error:
                 return node_id, error
 
         return dict(await self.gather([ask(node_id) for node_id in node_ids]))
+
+    # Items, each of which one broker decides on…
+
+    async def decide(
+        self,
+        items: Sequence[K],
+        locate: Callable[[list[K], float], Awaitable[Places[K]]],
+        request: Callable[[list[K]], Any],
+        read: Callable[[Any], Mapping[K, Any]],
+        deadline: float,
+        what: str,
+        *,
+        passing: Callable[[Any], bool],
+        batch: int = _LONGEST_WAIT,
+    ) -> dict[K, Any]:
+        """Ask brokers about items until each item has its answer, or the time is up.
+
+        `locate` returns which items each broker is asked about, and the errors of the others; `request` makes the
+        request for at most `batch` of them, and `read` the answers of a response: a value, which may have an ``error``,
+        or a `KafkaError`. An item whose answer is `passing` is asked about again.
+        """
+        found: dict[K, Any] = {}
+        await self.versions(deadline)
+
+        async def ask(node_id: int | None, some: list[K], limit: float) -> None:
+            try:
+                answers = read(await self.client.request(request(some), node_id=node_id, deadline=limit))
+            except KafkaError as error:
+                answers = dict.fromkeys(some, error)
+            for item in some:
+                found[item] = answers[item] if item in answers else UnknownError(f"{what}: no answer about {item!r}")
+
+        async for attempt in self.attempts(deadline, what):
+            with attempt:
+                left = [item for item in items if item not in found or passing(found[item])]
+                places, errors = await locate(left, attempt.deadline)
+                found.update(errors)
+                await self.gather(
+                    [
+                        ask(node_id, some[start : start + batch], attempt.deadline)
+                        for node_id, some in places.items()
+                        for start in range(0, len(some), batch)
+                    ]
+                )
+                any(attempt.again(_error_of(found[item])) for item in left if passing(found[item]))
+        for item, answer in found.items():
+            if isinstance(answer, RequestTimedOutError):
+                found[item] = KafkaTimeoutError(f"{what} took too long: {answer}")
+        return {item: found[item] for item in items}
+
+    async def ask_controller(
+        self,
+        items: Sequence[K],
+        request: Callable[[list[K]], Any],
+        read: Callable[[Any], Mapping[K, Any]],
+        deadline: float,
+        what: str,
+    ) -> dict[K, Any]:
+        """Ask the controller about items; raise what keeps it from answering."""
+
+        async def locate(left: list[K], _: float) -> Places[K]:
+            return {None: left}, {}
+
+        def passing(answer: Any) -> bool:
+            moved = isinstance(_error_of(answer), (NotControllerError, ThrottlingQuotaExceededError))
+            return moved or _is_passing(answer)
+
+        found = await self.decide(items, locate, request, read, deadline, what, passing=passing)
+        for answer in found.values():
+            if isinstance(answer, KafkaError):
+                raise answer
+        return found
+
+    # Coordinators…
+
+    async def ask_coordinators(
+        self,
+        keys: Sequence[str],
+        request: Callable[[list[str]], Any],
+        read: Callable[[Any], Mapping[str, Any]],
+        deadline: float,
+        what: str,
+        *,
+        node_id: int | None = None,
+        key_type: int = GROUP,
+        batch: int = _GROUPS_PER_REQUEST,
+    ) -> dict[str, Any]:
+        """Ask the coordinators of groups or transactions; return for each what `read` makes of it, or its `KafkaError`.
+
+        `request` gets at most `batch` keys of one coordinator.
+        """
+        cluster = self.client.cluster
+        asked: set[str] = set()
+
+        async def locate(left: list[str], limit: float) -> Places[str]:
+            if node_id is not None:
+                return {node_id: left}, {}
+            for key in asked.intersection(left):  # which an error brought back
+                cluster.forget_coordinator(key_type, key)
+            asked.update(left)
+            missing = [key for key in left if not self._is_known(key_type, key)]
+            errors = await self._look_up(key_type, missing, limit, what)
+            places: dict[int | None, list[str]] = {}
+            for key in left:
+                if key not in errors:
+                    places.setdefault(cluster.get_coordinator(key_type, key), []).append(key)
+            return places, errors
+
+        return await self.decide(keys, locate, request, read, deadline, what, passing=_is_passing, batch=batch)
+
+    async def ask_coordinator(
+        self,
+        key: str,
+        request: Callable[[], Any],
+        code: Callable[[Any], int],
+        deadline: float,
+        what: str,
+        *,
+        node_id: int | None = None,
+        key_type: int = GROUP,
+    ) -> Any:
+        """Ask the coordinator of one group or transaction; return its response, or raise the error of its `code`."""
+
+        def read(response: Any) -> dict[str, Any]:
+            kind = "transaction" if key_type == TRANSACTION else "group"
+            return {key: error_of(code(response), f"{what}: {kind} {key!r}") or response}
+
+        answers = await self.ask_coordinators(
+            [key], lambda _: request(), read, deadline, what, node_id=node_id, key_type=key_type
+        )
+        if isinstance(answers[key], KafkaError):
+            raise answers[key]
+        return answers[key]
+
+    def _is_known(self, key_type: int, key: str) -> bool:
+        known = self.client.cluster.get_coordinator(key_type, key)
+        return known is not None and known >= 0 and self.client.cluster.broker_metadata(int(known)) is not None
+
+    async def _look_up(self, key_type: int, keys: list[str], deadline: float, what: str) -> dict[str, KafkaError]:
+        """Find coordinators, and return the errors of those that are not known; brokers since 3.0 take many keys."""
+        if not keys:
+            return {}
+        many = await self.version_of(FindCoordinatorRequest(), deadline) >= _MANY_KEYS_SINCE
+        errors: dict[str, KafkaError] = {}
+
+        async def look_up(some: list[str]) -> None:
+            request = (
+                FindCoordinatorRequest(key_type=key_type, coordinator_keys=some)
+                if many
+                else FindCoordinatorRequest(key_type=key_type, key=some[0])
+            )
+            try:
+                response = await self.client.request(request, deadline=deadline)
+            except KafkaError as error:
+                errors.update(dict.fromkeys(some, error))
+                return
+            entries = {entry.key: entry for entry in response.coordinators} if many else {some[0]: response}
+            for key in some:
+                entry = entries.get(key)
+                if entry is None or self.client.cluster.add_coordinator(entry, key_type, key) is None:
+                    kind = CoordinatorNotAvailableError if entry is None else for_code(entry.error_code)
+                    message = getattr(entry, "error_message", None) or kind.description
+                    errors[key] = kind(f"{what}: the coordinator of {key!r}: {message}")
+
+        size = _GROUPS_PER_REQUEST if many else 1
+        await self.gather([look_up(keys[start : start + size]) for start in range(0, len(keys), size)])
+        return errors
+
+    # Leaders…
+
+    async def leaders(
+        self, partitions: Iterable[TopicPartition], deadline: float, what: str
+    ) -> dict[TopicPartition, int | KafkaError]:
+        """Return the leader of each partition, or why there is none, from metadata that is fresh."""
+        wanted = list(partitions)
+        found: dict[TopicPartition, int | KafkaError] = {
+            partition: UnknownTopicOrPartitionError(f"{what}: the cluster has no partition {_name(partition)}")
+            for partition in wanted
+        }
+        by_topic: dict[str, list[TopicPartition]] = {}
+        for partition in wanted:
+            by_topic.setdefault(partition.topic, []).append(partition)
+        for topic in await self.topic_metadata(list(by_topic), deadline, what):
+            places = {entry.partition_index: entry for entry in topic.partitions}
+            for partition in by_topic.get(topic.name, ()):
+                entry = places.get(partition.partition)
+                if topic.error_code:
+                    kind = for_code(topic.error_code)
+                    found[partition] = kind(f"{what}: topic {topic.name!r}: {kind.description}")
+                elif entry is not None and entry.leader_id < 0:
+                    found[partition] = LeaderNotAvailableError(f"{what}: {_name(partition)} has no leader now")
+                elif entry is not None:
+                    found[partition] = entry.leader_id
+        return found
+
+    async def ask_leaders(
+        self,
+        partitions: Sequence[TopicPartition],
+        request: Callable[[list[TopicPartition]], Any],
+        read: Callable[[Any], Mapping[TopicPartition, Any]],
+        deadline: float,
+        what: str,
+        *,
+        node_id: int | None = None,
+    ) -> dict[TopicPartition, Any]:
+        """Ask the leaders of partitions, or one broker; return for each what `read` makes of it, or a `KafkaError`."""
+        looks = 0
+
+        async def locate(left: list[TopicPartition], limit: float) -> Places[TopicPartition]:
+            nonlocal looks
+            looks += 1
+            if node_id is not None:
+                return {node_id: left}, {}
+            places: dict[int | None, list[TopicPartition]] = {}
+            errors: dict[TopicPartition, KafkaError] = {}
+            for partition, leader in (await self.leaders(left, limit, what)).items():
+                if isinstance(leader, KafkaError):
+                    errors[partition] = leader
+                else:
+                    places.setdefault(leader, []).append(partition)
+            return places, errors
+
+        def passing(answer: Any) -> bool:
+            unknown = isinstance(answer, UnknownTopicOrPartitionError)
+            return _is_passing(answer) and (not unknown or looks < _LOOKS_FOR_UNKNOWN)
+
+        return await self.decide(partitions, locate, request, read, deadline, what, passing=passing)
+
+
+def _is_passing(answer: Any) -> bool:
+    return isinstance(answer, KafkaError) and answer.retriable and not isinstance(answer, KafkaTimeoutError)
+
+
+def _error_of(answer: Any) -> KafkaError | None:
+    found = answer if isinstance(answer, KafkaError) else getattr(answer, "error", None)
+    return found if isinstance(found, KafkaError) else None
+
+
+def _name(partition: TopicPartition) -> str:
+    return f"{partition.topic}-{partition.partition}"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Final
 
-from kafka.admin.core import AdminCore
-from kafka.admin.groups import Groups
+from kafka.admin.calls import Calls
+from kafka.admin.groups import as_groups
 from kafka.admin.resources import operations
-from kafka.admin.results import ItemResult, Result
+from kafka.admin.results import ItemResult, Result, error_of
 from kafka.coordinator.protocol import ConsumerProtocolMemberAssignment, ConsumerProtocolMemberMetadata
 from kafka.errors import GroupIdNotFoundError, KafkaError, KafkaProtocolError, UnsupportedVersionError
 from kafka.protocol.admin import DescribeGroupsRequest
@@ -97,50 +97,122 @@ class GroupDescription(ItemResult):
         )
 
 
-class GroupDescriptions:
-    """The calls that describe groups, as coroutines."""
+class GroupDescriptions(Calls):
+    """The calls that describe groups of the classic protocol and of KIP-848."""
 
-    def __init__(self, core: AdminCore, groups: Groups) -> None:
-        self._core = core
-        self._groups = groups
-
-    async def describe(
-        self, groups: list[str], deadline: float, node_id: int | None, *, include_operations: bool
+    async def describe_groups(
+        self,
+        group_ids: Iterable[str],
+        group_coordinator_id: int | None = None,
+        include_authorized_operations: bool = False,
+        timeout_ms: float | None = None,
     ) -> dict[str, GroupDescription]:
-        """Describe groups, all at the same time."""
+        """Describe classic groups and consumer groups: their state and their members.
+
+        What the coordinator refuses is in ``error`` of the group, and raises nothing.
+
+        >>> from kafka import KafkaAdminClient
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics=["events"]) as broker:
+        ...     with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        ...         committed = admin.alter_group_offsets("readers", {("events", 0): 7})
+        ...         group = admin.describe_groups(["readers"])["readers"]
+        >>> group.group_state, group.members
+        ('Empty', [])
+        """
+        return await self._run(
+            timeout_ms,
+            self._describe_groups,
+            as_groups(group_ids),
+            group_coordinator_id,
+            include_operations=include_authorized_operations,
+        )
+
+    async def describe_consumer_groups(
+        self,
+        group_ids: Iterable[str],
+        group_coordinator_id: int | None = None,
+        include_authorized_operations: bool = False,
+        timeout_ms: float | None = None,
+    ) -> list[GroupInformation]:
+        """Describe groups as kafka-python 2 does; an unknown group is ``Dead``, other errors are raised."""
+        found = await self.describe_groups(group_ids, group_coordinator_id, include_authorized_operations, timeout_ms)
+        return [group.as_information() for group in found.values()]
+
+    async def describe_classic_groups(
+        self,
+        group_ids: Iterable[str],
+        group_coordinator_id: int | None = None,
+        include_authorized_operations: bool = False,
+        timeout_ms: float | None = None,
+    ) -> dict[str, GroupDescription]:
+        """Describe groups as `describe_groups` does, but those of the classic protocol only."""
+        return await self._run(
+            timeout_ms,
+            self._describe_groups,
+            as_groups(group_ids),
+            group_coordinator_id,
+            include_operations=include_authorized_operations,
+            classic_only=True,
+        )
+
+    async def _describe_groups(
+        self,
+        deadline: float,
+        groups: list[str],
+        node_id: int | None = None,
+        *,
+        include_operations: bool = False,
+        classic_only: bool = False,
+    ) -> dict[str, GroupDescription]:
+        """Ask about all groups by KIP-848 first, then about the others by the classic protocol."""
         versions = await self._core.versions(deadline)
         if include_operations and not versions.supports(DescribeGroupsRequest.API_KEY, _OPERATIONS_SINCE):
             raise self._core.unsupported("include_authorized_operations", "2.3")
-        found = await self._core.gather(
-            [self._describe(group, deadline, node_id, include_operations) for group in groups]
+        described: dict[str, Any] = {}
+        if versions.supports(_CONSUMER_GROUP_DESCRIBE) and not classic_only:
+            described = await self._ask_descriptions(
+                deadline, groups, node_id, ConsumerGroupDescribeRequest, include_operations, _of_consumers
+            )
+        others = [
+            group
+            for group in groups
+            if group not in described or isinstance(described[group], (GroupIdNotFoundError, UnsupportedVersionError))
+        ]
+        described.update(
+            await self._ask_descriptions(
+                deadline, others, node_id, DescribeGroupsRequest, include_operations, _classic, field="groups"
+            )
         )
-        return dict(zip(groups, found, strict=True))
+        return {
+            group: _unknown(group, found) if isinstance(found := described[group], KafkaError) else found
+            for group in groups
+        }
 
-    async def _describe(
-        self, group: str, deadline: float, node_id: int | None, include_operations: bool
-    ) -> GroupDescription:
-        versions = await self._core.versions(deadline)
-        try:
-            if versions.supports(_CONSUMER_GROUP_DESCRIBE):
-                request = ConsumerGroupDescribeRequest(
-                    group_ids=[group], include_authorized_operations=include_operations
-                )
-                try:
-                    return _of_consumers(await self._ask(group, request, deadline, node_id))
-                except (GroupIdNotFoundError, UnsupportedVersionError):
-                    pass  # a classic group, or none
-            classic = DescribeGroupsRequest(groups=[group], include_authorized_operations=include_operations)
-            return _classic(await self._ask(group, classic, deadline, node_id))
-        except KafkaError as error:
-            if getattr(error, "errno", None) is None:  # which no broker has sent about this group
-                raise
-            return _unknown(group, error)
+    async def _ask_descriptions(
+        self,
+        deadline: float,
+        groups: list[str],
+        node_id: int | None,
+        kind: Any,
+        include_operations: bool,
+        describe: Callable[[Any], Any],
+        *,
+        field: str = "group_ids",
+    ) -> dict[str, Any]:
+        """Return the description of each group, or its error."""
 
-    async def _ask(self, group: str, request: Any, deadline: float, node_id: int | None) -> Any:
-        response = await self._groups.ask(
-            group, lambda: request, lambda found: found.groups[0].error_code, deadline, node_id
-        )
-        return response.groups[0]
+        def request(some: list[str]) -> Any:
+            return kind(include_authorized_operations=include_operations, **{field: some})
+
+        def read(response: Any) -> dict[str, Any]:
+            return {
+                group.group_id: error_of(group.error_code, f"group {group.group_id!r}", group.error_message)
+                or describe(group)
+                for group in response.groups
+            }
+
+        return await self._core.ask_coordinators(groups, request, read, deadline, "describe_groups()", node_id=node_id)
 
 
 def _classic(group: Any) -> GroupDescription:
@@ -195,9 +267,8 @@ def _of_consumers(group: Any) -> GroupDescription:
 
 
 def _unknown(group: str, error: KafkaError) -> GroupDescription:
-    return GroupDescription(
-        error_code=getattr(error, "errno", -1),
-        error_message=None,
+    return GroupDescription.failure(
+        error,
         group_id=group,
         group_state="Dead" if isinstance(error, GroupIdNotFoundError) else "Unknown",
         group_type="",

@@ -1,39 +1,68 @@
-"""Groups: list and delete them; list, alter and delete their committed offsets."""
+"""Groups: list and delete them, and remove their members."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import Any, Final, NamedTuple
 
-from kafka.admin.config_resource import Outcome
-from kafka.admin.core import AdminCore
-from kafka.admin.results import Result
-from kafka.cluster import GROUP
-from kafka.errors import (
-    CoordinatorLoadInProgressError,
-    IllegalArgumentError,
-    InvalidCoordinatorError,
-    KafkaError,
-    NoError,
-    for_code,
-)
-from kafka.protocol.admin import DeleteGroupsRequest, ListGroupsRequest
-from kafka.protocol.commit import OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest
-from kafka.structs import OffsetAndMetadata, TopicPartition
+from kafka.admin.calls import Calls
+from kafka.admin.resources import Named
+from kafka.admin.results import Outcome, Result, error_of
+from kafka.errors import IllegalArgumentError, KafkaError, NoError, for_code
+from kafka.protocol.admin import DeleteGroupsRequest, DescribeGroupsRequest, ListGroupsRequest
+from kafka.protocol.group import LeaveGroupRequest
 
-__all__ = ["Groups", "ListedGroup", "ListedGroups", "as_groups", "as_offsets", "as_partitions"]
+__all__ = [
+    "GroupState",
+    "GroupType",
+    "Groups",
+    "ListedGroup",
+    "ListedGroups",
+    "MemberToRemove",
+    "as_group",
+    "as_groups",
+]
 
 _STATES_SINCE: Final = 4
 _TYPES_SINCE: Final = 5
-_MANY_GROUPS_SINCE: Final = 8
-_ALL_PARTITIONS_SINCE: Final = 2
-# Newer versions name topics by id, which says nothing about a topic that was deleted.
-_NEWEST_BY_NAME: Final = 9
+_MANY_MEMBERS_SINCE: Final = 3
 
-# The coordinator is another broker, or is not ready; what other codes say is final.
-_MOVED: Final = (InvalidCoordinatorError, CoordinatorLoadInProgressError)
 
-Offsets = dict[TopicPartition, OffsetAndMetadata]
+class GroupState(Named, str, Enum):
+    """The state of a group, as Kafka writes it."""
+
+    UNKNOWN = "Unknown"
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    STABLE = "Stable"
+    DEAD = "Dead"
+    EMPTY = "Empty"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    NOT_READY = "NotReady"
+
+    __str__ = str.__str__
+
+
+class GroupType(Named, str, Enum):
+    """The type of a group, as Kafka writes it."""
+
+    UNKNOWN = "Unknown"
+    CLASSIC = "Classic"
+    CONSUMER = "Consumer"
+    SHARE = "Share"
+    STREAMS = "Streams"
+
+    __str__ = str.__str__
+
+
+class MemberToRemove(NamedTuple):
+    """A member of a group that is to be removed: its id, or the ``group_instance_id`` of a static member."""
+
+    member_id: str = ""
+    group_instance_id: str | None = None
+    reason: str | None = None
 
 
 class ListedGroup(Result):
@@ -70,100 +99,89 @@ def as_groups(groups: Any) -> list[str]:
     """
     if isinstance(groups, str):
         raise TypeError(f"group_ids must be a list of names, not {groups!r}; for one group, a list with one element")
-    return list(dict.fromkeys(_group(group) for group in groups))
+    return list(dict.fromkeys(as_group(group) for group in groups))
 
 
-def _group(group: Any) -> str:
+def as_group(group: Any) -> str:
+    """Return the name of a group."""
     if not isinstance(group, str):
         raise TypeError(f"the id of a group must be a str, not {group!r}")
     return group
 
 
-def as_partitions(partitions: Any) -> list[TopicPartition]:
-    """Return partitions, from `TopicPartition` objects, tuples, or a dict from topic to numbers.
-
-    >>> as_partitions({"events": [0, 1]})
-    [TopicPartition(topic='events', partition=0), TopicPartition(topic='events', partition=1)]
-    """
-    if isinstance(partitions, Mapping):
-        partitions = [(topic, number) for topic, numbers in partitions.items() for number in numbers]
-    found = []
-    for partition in partitions:
-        if not isinstance(partition, tuple) or [type(part) for part in partition] != [str, int]:
-            raise TypeError(f"partitions must be TopicPartition objects, not {partition!r}")
-        found.append(TopicPartition(*partition))
-    return list(dict.fromkeys(found))
-
-
-def as_offsets(offsets: Any) -> Offsets:
-    """Return offsets to commit, from a dict whose values are `OffsetAndMetadata` or integers."""
-    if not isinstance(offsets, Mapping):
-        raise TypeError(f"offsets must be a dict from TopicPartition to OffsetAndMetadata, not {offsets!r}")
-    found = {}
-    for partition, offset in zip(as_partitions(list(offsets)), offsets.values(), strict=True):
-        if isinstance(offset, int) and not isinstance(offset, bool):
-            offset = OffsetAndMetadata(offset)  # noqa: PLW2901
-        if not isinstance(offset, OffsetAndMetadata):
-            raise TypeError(f"the offset of {partition} must be an OffsetAndMetadata or an int, not {offset!r}")
-        if offset.offset < 0:
-            raise IllegalArgumentError(f"the offset of {partition} must not be negative, not {offset.offset}")
-        found[partition] = offset
+def _member(member: Any) -> MemberToRemove:
+    if isinstance(member, str):
+        return MemberToRemove(member)
+    found = MemberToRemove(*member)
+    if not found.member_id and found.group_instance_id is None:
+        raise IllegalArgumentError("a MemberToRemove needs a member_id or a group_instance_id")
     return found
 
 
-def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
-    for topic, number in partitions:
-        found.setdefault(topic, []).append(number)
-    return found
+class Groups(Calls):
+    """The calls about groups as a whole."""
 
-
-class Groups:
-    """The calls about groups, as coroutines."""
-
-    def __init__(self, core: AdminCore) -> None:
-        self._core = core
-
-    async def list_all(
-        self, brokers: list[int] | None, states: list[str], types: list[str], deadline: float, *, raise_errors: bool
+    async def list_groups(
+        self,
+        broker_ids: Iterable[int] | None = None,
+        states_filter: Iterable[str] = (),
+        types_filter: Iterable[str] = (),
+        timeout_ms: float | None = None,
+        *,
+        raise_errors: bool = True,
     ) -> ListedGroups:
-        """List the groups that the brokers coordinate."""
+        """List the groups of all brokers, or of some, in these states and of these types.
+
+        A broker that does not answer raises its error; with ``raise_errors=False`` the groups of the others are
+        returned, with the errors by broker in ``failed``.
+
+        >>> from kafka import KafkaAdminClient
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics=["events"]) as broker:
+        ...     with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        ...         committed = admin.alter_group_offsets("readers", {("events", 0): 0})
+        ...         [(group.group_id, group.group_state) for group in admin.list_groups()]
+        [('readers', 'Empty')]
+        """
+        return await self._run(
+            timeout_ms,
+            self._list_groups,
+            None if broker_ids is None else list(broker_ids),
+            [str(state) for state in states_filter],
+            [str(kind) for kind in types_filter],
+            raise_errors=raise_errors,
+        )
+
+    async def list_consumer_groups(
+        self, broker_ids: Iterable[int] | None = None, timeout_ms: float | None = None
+    ) -> list[tuple[str, str]]:
+        """List the groups as pairs of name and protocol type, as kafka-python 2 does."""
+        found = await self.list_groups(broker_ids, timeout_ms=timeout_ms)
+        return [(group.group_id, group.protocol_type) for group in found]
+
+    async def _list_groups(
+        self, deadline: float, brokers: list[int] | None, states: list[str], types: list[str], *, raise_errors: bool
+    ) -> ListedGroups:
         version = await self._core.version_of(ListGroupsRequest(), deadline)
         if states and version < _STATES_SINCE:
             raise self._core.unsupported("states_filter", "2.6")
         if types and version < _TYPES_SINCE:
             raise self._core.unsupported("types_filter", "3.8")
         nodes = await self._core.brokers(deadline) if brokers is None else brokers
-
-        async def ask(node_id: int) -> list[ListedGroup] | KafkaError:
-            response: Any = None
-            try:
-                async for attempt in self._core.client.attempts(deadline, "list_groups()"):
-                    with attempt:
-                        request = ListGroupsRequest(states_filter=states, types_filter=types)
-                        response = await self._core.client.request(request, node_id=node_id, deadline=attempt.deadline)
-                        if response.error_code:
-                            raise for_code(response.error_code)(f"the groups of broker {node_id}")
-            except KafkaError as error:
-                return error
-            return [
-                ListedGroup(
-                    group_id=group.group_id,
-                    protocol_type=group.protocol_type,
-                    group_state=group.group_state,
-                    group_type=group.group_type,
-                )
-                for group in response.groups
-            ]
-
-        answers = dict(zip(nodes, await self._core.gather([ask(node) for node in nodes]), strict=True))
+        request = ListGroupsRequest(states_filter=states, types_filter=types)
+        answers = await self._core.ask_each(nodes, lambda _: request, deadline, "list_groups()", checked=True)
         failed = {node: answer for node, answer in answers.items() if isinstance(answer, KafkaError)}
         # Both brokers may list a group whose coordinator moves meanwhile.
         groups = {
-            group.group_id: group
+            group.group_id: ListedGroup(
+                group_id=group.group_id,
+                protocol_type=group.protocol_type,
+                group_state=group.group_state,
+                group_type=group.group_type,
+            )
             for answer in answers.values()
             if not isinstance(answer, KafkaError)
-            for group in answer
+            for group in answer.groups
         }
         found = ListedGroups(groups.values(), failed)
         if failed and raise_errors:
@@ -172,144 +190,103 @@ class Groups:
             raise error
         return found
 
-    async def delete(self, groups: list[str], deadline: float, node_id: int | None) -> dict[str, Outcome]:
-        """Delete groups without members."""
+    async def delete_groups(
+        self, group_ids: Iterable[str], group_coordinator_id: int | None = None, timeout_ms: float | None = None
+    ) -> dict[str, Outcome]:
+        """Delete groups without members; return ``OK`` or the text of the error for each.
 
-        async def delete(group: str) -> Outcome:
-            try:
-                await self.ask(
-                    group,
-                    lambda: DeleteGroupsRequest(groups_names=[group]),
-                    lambda response: response.results[0].error_code,
-                    deadline,
-                    node_id,
-                )
-            except KafkaError as error:
-                return Outcome(error)
-            return Outcome(None)
+        >>> from kafka import KafkaAdminClient
+        >>> from kafka.broker import Broker
+        >>> with Broker() as broker, KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        ...     admin.delete_groups(["readers"])["readers"].error.message
+        'GROUP_ID_NOT_FOUND'
+        """
+        return await self._run(timeout_ms, self._delete_groups, as_groups(group_ids), group_coordinator_id)
 
-        outcomes = await self._core.gather([delete(group) for group in groups])
-        return dict(zip(groups, outcomes, strict=True))
+    async def delete_consumer_groups(
+        self, group_ids: Iterable[str], group_coordinator_id: int | None = None, timeout_ms: float | None = None
+    ) -> list[tuple[str, type[KafkaError]]]:
+        """Delete groups without members; return pairs of name and error class, as kafka-python 2 does."""
+        found = await self.delete_groups(group_ids, group_coordinator_id, timeout_ms)
+        return [(group, type(outcome.error) if outcome.error else NoError) for group, outcome in found.items()]
 
-    async def offsets(
-        self, wanted: Mapping[str, list[TopicPartition] | None], deadline: float, node_id: int | None = None
-    ) -> dict[str, Offsets]:
-        """Return the committed offsets of groups, of all partitions that have one for None."""
-        found = await self._core.gather(
-            [self._offsets(group, partitions, deadline, node_id) for group, partitions in wanted.items()]
+    async def _delete_groups(self, deadline: float, groups: list[str], node_id: int | None) -> dict[str, Outcome]:
+        await self._core.require(deadline, DeleteGroupsRequest.API_KEY, 0, "delete_groups()", "1.1")
+
+        def read(response: Any) -> dict[str, Any]:
+            return {entry.group_id: error_of(entry.error_code, entry.group_id) or True for entry in response.results}
+
+        found = await self._core.ask_coordinators(
+            groups,
+            lambda some: DeleteGroupsRequest(groups_names=some),
+            read,
+            deadline,
+            "delete_groups()",
+            node_id=node_id,
         )
-        return dict(zip(wanted, found, strict=True))
+        return {group: Outcome(answer if isinstance(answer, KafkaError) else None) for group, answer in found.items()}
 
-    async def _offsets(
-        self, group: str, partitions: list[TopicPartition] | None, deadline: float, node_id: int | None
-    ) -> Offsets:
-        version = min(await self._core.version_of(OffsetFetchRequest(), deadline), _NEWEST_BY_NAME)
-        if partitions is None and version < _ALL_PARTITIONS_SINCE:
-            raise self._core.unsupported("listing the offsets of all partitions", "0.10.2")
-        topics = None
-        if partitions is not None:
-            topics = [{"name": topic, "partition_indexes": found} for topic, found in _by_topic(partitions).items()]
-        kind: Any = OffsetFetchRequest[version]
+    async def remove_group_members(
+        self,
+        group_id: str,
+        members: Iterable[MemberToRemove | str] | None = None,
+        group_coordinator_id: int | None = None,
+        timeout_ms: float | None = None,
+    ) -> dict[str, type[KafkaError]]:
+        """Remove members from a group, all of them for None (Kafka 2.4); return the error class of each.
 
-        def request() -> Any:
-            if version < _MANY_GROUPS_SINCE:
-                return kind(group_id=group, topics=topics)
-            return kind(groups=[{"group_id": group, "topics": topics}])
+        A static member is named by its ``group_instance_id``, and is in the result by that name.
 
-        def answer(response: Any) -> Any:
-            return response if version < _MANY_GROUPS_SINCE else response.groups[0]
+        >>> from kafka import KafkaAdminClient
+        >>> from kafka.broker import Broker
+        >>> with Broker() as broker, KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        ...     admin.remove_group_members("readers", ["consumer-1"])
+        {'consumer-1': <class 'kafka.errors.UnknownMemberIdError'>}
+        """
+        wanted = None if members is None else [_member(member) for member in members]
+        return await self._run(timeout_ms, self._remove_group_members, as_group(group_id), wanted, group_coordinator_id)
 
-        response = await self.ask(group, request, lambda found: answer(found).error_code, deadline, node_id)
-        offsets = {}
-        for topic in answer(response).topics:
-            for entry in topic.partitions:
-                partition = TopicPartition(topic.name, entry.partition_index)
-                if entry.error_code:
-                    raise for_code(entry.error_code)(
-                        f"the offset of group {group!r} for {topic.name}-{entry.partition_index}"
-                    )
-                offsets[partition] = OffsetAndMetadata(
-                    entry.committed_offset, entry.metadata, entry.committed_leader_epoch
-                )
-        return offsets
-
-    async def alter_offsets(
-        self, group: str, offsets: Offsets, deadline: float, node_id: int | None
-    ) -> dict[TopicPartition, type[KafkaError]]:
-        """Commit offsets for a group without members."""
-        version = min(await self._core.version_of(OffsetCommitRequest(), deadline), _NEWEST_BY_NAME)
-        if not offsets:
+    async def _remove_group_members(
+        self, deadline: float, group: str, members: list[MemberToRemove] | None, node_id: int | None
+    ) -> dict[str, type[KafkaError]]:
+        await self._core.require(
+            deadline, LeaveGroupRequest.API_KEY, _MANY_MEMBERS_SINCE, "remove_group_members()", "2.4"
+        )
+        if members is None:
+            described = await self._core.ask_coordinator(
+                group,
+                lambda: DescribeGroupsRequest(groups=[group]),
+                lambda response: response.groups[0].error_code,
+                deadline,
+                "remove_group_members()",
+                node_id=node_id,
+            )
+            members = [
+                MemberToRemove(member.member_id, member.group_instance_id) for member in described.groups[0].members
+            ]
+        if not members:
             return {}
-        topics = [
-            {
-                "name": topic,
-                "partitions": [
-                    {
-                        "partition_index": number,
-                        "committed_offset": offsets[TopicPartition(topic, number)].offset,
-                        "committed_leader_epoch": offsets[TopicPartition(topic, number)].leader_epoch,
-                        "committed_metadata": offsets[TopicPartition(topic, number)].metadata,
-                    }
-                    for number in numbers
-                ],
-            }
-            for topic, numbers in _by_topic(offsets).items()
-        ]
-
-        def code(response: Any) -> int:
-            # The coordinator says for each partition that it is not one; these are one answer.
-            codes = {entry.error_code for topic in response.topics for entry in topic.partitions}
-            return min(codes) if len(codes) == 1 and issubclass(for_code(min(codes)), _MOVED) else 0
-
-        response = await self.ask(
-            group, lambda: OffsetCommitRequest[version](group_id=group, topics=topics), code, deadline, node_id
-        )
-        return _outcomes(response)
-
-    async def delete_offsets(
-        self, group: str, partitions: list[TopicPartition], deadline: float, node_id: int | None
-    ) -> dict[TopicPartition, type[KafkaError]]:
-        """Delete committed offsets of topics that no member of the group is subscribed to."""
-        topics = [
-            {"name": topic, "partitions": [{"partition_index": number} for number in numbers]}
-            for topic, numbers in _by_topic(partitions).items()
-        ]
-        response = await self.ask(
+        response = await self._core.ask_coordinator(
             group,
-            lambda: OffsetDeleteRequest(group_id=group, topics=topics),
+            lambda: LeaveGroupRequest(
+                group_id=group,
+                members=[
+                    {
+                        "member_id": "" if one.group_instance_id is not None else one.member_id,
+                        "group_instance_id": one.group_instance_id,
+                        "reason": one.reason,
+                    }
+                    for one in members
+                ],
+            ),
             lambda response: response.error_code,
             deadline,
-            node_id,
+            "remove_group_members()",
+            node_id=node_id,
         )
-        return _outcomes(response)
-
-    async def ask(
-        self,
-        group: str,
-        request: Callable[[], Any],
-        code: Callable[[Any], int],
-        deadline: float,
-        node_id: int | None,
-    ) -> Any:
-        """Ask the coordinator of a group, and the next one if it has moved."""
-        client = self._core.client
-        await self._core.versions(deadline)
-        response: Any = None
-        async for attempt in client.attempts(deadline, f"the call about group {group!r}"):
-            with attempt:
-                response = await client.request(request(), node_id=node_id, deadline=attempt.deadline)
-                error_code = code(response)
-                if error_code:
-                    error = for_code(error_code)
-                    if issubclass(error, _MOVED):
-                        client.cluster.forget_coordinator(GROUP, group)
-                    raise error(f"group {group!r}: {error.description}")
-        return response
-
-
-def _outcomes(response: Any) -> dict[TopicPartition, type[KafkaError]]:
-    return {
-        TopicPartition(topic.name, entry.partition_index): for_code(entry.error_code) if entry.error_code else NoError
-        for topic in response.topics
-        for entry in topic.partitions
-    }
+        return {
+            member.member_id if member.group_instance_id is None else member.group_instance_id: for_code(
+                member.error_code
+            )
+            for member in response.members
+        }

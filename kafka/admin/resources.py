@@ -37,19 +37,17 @@ class Named:
         <ACLOperation.CLUSTER_ACTION: 9>
         """
         kind: Any = cls
-        if isinstance(given, str):
-            name = given.upper().replace("-", "_")
-            if name in kind.__members__:
-                return kind[name]  # type: ignore[no-any-return]
-        elif given in iter(kind):
-            return kind(given)  # type: ignore[no-any-return]
+        name = given.upper().replace("-", "_") if isinstance(given, str) else None
+        for member in kind:
+            if given in (member, member.value) or name in (member.name, str(member.value).upper()):
+                return member  # type: ignore[no-any-return]
         raise IllegalArgumentError(f"{cls.__name__} has no {given!r}; it has {', '.join(kind.__members__)}")
 
     @classmethod
-    def value_for(cls, given: Any) -> int:
+    def value_for(cls, given: Any) -> Any:
         """Return the value of a member, given by member, value or name."""
         found: Any = cls.build_from(given)
-        return int(found)
+        return found.value
 
 
 class ACLOperation(Named, IntEnum):

@@ -8,11 +8,14 @@ attributes, but are not among the keys.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, overload
 
 from kafka.errors import KafkaError, for_code
 
-__all__ = ["ItemResult", "Result", "Results", "raise_failed"]
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["ItemResult", "Outcome", "Result", "Results", "error_of", "raise_failed"]
 
 
 class Result(dict[str, Any]):
@@ -64,9 +67,17 @@ class Result(dict[str, Any]):
 class ItemResult(Result):
     """The outcome for one item of a call: ``error_code`` 0 and the other fields, or an error."""
 
-    __slots__ = ()
+    __slots__ = ("_error",)
+    _error: KafkaError
     error_code: int
     error_message: str | None
+
+    @classmethod
+    def failure(cls, error: KafkaError, **fields: Any) -> Self:
+        """Make the outcome of an item that failed with an error, which need not be a broker's."""
+        made = cls(error_code=getattr(error, "errno", None) or -1, error_message=str(error), **fields)
+        made._error = error
+        return made
 
     def item(self) -> str:
         """Return what the outcome is about, for error messages."""
@@ -82,6 +93,9 @@ class ItemResult(Result):
         """The error of this item, None if there is none."""
         if not self.error_code:
             return None
+        known: KafkaError | None = getattr(self, "_error", None)
+        if known is not None:
+            return known
         kind = for_code(self.error_code)
         return kind(f"{self.item()}: {self.get('error_message') or kind.description}")
 
@@ -89,6 +103,28 @@ class ItemResult(Result):
         """Raise the error of this item, if there is one."""
         if self.error is not None:
             raise self.error
+
+
+class Outcome(str):
+    """``OK`` or the text of an error, with the error itself.
+
+    >>> Outcome(None), Outcome(None).ok
+    ('OK', True)
+    """
+
+    __slots__ = ("error",)
+    error: KafkaError | None
+
+    def __new__(cls, error: KafkaError | None) -> Self:
+        """Make it from an error."""
+        made = super().__new__(cls, "OK" if error is None else str(error))
+        made.error = error
+        return made
+
+    @property
+    def ok(self) -> bool:
+        """Whether the call succeeded for this item."""
+        return self.error is None
 
 
 _I = TypeVar("_I", bound=ItemResult)
@@ -132,3 +168,15 @@ def _raise(failed: list[Any], results: Any) -> NoReturn:
         error = type(error)(text)
     error.results = results
     raise error
+
+
+def error_of(code: int, what: str, message: str | None = None) -> KafkaError | None:
+    """Return the error of a code in a response, None for 0.
+
+    >>> print(error_of(16, "group 'g'"))
+    [Error 16] NotCoordinatorError: group 'g': The broker is not, or no longer, the coordinator.
+    """
+    if not code:
+        return None
+    kind = for_code(code)
+    return kind(f"{what}: {message or kind.description}")

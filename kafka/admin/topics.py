@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 from uuid import UUID
 
-from kafka.admin.core import AdminCore
-from kafka.admin.resources import NewPartitions, NewTopic, config_text, operations
-from kafka.admin.results import ItemResult, Result, Results, raise_failed
+from kafka.admin.calls import Calls
+from kafka.admin.resources import (
+    NewPartitions,
+    NewTopic,
+    as_new_partitions,
+    as_new_topics,
+    as_topics,
+    config_text,
+    operations,
+)
+from kafka.admin.results import Result, Results, raise_failed
+from kafka.admin.topic_outcomes import (
+    CreatedTopic,
+    CreatePartitionsResult,
+    CreateTopicsResult,
+    DeletedTopic,
+    DeleteTopicsResult,
+    PartitionDescription,
+    ResizedTopic,
+    TopicDescription,
+)
 from kafka.errors import (
     KafkaError,
     KafkaTimeoutError,
     LeaderNotAvailableError,
-    NotControllerError,
-    ThrottlingQuotaExceededError,
     UnknownTopicOrPartitionError,
     for_code,
 )
@@ -22,165 +39,59 @@ from kafka.protocol.admin import (
     CreateTopicsRequest,
     DeleteTopicsRequest,
 )
-from kafka.protocol.metadata import MetadataRequest
 
-__all__ = [
-    "CreatePartitionsResult",
-    "CreateTopicsResult",
-    "CreatedTopic",
-    "DeleteTopicsResult",
-    "DeletedTopic",
-    "PartitionDescription",
-    "ResizedTopic",
-    "TopicDescription",
-    "Topics",
-]
+__all__ = ["Topics"]
 
 _NO_ID: Final = UUID(int=0)
-_LONGEST_WAIT: Final = 2**31 - 1
 _UNKNOWN_TOPIC: Final = 3
 # How often brokers are asked whether they serve a topic yet, in seconds.
 _LOOK_AGAIN: Final = 0.05
 _DEFAULTS_SINCE: Final = 4
-_NO_CREATION_SINCE: Final = 4
-_IDS_SINCE: Final = 12
 _DELETION_BY_ID_SINCE: Final = 6
-# A topic with one of these is tried again; what other codes say is final.
-_AGAIN: Final = (NotControllerError, ThrottlingQuotaExceededError)
 
 
-class PartitionDescription(ItemResult):
-    """A partition: its leader and replicas."""
+class Topics(Calls):
+    """The calls about topics."""
 
-    __slots__ = ()
-    _aliases: ClassVar = {
-        "partition": "partition_index",
-        "leader": "leader_id",
-        "replicas": "replica_nodes",
-        "isr": "isr_nodes",
-    }
-    partition_index: int
-    leader_id: int
-    leader_epoch: int
-    replica_nodes: list[int]
-    isr_nodes: list[int]
-    offline_replicas: list[int]
+    # Describing…
 
-    def item(self) -> str:
-        """Return what the outcome is about, for error messages."""
-        return f"partition {self.partition_index}"
+    async def list_topics(self, timeout_ms: float | None = None) -> list[str]:
+        """Return the names of all topics.
 
+        >>> from kafka import KafkaAdminClient
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics=["events"]) as broker:
+        ...     with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        ...         admin.list_topics()
+        ['events']
+        """
+        return await self._run(timeout_ms, self._list_topics)
 
-class TopicDescription(ItemResult):
-    """A topic and its partitions."""
+    async def _list_topics(self, deadline: float) -> list[str]:
+        return [str(topic.name) for topic in await self._core.topic_metadata(None, deadline, "list_topics()")]
 
-    __slots__ = ()
-    _aliases: ClassVar = {"topic": "name"}
-    name: str | None
-    topic_id: UUID
-    is_internal: bool
-    partitions: list[PartitionDescription]
-    authorized_operations: list[str] | None
+    async def describe_topics(
+        self, topics: Iterable[str | UUID] | None = None, timeout_ms: float | None = None
+    ) -> Results[TopicDescription]:
+        """Describe topics by name or id, or all of them; an unknown topic has an ``error_code`` and raises nothing.
 
-    def item(self) -> str:
-        """Return what the outcome is about, for error messages."""
-        return f"topic {str(self.name or self.topic_id)!r}"
+        >>> from kafka import KafkaAdminClient
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics={"events": 2}) as broker:
+        ...     with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        ...         topic, unknown = admin.describe_topics(["events", "evnets"])
+        >>> topic.name, [partition["leader_id"] for partition in topic["partitions"]]
+        ('events', [1, 1])
+        >>> unknown.ok, unknown.error.message
+        (False, 'UNKNOWN_TOPIC_OR_PARTITION')
+        """
+        return await self._run(timeout_ms, self._describe_topics, None if topics is None else as_topics(topics))
 
-
-class CreatedTopic(ItemResult):
-    """A topic that was created, or why it was not; -1 and None for what the broker does not tell (before 2.4)."""
-
-    __slots__ = ()
-    _aliases: ClassVar = {"topic": "name"}
-    name: str
-    topic_id: UUID
-    num_partitions: int
-    replication_factor: int
-    configs: list[Result] | None
-
-    def item(self) -> str:
-        """Return what the outcome is about, for error messages."""
-        return f"topic {self.name!r}"
-
-
-class CreateTopicsResult(Result):
-    """The outcome of `create_topics()` for each topic."""
-
-    __slots__ = ()
-    topics: Results[CreatedTopic]
-
-    @property
-    def topic_errors(self) -> list[tuple[str, int, str | None]]:
-        """Name, error code and message of each topic, as kafka-python 2 has them."""
-        return [(topic.name, topic.error_code, topic.error_message) for topic in self.topics]
-
-
-class DeletedTopic(ItemResult):
-    """A topic that was deleted, or why it was not."""
-
-    __slots__ = ()
-    _aliases: ClassVar = {"topic": "name"}
-    name: str | None
-    topic_id: UUID
-
-    def item(self) -> str:
-        """Return what the outcome is about, for error messages."""
-        return f"topic {str(self.name or self.topic_id)!r}"
-
-
-class DeleteTopicsResult(Result):
-    """The outcome of `delete_topics()` for each topic."""
-
-    __slots__ = ()
-    topics: Results[DeletedTopic]
-
-    @property
-    def topic_error_codes(self) -> list[tuple[str | None, int]]:
-        """Name and error code of each topic, as kafka-python 2 has them."""
-        return [(topic.name, topic.error_code) for topic in self.topics]
-
-
-class ResizedTopic(ItemResult):
-    """A topic whose number of partitions was raised, or why it was not."""
-
-    __slots__ = ()
-    _aliases: ClassVar = {"topic": "name"}
-    name: str
-
-    def item(self) -> str:
-        """Return what the outcome is about, for error messages."""
-        return f"topic {self.name!r}"
-
-
-class CreatePartitionsResult(Result):
-    """The outcome of `create_partitions()` for each topic."""
-
-    __slots__ = ()
-    results: Results[ResizedTopic]
-
-    @property
-    def topic_errors(self) -> list[tuple[str, int, str | None]]:
-        """Name, error code and message of each topic, as kafka-python 2 has them."""
-        return [(topic.name, topic.error_code, topic.error_message) for topic in self.results]
-
-
-class Topics:
-    """The calls about topics, as coroutines."""
-
-    def __init__(self, core: AdminCore) -> None:
-        self._core = core
-
-    # Looking…
-
-    async def names(self, deadline: float) -> list[str]:
-        """Return the names of all topics."""
-        return [str(topic.name) for topic in await self._ask(None, deadline)]
-
-    async def describe(self, topics: list[str | UUID] | None, deadline: float) -> Results[TopicDescription]:
-        """Describe topics, all of them for None."""
+    async def _describe_topics(self, deadline: float, topics: list[str | UUID] | None) -> Results[TopicDescription]:
         if topics is not None and not topics:
             return Results()
-        found = [_description(topic) for topic in await self._ask(topics, deadline, operations=True)]
+        answer = await self._core.topic_metadata(topics, deadline, "describe_topics()", operations=True)
+        found = [_description(topic) for topic in answer]
         if topics is None:
             return Results(found)
         known: dict[str | UUID, TopicDescription] = {}
@@ -190,37 +101,44 @@ class Topics:
                 known[topic.name] = topic
         return Results(known.get(topic) or _unknown(topic) for topic in topics)
 
-    async def _ask(
-        self, topics: list[str | UUID] | None, deadline: float, *, node_id: int | None = None, operations: bool = False
-    ) -> list[Any]:
-        version = await self._core.version_of(MetadataRequest(), deadline)
-        ids = [topic for topic in topics or () if isinstance(topic, UUID)]
-        if ids and version < _IDS_SINCE:
-            raise self._core.unsupported("describing a topic by its id", "3.1")
-        # A broker before 0.11 creates the topics that it is asked for: there the answer is chosen from all topics.
-        if version < _NO_CREATION_SINCE:
-            topics = None
-        entry = MetadataRequest.MetadataRequestTopic
-        request = MetadataRequest(
-            topics=([] if version == 0 else None)
-            if topics is None
-            else [
-                entry(name=None, topic_id=topic) if isinstance(topic, UUID) else entry(name=topic) for topic in topics
-            ],
-            allow_auto_topic_creation=version < _NO_CREATION_SINCE,
-            include_topic_authorized_operations=operations and version >= 8,
-        )
-        return list((await self._core.ask(request, deadline, "describing topics", node_id=node_id)).topics)
-
     # Changing…
 
-    async def create(
-        self, topics: list[NewTopic], timeout: float, *, validate_only: bool, raise_errors: bool, wait: bool
+    async def create_topics(
+        self,
+        new_topics: Iterable[NewTopic | str] | Mapping[str, Any],
+        timeout_ms: float | None = None,
+        validate_only: bool = False,
+        *,
+        raise_errors: bool = True,
+        wait_for_metadata: bool = False,
     ) -> CreateTopicsResult:
-        """Create topics."""
+        """Create topics, or with `validate_only` check whether they could be.
+
+        `new_topics` has `NewTopic` objects or names, or is a dict from name to a dict that may have ``num_partitions``,
+        ``replication_factor``, ``assignments`` and ``configs``. With `wait_for_metadata` the call returns when every
+        broker knows a leader for each partition, so that the topics can be written to at once.
+
+        >>> from kafka import KafkaAdminClient
+        >>> from kafka.broker import Broker
+        >>> with Broker() as broker, KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        ...     created = admin.create_topics({"events": {"num_partitions": 3}}, wait_for_metadata=True)
+        >>> created.topics[0].num_partitions, created.topic_errors
+        (3, [('events', 0, None)])
+        """
+        return await self._run(
+            timeout_ms,
+            self._create_topics,
+            as_new_topics(new_topics),
+            validate_only=validate_only,
+            raise_errors=raise_errors,
+            wait=wait_for_metadata,
+        )
+
+    async def _create_topics(
+        self, deadline: float, topics: list[NewTopic], *, validate_only: bool, raise_errors: bool, wait: bool
+    ) -> CreateTopicsResult:
         if not topics:
             return CreateTopicsResult(topics=Results())
-        deadline = self._core.loop.time() + timeout
         version = await self._core.version_of(CreateTopicsRequest(), deadline)
         by_name = {topic.name: topic for topic in topics}
         if version < _DEFAULTS_SINCE and any(
@@ -233,11 +151,11 @@ class Topics:
         def request(names: list[str]) -> Any:
             return CreateTopicsRequest(
                 topics=[_creatable(by_name[name]) for name in names],
-                timeout_ms=self._left(deadline),
+                timeout_ms=self._core.left(deadline),
                 validate_only=validate_only,
             )
 
-        found = await self._change(
+        found = await self._core.ask_controller(
             list(by_name),
             request,
             lambda response: {topic.name: _created(topic) for topic in response.topics},
@@ -248,14 +166,28 @@ class Topics:
         if raise_errors:
             raise_failed(results.topics, results)
         if wait and not validate_only:
-            await self.wait_for([topic.name for topic in results.topics if topic.ok], deadline)
+            await self._wait_for_topics(deadline, [topic.name for topic in results.topics if topic.ok])
         return results
 
-    async def delete(self, topics: list[str | UUID], timeout: float, *, raise_errors: bool) -> DeleteTopicsResult:
-        """Delete topics."""
+    async def delete_topics(
+        self, topics: Iterable[str | UUID], timeout_ms: float | None = None, *, raise_errors: bool = True
+    ) -> DeleteTopicsResult:
+        """Delete topics by name or id.
+
+        >>> from kafka import KafkaAdminClient
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics=["events"]) as broker:
+        ...     with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        ...         admin.delete_topics(["events"]).topic_error_codes
+        [('events', 0)]
+        """
+        return await self._run(timeout_ms, self._delete_topics, as_topics(topics), raise_errors=raise_errors)
+
+    async def _delete_topics(
+        self, deadline: float, topics: list[str | UUID], *, raise_errors: bool
+    ) -> DeleteTopicsResult:
         if not topics:
             return DeleteTopicsResult(topics=Results())
-        deadline = self._core.loop.time() + timeout
         version = await self._core.version_of(DeleteTopicsRequest(), deadline)
         if version < _DELETION_BY_ID_SINCE and any(isinstance(topic, UUID) for topic in topics):
             raise self._core.unsupported("deleting a topic by its id", "2.8")
@@ -263,11 +195,11 @@ class Topics:
 
         def request(some: list[str | UUID]) -> Any:
             if version < _DELETION_BY_ID_SINCE:
-                return DeleteTopicsRequest(topic_names=some, timeout_ms=self._left(deadline))
+                return DeleteTopicsRequest(topic_names=some, timeout_ms=self._core.left(deadline))
             states = [
                 entry(name=None, topic_id=topic) if isinstance(topic, UUID) else entry(name=topic) for topic in some
             ]
-            return DeleteTopicsRequest(topics=states, timeout_ms=self._left(deadline))
+            return DeleteTopicsRequest(topics=states, timeout_ms=self._core.left(deadline))
 
         def read(response: Any) -> dict[str | UUID, DeletedTopic]:
             results: dict[str | UUID, DeletedTopic] = {}
@@ -281,19 +213,43 @@ class Topics:
                 results[topic.name if topic.name in topics else topic.topic_id] = outcome
             return results
 
-        found = await self._change(topics, request, read, deadline, "delete_topics()")
+        found = await self._core.ask_controller(topics, request, read, deadline, "delete_topics()")
         results = DeleteTopicsResult(topics=Results(found[topic] for topic in topics if topic in found))
         if raise_errors:
             raise_failed(results.topics, results)
         return results
 
-    async def add_partitions(
-        self, topics: dict[str, NewPartitions], timeout: float, *, validate_only: bool, raise_errors: bool
+    async def create_partitions(
+        self,
+        topic_partitions: Mapping[str, NewPartitions | int | Mapping[str, Any]],
+        timeout_ms: float | None = None,
+        validate_only: bool = False,
+        *,
+        raise_errors: bool = True,
     ) -> CreatePartitionsResult:
-        """Raise the number of partitions of topics."""
+        """Raise the number of partitions of topics to a total, or with `validate_only` check whether that is possible.
+
+        >>> from kafka import KafkaAdminClient
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics=["events"]) as broker:
+        ...     with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        ...         result = admin.create_partitions({"events": 4})
+        ...         len(admin.describe_topics(["events"])[0].partitions)
+        4
+        """
+        return await self._run(
+            timeout_ms,
+            self._create_partitions,
+            as_new_partitions(topic_partitions),
+            validate_only=validate_only,
+            raise_errors=raise_errors,
+        )
+
+    async def _create_partitions(
+        self, deadline: float, topics: dict[str, NewPartitions], *, validate_only: bool, raise_errors: bool
+    ) -> CreatePartitionsResult:
         if not topics:
             return CreatePartitionsResult(results=Results())
-        deadline = self._core.loop.time() + timeout
         entry, assignment = (
             CreatePartitionsRequest.CreatePartitionsTopic,
             CreatePartitionsRequest.CreatePartitionsAssignment,
@@ -311,7 +267,7 @@ class Topics:
                     )
                     for name in names
                 ],
-                timeout_ms=self._left(deadline),
+                timeout_ms=self._core.left(deadline),
                 validate_only=validate_only,
             )
 
@@ -323,35 +279,22 @@ class Topics:
                 for topic in response.results
             }
 
-        found = await self._change(list(topics), request, read, deadline, "create_partitions()")
+        found = await self._core.ask_controller(list(topics), request, read, deadline, "create_partitions()")
         results = CreatePartitionsResult(results=Results(found[name] for name in topics if name in found))
         if raise_errors:
             raise_failed(results.results, results)
         return results
 
-    async def _change(self, items: list[Any], request: Any, read: Any, deadline: float, what: str) -> dict[Any, Any]:
-        """Ask the controller about items until it has decided on each, or the time is up."""
-        found: dict[Any, Any] = {}
-        client = self._core.client
-        await self._core.versions(deadline)
-        async for attempt in client.attempts(deadline, what):
-            with attempt:
-                left = [item for item in items if item not in found or isinstance(found[item].error, _AGAIN)]
-                found.update(read(await client.request(request(left), deadline=attempt.deadline)))
-                for item in left:
-                    error = found[item].error if item in found else None
-                    if isinstance(error, _AGAIN) and attempt.may_retry(error):
-                        raise error
-        return found
-
-    def _left(self, deadline: float) -> int:
-        """Return the milliseconds that a broker may wait for other brokers."""
-        return max(0, min(_LONGEST_WAIT, int((deadline - self._core.loop.time()) * 1000)))
-
     # Waiting…
 
-    async def wait_for(self, names: list[str], deadline: float) -> None:
-        """Wait until every broker knows a leader for each partition of the topics."""
+    async def wait_for_topics(self, topics: Iterable[str], timeout_ms: float = 10_000) -> None:
+        """Wait until every broker knows a leader for each partition of the topics.
+
+        `KafkaTimeoutError` names the topics that are not ready in time.
+        """
+        await self._run(timeout_ms, self._wait_for_topics, [str(topic) for topic in as_topics(topics)])
+
+    async def _wait_for_topics(self, deadline: float, names: list[str]) -> None:
         missing = list(names)
         reason: KafkaError | None = None
         while missing:
@@ -373,7 +316,7 @@ class Topics:
 
     async def _not_ready(self, names: list[str], node_id: int, deadline: float) -> set[str]:
         ready = set()
-        for topic in await self._ask(list(names), deadline, node_id=node_id):
+        for topic in await self._core.topic_metadata(names, deadline, "wait_for_topics()", node_id=node_id):
             error = for_code(topic.error_code)
             if topic.error_code and not issubclass(error, (UnknownTopicOrPartitionError, LeaderNotAvailableError)):
                 raise error(f"topic {topic.name!r}")

@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from kafka._runtime.loop import Loop
+from kafka.admin.client import AdminCalls
 from kafka.admin.core import AdminCore
 from kafka.config import resolve
+from kafka.future import Future
 from kafka.protocol.metadata import MetadataResponse
 from kafka.testing import MemoryNetwork, ScriptedBroker
 
@@ -59,13 +62,32 @@ class AdminCluster:
         return [number for number, broker in enumerate(self.brokers) for _ in broker.asked(api)]
 
 
+class OnLoop:
+    """An application that waits on the loop of the client itself, so that virtual time passes for its calls."""
+
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+
+    async def run(self, coro: Coroutine[Any, Any, Any], deadline: float | None = None, what: str = "the call") -> Any:
+        assert deadline is not None
+        with self._loop.timeout_at(deadline, what):
+            return await self._loop.spawn(coro)
+
+    async def wait(self, future: Future[Any], deadline: float | None = None) -> bool:
+        raise NotImplementedError
+
+    async def call(self, function: Callable[..., Any], *args: Any) -> Any:
+        raise NotImplementedError
+
+
 class Admin:
-    """A core, and the loop that runs its coroutines."""
+    """The calls of an administrator, and the loop that runs their coroutines."""
 
     def __init__(self, cluster: AdminCluster, **options: Any) -> None:
         options = {"bootstrap_servers": "b0,b1,b2", "metrics_enabled": False, **options}
         self.core = AdminCore(resolve("admin", options), cluster.network.environment())
         self.loop = self.core.loop
+        self.calls = AdminCalls(self.core, OnLoop(self.loop))
 
     @property
     def now(self) -> float:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from kafka.admin.core import AdminCore
-from kafka.admin.groups import Groups
 from kafka.errors import CoordinatorLoadInProgressError, InvalidTopicError, KafkaConnectionError, KafkaError
 from kafka.protocol.admin import ListGroupsRequest, ListGroupsResponse
 from kafka.testing import HANG_UP
@@ -83,7 +82,7 @@ def test_fifty_brokers_that_take_100_ms_each_answer_in_300_ms():
         broker.on("ListGroups", {"groups": [listed(group_id=f"g{number}", protocol_type="consumer")]})
         answer_late(broker, admin.loop, 0.1)
     began = admin.now
-    found = admin.run(Groups(admin.core).list_all(None, [], [], began + 10, raise_errors=True))
+    found = admin.run(admin.calls.list_groups(timeout_ms=10_000))
     assert len(found) == 50
     assert 0.1 <= admin.now - began < 0.3  # twice 100 ms: the versions, then the groups
     admin.loop.close()

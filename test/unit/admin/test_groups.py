@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from kafka.admin.groups import Groups, as_groups, as_offsets, as_partitions
+from kafka.admin.groups import as_groups
+from kafka.admin.partitions import as_offsets, as_partitions
 from kafka.errors import GroupAuthorizationFailedError, NotCoordinatorError, UnknownTopicOrPartitionError
 from kafka.protocol.commit import FindCoordinatorResponse
 from kafka.structs import OffsetAndMetadata, TopicPartition
@@ -41,8 +42,7 @@ def committed(code: int) -> dict[str, Any]:
 
 
 def alter(admin: Admin, seconds: float = 10.0) -> Any:
-    call = Groups(admin.core).alter_offsets("g", {FIRST: OffsetAndMetadata(5)}, admin.now + seconds, None)
-    return admin.run(call)
+    return admin.run(admin.calls.alter_group_offsets("g", {FIRST: 5}, timeout_ms=seconds * 1000))
 
 
 def test_the_next_coordinator_is_asked_when_one_has_moved(admin: Admin, cluster: AdminCluster, coordinators: list[int]):
@@ -71,7 +71,7 @@ def test_an_error_of_a_partition_is_its_outcome(admin: Admin, cluster: AdminClus
 def test_an_error_of_a_group_is_raised(admin: Admin, cluster: AdminCluster, coordinators: list[int]):
     cluster.on("OffsetFetch", lambda *_: {"groups": [{"group_id": "g", "topics": [], "error_code": 30}]})
     with pytest.raises(GroupAuthorizationFailedError, match="group 'g'"):
-        admin.run(Groups(admin.core).offsets({"g": None}, admin.now + 5))
+        admin.run(admin.calls.list_group_offsets("g", 5000))
 
 
 def test_partitions_are_given_in_three_forms():

@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-from kafka.admin import NewTopic
-from kafka.admin.topics import Topics
 from kafka.errors import (
     KafkaTimeoutError,
     NotControllerError,
@@ -34,8 +32,7 @@ def names_of(request: Any) -> list[str]:
 
 
 def create(admin: Admin, *names: str, timeout: float = 10.0, **options: Any) -> Any:
-    options = {"validate_only": False, "raise_errors": True, "wait": False, **options}
-    return admin.run(Topics(admin.core).create([NewTopic(name) for name in names], timeout, **options))
+    return admin.run(admin.calls.create_topics(names, timeout * 1000, **options))
 
 
 def test_the_controller_is_asked(admin: Admin, cluster: AdminCluster):
@@ -142,19 +139,19 @@ def test_an_old_broker_is_said_to_lack_what_is_asked_for(cluster: AdminCluster):
 
 def test_topics_are_described_in_the_order_asked_for(admin: Admin, cluster: AdminCluster):
     cluster.topics = {"a": 1, "b": 3}
-    found = admin.run(Topics(admin.core).describe(["b", "x", "a"], admin.now + 5))
+    found = admin.run(admin.calls.describe_topics(["b", "x", "a"], 5000))
     assert [(topic.name, topic.error_code, len(topic.partitions)) for topic in found] == [
         ("b", 0, 3),
         ("x", 3, 0),
         ("a", 0, 1),
     ]
-    assert admin.run(Topics(admin.core).describe([], admin.now + 5)) == []
+    assert admin.run(admin.calls.describe_topics([], 5000)) == []
 
 
 def test_a_broker_that_would_create_the_topic_is_asked_for_all(cluster: AdminCluster):
     admin = Admin(cluster, api_version=(0, 10, 2))
     admin.run(admin.core.begin())
-    found = admin.run(Topics(admin.core).describe(["x", "t"], admin.now + 5))
+    found = admin.run(admin.calls.describe_topics(["x", "t"], 5000))
     assert [topic.error_code for topic in found] == [3, 0]
     asked = [request.topics for broker in cluster.brokers for request in broker.asked("Metadata")]
     assert [topic.name for topics in asked for topic in topics or ()] == []
@@ -170,10 +167,10 @@ def test_waiting_ends_when_every_broker_serves_the_topic(admin: Admin, cluster: 
 
     cluster.brokers[2].on("Metadata", metadata)
     cluster.topics = {"t": 2, "new": 1}
-    admin.run(Topics(admin.core).wait_for(["new"], admin.now + 10))
+    admin.run(admin.calls.wait_for_topics(["new"], 10000))
     assert late <= admin.now < late + 1
 
 
 def test_waiting_in_vain_names_the_topics(admin: Admin):
     with pytest.raises(KafkaTimeoutError, match=r"not every broker serves these topics in time: new$"):
-        admin.run(Topics(admin.core).wait_for(["t", "new"], admin.now + 1))
+        admin.run(admin.calls.wait_for_topics(["t", "new"], 1000))

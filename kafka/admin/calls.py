@@ -1,0 +1,63 @@
+"""What the calls of both faces have in common: a deadline, and the application that waits for them.
+
+A class of calls (`Topics`, `Groups`) has application-side coroutines with the parameters that users know. Such a call
+checks its arguments in the caller's thread or task, then has `Calls._run` run a coroutine on the client's loop, which
+gets the deadline as its first argument. `kafka.aio.AIOKafkaAdminClient` inherits the calls; `KafkaAdminClient` has for
+each of them a method that `blocking` makes, with the same parameters and types.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
+
+from kafka._arguments import check_time
+from kafka._runtime.application import complete
+from kafka.errors import ClientClosedError
+
+if TYPE_CHECKING:
+    from kafka._runtime.application import Application
+    from kafka.admin.core import AdminCore
+
+__all__ = ["Calls", "blocking"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+# How long a call may clean up after its deadline, in seconds.
+_GRACE: Final = 0.05
+
+
+class Calls:
+    """The base of the classes that have the calls about one of Kafka's nouns."""
+
+    _core: AdminCore
+    _application: Application
+
+    async def _run(
+        self,
+        timeout_ms: float | None,
+        call: Callable[Concatenate[float, P], Coroutine[Any, Any, T]],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Run a coroutine on the client's loop, with the deadline as its first argument."""
+        if timeout_ms is not None:
+            check_time("timeout_ms", timeout_ms)
+        core = self._core
+        if core.loop.closed:
+            raise ClientClosedError("This admin client is closed.")
+        deadline = core.deadline(timeout_ms)
+        name = getattr(call, "__name__", "the call").strip("_")
+        return await self._application.run(call(deadline, *args, **kwargs), deadline + _GRACE, f"{name}()")
+
+
+def blocking(call: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[Any, P], T]:
+    """Return the method of a face that waits for a call in the caller's thread, and has the calls in ``_calls``."""
+
+    def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return complete(call(self._calls, *args, **kwargs))
+
+    functools.update_wrapper(method, call)
+    return method

@@ -1,0 +1,59 @@
+"""Partitions and offsets as arguments: the forms in which calls take them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kafka.errors import IllegalArgumentError
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+__all__ = ["as_offsets", "as_partition", "as_partitions", "by_topic"]
+
+
+def as_partitions(partitions: Any) -> list[TopicPartition]:
+    """Return partitions, from `TopicPartition` objects, tuples, or a dict from topic to numbers.
+
+    >>> as_partitions({"events": [0, 1]})
+    [TopicPartition(topic='events', partition=0), TopicPartition(topic='events', partition=1)]
+    """
+    if isinstance(partitions, Mapping):
+        partitions = [(topic, number) for topic, numbers in partitions.items() for number in numbers]
+    return list(dict.fromkeys(as_partition(partition) for partition in partitions))
+
+
+def as_partition(partition: Any) -> TopicPartition:
+    """Return a partition, from a `TopicPartition` or a tuple."""
+    if type(partition) is TopicPartition:
+        return partition
+    if not isinstance(partition, tuple) or [type(part) for part in partition] != [str, int]:
+        raise TypeError(f"partitions must be TopicPartition objects, not {partition!r}")
+    return TopicPartition(*partition)
+
+
+def as_offsets(offsets: Any) -> dict[TopicPartition, OffsetAndMetadata]:
+    """Return offsets to commit, from a dict whose values are `OffsetAndMetadata` or integers."""
+    if not isinstance(offsets, Mapping):
+        raise TypeError(f"offsets must be a dict from TopicPartition to OffsetAndMetadata, not {offsets!r}")
+    found = {}
+    for partition, offset in zip(as_partitions(list(offsets)), offsets.values(), strict=True):
+        if isinstance(offset, int) and not isinstance(offset, bool):
+            offset = OffsetAndMetadata(offset)  # noqa: PLW2901
+        if not isinstance(offset, OffsetAndMetadata):
+            raise TypeError(f"the offset of {partition} must be an OffsetAndMetadata or an int, not {offset!r}")
+        if offset.offset < 0:
+            raise IllegalArgumentError(f"the offset of {partition} must not be negative, not {offset.offset}")
+        found[partition] = offset
+    return found
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    """Return the numbers of partitions by topic.
+
+    >>> by_topic([TopicPartition("events", 0), TopicPartition("events", 1)])
+    {'events': [0, 1]}
+    """
+    found: dict[str, list[int]] = {}
+    for topic, number in partitions:
+        found.setdefault(topic, []).append(number)
+    return found

@@ -1,0 +1,67 @@
+"""The two faces have the same calls, from one coroutine each."""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from kafka.admin import KafkaAdminClient
+from kafka.admin.calls import Calls
+from kafka.admin.client import AdminCalls
+from kafka.errors import ClientClosedError
+
+from .conftest import Admin, AdminCluster
+
+CALLS = sorted(
+    name
+    for name, value in inspect.getmembers(AdminCalls, inspect.iscoroutinefunction)
+    if not name.startswith("_") and value.__module__.startswith("kafka.admin.")
+)
+
+
+def test_every_call_blocks_with_the_same_parameters_and_help():
+    for name in CALLS:
+        call, method = getattr(AdminCalls, name), getattr(KafkaAdminClient, name)
+        assert inspect.signature(method) == inspect.signature(call), name
+        assert method.__doc__ == call.__doc__, name
+        assert not inspect.iscoroutinefunction(method), name
+
+
+def test_every_call_takes_a_timeout():
+    for name in CALLS:
+        assert "timeout_ms" in inspect.signature(getattr(AdminCalls, name)).parameters, name
+
+
+def test_no_two_classes_of_calls_share_a_name():
+    classes = [kind for kind in AdminCalls.__mro__ if issubclass(kind, Calls) and kind not in (Calls, AdminCalls)]
+    names = Counter(name for kind in classes for name in vars(kind) if not name.startswith("__"))
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_a_timeout_that_makes_no_sense_is_refused(admin: Admin):
+    for wrong in (-1, "5", float("nan")):
+        with pytest.raises((TypeError, ValueError)):
+            admin.run(admin.calls.list_topics(timeout_ms=wrong))  # type: ignore[arg-type]
+
+
+def test_a_closed_client_says_so(admin: Admin):
+    admin.loop.close()
+    with pytest.raises(ClientClosedError, match="closed"):
+        admin.calls.list_topics().send(None)
+
+
+def test_with_a_timeout_of_0_a_request_is_sent_once_and_no_broker_waits(admin: Admin, cluster: AdminCluster):
+    waits: list[int] = []
+
+    def refuse(request: Any, _: int) -> Any:
+        waits.append(request.timeout_ms)
+        return {"topics": [{"name": "a", "error_code": 41, "error_message": None, "configs": []}]}
+
+    cluster.on("CreateTopics", refuse)
+    found = admin.run(admin.calls.create_topics(["a"], timeout_ms=0, raise_errors=False))
+    assert [topic.error_code for topic in found.topics] == [41]
+    assert waits == [0]
+    assert admin.run(admin.calls.list_topics(timeout_ms=0)) == ["t"]
