@@ -1,7 +1,7 @@
 """The client's metadata of the cluster, and when it must be refreshed. Does no I/O.
 
 Responses go in (`update_metadata`, `add_group_coordinator`); lookups read an immutable snapshot
-(`kafka.net.topology`) that any thread may read. `KafkaClient` sends the requests.
+(`kafka._core.topology`) that any thread may read. `KafkaClient` sends the requests.
 
 The wanted topics may change while a request is in flight. So changes are counted, a request covers the topics wanted at
 some count (`wanted_version`), and a response that is older than the last change does not complete the update that the
@@ -18,13 +18,13 @@ from typing import Any, Final
 from uuid import UUID
 
 from kafka._arguments import check_callable, explain_key, explain_partition
+from kafka._core.topology import Topology, merged
 from kafka._runtime.clock import SYSTEM_CLOCK, Clock
+from kafka._runtime.timers import Backoff
 from kafka.config import Config, defaults, resolve
+from kafka.conn import collect_hosts, get_ip_port_afi
 from kafka.errors import IllegalArgumentError, MetadataEmptyBrokerList, for_code
 from kafka.future import Future
-from kafka.net.backoff import Backoff
-from kafka.net.hosts import collect_hosts, get_ip_port_afi
-from kafka.net.topology import Topology, merged
 from kafka.structs import BrokerMetadata, PartitionMetadata, TopicPartition
 
 __all__ = ["ClusterMetadata", "NodeId", "collect_hosts", "get_ip_port_afi"]

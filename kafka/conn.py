@@ -6,17 +6,18 @@ used since 1.0: milliseconds, `connect()` until connected, `send()` and `recv()`
 
 from __future__ import annotations
 
+import random
 import socket
+from collections.abc import Iterable
 from typing import Any, Final
 
 from kafka._arguments import check_host, check_port, check_request, check_time
 from kafka._runtime.loop import Loop
 from kafka._runtime.network_thread import run_here
-from kafka.config import Config, defaults, resolve
+from kafka.config import Config, defaults, parse_servers, resolve
 from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, NodeNotReadyError, TooManyInFlightRequests
 from kafka.future import Future
 from kafka.net.environment import Environment
-from kafka.net.hosts import collect_hosts, get_ip_port_afi
 from kafka.net.link import Link, LinkContext
 from kafka.net.settings import ConnectionSettings
 from kafka.net.states import ConnectionStates
@@ -67,7 +68,7 @@ class BrokerConnection(Link):
             context = LinkContext(self._own_loop, ConnectionSettings(self.config), environment)
         super().__init__(context, host, port, family=afi, node_id=self.config["node_id"])
         if self.config["metrics"] is not None and self._own_loop is not None:
-            from kafka.net.metrics import measure
+            from kafka._core.metrics import measure
 
             measure(context, self.config["metrics"], self.config["metric_group_prefix"])
         callback = self.config["state_change_callback"]
@@ -232,3 +233,37 @@ class BrokerConnection(Link):
 
 async def _opened(future: Future[None]) -> None:
     await future
+
+
+# Addresses…
+
+
+def get_ip_port_afi(host_and_port_str: str) -> tuple[str, int, int]:
+    """Take `host[:port]` apart; AF_INET or AF_INET6 for an address, AF_UNSPEC for a name.
+
+    >>> get_ip_port_afi("[::1]:9094") == ("::1", 9094, socket.AF_INET6)
+    True
+    >>> get_ip_port_afi("broker") == ("broker", 9092, socket.AF_UNSPEC)
+    True
+    """
+    host, port = parse_servers(host_and_port_str)[0]
+    for family in (socket.AF_INET, socket.AF_INET6):
+        try:
+            socket.inet_pton(family, host)
+        except (OSError, ValueError):
+            continue
+        return host, port, family
+    return host, port, socket.AF_UNSPEC
+
+
+def collect_hosts(hosts: str | Iterable[str], randomize: bool = True) -> list[tuple[str, int, int]]:
+    """Take servers apart, in any order unless `randomize` is false.
+
+    >>> [host for host, _, _ in collect_hosts("b1:9092, b2", randomize=False)]
+    ['b1', 'b2']
+    """
+    given = hosts if isinstance(hosts, str) else list(hosts)
+    found = [get_ip_port_afi(str(address)) for address in parse_servers(given)]
+    if randomize:
+        random.shuffle(found)
+    return found

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from kafka._core.client import Client
-    from kafka.net.backoff import Backoff
+    from kafka._runtime.timers import Backoff
 
 __all__ = ["Attempts"]
 

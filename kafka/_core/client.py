@@ -19,6 +19,7 @@ from kafka._core.attempts import Attempts
 from kafka._core.metadata import MetadataKeeper
 from kafka._core.routing import Route, Target, route
 from kafka._runtime.tasks import Task
+from kafka._runtime.timers import Backoff
 from kafka.cluster import GROUP, TRANSACTION, ClusterMetadata
 from kafka.config import OPTIONS, Config
 from kafka.conn import BrokerConnection
@@ -38,7 +39,6 @@ from kafka.errors import (
     for_code,
 )
 from kafka.future import Future
-from kafka.net.backoff import Backoff
 from kafka.net.environment import Environment
 from kafka.net.link import Link, LinkContext
 from kafka.net.settings import ConnectionSettings
@@ -89,7 +89,7 @@ class Client:
         # However the loop ends (close, the interpreter's end, a crash), no future is left open.
         self.loop.on_close(self.shut_down)
         if "metrics" in config and config["metrics"] is not None:
-            from kafka.net.metrics import measure
+            from kafka._core.metrics import measure
 
             measure(self.context, config["metrics"], config["metric_group_prefix"])
 

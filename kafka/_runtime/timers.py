@@ -1,9 +1,8 @@
-"""Deadlines in order: a heap with lazy removal and a bounded number of dead entries.
+"""Deadlines of a loop, and the delay before a retry.
 
-Owned by one loop and touched only by whoever turns it, so it takes no lock. Reads no clock: the
-caller says what time it is. A cancelled timer drops its callback at once (whatever the callback
-holds is free to go) and leaves an empty entry behind; most request timeouts are cancelled, so
-the heap is rebuilt when the empty entries outnumber the live ones.
+The heap belongs to one loop and takes no lock; it reads no clock. A cancelled timer drops its callback at once and
+leaves an empty entry. Most request timeouts are cancelled, so the heap is rebuilt when the empty entries outnumber the
+live ones.
 """
 
 from __future__ import annotations
@@ -11,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from itertools import count
+from random import Random
 from typing import Any, Final
 
-__all__ = ["Timer", "TimerHeap"]
+__all__ = ["Backoff", "Timer", "TimerHeap"]
 
 # Below this many dead entries a rebuild is not worth its while.
 _STALE_FLOOR: Final = 64
@@ -128,3 +128,31 @@ class _Nowhere(TimerHeap):
 
 
 _NOWHERE: Final = _Nowhere()
+
+
+_FACTOR: Final = 2.0
+_JITTER: Final = 0.2  # 20 % either way, so that a thousand clients do not come back in the same instant
+
+
+class Backoff:
+    """The delay after a number of failures in a row; it keeps no state of its own.
+
+    >>> backoff = Backoff(0.1, 1.0, Random(1))
+    >>> [round(backoff.delay(failures), 1) for failures in (0, 1, 10)]
+    [0.0, 0.1, 1.1]
+    """
+
+    __slots__ = ("_base", "_limit", "_rng")
+
+    def __init__(self, base: float, limit: float, rng: Random) -> None:
+        self._base = base
+        self._limit = max(base, limit)
+        self._rng = rng
+
+    def delay(self, failures: int) -> float:
+        """Return the seconds to wait after `failures` failures; none after none."""
+        if failures <= 0:
+            return 0.0
+        # The exponent is bounded so that a client which fails for a year does not overflow.
+        grown = min(self._limit, self._base * _FACTOR ** min(failures - 1, 64))
+        return grown * self._rng.uniform(1 - _JITTER, 1 + _JITTER)

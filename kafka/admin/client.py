@@ -75,7 +75,7 @@ class KafkaAdminClient:
         self._calls = AdminCalls(core, ApplicationThread(self._driver))
         try:
             if config["metrics_enabled"]:
-                from kafka.net.registry import make_metrics
+                from kafka._core.metrics import make_metrics
 
                 self._metrics = make_metrics(config, core.client)
             limit = core.loop.time() + core.client.settings.discovery_timeout + 1

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from inspect import iscoroutinefunction
 from typing import Any, TypeVar
 
+from kafka._runtime.workers import InlineWorkers
 from kafka.config import Config
 from kafka.future import Future
 from kafka.net.environment import Environment
-from kafka.net.workers import InlineWorkers
 
 __all__ = ["AioEnvironment", "AwaitedTokens", "with_awaited_tokens"]
 

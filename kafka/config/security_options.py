@@ -36,7 +36,7 @@ _accepted: set[str] = set()
 
 
 def accept_mechanism(name: str) -> None:
-    """Let ``sasl_mechanism`` take a further name; kafka.net.sasl calls it for mechanisms that users register."""
+    """Let ``sasl_mechanism`` take a further name; kafka.sasl calls it for mechanisms that users register."""
     _accepted.add(name)
 
 

@@ -91,8 +91,8 @@ class Engine:
         self.subscription.on_ready = self.fetcher.arrivals.append
         self.metrics: Metrics | None = None
         if config["metrics_enabled"]:
+            from kafka._core.metrics import make_metrics
             from kafka.consumer.metrics import FetchMetrics
-            from kafka.net.registry import make_metrics
 
             self.metrics = make_metrics(config, self.client)
             self.fetcher.metrics = FetchMetrics(self.metrics, config["metric_group_prefix"], self.subscription)

@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from kafka._runtime.timers import Backoff
 from kafka._text import printable
 from kafka.consumer.doorbell import Doorbell
 from kafka.consumer.fetch_session import NO_TOPIC_ID, Wanted
@@ -30,7 +31,6 @@ from kafka.errors import (
     KafkaError,
     for_code,
 )
-from kafka.net.backoff import Backoff
 from kafka.record.consumer_record import ConsumerRecord
 from kafka.structs import BrokerMetadata, TopicPartition
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafka._core.metrics import SensorGroup
 from kafka.metrics.stats import Avg, Max, Rate, Total
-from kafka.net.registry import SensorGroup
 
 if TYPE_CHECKING:
     from kafka.consumer.subscription import SubscriptionState

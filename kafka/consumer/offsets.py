@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from kafka._runtime.timers import Backoff
 from kafka.errors import (
     KafkaError,
     KafkaTimeoutError,
@@ -17,7 +18,6 @@ from kafka.errors import (
     UnsupportedVersionError,
     for_code,
 )
-from kafka.net.backoff import Backoff
 from kafka.structs import OffsetAndTimestamp, TopicPartition
 
 if TYPE_CHECKING:

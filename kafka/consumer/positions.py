@@ -11,12 +11,12 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
+from kafka._runtime.timers import Backoff
 from kafka.consumer.offsets import Failed, OffsetLookup, no_leader
 from kafka.consumer.partition import AssignedPartition, Cursor, Fetched
 from kafka.consumer.reset import LATEST, Reset, policy
 from kafka.consumer.subscription import SubscriptionState
 from kafka.errors import KafkaError, LeaderNotAvailableError, NoOffsetForPartitionError
-from kafka.net.backoff import Backoff
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:

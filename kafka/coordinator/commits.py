@@ -13,6 +13,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka._runtime.tasks import wait_any
+from kafka._runtime.timers import Backoff
 from kafka.coordinator.finding import pause_after
 from kafka.coordinator.offset_requests import (
     Identity,
@@ -39,7 +40,6 @@ from kafka.errors import (
     for_code,
 )
 from kafka.future import Future
-from kafka.net.backoff import Backoff
 from kafka.protocol.commit import OffsetCommitRequest, OffsetFetchRequest
 from kafka.structs import OffsetAndMetadata, TopicPartition
 

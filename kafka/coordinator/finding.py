@@ -10,9 +10,9 @@ import logging
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from kafka._runtime.timers import Backoff
 from kafka.cluster import GROUP
 from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, NodeNotReadyError
-from kafka.net.backoff import Backoff
 
 if TYPE_CHECKING:
     from kafka._core.client import Client

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kafka._runtime.loop import Loop
-from kafka.net.backoff import Backoff
-from kafka.net.dns import Resolver
+from kafka._runtime.timers import Backoff
+from kafka.net.sockets import Resolver
 
 if TYPE_CHECKING:
     from kafka.net.environment import Environment

@@ -14,9 +14,9 @@ from typing import Any
 
 from kafka._runtime.clock import SYSTEM_CLOCK, Clock
 from kafka._runtime.loop import Loop
+from kafka._runtime.workers import ThreadWorkers, Workers
 from kafka.errors import KafkaConfigurationError
-from kafka.net.dns import Lookup
-from kafka.net.workers import ThreadWorkers, Workers
+from kafka.net.sockets import Lookup
 
 __all__ = ["Environment"]
 

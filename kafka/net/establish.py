@@ -28,14 +28,14 @@ from kafka.errors import (
 )
 from kafka.net.handshake import ask_versions, authenticate, probe_requests
 from kafka.net.reasons import named
-from kafka.net.sasl import sasl_mechanism
+from kafka.net.sockets import PlainStream, Stream, dial, readiness, tunnel, upgrade
 from kafka.net.states import WAITS_FOR, ConnectionEvent
-from kafka.net.transport import PlainStream, Stream, dial, readiness, tunnel, upgrade
 from kafka.net.versions import BrokerVersions
+from kafka.sasl import sasl_mechanism
 
 if TYPE_CHECKING:
     from kafka.net.link import Link
-    from kafka.net.sasl.abc import SaslMechanism
+    from kafka.sasl.abc import SaslMechanism
 
 __all__ = ["establish", "renew", "wants_sasl"]
 
@@ -89,7 +89,7 @@ def _warn_of_clear_text(link: Link) -> None:
     settings = link.context.settings
     if settings.sasl_mechanism != "PLAIN" or settings.use_tls or link.context.told_of_clear_text:
         return
-    from kafka.net.sasl.abc import is_loopback
+    from kafka.sasl.abc import is_loopback
 
     if not is_loopback(link.host):
         link.context.told_of_clear_text = True

@@ -22,8 +22,8 @@ from kafka.errors import (
 from kafka.net.versions import BrokerVersions
 
 if TYPE_CHECKING:
-    from kafka.net.sasl.abc import SaslMechanism
-    from kafka.net.workers import Workers
+    from kafka._runtime.workers import Workers
+    from kafka.sasl.abc import SaslMechanism
 
 __all__ = ["PROBES", "Exchange", "ask_versions", "authenticate", "probe_requests"]
 

@@ -28,16 +28,15 @@ from kafka.errors import (
 )
 from kafka.future import Future
 from kafka.net.context import LinkContext
-from kafka.net.frames import FrameReader
-from kafka.net.pipeline import Pipeline
+from kafka.net.pipeline import FrameReader, Pipeline
 from kafka.net.reasons import named, unexpected
+from kafka.net.sockets import Stream
 from kafka.net.states import ConnectionEvent, ConnectionStates, next_state
-from kafka.net.transport import Stream
 
 if TYPE_CHECKING:
     from kafka._runtime.tasks import Task
     from kafka._runtime.timers import Timer
-    from kafka.net.dns import Address
+    from kafka.net.sockets import Address
     from kafka.net.versions import BrokerVersions
 
 __all__ = ["Link", "LinkContext"]

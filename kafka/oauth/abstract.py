@@ -1,7 +1,7 @@
-"""The historic place of the OAuth token provider; see `kafka.net.sasl.oauth`."""
+"""The historic place of the OAuth token provider; see `kafka.sasl.oauth`."""
 
 from __future__ import annotations
 
-from kafka.net.sasl.oauth import AbstractTokenProvider
+from kafka.sasl.oauth import AbstractTokenProvider
 
 __all__ = ["AbstractTokenProvider"]

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka._core.client import COORDINATOR
+from kafka._runtime.timers import Backoff
 from kafka.errors import KafkaError, KafkaTimeoutError
-from kafka.net.backoff import Backoff
 from kafka.producer.hindrance import no_answers
 from kafka.producer.transaction_errors import Meaning, Step, may_have_happened, meaning_of
 

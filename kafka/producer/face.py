@@ -79,7 +79,7 @@ class ProducerFace:
         self._max_block = config.seconds("max_block_ms")
         self._metrics: Any = None
         if config["metrics_enabled"]:
-            from kafka.net.registry import make_metrics
+            from kafka._core.metrics import make_metrics
             from kafka.producer.metrics import ProducerMetrics
 
             self._metrics = make_metrics(config, core.client)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
+from kafka._core.metrics import SensorGroup
 from kafka.metrics.stats import Avg, Max, Rate, Total
-from kafka.net.registry import SensorGroup
 
 if TYPE_CHECKING:
     from kafka.metrics import Metrics

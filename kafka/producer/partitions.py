@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
-    from kafka.net.topology import Topology
+    from kafka._core.topology import Topology
     from kafka.producer.batch import ProducerBatch
     from kafka.producer.core import ProducerCore
     from kafka.producer.sink import Sink

@@ -22,6 +22,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
+from kafka._runtime.timers import Backoff
 from kafka._text import counted
 from kafka.errors import (
     ConcurrentTransactionsError,
@@ -32,7 +33,6 @@ from kafka.errors import (
     OutcomeUnknownTimeoutError,
 )
 from kafka.future import Future
-from kafka.net.backoff import Backoff
 from kafka.producer.batch import Delivered, Divided, ProducerBatch
 from kafka.producer.hindrance import hindrance
 from kafka.producer.numbering import SEQUENCES, Numbering

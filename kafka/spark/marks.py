@@ -11,10 +11,10 @@ import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kafka._runtime.timers import Backoff
 from kafka.cluster import GROUP
 from kafka.coordinator.offset_requests import Identity, fetch_request, fetched_entries, fetched_group_code
 from kafka.errors import KafkaError, for_code
-from kafka.net.backoff import Backoff
 from kafka.producer.asking import Question
 from kafka.producer.transaction_errors import Step
 from kafka.protocol.admin import ListGroupsRequest

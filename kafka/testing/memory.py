@@ -112,8 +112,8 @@ class MemoryNetwork:
 
     def environment(self, seed: int = 0) -> Environment:
         """Return the `environment` argument for a client on this network; `seed` determines its jitter."""
+        from kafka._runtime.workers import InlineWorkers
         from kafka.net.environment import Environment
-        from kafka.net.workers import InlineWorkers
 
         return Environment(
             clock=self.clock,

@@ -26,9 +26,9 @@ from kafka.errors import (
     SslAuthenticationError,
     UnsupportedSaslMechanismError,
 )
-from kafka.net.sasl.oidc import OidcTokenProvider
 from kafka.protocol.admin import ListGroupsRequest
 from kafka.protocol.metadata import MetadataRequest
+from kafka.sasl.oauth import OidcTokenProvider
 
 from . import sasl
 from .certificates import PASSWORD, Authority, Certificate, broker_tls

@@ -13,8 +13,8 @@ from typing import Any
 from kafka.broker import Broker
 from kafka.broker.faults import Exchange
 from kafka.errors import KafkaError, SaslAuthenticationFailedError
-from kafka.net.sasl.sigv4 import AwsCredentials, presign
 from kafka.protocol.sasl import SaslAuthenticateResponse, SaslHandshakeResponse
+from kafka.sasl.msk import AwsCredentials, presign
 
 from .proofs import proves
 from .proofs_tls import path

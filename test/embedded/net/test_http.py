@@ -13,9 +13,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from kafka.errors import AuthenticationError, KafkaConfigurationError, KafkaConnectionError
-from kafka.net import http
-from kafka.net.http import http_request
-from kafka.net.sasl.oidc import OidcTokenProvider
+from kafka.sasl import http
+from kafka.sasl.http import http_request
+from kafka.sasl.oauth import OidcTokenProvider
 
 
 class Handler(BaseHTTPRequestHandler):

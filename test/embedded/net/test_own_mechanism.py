@@ -19,9 +19,9 @@ from kafka.sasl.plain import SaslMechanismPlain
 @pytest.fixture(autouse=True)
 def registry(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is registered here is forgotten afterwards."""
-    import kafka.net.sasl
+    import kafka.sasl
 
-    monkeypatch.setattr(kafka.net.sasl, "SASL_MECHANISMS", dict(kafka.net.sasl.SASL_MECHANISMS))
+    monkeypatch.setattr(kafka.sasl, "SASL_MECHANISMS", dict(kafka.sasl.SASL_MECHANISMS))
     monkeypatch.setattr(security_options, "_accepted", set())
 
 

@@ -12,15 +12,15 @@ from random import Random
 import pytest
 
 from kafka._runtime.loop import Loop
+from kafka._runtime.timers import Backoff
+from kafka._runtime.workers import InlineWorkers, ThreadWorkers
 from kafka.config import resolve
 from kafka.errors import KafkaConnectionError
 from kafka.future import Future
-from kafka.net.backoff import Backoff
 from kafka.net.context import LinkContext
-from kafka.net.dns import Address, Resolver
 from kafka.net.environment import Environment
 from kafka.net.settings import ConnectionSettings
-from kafka.net.workers import InlineWorkers, ThreadWorkers
+from kafka.net.sockets import Address, Resolver
 from kafka.testing import MemoryNetwork
 
 FOUR, SIX = socket.AF_INET, socket.AF_INET6
@@ -175,7 +175,7 @@ def test_a_job_is_done_while_the_interpreter_exits():
     """Python 3.12 starts no thread then, so the names that a last record needs could not be looked up."""
     program = """
         import atexit, time
-        from kafka.net.workers import ThreadWorkers
+        from kafka._runtime.workers import ThreadWorkers
 
         def at_exit():
             future = ThreadWorkers().submit(len, "four")

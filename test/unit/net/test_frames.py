@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka.errors import InvalidReceiveError, KafkaError, SslAuthenticationError
-from kafka.net.frames import FrameReader, SendQueue
+from kafka.net.pipeline import FrameReader, SendQueue
 
 
 def framed(*bodies):

@@ -6,7 +6,7 @@ from itertools import chain, repeat
 
 import pytest
 
-from kafka.net.frames import SendQueue
+from kafka.net.pipeline import SendQueue
 from kafka.producer.sink import on_the_wire
 from kafka.protocol.produce import ProduceRequest
 from kafka.record.batch_builder import BatchBuilder

@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka.errors import IllegalStateError, KafkaConfigurationError, KafkaError, SaslAuthenticationFailedError
-from kafka.net.sasl import sasl_mechanism
-from kafka.net.sasl.saslprep import saslprep
-from kafka.net.sasl.scram import MAX_ITERATIONS, MIN_ITERATIONS, ScramSha256, ScramSha512
+from kafka.sasl import sasl_mechanism
+from kafka.sasl.scram import MAX_ITERATIONS, MIN_ITERATIONS, ScramSha256, ScramSha512, saslprep
 
 SALT = b"salt" * 4
 

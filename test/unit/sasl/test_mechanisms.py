@@ -11,6 +11,7 @@ from base64 import b64encode, urlsafe_b64encode
 
 import pytest
 
+from kafka._runtime.workers import SharedCall
 from kafka.config import resolve
 from kafka.errors import (
     AuthenticationError,
@@ -19,13 +20,10 @@ from kafka.errors import (
     KafkaError,
     SaslAuthenticationFailedError,
 )
-from kafka.net.http import HttpAnswer
-from kafka.net.sasl import SASL_MECHANISMS, SaslMechanism, get_sasl_mechanism, register_sasl_mechanism, sasl_mechanism
-from kafka.net.sasl.aws import CredentialChain
-from kafka.net.sasl.msk import SaslMechanismAwsMskIam
-from kafka.net.sasl.oidc import OidcTokenProvider, provider_from_config
-from kafka.net.sasl.sigv4 import AwsCredentials, presign
-from kafka.net.workers import SharedCall
+from kafka.sasl import SASL_MECHANISMS, SaslMechanism, get_sasl_mechanism, register_sasl_mechanism, sasl_mechanism
+from kafka.sasl.http import HttpAnswer
+from kafka.sasl.msk import AwsCredentials, CredentialChain, SaslMechanismAwsMskIam, presign
+from kafka.sasl.oauth import OidcTokenProvider, provider_from_config
 from kafka.testing import FakeClock
 
 # Passwords
@@ -62,7 +60,7 @@ def test_an_unknown_mechanism_names_the_known_ones():
 
 
 def test_a_mechanism_of_the_application_is_used(monkeypatch):
-    monkeypatch.setattr("kafka.net.sasl.SASL_MECHANISMS", dict(SASL_MECHANISMS))
+    monkeypatch.setattr("kafka.sasl.SASL_MECHANISMS", dict(SASL_MECHANISMS))
 
     class Mine(SaslMechanism):
         def __init__(self, **config):

@@ -1,0 +1,176 @@
+"""A picture of the cluster: brokers, topics, partitions and who leads them, and how a reply changes it.
+
+A picture never changes; a reply makes a new one. So any thread may read one without a lock, and a
+loop over it is not disturbed. Sans-IO, no clock.
+
+Rules of merging: what a reply says counts, except that a leader epoch never goes back for the same
+topic id (KIP-320: brokers learn of a change one after another, and one that is behind must not send
+the client back to the old leader). A topic that has an error keeps what was known of it; one that
+is unknown twice in a row is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+from uuid import UUID
+
+from kafka.errors import for_code
+from kafka.structs import BrokerMetadata, PartitionMetadata, TopicPartition
+
+__all__ = ["Topology", "merged"]
+
+_NO_ID: Final = UUID(int=0)
+_UNKNOWN_TOPIC: Final = 3
+_TOPIC_UNAUTHORIZED: Final = 29
+_NONE: Final[Mapping[Any, Any]] = {}
+
+Partitions = Mapping[int, PartitionMetadata]
+
+
+class Topology:
+    """One picture."""
+
+    __slots__ = (
+        "_by_leader",
+        "brokers",
+        "cluster_id",
+        "controller_id",
+        "errors",
+        "internal_topics",
+        "names_by_id",
+        "topic_ids",
+        "topics",
+    )
+
+    def __init__(
+        self,
+        *,
+        brokers: Mapping[int, BrokerMetadata] = _NONE,
+        topics: Mapping[str, Partitions] = _NONE,
+        errors: Mapping[str, int] = _NONE,
+        topic_ids: Mapping[str, UUID] = _NONE,
+        internal_topics: frozenset[str] = frozenset(),
+        controller_id: int = -1,
+        cluster_id: str | None = None,
+    ) -> None:
+        self.brokers = brokers
+        self.topics = topics
+        self.errors = errors
+        """Topics whose last answer was an error, with its code."""
+        self.topic_ids = topic_ids
+        self.names_by_id: Mapping[UUID, str] = {topic_id: name for name, topic_id in topic_ids.items()}
+        self.internal_topics = internal_topics
+        self.controller_id = controller_id
+        self.cluster_id = cluster_id
+        self._by_leader: dict[int, frozenset[TopicPartition]] | None = None
+
+    def changed(self, **changes: Any) -> Topology:
+        """Return a picture that differs in some parts."""
+        parts = {
+            name: getattr(self, name)
+            for name in ("brokers", "topics", "errors", "topic_ids", "internal_topics", "controller_id", "cluster_id")
+        }
+        return Topology(**{**parts, **changes})
+
+    def led_by(self, broker_id: int) -> frozenset[TopicPartition]:
+        """Return the partitions that a broker leads."""
+        found = self._by_leader
+        if found is None:
+            sets: dict[int, set[TopicPartition]] = {}
+            for topic, partitions in self.topics.items():
+                for number, partition in partitions.items():
+                    sets.setdefault(partition.leader, set()).add(TopicPartition(topic, number))
+            found = self._by_leader = {leader: frozenset(led) for leader, led in sets.items()}
+        return found.get(broker_id, frozenset())
+
+    def partition(self, topic: str, number: int) -> PartitionMetadata | None:
+        """Return what is known about a partition."""
+        return self.topics.get(topic, _NONE).get(number)
+
+    def with_leader(
+        self, topic: str, number: int, leader: int, epoch: int, brokers: Iterable[BrokerMetadata] = ()
+    ) -> Topology | None:
+        """Take a hint from a reply (KIP-951) if it is newer than what is known; None if it is not."""
+        known = self.partition(topic, number)
+        if known is None or leader < 0 or epoch <= known.leader_epoch:
+            return None
+        partitions = {**self.topics[topic], number: known._replace(leader=leader, leader_epoch=epoch, error=None)}
+        added = {int(broker.nodeId): broker for broker in brokers}
+        return self.changed(topics={**self.topics, topic: partitions}, brokers={**self.brokers, **added})
+
+
+def merged(old: Topology, response: Any, *, whole: bool) -> Topology:
+    """Return the picture after a MetadataResponse; `whole` if all topics had been asked for."""
+    topics: dict[str, Partitions] = {} if whole else dict(old.topics)
+    errors: dict[str, int] = {} if whole else dict(old.errors)
+    ids: dict[str, UUID] = {} if whole else dict(old.topic_ids)
+    internal: set[str] = set() if whole else set(old.internal_topics)
+    for topic in response.topics:
+        name = topic.name or old.names_by_id.get(topic.topic_id)
+        if name is None:
+            continue  # asked for by an id that the broker does not know
+        if topic.error_code:
+            _keep_known(old, name, topic.error_code, topics, errors, ids)
+            continue
+        errors.pop(name, None)
+        topic_id = getattr(topic, "topic_id", None) or _NO_ID
+        same = old.topic_ids.get(name, topic_id) == topic_id
+        topics[name] = _partitions(name, topic.partitions, old.topics.get(name, _NONE) if same else _NONE)
+        if topic_id != _NO_ID:
+            ids[name] = topic_id
+        if topic.is_internal:
+            internal.add(name)
+    brokers = {
+        broker.node_id: BrokerMetadata(broker.node_id, broker.host, broker.port, broker.rack)
+        for broker in response.brokers
+    }
+    return Topology(
+        brokers=brokers,
+        topics=topics,
+        errors=errors,
+        topic_ids=ids,
+        internal_topics=frozenset(internal),
+        controller_id=response.controller_id,
+        cluster_id=response.cluster_id or old.cluster_id,
+    )
+
+
+def _keep_known(
+    old: Topology,
+    name: str,
+    code: int,
+    topics: dict[str, Partitions],
+    errors: dict[str, int],
+    ids: dict[str, UUID],
+) -> None:
+    errors[name] = code
+    gone = code == _UNKNOWN_TOPIC and old.errors.get(name) == _UNKNOWN_TOPIC
+    if gone or code == _TOPIC_UNAUTHORIZED:
+        topics.pop(name, None)
+        ids.pop(name, None)
+    elif name in old.topics:
+        topics[name] = old.topics[name]
+        if name in old.topic_ids:
+            ids[name] = old.topic_ids[name]
+
+
+def _partitions(topic: str, said: Iterable[Any], known: Partitions) -> Partitions:
+    partitions: dict[int, PartitionMetadata] = {}
+    for entry in said:
+        number = entry.partition_index
+        before = known.get(number)
+        if before is not None and 0 <= entry.leader_epoch < before.leader_epoch:
+            partitions[number] = before
+            continue
+        partitions[number] = PartitionMetadata(
+            topic,
+            number,
+            entry.leader_id,
+            list(entry.replica_nodes),
+            list(entry.isr_nodes),
+            for_code(entry.error_code) if entry.error_code else None,
+            entry.leader_epoch,
+            list(entry.offline_replicas or ()),
+        )
+    return partitions
