@@ -9,7 +9,7 @@ the coroutine is awaited in the caller's task.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -18,9 +18,10 @@ from kafka.future import Future
 
 if TYPE_CHECKING:
     from kafka._runtime.asyncio_driver import AsyncioDriver, ThreadedAsyncioDriver
+    from kafka._runtime.loop import Loop
     from kafka._runtime.network_thread import ThreadDriver
 
-__all__ = ["Application", "ApplicationTask", "ApplicationThread", "complete"]
+__all__ = ["Application", "ApplicationLoop", "ApplicationTask", "ApplicationThread", "complete"]
 
 T = TypeVar("T")
 
@@ -38,6 +39,14 @@ class Application(Protocol):
 
     async def call(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call user code, a listener for instance, and return its result."""
+        ...
+
+    async def turn(self) -> None:
+        """Make one pass of the loop without sleeping: a call with a timeout of 0 must not starve the network."""
+        ...
+
+    async def close(self, timeout: float) -> None:
+        """End the loop and whatever turns it, within about `timeout` seconds."""
         ...
 
 
@@ -59,6 +68,48 @@ class ApplicationThread:
         """See `Application.call`."""
         return function(*args)
 
+    async def turn(self) -> None:
+        """See `Application.turn`."""
+        self._driver.try_turn()
+
+    async def close(self, timeout: float) -> None:
+        """See `Application.close`."""
+        self._driver.close(timeout)
+
+
+class ApplicationLoop:
+    """A thread that turns a client's loop itself while it waits: for a client without a driver."""
+
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+
+    async def wait(self, future: Future[Any], deadline: float | None = None) -> bool:
+        """See `Application.wait`."""
+        while not future.is_done:
+            remaining = None if deadline is None else deadline - self._loop.time()
+            if remaining is not None and remaining <= 0:
+                break
+            self._loop.turn(remaining)
+        return future.is_done
+
+    async def run(self, coro: Coroutine[Any, Any, T], deadline: float | None = None, what: str = "the call") -> T:
+        """See `Application.run`."""
+        from kafka._runtime.network_thread import run_here
+
+        return run_here(self._loop, self._loop.spawn(coro, what), deadline)
+
+    async def call(self, function: Callable[..., Any], *args: Any) -> Any:
+        """See `Application.call`."""
+        return function(*args)
+
+    async def turn(self) -> None:
+        """See `Application.turn`."""
+        self._loop.turn(0)
+
+    async def close(self, timeout: float) -> None:
+        """See `Application.close`."""
+        self._loop.close(timeout)
+
 
 class ApplicationTask:
     """A task of asyncio that awaits a method of `kafka.aio`: waiting suspends it, and cancelling it ends the wait."""
@@ -77,9 +128,37 @@ class ApplicationTask:
         return await self._driver.run(coro, deadline, what)
 
     async def call(self, function: Callable[..., Any], *args: Any) -> Any:
-        """See `Application.call`: an awaitable result is awaited, so that listeners may be coroutine functions."""
+        """See `Application.call`: an awaitable result is awaited, so that listeners may be coroutine functions.
+
+        The first cancellation of the caller takes effect when the listener has ended, as with a listener that does not
+        suspend: a rebalance must not continue after half a listener. A second one reaches the listener.
+        """
         result = function(*args)
-        return await result if isawaitable(result) else result
+        return await _to_its_end(result) if isawaitable(result) else result
+
+    async def turn(self) -> None:
+        """See `Application.turn`; other tasks of asyncio run meanwhile."""
+        from asyncio import sleep
+
+        self._driver.turn()
+        await sleep(0)
+
+    async def close(self, timeout: float) -> None:
+        """See `Application.close`."""
+        await self._driver.close(timeout)
+
+
+async def _to_its_end(awaitable: Awaitable[T]) -> T:
+    import asyncio
+
+    task = asyncio.ensure_future(awaitable)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        if task.done():
+            raise
+        await task
+        raise
 
 
 def complete(coro: Coroutine[Any, Any, T]) -> T:

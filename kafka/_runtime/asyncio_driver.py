@@ -61,6 +61,10 @@ class AsyncioDriver:
         """Wait for a future in the calling asyncio task, until the deadline at most."""
         await _wait(future, self._aio, self._left(deadline))
 
+    def turn(self) -> None:
+        """Make one pass now, rather than when asyncio next looks at the selector."""
+        self._turn()
+
     def _left(self, deadline: float | None) -> float | None:
         return None if deadline is None else deadline - self.loop.time()
 
@@ -190,6 +194,9 @@ class ThreadedAsyncioDriver:
         """See `AsyncioDriver.wait`."""
         self._driver.start()
         await _wait(future, self._aio, None if deadline is None else deadline - self.loop.time())
+
+    def turn(self) -> None:
+        """The network thread makes the passes: nothing to do."""
 
     async def close(self, timeout: float = _CLOSE_GRACE) -> None:
         """End the thread and everything that runs on the loop, within `timeout` seconds; idempotent."""

@@ -189,6 +189,7 @@ class ThreadDriver:
                     break
         finally:
             self._parked.gates.discard(gate)
+            future.discard(opened)
 
     def close(self, timeout: float = _CLOSE_GRACE) -> None:
         """End the thread and everything that runs on the loop, within about `timeout` seconds.

@@ -178,12 +178,15 @@ class Collector:
             assert reader is not None
             try:
                 new = reader.take(limit - len(rows))
-            finally:
+            except BaseException:
                 cursor.position = reader.next_offset
+                raise
             if new:
                 rows += new
                 current.count += len(new)
-                cursor.epoch = new[-1].leader_epoch
+                cursor.advance(reader.next_offset, new[-1].leader_epoch)
+            else:
+                cursor.position = reader.next_offset
             if reader.exhausted:
                 self._drained(cursor, current)
 

@@ -1,8 +1,7 @@
-"""How the application's thread waits for the loop to bring something, and is woken for other reasons.
+"""How a call waits for the loop to bring something, and is woken for other reasons.
 
-The waiting thread first hangs up a fresh future and then looks whether there is something; whoever
-brings something puts it down first and then takes the future. So nothing is missed, and while
-nobody waits ringing costs one attribute.
+A call that waits first takes the armed future and then looks whether there is something; the loop first brings
+something and then completes the future. So nothing is missed, and while no call waits ringing costs little.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ __all__ = ["Doorbell"]
 
 
 class Doorbell:
-    """Ends the wait in poll.
+    """Ends the wait in poll().
 
     >>> bell = Doorbell()
-    >>> future = bell.hang_up()
+    >>> future = bell.armed()
     >>> bell.ring()
     >>> future.is_done
     True
@@ -25,19 +24,15 @@ class Doorbell:
     __slots__ = ("_future",)
 
     def __init__(self) -> None:
-        self._future: Future[None] | None = None
+        self._future: Future[None] = Future()
 
-    def hang_up(self) -> Future[None]:
-        """Return the future to wait for, after one more look at what there is."""
-        future = self._future = Future[None]()
+    def armed(self) -> Future[None]:
+        """Return the future that the next `ring` completes. Calls that wait at the same time share it."""
+        future = self._future
+        if future.is_done:
+            future = self._future = Future[None]()
         return future
 
-    def take_down(self) -> None:
-        """Nobody waits any more."""
-        self._future = None
-
     def ring(self) -> None:
-        """Wake who waits, if anybody does. Safe from every thread."""
-        future = self._future
-        if future is not None:  # and it stays: a ring that is slow must not take down what was hung up since
-            future.try_success(None)
+        """Wake the calls that wait. Safe from every thread."""
+        self._future.try_success(None)

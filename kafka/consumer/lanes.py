@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from kafka._core.client import Client
     from kafka._runtime.tasks import Task
+    from kafka.config import Config
     from kafka.conn import BrokerConnection
 
 __all__ = ["FetchSettings", "Lane"]
@@ -47,6 +48,20 @@ class FetchSettings(NamedTuple):
     isolation_level: int
     rack: str
     sessions: bool
+
+    @classmethod
+    def of(cls, config: Config) -> FetchSettings:
+        """Return the settings that a configuration asks for."""
+        return cls(
+            max_wait_ms=config["fetch_max_wait_ms"],
+            min_bytes=config["fetch_min_bytes"],
+            max_bytes=config["fetch_max_bytes"],
+            max_partition_bytes=config["max_partition_fetch_bytes"],
+            buffer_memory=config["fetch_buffer_memory"],
+            isolation_level=int(config["isolation_level"] == "read_committed"),
+            rack=config["client_rack"],
+            sessions=config["enable_incremental_fetch_sessions"],
+        )
 
 
 class Lane:

@@ -131,6 +131,12 @@ class Cursor:
     def epoch(self, epoch: int) -> None:
         self._epoch = epoch
 
+    def advance(self, offset: int, epoch: int) -> None:
+        """Set the position, and the epoch of the record before it."""
+        self._position = offset
+        self._epoch = epoch
+        self.returned = None
+
     def place(self, offset: int, epoch: int = -1) -> None:
         """Give it its position."""
         self.fetch_offset = offset

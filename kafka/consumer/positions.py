@@ -22,7 +22,7 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 if TYPE_CHECKING:
     from kafka._core.client import Client
     from kafka._runtime.tasks import Task
-    from kafka.consumer.membership import Membership
+    from kafka.coordinator.consumer import ConsumerCoordinator
 
 __all__ = ["Positions"]
 
@@ -48,7 +48,7 @@ class Positions:
         placed: Callable[[], object],
         failed: Callable[[AssignedPartition], object],
     ) -> None:
-        self.membership: Membership | None = None
+        self.membership: ConsumerCoordinator | None = None
         self._client = client
         self._subscription = subscription
         self._lookup = lookup

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum, auto
-from typing import Any, Final, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka.consumer.partition import AssignedPartition, Cursor, Fetched
 from kafka.errors import (
@@ -22,6 +23,10 @@ from kafka.errors import (
 )
 from kafka.record.batch_reader import RecordReader
 from kafka.structs import OffsetAndMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.config import Config
+    from kafka.serializer import Bound
 
 __all__ = ["Action", "Asked", "ReaderSettings", "classify", "made_anew", "open_reply", "truncated"]
 
@@ -70,6 +75,32 @@ class ReaderSettings(NamedTuple):
     with_headers: bool = False
     """Whether the deserializers take the record's headers first."""
     skip_double_compressed: bool = False
+
+    @classmethod
+    def of(cls, config: Config, key: Bound | None, value: Bound | None) -> ReaderSettings:
+        """Return the settings that a configuration asks for, with its deserializers bound."""
+        with_headers = any(bound is not None and not bound.plain for bound in (key, value))
+        return cls(
+            check_crcs=config["check_crcs"],
+            read_committed=config["isolation_level"] == "read_committed",
+            max_batch_bytes=config["max_decompressed_bytes"],
+            key_deserializer=_per_topic(key, with_headers=with_headers),
+            value_deserializer=_per_topic(value, with_headers=with_headers),
+            with_headers=with_headers,
+            skip_double_compressed=config["skip_double_compressed_messages"],
+        )
+
+
+def _per_topic(bound: Bound | None, *, with_headers: bool) -> Callable[[str], Any]:
+    """Return a function that gives for a topic the deserializer that a reader takes."""
+    if bound is None:
+        return lambda _topic: None
+    call = bound.call
+    if not bound.plain:
+        return lambda topic: partial(call, topic)
+    if with_headers:
+        return lambda _topic: lambda _headers, data: call(data)
+    return lambda _topic: call
 
 
 def classify(error_code: int) -> Action:

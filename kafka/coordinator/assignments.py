@@ -13,13 +13,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafka.coordinator.callbacks import CallKind, RebalanceCall, Rendezvous, tell
 from kafka.coordinator.commits import Tenures
 from kafka.coordinator.subscription import Subscription
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from kafka._runtime.application import Application
 
 __all__ = ["Assignments"]
 
@@ -101,8 +104,8 @@ class Assignments:
             if self._losing is call:
                 self._losing = None
 
-    def give_up_here(self) -> None:
-        """Let go of everything, in the application's thread, which waits for nothing else."""
+    async def revoke_all(self, application: Application) -> None:
+        """Let go of everything, in the application's thread or task, which waits for nothing else."""
         partitions = self._subscription.assigned() if self._subscription.is_automatic else set()
         kind = CallKind.REVOKED if self.held() else CallKind.LOST
         while (call := self._rendezvous.take()) is not None:
@@ -110,7 +113,7 @@ class Assignments:
         self._losing = None
         try:
             if partitions:
-                tell(self._subscription.listener, kind, partitions)
+                await application.call(tell, self._subscription.listener, kind, partitions)
         finally:
             self.tenures.replace(())
             if partitions:

@@ -15,6 +15,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
+from kafka._runtime.application import complete
 from kafka._runtime.tasks import Event, Task
 from kafka._text import printable
 from kafka.config import Config, defaults, resolve
@@ -43,7 +44,7 @@ from kafka.errors import (
 
 if TYPE_CHECKING:
     from kafka._core.client import Client
-    from kafka._runtime.network_thread import ThreadDriver
+    from kafka._runtime.application import Application
     from kafka._runtime.timers import Timer
     from kafka.metrics import Metrics
 
@@ -83,11 +84,11 @@ class BaseCoordinator(CoordinatorFinder):
         metrics: Metrics | None = None,
         *,
         config: Config | None = None,
-        driver: ThreadDriver | None = None,
+        application: Application | None = None,
         **configs: Any,
     ) -> None:
         self.config = config if config is not None else resolve(self._KIND, configs)
-        super().__init__(client, self.config, driver)
+        super().__init__(client, self.config, application)
         self.group_instance_id: str | None = self.config["group_instance_id"]
         self.heartbeat = Heartbeat(config=self.config.subset("heartbeat"), clock=client.environment.clock)
         self.heartbeat_task = HeartbeatTask(self)
@@ -98,8 +99,10 @@ class BaseCoordinator(CoordinatorFinder):
         self.last_membership = NO_GENERATION
         """The last generation that it was a member of and is not any more."""
         self.state = MemberState.UNJOINED
-        self.notify: Callable[[], object] = lambda: None
-        """Called, from any thread, when the application has something to do here."""
+        self.due = True
+        """Whether the application has something to do here. A plain attribute: each poll() reads it."""
+        self.on_due: Callable[[], object] = lambda: None
+        """Called, from any thread, when `due` has become true."""
         self._error: KafkaError | None = None
         self._main: Task[object] | None = None
         self.rejoin = Event()
@@ -162,16 +165,18 @@ class BaseCoordinator(CoordinatorFinder):
 
         What the application has to do for it is done in the calling thread.
         """
-        deadline = None if timeout_ms is None else self.loop.time() + timeout_ms / 1000
+        return complete(self._become_active(None if timeout_ms is None else self.loop.time() + timeout_ms / 1000))
+
+    async def _become_active(self, deadline: float | None) -> bool:
         self.start()
         while True:
             seen = self._changes
-            self.polled(self.loop.time())
-            self.serve_calls()
+            self.polled()
+            await self.serve_calls()
             if self.state is MemberState.STABLE and not self.rejoin.is_set():
                 return True
             try:
-                self._run(self._something_changes(seen), deadline, "joining the group")
+                await self.application.run(self._something_changes(seen), deadline, "joining the group")
             except KafkaTimeoutError:
                 return False
 
@@ -179,22 +184,22 @@ class BaseCoordinator(CoordinatorFinder):
         """Join again; the coordinator is told why (KIP-800)."""
         self.loop.call_soon(self._request_rejoin, reason)
 
-    def polled(self, now: float) -> None:  # noqa: ARG002 - the heartbeat has the same clock
-        """Take note that the application called poll()."""
+    def polled(self) -> None:
+        """Record that the application called poll()."""
         self.heartbeat.poll()
         # With each poll: a set would ask for the members' hash, which is Python code before 3.12.
         if self.state is MemberState.LEFT or self.state is MemberState.FAILED:
             self.loop.call_soon(self._polled_again)
 
-    def serve_calls(self) -> None:
-        """Do what waits for the application's thread. Raises what a listener raised, and errors that do not pass."""
+    async def serve_calls(self) -> None:
+        """Make the calls that wait for the application. Raises what a listener raised, and errors that do not pass."""
         self.heartbeat.poll()
         self._asked_for_sign = False
         error = self.take_error()
         if error is not None:
             raise error
         while (call := self.rendezvous.take()) is not None:
-            call.run()
+            await call.run(self.application)
 
     def take_error(self) -> KafkaError | None:
         """Return an error that the application has to see, once."""
@@ -212,7 +217,11 @@ class BaseCoordinator(CoordinatorFinder):
 
     def _attention(self) -> None:
         self._changed()
-        self.notify()
+        self._set_due()
+
+    def _set_due(self) -> None:
+        self.due = True
+        self.on_due()
 
     # …and on the loop.
 
@@ -484,7 +493,8 @@ class BaseCoordinator(CoordinatorFinder):
             return
         deadline = None if timeout_ms is None else self.loop.time() + timeout_ms / 1000
         try:
-            self._run(self._close("the member is closed", deadline), deadline, "leaving the group")
+            leaving = self._close("the member is closed", deadline)
+            complete(self.application.run(leaving, deadline, "leaving the group"))
         except (KafkaTimeoutError, ClientClosedError) as error:
             log.info("Group %s: closed without leaving the group: %s", self.group_id, error)
         self.state = MemberState.CLOSED

@@ -1,7 +1,7 @@
-"""Where the network loop waits for the application: what has to be done in its thread, inside poll().
+"""What the network loop asks of the application: calls that poll() makes, in the application's thread or task.
 
-The loop asks (`Rendezvous.ask`) and waits; poll() takes what is asked for and runs it (`take`, `run`).
-Meanwhile the loop goes on: heartbeats are sent, and a listener may commit or call any other method.
+The loop asks (`Rendezvous.ask`) and waits; poll() takes the calls and runs them (`take`, `run`). The loop keeps turning
+meanwhile: heartbeats are sent, and a listener may commit or call any other method.
 """
 
 from __future__ import annotations
@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafka.future import Future
 from kafka.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from kafka._runtime.application import Application
 
 __all__ = ["CallKind", "RebalanceCall", "Rendezvous", "tell"]
 
@@ -29,13 +32,9 @@ class CallKind(Enum):
 
 
 class RebalanceCall:
-    """Something to be done once, in the application's thread or task.
+    """A call to be made once, in the application's thread or task; the rebalance waits for `done`."""
 
-    A synchronous caller uses `run`. An asynchronous one calls `invoke`, awaits the result if it can be
-    awaited, and says `finish` in any case: the rebalance waits for it.
-    """
-
-    __slots__ = ("_action", "_after", "done", "error", "kind", "partitions")
+    __slots__ = ("_action", "_after", "done", "kind", "partitions")
 
     def __init__(
         self,
@@ -47,26 +46,18 @@ class RebalanceCall:
         self.kind = kind
         self.partitions = frozenset(partitions)
         self.done: Future[None] = Future()
-        self.error: BaseException | None = None
         self._action = action
         self._after = after
 
-    def run(self) -> None:
-        """Do it. What a listener raises comes out, after the rebalance was told to go on."""
+    async def run(self, application: Application) -> None:
+        """Make the call. What a listener raises comes out; the rebalance continues in any case."""
         try:
-            self.invoke()
-        except BaseException as error:
-            self.finish(error)
-            raise
-        self.finish()
+            await application.call(self._action)
+        finally:
+            self.finish()
 
-    def invoke(self) -> Any:
-        """Begin it; what a listener returns may have to be awaited."""
-        return self._action()
-
-    def finish(self, error: BaseException | None = None) -> None:
-        """Say that it is over, in the same thread; what has to follow a listener follows."""
-        self.error = error
+    def finish(self) -> None:
+        """Do what follows the listener, and let the rebalance continue."""
         try:
             self._after()
         finally:

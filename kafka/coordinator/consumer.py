@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from kafka._runtime.application import complete
 from kafka._runtime.tasks import wait_any
 from kafka._text import printable
 from kafka.config import Config, defaults
@@ -53,7 +54,7 @@ from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, Subscription
 
 if TYPE_CHECKING:
     from kafka._core.client import Client
-    from kafka._runtime.network_thread import ThreadDriver
+    from kafka._runtime.application import Application
     from kafka.cluster import ClusterMetadata
     from kafka.coordinator.subscription import Subscription
     from kafka.metrics import Metrics
@@ -70,7 +71,7 @@ _KEPT_FOR_MEMBERS_SINCE: Final = (2, 1)
 _API_TIMEOUT_MS: Final = 60_000.0
 # No rebalance and no close() should wait for a topic that was deleted. The other partitions of the commit are stored.
 _TOPIC_IS_GONE: Final = (UnknownTopicOrPartitionError,)
-_LAST_WORDS: Final = 0.2  # seconds for telling the group after Ctrl-C
+_LEAVE_GRACE: Final = 0.2  # seconds for the request to leave the group after Ctrl-C
 # What close() takes at most, in seconds, and after how many it ends while no broker can be reached, by default.
 _CLOSE_TIMEOUT: Final = 30.0
 _UNREACHABLE_TIMEOUT: Final = 5.0
@@ -90,10 +91,10 @@ class ConsumerCoordinator(BaseCoordinator):
         metrics: Metrics | None = None,
         *,
         config: Config | None = None,
-        driver: ThreadDriver | None = None,
+        application: Application | None = None,
         **configs: Any,
     ) -> None:
-        super().__init__(client, metrics, config=config, driver=driver, **configs)
+        super().__init__(client, metrics, config=config, application=application, **configs)
         self.subscription = subscription
         self.assignors = make_assignors(self.config["partition_assignment_strategy"])
         self._assignor_calls = AssignorCalls(self.assignors, self.rendezvous)
@@ -318,13 +319,29 @@ class ConsumerCoordinator(BaseCoordinator):
 
     # The application's thread…
 
-    def serve(self) -> None:
-        """Do what belongs into the application's thread: listeners, callbacks of commits, an automatic commit.
+    def polled(self) -> None:
+        """Record that the application called poll() (max_poll_interval_ms)."""
+        super().polled()
+        if not self.due and self.has_work:
+            self.due = True
 
-        Joins when the subscription asks for it. Raises what the application must know.
+    async def serve(self) -> None:
+        """Do what the application has to do: call listeners and callbacks of commits, begin an automatic commit.
+
+        Joins when the subscription asks for it. Raises what the application must know. It does not wait for a
+        rebalance to end: poll() waits, and serves when `due`.
         """
-        self.run_commit_callbacks()
-        self.serve_calls()
+        self.due = False
+        try:
+            await self._serve()
+        finally:
+            # Never set to False here: the network thread may have set it to True meanwhile.
+            if self.has_work:
+                self.due = True
+
+    async def _serve(self) -> None:
+        await self.run_commit_callbacks()
+        await self.serve_calls()
         version = self.subscription.subscription_version
         if self.subscription.is_automatic and version != self._seen_version:
             self._seen_version = version
@@ -347,12 +364,12 @@ class ConsumerCoordinator(BaseCoordinator):
             or (self.auto_commit is not None and self.auto_commit.due(self.loop.time()))
         )
 
-    def run_commit_callbacks(self) -> None:
-        """Call back after commits that were answered."""
+    async def run_commit_callbacks(self) -> None:
+        """Call the callbacks of commits that were answered."""
         while self._committed:
             callback, offsets, outcome = self._committed.popleft()
             if callback is not None:
-                callback(offsets, outcome)
+                await self.application.call(callback, offsets, outcome)
 
     def _commit_automatically(self, task: AutoCommitTask) -> None:
         offsets = self._not_stored(self._committable())
@@ -452,7 +469,7 @@ class ConsumerCoordinator(BaseCoordinator):
         def ended(outcome: Any) -> None:
             if callback is not None:
                 self._committed.append((callback, offsets, outcome))
-                self.notify()
+                self._set_due()
 
         future.add_both(ended)
 
@@ -469,15 +486,18 @@ class ConsumerCoordinator(BaseCoordinator):
     def commit_offsets_sync(self, offsets: Offsets, timeout_ms: float | None = None) -> None:
         """Commit, and retry what may pass; raises what does not."""
         deadline = self._deadline(timeout_ms)
-        self._run(self.commit(offsets, deadline), None, "the commit")
+        complete(self.application.run(self.commit(offsets, deadline), None, "the commit"))
 
     async def commit(self, offsets: Offsets, deadline: float) -> None:
-        """Commit, and retry what may pass until the deadline; on the loop."""
+        """Commit, and retry what may pass until the deadline; on the loop.
+
+        The commit is a separate task: it continues when its caller is cancelled, and `close` waits for it.
+        """
         # While members wait for their assignments the coordinator takes no commits. That passes, and cooperative
         # members keep partitions meanwhile.
-        await self.committer.commit(
-            dict(offsets), self.committer.stays(offsets), deadline, outlast=(RebalanceInProgressError,)
-        )
+        stays = self.committer.stays(offsets)
+        work = self.committer.commit(dict(offsets), stays, deadline, outlast=(RebalanceInProgressError,))
+        await self.loop.spawn(work, "commit")
 
     async def committed(
         self, partitions: Collection[TopicPartition], deadline: float
@@ -489,7 +509,8 @@ class ConsumerCoordinator(BaseCoordinator):
         self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return what the group committed, for those of the partitions for which it did."""
-        found = self._run(self.committer.fetch(list(partitions), self._deadline(timeout_ms)), None, "reading offsets")
+        reading = self.committer.fetch(list(partitions), self._deadline(timeout_ms))
+        found = complete(self.application.run(reading, None, "reading offsets"))
         return {partition: offset for partition, offset in found.items() if offset is not None}
 
     def refresh_committed_offsets_if_needed(self, timeout_ms: float | None = None) -> None:
@@ -537,10 +558,13 @@ class ConsumerCoordinator(BaseCoordinator):
 
     # Leaving…
 
-    def unsubscribed(self, deadline: float) -> None:
+    async def unsubscribed(self, deadline: float) -> None:
         """Leave the group, after a commit if that is automatic and after the listener was called."""
         commit = self.auto_commit is not None
-        self._depart("the application unsubscribed", deadline, commit=commit, forever=False, patient=False)
+        try:
+            await self._leave("the application unsubscribed", deadline, commit=commit, forever=False, patient=False)
+        finally:
+            self.due = True
 
     def close(  # type: ignore[override]
         self, autocommit: bool = True, timeout_ms: float | None = None, *, patient: bool | None = None
@@ -550,37 +574,44 @@ class ConsumerCoordinator(BaseCoordinator):
         Takes 30 seconds at most unless `timeout_ms` is given, and 5 while no broker can be reached unless it is
         `patient`, which it is by default with a timeout.
         """
-        if self.state is MemberState.CLOSED or self.loop.closed:
-            return
         if patient is None:
             patient = timeout_ms is not None
         deadline = self.loop.time() + (_CLOSE_TIMEOUT if timeout_ms is None else timeout_ms / 1000)
-        commit = autocommit and self.auto_commit is not None
+        complete(self.finish(deadline, commit=autocommit, patient=patient))
+
+    async def finish(self, deadline: float, *, commit: bool, patient: bool) -> None:
+        """Commit if that is automatic, call the listener, leave the group; raises nothing that `deadline` causes.
+
+        Only with `patient` it waits until the deadline also while no broker can be reached.
+        """
+        if self.state is MemberState.CLOSED or self.loop.closed:
+            return
+        commit = commit and self.auto_commit is not None
         try:
-            self._depart("the consumer is closed", deadline, commit=commit, forever=True, patient=patient)
+            await self._leave("the consumer is closed", deadline, commit=commit, forever=True, patient=patient)
         finally:
             self.state = MemberState.CLOSED
             self.client.cluster.remove_listener(self._metadata_changed)
 
-    def _depart(self, reason: str, deadline: float, *, commit: bool, forever: bool, patient: bool) -> None:
+    async def _leave(self, reason: str, deadline: float, *, commit: bool, forever: bool, patient: bool) -> None:
         offsets = self._not_stored(self._committable()) if commit else {}
         reached = _Reached(self.client, float("inf") if patient else _UNREACHABLE_TIMEOUT)
         try:
-            self._try(reached.during(lambda: self._quiesce(offsets, deadline)), deadline, "the last commit")
-            self.run_commit_callbacks()
+            await self._try(reached.during(lambda: self._quiesce(offsets, deadline)), deadline, "the last commit")
+            await self.run_commit_callbacks()
         except Exception:
             raise
-        except BaseException:  # Ctrl-C: who pressed it waits for no broker
-            deadline = min(deadline, self.loop.time() + _LAST_WORDS)
+        except BaseException:  # Ctrl-C, or a cancelled task: the caller waits for no broker any more
+            deadline = min(deadline, self.loop.time() + _LEAVE_GRACE)
             raise
         finally:  # callbacks and listeners are the application's: whatever they raise, the member leaves
             try:
-                self.assignments.give_up_here()
+                await self.assignments.revoke_all(self.application)
             finally:
                 self._seen_version = -1
                 self._picture = None
                 leave = self._close if forever else self.leave_group
-                self._try(reached.during(lambda: leave(reason, deadline)), deadline, "leaving the group")
+                await self._try(reached.during(lambda: leave(reason, deadline)), deadline, "leaving the group")
 
     async def _quiesce(self, offsets: Offsets, deadline: float) -> None:
         """Join no more, let commits come to an end, and commit what was consumed."""
@@ -598,9 +629,9 @@ class ConsumerCoordinator(BaseCoordinator):
                     error,
                 )
 
-    def _try(self, coro: Any, deadline: float, what: str) -> None:
+    async def _try(self, coro: Any, deadline: float, what: str) -> None:
         try:
-            self._run(coro, deadline, what)
+            await self.application.run(coro, deadline, what)
         except KafkaTimeoutError as error:
             log.warning("Group %s: %s was given up: %s", self.group_id, what, error)
 

@@ -7,9 +7,9 @@ answers the requests of one connection one after another.
 from __future__ import annotations
 
 import logging
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
+from kafka._runtime.application import Application, ApplicationLoop, complete
 from kafka._runtime.timers import Backoff
 from kafka.cluster import GROUP
 from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, NodeNotReadyError
@@ -17,14 +17,11 @@ from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, No
 if TYPE_CHECKING:
     from kafka._core.client import Client
     from kafka._runtime.loop import Loop
-    from kafka._runtime.network_thread import ThreadDriver
     from kafka.config import Config
 
 __all__ = ["COMMITS", "JOINS", "CoordinatorFinder", "pause_after"]
 
 log = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 # Joins wait at the broker for the other members, and must not hold up heartbeats and commits meanwhile.
 JOINS: Final = "group-joins"
@@ -46,7 +43,7 @@ def pause_after(error: KafkaError, failures: int, backoff: Backoff) -> float:
 class CoordinatorFinder:
     """What a coordinator's client needs of the network."""
 
-    def __init__(self, client: Client, config: Config, driver: ThreadDriver | None) -> None:
+    def __init__(self, client: Client, config: Config, application: Application | None) -> None:
         self.client = client
         self.loop: Loop = client.loop
         self.group_id: str = config["group_id"]
@@ -55,7 +52,7 @@ class CoordinatorFinder:
         self.request_timeout = config.seconds("request_timeout_ms")
         self.retry_backoff = config.seconds("retry_backoff_ms")
         self._backoff = Backoff(self.retry_backoff, config.seconds("retry_backoff_max_ms"), self.loop.rng)
-        self._driver = driver
+        self.application = ApplicationLoop(client.loop) if application is None else application
 
     @property
     def coordinator_id(self) -> int | None:
@@ -88,7 +85,7 @@ class CoordinatorFinder:
         """Wait until the coordinator is known and connected; whether it is, by the time given."""
         deadline = None if timeout_ms is None else self.loop.time() + timeout_ms / 1000
         try:
-            self._run(self.find_coordinator(), deadline, "looking up the coordinator")
+            complete(self.application.run(self.find_coordinator(), deadline, "looking up the coordinator"))
         except KafkaTimeoutError:
             return False
         return True
@@ -134,12 +131,3 @@ class CoordinatorFinder:
         """Say what it waits for, and wait a little before the next attempt."""
         self._say(f"group {self.group_id} to let this member in: {error}", failures + 1)
         await self.loop.sleep(pause_after(error, failures + 1, self._backoff))
-
-    def _run(self, coro: Coroutine[Any, Any, T], deadline: float | None = None, what: str = "the call") -> T:
-        if self._driver is not None:
-            return self._driver.run(coro, deadline, what)
-        task = self.loop.spawn(coro)
-        try:
-            return self.loop.run_until(task, deadline)
-        finally:
-            task.cancel()

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kafka._runtime.application import complete
 from kafka.broker import Broker
 from kafka.consumer import ConsumerRebalanceListener, KafkaConsumer
 from kafka.errors import AbortableTransactionError, WakeupError
@@ -120,19 +121,16 @@ def test_a_notification_that_comes_while_the_last_one_is_served_is_not_lost(
     assert engine is not None
     membership: Any = engine.membership
 
-    class Coordinator:
-        """Has nothing to do, and hears of something while that is found out."""
+    async def nothing() -> None:
+        pass
 
-        def serve(self) -> None:
-            pass
+    def notified(_self: object) -> bool:
+        membership._set_due()  # by the network thread
+        return False
 
-        @property
-        def has_work(self) -> bool:
-            membership._notified()  # by the network thread
-            return False
-
-    monkeypatch.setattr(membership, "coordinator", Coordinator())
-    membership.serve(0.0)
+    monkeypatch.setattr(membership, "_serve", nothing)
+    monkeypatch.setattr(type(membership), "has_work", property(notified))
+    complete(membership.serve())
     monkeypatch.undo()
     assert membership.due
 

@@ -200,14 +200,15 @@ def test_errors_of_the_application_s_own_code_change_no_positions(broker: Broker
     consumer.seek(tp(), 0)
     assert len(read(consumer, 20)) == 20
 
-    def broken(_deadline: float) -> None:
+    def broken() -> bool:
         raise RuntimeError("no")
 
     engine = consumer._engine
     assert engine is not None
-    engine.serve = broken  # type: ignore[method-assign]
+    engine._is_due = broken  # type: ignore[method-assign]
     with pytest.raises(RuntimeError):
         consumer.poll(timeout_ms=1000)
+    del engine._is_due
     assert consumer.position(tp()) == 20
 
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kafka._core.client import Client
+from kafka._runtime.application import ApplicationThread, complete
 from kafka._runtime.network_thread import ThreadDriver
 from kafka.broker.groups.service import GroupService
 from kafka.config import resolve
 from kafka.consumer.subscription import SubscriptionState
 from kafka.coordinator.consumer import ConsumerCoordinator
-from kafka.coordinator.membership import GroupMembership
 from kafka.structs import OffsetAndMetadata, SubscriptionPattern, TopicPartition
 
 if TYPE_CHECKING:
@@ -50,9 +50,8 @@ class Member:
             self.client,
             self.subscription,
             config=self.config.subset("consumer_coordinator"),
-            driver=self.driver,
+            application=ApplicationThread(self.driver),
         )
-        self.membership = GroupMembership(self.coordinator, lambda: None)
         self.closed = False
         if pattern is not None:
             self.client.cluster.need_all_topic_metadata = True
@@ -71,10 +70,9 @@ class Member:
         self.subscription.subscribe(pattern=SubscriptionPattern(pattern))
 
     def poll(self) -> None:
-        now = self.client.loop.time()
-        self.membership.polled(now)
-        if self.membership.due:
-            self.membership.serve(now + 1)
+        self.coordinator.polled()
+        if self.coordinator.due:
+            complete(self.coordinator.serve())
 
     @property
     def assigned(self) -> set[int]:

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from kafka._runtime.application import complete
 from kafka.broker import Broker
 from kafka.coordinator.assignors import CooperativeStickyAssignor, RoundRobinPartitionAssignor
 from kafka.errors import KafkaError
@@ -110,7 +111,7 @@ def test_unsubscribing_while_it_waits_for_the_application_ends_the_wait(broker):
             assert time.monotonic() < deadline
             time.sleep(0.002)
         one.subscription.unsubscribe()
-        one.membership.unsubscribed(one.client.loop.time() + 5)
+        complete(one.coordinator.unsubscribed(one.client.loop.time() + 5))
         assert one.state == "UNJOINED"
         one.subscribe(["t"])
         poll_until(stable(one, partitions=6), one)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kafka._runtime.application import complete
 from kafka.broker import Broker
 from kafka.errors import (
     CommitFailedError,
@@ -145,13 +146,13 @@ def test_commit_callbacks_run_in_the_application_s_thread(broker):
     with Member(broker.bootstrap_servers) as one:
         poll_until(stable(one, partitions=6), one)
         offsets = {T0: OffsetAndMetadata(3, "note")}
-        one.membership.commit_async(offsets, lambda *args: seen.append((args, threading.get_ident())))
+        one.coordinator.commit_async(offsets, lambda *args: seen.append((args, threading.get_ident())))
         poll_until(lambda: bool(seen), one)
         (committed, answer), thread = seen[0]
         assert committed == offsets
         assert answer.topics[0].partitions[0].error_code == 0
         assert thread == threading.get_ident()
-        found = one.run(one.membership.committed([T0, T1], one.client.loop.time() + 10))
+        found = one.run(one.coordinator.committed([T0, T1], one.client.loop.time() + 10))
         assert found == {T0: OffsetAndMetadata(3, "note"), T1: None}
 
 
@@ -281,7 +282,7 @@ def test_unsubscribing_leaves_the_group_and_subscribing_joins_again(broker):
     listener = Listener()
     with Member(broker.bootstrap_servers, listener=listener) as one, Member(broker.bootstrap_servers) as two:
         poll_until(stable(one, two, partitions=6), one, two)
-        one.membership.unsubscribed(one.client.loop.time() + 5)
+        complete(one.coordinator.unsubscribed(one.client.loop.time() + 5))
         one.subscription.unsubscribe()
         assert listener.calls[-1][0] == "revoked"
         poll_until(stable(two, partitions=6), two)
@@ -312,7 +313,7 @@ def test_closing_without_a_broker_is_quick(broker):
 def test_commits_under_way_are_waited_for_on_close(broker):
     with Member(broker.bootstrap_servers, (), enable_auto_commit=False) as one:
         one.subscription.assign_by_user([T0])
-        future = one.membership.commit_async({T0: OffsetAndMetadata(31)}, None)
+        future = one.coordinator.commit_async({T0: OffsetAndMetadata(31)}, None)
         one.coordinator.close()
         assert future.succeeded()
 

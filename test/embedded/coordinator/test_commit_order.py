@@ -52,7 +52,7 @@ def repeating(broker, one):
 
 
 def test_one_that_is_not_waited_for_comes_after_one_that_is_repeated(broker, one, repeating):
-    future = one.membership.commit_async({T0: OffsetAndMetadata(9)}, None)
+    future = one.coordinator.commit_async({T0: OffsetAndMetadata(9)}, None)
     poll_until(lambda: future.is_done, one)
     assert future.succeeded()
     assert sent(broker) == [5, 5, 9]
@@ -69,7 +69,7 @@ def test_those_that_are_not_waited_for_do_not_wait_for_each_other(broker, one):
     broker.forget_requests()
     began = time.monotonic()
     slow = broker.delay("OffsetCommit", 0.2, times=1)
-    futures = [one.membership.commit_async({T0: OffsetAndMetadata(number)}, None) for number in range(2, 7)]
+    futures = [one.coordinator.commit_async({T0: OffsetAndMetadata(number)}, None) for number in range(2, 7)]
     one.commit(t0=9)
     assert all(future.succeeded() for future in futures)
     assert sent(broker) == [2, 3, 4, 5, 6, 9]

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
+from kafka._runtime.application import complete
 from kafka.broker import Broker
 from kafka.consumer import KafkaConsumer
 from kafka.coordinator.consumer import ConsumerCoordinator
-from kafka.coordinator.membership import GroupMembership
 from kafka.errors import CommitFailedError, KafkaTimeoutError
 from kafka.structs import TopicPartition
 
@@ -70,8 +70,7 @@ class Application:
     def coordinator(self) -> ConsumerCoordinator:
         engine = self.consumer._engine
         assert engine is not None
-        assert isinstance(engine.membership, GroupMembership)
-        return engine.membership.coordinator
+        return engine.check_group()
 
     def poll(self) -> None:
         for partition, records in self.consumer.poll(timeout_ms=0).items():
@@ -95,8 +94,8 @@ class Application:
             async def end() -> None:
                 engine.client.shut_down()
 
-            engine.driver.run(end())
-            engine.driver.close()
+            complete(engine.application.run(end()))
+            complete(engine.application.close(1.0))
             if engine.metrics is not None:
                 engine.metrics.close()
 

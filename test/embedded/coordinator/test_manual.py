@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kafka import KafkaClient
+from kafka._runtime.application import complete
 from kafka.broker import NO_REPLY, Broker
 from kafka.consumer.subscription import SubscriptionState
 from kafka.coordinator.base import BaseCoordinator, GroupCoordinatorMetrics, HeartbeatTask
@@ -122,15 +123,15 @@ def test_a_consumer_s_coordinator(client):
     subscription.subscribe(["t"])
     client.set_topics(["t"])
     assert [name for name, _ in coordinator.group_protocols()] == ["range", "cooperative-sticky"]
-    coordinator.serve()
+    complete(coordinator.serve())
     coordinator.ensure_active_group()
-    coordinator.serve()
+    complete(coordinator.serve())
     assert subscription.assigned() == {T0, T1}
     coordinator.commit_offsets_sync({T0: OffsetAndMetadata(5, "sync")})
     seen: list[Any] = []
     future = coordinator.commit_offsets_async({T1: OffsetAndMetadata(6)}, lambda *args: seen.append(args))
     client.poll(future=future, timeout_ms=5000)
-    coordinator.serve()
+    complete(coordinator.serve())
     assert seen == [({T1: OffsetAndMetadata(6)}, future.value)]
     assert coordinator.fetch_committed_offsets([T0, T1]) == {
         T0: OffsetAndMetadata(5, "sync"),

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from kafka._core.client import Client, make_client
 from kafka.consumer import KafkaConsumer
-from kafka.consumer.engine import Engine
 from test.unit.consumer.scripted import Cluster, HereDriver, MakeConsumer
 
 
@@ -24,13 +24,13 @@ def make(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeCons
     made: list[KafkaConsumer] = []
     threads = threading.active_count()
 
-    def engine(config: Any) -> Engine:
-        found = Engine(config, cluster.network.environment())
+    def client(config: Any) -> Client:
+        found = make_client(config, cluster.network.environment())
         cluster.loop = found.loop
         return found
 
-    monkeypatch.setattr("kafka.consumer.engine.ThreadDriver", HereDriver)
-    monkeypatch.setattr("kafka.consumer.engine.Engine", engine)
+    monkeypatch.setattr("kafka._core.client.make_client", client)
+    monkeypatch.setattr("kafka._runtime.network_thread.ThreadDriver", HereDriver)
 
     def make(*topics: str, **configs: Any) -> KafkaConsumer:
         chosen = {"bootstrap_servers": "b0", "auto_offset_reset": "earliest", "client_id": "c", **configs}

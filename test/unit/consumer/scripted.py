@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+from kafka._runtime.application import complete
 from kafka._runtime.loop import Loop
 from kafka.consumer import KafkaConsumer
 from kafka.coordinator.protocol import ConsumerProtocolMemberAssignment
@@ -307,4 +309,37 @@ def rest(consumer: KafkaConsumer, seconds: float) -> None:
     """Let time pass in which the application does not call the consumer, and the network goes on."""
     engine = consumer._engine
     assert engine is not None
-    engine.driver.run(engine.loop.sleep(seconds))
+    complete(engine.application.run(engine.loop.sleep(seconds)))
+
+
+class InTaskDriver:
+    """Turns a loop in the asyncio task that waits; between two passes other tasks of asyncio run."""
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+
+    async def run(self, coro: Coroutine[Any, Any, T], deadline: float | None = None, what: str = "the call") -> T:
+        task = self.loop.spawn(coro)
+        try:
+            await self.wait(task, deadline)
+            if not task.is_done:
+                raise KafkaTimeoutError(f"{what} took too long")
+            return task.result()
+        finally:
+            task.cancel()
+
+    async def wait(self, future: Future[Any], deadline: float | None = None) -> None:
+        while not future.is_done:
+            remaining = None if deadline is None else deadline - self.loop.time()
+            if remaining is not None and remaining <= 0:
+                break
+            self.loop.turn(remaining)
+            await asyncio.sleep(0)
+
+    def turn(self) -> None:
+        self.loop.turn(0)
+
+    async def close(self, timeout: float = 0.0) -> None:
+        while self.loop.has_ready:
+            self.loop.turn(0)
+        self.loop.close(timeout)

@@ -64,4 +64,4 @@ def test_a_busy_application_does_not_find_a_call_for_each_answer_about_metadata(
     assert consumer._engine is not None
     membership = consumer._engine.membership
     assert membership is not None
-    assert len(membership.coordinator.rendezvous._waiting) == 1  # type: ignore[attr-defined]
+    assert len(membership.rendezvous._waiting) == 1

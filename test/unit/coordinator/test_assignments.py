@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafka._runtime.application import ApplicationLoop, complete
 from kafka._runtime.loop import Loop
 from kafka.consumer.subscription import SubscriptionState
 from kafka.coordinator.assignments import Assignments
@@ -40,7 +41,7 @@ class Application:
 
     def poll(self):
         while (call := self.rendezvous.take()) is not None:
-            call.run()
+            complete(call.run(ApplicationLoop(self.loop)))
 
     def turn(self):
         for _ in range(5):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafka._runtime.application import ApplicationLoop, complete
 from kafka._runtime.loop import Loop
 from kafka.coordinator.callbacks import CallKind, RebalanceCall, Rendezvous, tell
 from kafka.structs import TopicPartition
@@ -28,7 +29,7 @@ def test_the_loop_waits_until_the_application_has_done_it(loop):
     assert not task.is_done
     taken = meeting.take()
     assert taken is call
-    taken.run()
+    complete(taken.run(ApplicationLoop(loop)))
     loop.run_until(task)
     assert seen == ["bell", "listener", "after"]
     assert meeting.take() is None
@@ -44,7 +45,7 @@ def test_what_a_listener_raises_comes_out_and_the_loop_goes_on(loop):
     task = loop.spawn(meeting.ask(RebalanceCall(CallKind.LOST, [P], fail, lambda: after.append(1))))
     loop.turn(0)
     with pytest.raises(ValueError, match="mine"):
-        meeting.take().run()
+        complete(meeting.take().run(ApplicationLoop(loop)))
     loop.run_until(task)
     assert after == [1]
 
