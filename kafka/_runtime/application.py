@@ -10,7 +10,6 @@ the coroutine is awaited in the caller's task.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
-from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from kafka.errors import IllegalStateError
@@ -134,7 +133,7 @@ class ApplicationTask:
         suspend: a rebalance must not continue after half a listener. A second one reaches the listener.
         """
         result = function(*args)
-        return await _to_its_end(result) if isawaitable(result) else result
+        return await _to_its_end(result) if hasattr(result, "__await__") else result
 
     async def turn(self) -> None:
         """See `Application.turn`; other tasks of asyncio run meanwhile."""

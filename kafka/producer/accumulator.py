@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka.errors import IllegalStateError, RecordTooLargeError
 from kafka.producer.batch import ProducerBatch, taken_up
-from kafka.producer.memory import Memory, Ticket
+from kafka.producer.buffer_pool import BufferPool, Reservation
 from kafka.producer.partitions import Partition, Topic
 from kafka.record.batch_builder import FULL, BatchBuilder, record_size
 from kafka.record.header import V2_HEADER_SIZE
@@ -60,8 +60,10 @@ class Accumulator:
         codec: str | None,
         level: int | None,
     ) -> None:
-        self.renew_lock()
-        self.memory = Memory(buffer_memory)
+        self.lock = RLock()
+        self.inside: Callable[[], bool] = self.lock._is_owned  # type: ignore[attr-defined]  # noqa: SLF001 - as Condition
+        """Whether the calling thread holds the lock."""
+        self.memory = BufferPool(buffer_memory)
         self.topics: dict[str, Topic] = {}
         self.sticky: dict[str, ProducerBatch] = {}
         """By topic, the open batch for records without a key: what the fast path of `send()` looks at."""
@@ -80,11 +82,11 @@ class Accumulator:
         self._retired: dict[str, Topic] = {}
         self._choose: Callable[[Topic], Partition] = core.choose_partition
 
-    def renew_lock(self) -> None:
-        """Make a lock that nobody holds: at first, and in the child of a fork."""
-        self.lock = RLock()
-        self.inside: Callable[[], bool] = self.lock._is_owned  # type: ignore[attr-defined]  # noqa: SLF001 - as Condition
-        """Whether the calling thread holds the lock."""
+    def forked(self) -> None:
+        """In the child of a fork: each call gets a clear error, also if another thread of the parent had the lock."""
+        self.lock._at_fork_reinit()  # type: ignore[attr-defined]  # noqa: SLF001 - as threading does
+        self.sticky.clear()
+        self.topics.clear()
 
     # Filling: on the threads of the application…
 
@@ -96,8 +98,8 @@ class Accumulator:
         key: bytes | None,
         value: bytes | None,
         headers: Headers,
-    ) -> tuple[ProducerBatch, int] | Ticket:
-        """Add a record, without a partition to the sticky one; return its place, or the ticket to wait for first.
+    ) -> tuple[ProducerBatch, int] | None:
+        """Add a record, without a partition to the sticky one; return its place, None where there is no memory.
 
         >>> # batch, index = accumulator.add(topic, None, 1700000000000, None, b"value", None)
         """
@@ -116,35 +118,71 @@ class Accumulator:
                 if found is not None:
                     return found
             if not self.memory.has(size):
-                return self._queue_up(size)
+                return None
             return self._open(topic, partition, size, None, timestamp, key, value, headers)
 
-    def add_granted(
+    def reservation(
+        self, topic: Topic, partition: Partition | None, key: bytes | None, value: bytes | None, headers: Headers
+    ) -> Reservation:
+        """Return the reservation for a record that `add` has found no memory for; `wait` puts it into the queue."""
+        size = self._room_for(topic, partition, key, value, headers)
+        record = record_size(key, value, headers) if self.magic > 1 else message_size(self.magic, key, value)
+        return Reservation(size, partition or topic, record)
+
+    def wait(self, reservation: Reservation) -> None:
+        """Queue a reservation: its future is done when the call can try again."""
+        with self.lock:
+            self.check_admits()
+            self.memory.queue(reservation)
+            granted = self.memory.grant()
+        _wake_soon(self._core, granted)
+        self._core.hurry_soon()
+
+    def cancel(self, reservation: Reservation) -> None:
+        """Wait for memory no more."""
+        with self.lock:
+            self._arrived(reservation)
+            granted = self.memory.cancel(reservation)
+        _wake_soon(self._core, granted)
+
+    def add_reserved(
         self,
-        ticket: Ticket,
+        reservation: Reservation,
         topic: Topic,
         partition: Partition | None,
         timestamp: int,
         key: bytes | None,
         value: bytes | None,
         headers: Headers,
-    ) -> tuple[ProducerBatch, int]:
-        """The same for whom memory was granted."""
+    ) -> tuple[ProducerBatch, int] | None:
+        """Add the record of a reservation that is ready; None where it must wait again, for its future of now."""
         with self.lock:
+            self._arrived(reservation)
             self.check_admits()
             found = self._append(topic, partition, timestamp, key, value, headers)  # others may have opened a batch
             if found is None and partition is None:
                 found = self._append_to_next(topic, timestamp, key, value, headers)
-            if found is None:
-                return self._open(topic, partition, ticket.size, ticket, timestamp, key, value, headers)
-            served = self.memory.leave(ticket)
-        _tell(served)
+            if found is None and reservation.held:
+                return self._open(topic, partition, reservation.size, reservation, timestamp, key, value, headers)
+            granted = self.memory.queue_again(reservation) if found is None else self.memory.cancel(reservation)
+        _wake_soon(self._core, granted)
         return found
+
+    def _arrived(self, reservation: Reservation) -> None:
+        """Let a batch wait no longer for the record of a call that was woken for it."""
+        batch, reservation.batch = reservation.batch, None
+        if batch is not None:
+            batch.expected -= 1
+            if not batch.expected:
+                self._core.look_soon(batch.partition)
 
     def extend(
         self, topic: Topic, values: list[bytes | None], start: int, timestamp: int
-    ) -> tuple[ProducerBatch, int, int] | Ticket:
-        """Add values without keys from `start` on, as many as fit one batch: batch, first index, count."""
+    ) -> tuple[ProducerBatch, int, int] | None:
+        """Add values without keys from `start` on, as many as fit one batch: batch, first index, count.
+
+        None where there is no memory.
+        """
         with self.lock:
             self.check_admits()
             batch = self.sticky.get(topic.name)
@@ -153,17 +191,18 @@ class Accumulator:
                 if taken:
                     return batch, first, taken
         place = self.add(topic, None, timestamp, None, values[start], None)
-        if isinstance(place, Ticket):
-            return place
-        return *place, 1
+        return None if place is None else (*place, 1)
 
     def add_built(
-        self, topic: Topic, built: deque[tuple[Partition | None, BatchBuilder]], ticket: Ticket | None = None
-    ) -> tuple[list[ProducerBatch], Ticket | None]:
+        self,
+        topic: Topic,
+        built: deque[tuple[Partition | None, BatchBuilder]],
+        reservation: Reservation | None = None,
+    ) -> list[ProducerBatch]:
         """Queue batches that have their records already, without a partition where the sticky ones go.
 
-        Takes as many from the left as there is memory for, and wakes the loop once for all of them. Returns these, and
-        where some are left the ticket to wait for first: come again with it.
+        Takes as many from the left as there is memory for, the first one with that of a reservation, and wakes the loop
+        once for all of them.
         """
         added: list[ProducerBatch] = []
         inside = self.inside()
@@ -173,23 +212,23 @@ class Accumulator:
                 partition, builder = built[0]
                 if inside:
                     added.append(self._queue_inside(topic, partition, builder))
-                elif ticket is None and not self.memory.has(builder.size):
-                    return added, self._queue_up(builder.size)
+                elif reservation is None and not self.memory.has(builder.size):
+                    break
                 else:
-                    added.append(self._add_built(topic, partition, builder, ticket))
-                    ticket = None
+                    added.append(self._add_built(topic, partition, builder, reservation))
+                    reservation = None
                 built.popleft()
-            return added, None
+        return added
 
     def _add_built(
-        self, topic: Topic, partition: Partition | None, builder: BatchBuilder, ticket: Ticket | None
+        self, topic: Topic, partition: Partition | None, builder: BatchBuilder, reservation: Reservation | None
     ) -> ProducerBatch:
         if partition is None:
             partition = self._sticky_partition(topic)
         if (opened := partition.open) is not None:  # its records were first
             self.close(opened)
         batch = ProducerBatch(partition, builder, self._core.now(), 0)
-        self._queue(batch, builder.size, ticket)
+        self._queue(batch, builder.size, reservation)
         if partition is topic.sticky:
             topic.filled += builder.size
         return batch
@@ -237,12 +276,6 @@ class Accumulator:
         """How large batches are to be, before compression."""
         return self._batch_size
 
-    def give_up(self, ticket: Ticket) -> None:
-        """Wait for memory no more."""
-        with self.lock:
-            served = self.memory.leave(ticket)
-        _tell(served)
-
     def _append(
         self,
         topic: Topic,
@@ -281,11 +314,6 @@ class Accumulator:
                 self._shut(found[0])
         return found
 
-    def _queue_up(self, size: int) -> Ticket:
-        """There is not enough memory."""
-        self._core.hurry_soon()
-        return self.memory.queue(size)
-
     def _room_for(
         self, topic: Topic, partition: Partition | None, key: bytes | None, value: bytes | None, headers: Headers
     ) -> int:
@@ -306,21 +334,26 @@ class Accumulator:
         topic: Topic,
         partition: Partition | None,
         reserved: int,
-        ticket: Ticket | None,
+        reservation: Reservation | None,
         timestamp: int,
         key: bytes | None,
         value: bytes | None,
         headers: Headers,
     ) -> tuple[ProducerBatch, int]:
-        """Open a batch that begins with this record; the memory is there, or the ticket's."""
+        """Open a batch that begins with this record; the memory is there, or the reservation's."""
         sticky = partition is None
+        target = partition or topic
         if partition is None:
             partition = self._sticky_partition(topic)
         if (opened := partition.open) is not None:
             self.close(opened)
         batch = ProducerBatch(partition, self._builder(self._batch_size), self._core.now(), 0)
         index = batch.append(timestamp, key, value, headers)
-        self._queue(batch, reserved, ticket)
+        if reservation is not None:
+            joined = self.memory.join(batch, target, self._batch_size - batch.builder.size)
+            batch.expected = len(joined)
+            _wake_soon(self._core, joined)
+        self._queue(batch, reserved, reservation)
         partition.open = batch
         if sticky:
             self.sticky[topic.name] = batch
@@ -333,7 +366,7 @@ class Accumulator:
             return BatchBuilder(limit, self._codec, self._level)
         return LegacyBuilder(self.magic, limit, self._codec, self._level)
 
-    def _queue(self, batch: ProducerBatch, size: int, ticket: Ticket | None) -> None:
+    def _queue(self, batch: ProducerBatch, size: int, reservation: Reservation | None) -> None:
         """Have a batch sent when its time has come; it holds so much memory from now on.
 
         Ctrl-C may come between any two steps. Nobody appends to a batch that is in no queue, and the loop is woken
@@ -341,7 +374,7 @@ class Accumulator:
         """
         try:
             batch.keeper = self._core.keeper()
-            self.memory.lend(batch, size, ticket)
+            self.memory.allocate(batch, size, reservation)
             batch.partition.topic.used_at = batch.created
             batch.partition.queue.append(batch)
             self.incomplete[batch] = None
@@ -353,7 +386,7 @@ class Accumulator:
                 if batch in batch.partition.queue:
                     batch.partition.queue.remove(batch)
                 self.incomplete.pop(batch, None)
-                _tell_later(self._core, self.memory.take_back(batch))
+                _wake_soon(self._core, self.memory.release(batch))
             raise
 
     def _sticky_partition(self, topic: Topic) -> Partition:
@@ -381,8 +414,8 @@ class Accumulator:
         size = batch.builder.size
         if partition is partition.topic.sticky:
             partition.topic.filled += size
-        if size < batch.reserved and (served := self.memory.take_back(batch, size)):
-            _tell_later(self._core, served)
+        if size < batch.reserved and (granted := self.memory.release(batch, size)):
+            _wake_soon(self._core, granted)
 
     def _shut(self, batch: ProducerBatch) -> bool:
         """Let nobody find a batch to add to; whether it could be found until now."""
@@ -424,8 +457,8 @@ class Accumulator:
         """Give the memory of a batch back."""
         with self.lock:
             self.incomplete.pop(batch, None)
-            served = self.memory.take_back(batch)
-        _tell(served)
+            granted = self.memory.release(batch)
+        _wake(granted)
 
     def refuse(self, error: BaseException) -> None:
         """Take no more records; whoever waits for memory hears why."""
@@ -436,8 +469,8 @@ class Accumulator:
                 for partition in topic.partitions.values():
                     partition.open = None
             waiting = self.memory.refuse_all()
-        for ticket in waiting:
-            ticket.try_failure(error)
+        for reservation in waiting:
+            reservation.ready.try_failure(error)
 
     def pause(self, error: BaseException) -> None:
         """Take no records until `admit()`: whoever comes, and whoever waits for memory, hears why."""
@@ -448,8 +481,8 @@ class Accumulator:
                     if partition.open is not None:
                         self.close(partition.open)
             waiting = self.memory.refuse_all()
-        for ticket in waiting:
-            ticket.try_failure(error)
+        for reservation in waiting:
+            reservation.ready.try_failure(error)
 
     def admit(self) -> None:
         """Take records again."""
@@ -508,12 +541,12 @@ def too_large(size: int, name: str, limit: int, topic: str, partition: Partition
     )
 
 
-def _tell(served: list[Ticket]) -> None:
-    for ticket in served:
-        ticket.try_success(None)
+def _wake(reservations: list[Reservation]) -> None:
+    for reservation in reservations:
+        reservation.ready.try_success(None)
 
 
-def _tell_later(core: ProducerCore, served: list[Ticket]) -> None:
-    """Tell those who wait for memory, but not under the lock: what they do next takes it."""
-    if served:
-        core.call_soon(_tell, served)
+def _wake_soon(core: ProducerCore, reservations: list[Reservation]) -> None:
+    """Wake calls that wait for memory; a thread that waits may be the one that turns the loop."""
+    if reservations:
+        core.call_soon(_wake, reservations)

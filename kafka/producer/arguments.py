@@ -12,12 +12,15 @@ from typing import Any, Final
 from kafka.config import Config, resolve
 from kafka.errors import IllegalArgumentError, KafkaConfigurationError
 from kafka.record.batch_builder import BatchBuilder
+from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition, check_topic
 
 __all__ = [
     "Headers",
     "as_bytes",
     "checked_config",
+    "checked_group",
     "checked_headers",
+    "checked_offsets",
     "checked_partition",
     "checked_records",
     "checked_release",
@@ -151,3 +154,51 @@ def checked_release(release: Any) -> tuple[int, ...]:
     if not isinstance(release, tuple) or not all(isinstance(part, int) for part in release):
         raise TypeError(f"a release is a tuple of numbers, as in (0, 11), not {release!r}")
     return release
+
+
+def checked_group(group: Any) -> ConsumerGroupMetadata:
+    """Return the group whose offsets are committed with a transaction."""
+    if isinstance(group, str):
+        group = ConsumerGroupMetadata(group)
+    if not isinstance(group, ConsumerGroupMetadata):
+        raise TypeError(
+            f"group_metadata must be consumer.group_metadata() or the name of a group, not {type(group).__name__}"
+        )
+    if not group.group_id:
+        raise IllegalArgumentError("group_metadata names no group: the consumer needs a group_id")
+    if group.generation_id > 0 and not group.member_id:
+        raise IllegalArgumentError("group_metadata has a generation but no member: take consumer.group_metadata()")
+    return group
+
+
+def _offsets_partition(partition: Any) -> TopicPartition:
+    try:
+        topic, number = partition
+    except (TypeError, ValueError):
+        raise TypeError(f"offsets are by TopicPartition, not {partition!r}") from None
+    check_topic(topic)
+    number = checked_partition(number)
+    if number < 0:
+        raise IllegalArgumentError(f"the number of a partition must not be negative: {partition!r}")
+    return TopicPartition(topic, number)
+
+
+def _checked_offset(offset: Any) -> OffsetAndMetadata:
+    if isinstance(offset, int):
+        found = OffsetAndMetadata(offset, "", -1)
+    elif isinstance(offset, tuple) and 1 <= len(offset) <= len(OffsetAndMetadata._fields):
+        found = OffsetAndMetadata(*offset)
+    else:
+        raise TypeError(f"an offset is a number or an OffsetAndMetadata, not {offset!r}")
+    if not isinstance(found.offset, int) or not isinstance(found.metadata or "", str):
+        raise TypeError(f"an OffsetAndMetadata has a number and a str, not {offset!r}")
+    if found.offset < 0:
+        raise IllegalArgumentError(f"offsets must not be negative: {offset}")
+    return found
+
+
+def checked_offsets(offsets: Any) -> dict[TopicPartition, OffsetAndMetadata]:
+    """Return the offsets that are committed with a transaction."""
+    if not isinstance(offsets, Mapping):
+        raise TypeError(f"offsets must be a dict of offsets by TopicPartition, not {type(offsets).__name__}")
+    return {_offsets_partition(where): _checked_offset(offset) for where, offset in offsets.items()}

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from kafka._runtime.application import complete
 from kafka.errors import IllegalArgumentError
 from kafka.partitioner.hash_column import murmur2_column
 from kafka.producer.accumulator import too_large
-from kafka.producer.memory import Ticket
 from kafka.record.arrow_encoder import binary_column, encode_arrow, encode_divided, larger_chunks
 
 if TYPE_CHECKING:
@@ -86,13 +86,10 @@ class _Handing:
     """Gives batches to the accumulator, and waits for memory where it has to."""
 
     def __init__(self, producer: KafkaProducer, topic: str) -> None:
-        self._producer = producer
-        self._accumulator = producer._accumulator  # noqa: SLF001 - of one package
-        core = producer._core  # noqa: SLF001 - of one package
-        self._now = core.now
-        self._max_block = producer._max_block  # noqa: SLF001 - of one package
-        found = producer._topics.get(topic)  # noqa: SLF001 - of one package
-        self.topic: Topic = found or producer._find(topic, self._now() + self._max_block)  # noqa: SLF001 - of one package
+        self._calls = calls = producer._calls  # noqa: SLF001 - of one package
+        self._accumulator = calls.accumulator
+        found = self._accumulator.topics.get(topic)
+        self.topic: Topic = found or complete(calls.find_topic(topic, calls.core.now() + calls.max_block))
         config = producer.config
         self.encoding: dict[str, Any] = {
             "limit": self._accumulator.batch_size,
@@ -129,19 +126,7 @@ class _Handing:
 
     def _add(self, built: deque[tuple[Partition | None, BatchBuilder]]) -> list[ProducerBatch]:
         """Hand batches over, in the order of arrival where memory is short."""
-        added: list[ProducerBatch] = []
-        ticket: Ticket | None = None
-        try:
-            while built:
-                more, ticket = self._accumulator.add_built(self.topic, built, ticket)
-                added += more
-                if ticket is not None:
-                    self._producer._wait_for_room(ticket, self._now() + self._max_block, "send_columns()")  # noqa: SLF001 - of one package
-        except BaseException:
-            if ticket is not None:
-                self._accumulator.give_up(ticket)
-            raise
-        return added
+        return complete(self._calls.add_built(self.topic, built, "send_columns()"))
 
 
 # Placing.

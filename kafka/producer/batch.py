@@ -15,6 +15,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kafka._runtime.application import complete
 from kafka._runtime.callback_errors import raise_after_pass
 from kafka.future import Future
 from kafka.record.batch_builder import FULL, BatchBuilder, SealedBatch
@@ -23,7 +24,7 @@ from kafka.record.message_v0_v1 import LegacyBuilder, SealedMessages
 if TYPE_CHECKING:
     from kafka._runtime.timers import Timer
     from kafka.producer.accumulator import Partition
-    from kafka.producer.future import FutureRecordMetadata
+    from kafka.producer.future import RecordFuture
 
 __all__ = ["Delivered", "Divided", "ProducerBatch", "taken_up"]
 
@@ -67,6 +68,7 @@ class ProducerBatch(Future[None]):
         "builder",
         "created",
         "error",
+        "expected",
         "hurried",
         "keeper",
         "outcome",
@@ -91,6 +93,8 @@ class ProducerBatch(Future[None]):
         """Bytes of buffer_memory that it holds."""
         self.hurried = False
         """Somebody waits for it: it is sent without waiting for more records."""
+        self.expected = 0
+        """How many calls were woken because their records fit into it, and have not added them yet."""
         self.keeper: object = None
         """Keeps the face alive as long as records are under way, so that a producer nobody holds still delivers."""
         self.sealed: SealedBatch | SealedMessages | None = None
@@ -136,21 +140,13 @@ class ProducerBatch(Future[None]):
         finally:
             self.append = append
 
-    # Waiting…
-
     def wait(self, timeout: float | None) -> None:
-        """Send it now and wait until it is settled, `timeout` seconds at most."""
-        if not self.is_done:
-            self.partition.core.wait_for(self, timeout)
-
-    async def wait_async(self) -> None:
-        """The same for a task: of our loop, or of asyncio's."""
-        if not self.is_done:
-            await self.partition.core.wait_for_async(self)
+        """Send it now and wait in this thread until it is settled, `timeout` seconds at most."""
+        complete(self.partition.core.wait_for(self, timeout))
 
     # Following…
 
-    def follow(self, future: FutureRecordMetadata, on_success: Back | None, on_failure: Back | None) -> None:
+    def follow(self, future: RecordFuture, on_success: Back | None, on_failure: Back | None) -> None:
         """Call one of the two when the record's outcome is there: at once if it is."""
         # As in kafka.future: append first and look second, so that either this thread or the one that settles runs it.
         self._record_backs.extend((future, on_success, on_failure))

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from threading import get_ident
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka._core.client import make_client
-from kafka._runtime.network_thread import ThreadDriver
 from kafka.config import Config
 from kafka.errors import (
     Cancelled,
@@ -33,14 +33,14 @@ from kafka.producer.partitions import Candidates
 from kafka.producer.sender import Sender
 
 if TYPE_CHECKING:
+    import asyncio
+
+    from kafka._runtime.application import Application
     from kafka.cluster import ClusterMetadata
-    from kafka.future import Future
     from kafka.producer.metrics import ProducerMetrics
     from kafka.producer.transactions import Transactions
 
-__all__ = ["ProducerCore", "ProducerDriver"]
-
-T = TypeVar("T")
+__all__ = ["ProducerCore"]
 
 log = logging.getLogger(__name__)
 
@@ -65,9 +65,15 @@ class ProducerCore:
         self.closed = False
         self.keeper: Callable[[], object] = lambda: None
         """Returns what is to be kept alive while records are under way: the face."""
-        self.driver: Callable[[], ThreadDriver | None] = lambda: None
+        self.application: Callable[[], Application | None] = lambda: None
+        """Returns what calls of the face wait with."""
+        self.event_loop: asyncio.AbstractEventLoop | None = None
+        """That of an asyncio face. The core is made on its thread."""
+        self.event_thread = get_ident()
         self.metrics: ProducerMetrics | None = None
         self.on_settled: Callable[[ProducerBatch, Delivered | BaseException], object] | None = None
+        self.given_up = 0
+        """How many records `shut_down` has given up."""
         self.given_up_because = ""
         """What kept the records from being written that `shut_down` gave up."""
         self._adaptive: bool = config["partitioner_adaptive_partitioning_enable"]
@@ -96,6 +102,7 @@ class ProducerCore:
             else self.transactions.identity
         )
         self.sender = Sender(self)
+        self.loop.on_fork(self.accumulator.forked)
         self.cluster.add_listener(self._metadata_changed)
 
     # Beginning…
@@ -132,16 +139,28 @@ class ProducerCore:
         if not batch.hurried and self.sender.linger:
             self.call_soon(self.sender.hurry, batch)
 
-    def wait_for(self, batch: ProducerBatch, timeout: float | None) -> None:
-        """Wait in the calling thread until a batch is settled, `timeout` seconds at most."""
-        driver = self.driver()
-        if driver is None or self.loop.closed:
+    def look_soon(self, partition: Partition) -> None:
+        """The calls that a batch of this partition was kept open for have added their records."""
+        self.call_soon(self.sender.look, partition)
+
+    @property
+    def on_loop(self) -> bool:
+        """Whether the caller is run by the loop or is its network thread, which must not wait for itself."""
+        return self.loop.in_pass or self.loop.driven_by == get_ident()
+
+    async def wait_for(self, batch: ProducerBatch, timeout: float | None) -> None:
+        """Send a batch now and wait until it is settled, `timeout` seconds at most: an application-side coroutine."""
+        if batch.is_done:
+            return
+        application = self.application()
+        if application is None or self.loop.closed:
             self.loop.check_usable()
             return
-        if driver.on_network_thread or self.loop.in_pass:
+        if self.on_loop:
             raise IllegalStateError("get() blocks, so it cannot be called from a callback: the record is not done yet")
+        self.accumulator.check_outside("get()")
         self.hurry(batch)
-        driver.wait(batch, None if timeout is None else self.now() + timeout)
+        await application.wait(batch, None if timeout is None else self.now() + timeout)
 
     async def wait_for_async(self, batch: ProducerBatch) -> None:
         """Wait in a task: of our loop, or of asyncio's."""
@@ -309,7 +328,7 @@ class ProducerCore:
             problems,
             closed=self.closed,
             buffer_available=max(0, memory.free),
-            buffer_waited_for=memory.waited_for,
+            buffer_waited_for=memory.has_waiters,
             **more,
         )
 
@@ -378,39 +397,13 @@ class ProducerCore:
 
     # Ending…
 
-    def shut_down(self, error: KafkaError | None = None) -> int:
-        """Take no more records, give up those under way, close connections; how many records were given up."""
+    def shut_down(self) -> None:
+        """Accept no more records, give up the records under way, close the connections. Idempotent."""
         if self.closed:
-            return 0
-        if error is None:
-            why = self.given_up_because = self.hindrances()
-            error = ClientClosedError(
-                f"The producer was closed before this record was written{f': {why}' if why else '.'}"
-            )
+            return
+        why = self.given_up_because = self.hindrances()
+        error = ClientClosedError(f"The producer was closed before this record was written{f': {why}' if why else '.'}")
         self.accumulator.refuse(ClientClosedError("This producer is closed."))
         self.closed = True
-        given_up = self.sender.abandon(error)
+        self.given_up = self.sender.abandon(error)
         self.client.shut_down()
-        return given_up
-
-
-class ProducerDriver(ThreadDriver):
-    """Refuses to turn the loop in a thread that was interrupted within `send()`."""
-
-    def __init__(self, core: ProducerCore, name: str) -> None:
-        super().__init__(core.loop, name)
-        self._check_outside = core.accumulator.check_outside
-
-    def run(self, coro: Coroutine[Any, Any, T], deadline: float | None = None, what: str = "the call") -> T:
-        """Run a coroutine of the library to its end, as `ThreadDriver.run` does."""
-        try:
-            self._check_outside(what)
-        except IllegalStateError:
-            coro.close()
-            raise
-        return super().run(coro, deadline, what)
-
-    def wait(self, future: Future[Any], deadline: float | None = None) -> bool:
-        """Wait for a future, as `ThreadDriver.wait` does."""
-        self._check_outside("get()")
-        return super().wait(future, deadline)

@@ -5,12 +5,14 @@ list and no callback: the outcome and the callbacks are the batch's. Making one 
 ignores it pays nothing more.
 """
 
+# ruff: noqa: SLF001 - futures, and what makes some
+
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar, overload
 
 from kafka.errors import KafkaTimeoutError
 from kafka.producer.arguments import checked_timeout
@@ -21,9 +23,11 @@ if TYPE_CHECKING:
 
     from kafka.producer.batch import ProducerBatch
 
-__all__ = ["FutureRecordMetadata", "RecordMetadata", "SentRecords"]
+__all__ = ["FutureRecordMetadata", "RecordFuture", "RecordFutures", "RecordMetadata", "SentRecords"]
 
 _new = tuple.__new__
+
+FutureT = TypeVar("FutureT", bound="RecordFuture")
 
 
 class RecordMetadata(NamedTuple):
@@ -46,17 +50,8 @@ class RecordMetadata(NamedTuple):
     """-1 where there are no headers."""
 
 
-class FutureRecordMetadata:
-    """The outcome of a `send()`, now or later.
-
-    ::
-
-        metadata = producer.send("events", b"hello").get(timeout=10)
-        print(metadata.partition, metadata.offset)
-
-    It can be awaited too, in a task of asyncio; there ``asyncio.wrap_future()`` is not needed. Two futures are equal if
-    they are of the same record.
-    """
+class RecordFuture:
+    """The place of a record, from which the outcome is found: what the futures of both faces have in common."""
 
     __slots__ = ("_batch", "_header_size", "_index", "_key_size", "_timestamp", "_value_size")
 
@@ -92,6 +87,62 @@ class FutureRecordMetadata:
         """Whether there is an outcome, as futures of asyncio and of threads spell it."""
         return self._look()[2] is not None
 
+    def _metadata(self, batch: ProducerBatch, index: int, outcome: Any) -> RecordMetadata:
+        # Hot, if there are callbacks: a named tuple's own constructor takes twice as long.
+        tp = batch.partition.tp
+        base_offset, append_time = outcome
+        return _new(
+            RecordMetadata,
+            (
+                tp.topic,
+                tp.partition,
+                tp,
+                -1 if base_offset < 0 else base_offset + index,
+                self._timestamp if append_time < 0 else append_time,
+                None,
+                self._key_size,
+                self._value_size,
+                self._header_size,
+            ),
+        )
+
+    def _moved(self, batch: ProducerBatch, index: int) -> Self:
+        """Return the future of the same record in the batch that it was moved to."""
+        return type(self)(batch, index, self._timestamp, self._key_size, self._value_size, self._header_size)
+
+    # As a value…
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _memo: object) -> Self:
+        return self  # the outcome of a record is one thing, however often it is referred to
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("the future of a record cannot be pickled; the metadata that its get() returns can")
+
+    def __repr__(self) -> str:
+        batch, index, outcome = self._look()
+        state = "pending" if outcome is None else repr(outcome)
+        return f"<{type(self).__name__} {batch.partition.tp.topic}-{batch.partition.tp.partition} #{index} {state}>"
+
+
+class FutureRecordMetadata(RecordFuture):
+    """The outcome of a `send()`, now or later.
+
+    ::
+
+        metadata = producer.send("events", b"hello").get(timeout=10)
+        print(metadata.partition, metadata.offset)
+
+    It can be awaited too, in a task of asyncio; there ``asyncio.wrap_future()`` is not needed. Two futures are equal if
+    they are of the same record.
+    """
+
+    __slots__ = ()
+
+    # Looking…
+
     def succeeded(self) -> bool:
         """Whether the record is written."""
         outcome = self._look()[2]
@@ -118,25 +169,6 @@ class FutureRecordMetadata:
     def retriable(self) -> bool:
         """Whether it failed with an error after which trying again may help."""
         return bool(getattr(self.exception, "retriable", False))
-
-    def _metadata(self, batch: ProducerBatch, index: int, outcome: Any) -> RecordMetadata:
-        # Hot, if there are callbacks: a named tuple's own constructor takes twice as long.
-        tp = batch.partition.tp
-        base_offset, append_time = outcome
-        return _new(
-            RecordMetadata,
-            (
-                tp.topic,
-                tp.partition,
-                tp,
-                -1 if base_offset < 0 else base_offset + index,
-                self._timestamp if append_time < 0 else append_time,
-                None,
-                self._key_size,
-                self._value_size,
-                self._header_size,
-            ),
-        )
 
     # Waiting…
 
@@ -172,7 +204,7 @@ class FutureRecordMetadata:
 
     def __await__(self) -> Generator[Any, None, RecordMetadata]:
         if not self.is_done:
-            yield from self._batch.wait_async().__await__()
+            yield from self._batch.partition.core.wait_for_async(self._batch).__await__()
         return self.get(0)
 
     # Following…
@@ -193,10 +225,6 @@ class FutureRecordMetadata:
         self._batch.follow(self, back, back)
         return self
 
-    def _moved(self, batch: ProducerBatch, index: int) -> FutureRecordMetadata:
-        """Return the future of the same record in the batch that it was moved to."""
-        return FutureRecordMetadata(batch, index, self._timestamp, self._key_size, self._value_size, self._header_size)
-
     # As a value…
 
     def __eq__(self, other: object) -> bool:
@@ -206,20 +234,6 @@ class FutureRecordMetadata:
 
     def __hash__(self) -> int:
         return hash((id(self._batch), self._index))
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, _memo: object) -> Self:
-        return self  # the outcome of a record is one thing, however often it is referred to
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("the future of a record cannot be pickled; the metadata that its get() returns can")
-
-    def __repr__(self) -> str:
-        batch, index, outcome = self._look()
-        state = "pending" if outcome is None else repr(outcome)
-        return f"<FutureRecordMetadata {batch.partition.tp.topic}-{batch.partition.tp.partition} #{index} {state}>"
 
 
 def _bound(f: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., object]:
@@ -231,10 +245,13 @@ def _bound(f: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, An
     return f
 
 
-class SentRecords(Sequence[FutureRecordMetadata]):
-    """What `send_many()` returns: the futures of the records, made when they are asked for."""
+class RecordFutures(Sequence[FutureT]):
+    """The futures of many records, made when they are asked for."""
 
     __slots__ = ("_count", "_facts", "_firsts", "_spans")
+
+    record_future: type[FutureT]
+    """What it consists of."""
 
     def __init__(self, facts: Callable[[int], tuple[int, ...]]) -> None:
         self._facts = facts
@@ -245,7 +262,17 @@ class SentRecords(Sequence[FutureRecordMetadata]):
         """The batch of each span, and the index there of its first record."""
         self._count = 0
 
-    def _add(self, batch: ProducerBatch, index: int, count: int) -> None:
+    @classmethod
+    def of(cls, futures: Sequence[FutureT]) -> Self:
+        """Return them from some that were made already."""
+        facts = [(future._timestamp, future._key_size, future._value_size, future._header_size) for future in futures]
+        sent = cls(facts.__getitem__)
+        for future in futures:
+            sent.add(future._batch, future._index, 1)
+        return sent
+
+    def add(self, batch: ProducerBatch, index: int, count: int) -> None:
+        """Add the next `count` records, which are in a batch from `index` on."""
         at, self._count = self._count, self._count + count
         if self._spans:
             last, begin = self._spans[-1]
@@ -258,10 +285,10 @@ class SentRecords(Sequence[FutureRecordMetadata]):
         return self._count
 
     @overload
-    def __getitem__(self, position: int) -> FutureRecordMetadata: ...
+    def __getitem__(self, position: int) -> FutureT: ...
     @overload
-    def __getitem__(self, position: slice) -> list[FutureRecordMetadata]: ...
-    def __getitem__(self, position: int | slice) -> FutureRecordMetadata | list[FutureRecordMetadata]:
+    def __getitem__(self, position: slice) -> list[FutureT]: ...
+    def __getitem__(self, position: int | slice) -> FutureT | list[FutureT]:
         if isinstance(position, slice):
             return [self[at] for at in range(*position.indices(len(self)))]
         at = position + self._count if position < 0 else position
@@ -269,14 +296,29 @@ class SentRecords(Sequence[FutureRecordMetadata]):
             raise IndexError(f"there is no record {position} among {self._count}")
         span = bisect_right(self._firsts, at) - 1
         batch, begin = self._spans[span]
-        return FutureRecordMetadata(batch, begin + at - self._firsts[span], *self._facts(at))
+        return self.record_future(batch, begin + at - self._firsts[span], *self._facts(at))
 
-    def __iter__(self) -> Iterator[FutureRecordMetadata]:
+    def __iter__(self) -> Iterator[FutureT]:
         facts = self._facts
         ends = [*self._firsts, self._count][1:]
         for (batch, begin), first, end in zip(self._spans, self._firsts, ends, strict=True):
             for at in range(first, end):
-                yield FutureRecordMetadata(batch, begin + at - first, *facts(at))
+                yield self.record_future(batch, begin + at - first, *facts(at))
+
+    def firsts(self) -> Iterator[FutureT]:
+        """Return a future for each batch that has records of these."""
+        return (self[at] for at in self._firsts)
+
+    def __repr__(self) -> str:
+        done = sum(future.is_done for future in self)
+        return f"<{type(self).__name__} {done} of {len(self)} done>"
+
+
+class SentRecords(RecordFutures[FutureRecordMetadata]):
+    """What `send_many()` returns: the futures of the records, made when they are asked for."""
+
+    __slots__ = ()
+    record_future = FutureRecordMetadata
 
     def get(self, timeout: float | None = None) -> list[RecordMetadata]:
         """Wait for all of them, `timeout` seconds at most; the first error is raised."""
@@ -287,7 +329,3 @@ class SentRecords(Sequence[FutureRecordMetadata]):
             for batch, _ in self._spans:
                 batch.wait(None if deadline is None else max(0.0, deadline - core.now()))
         return [future.get(0) for future in self]
-
-    def __repr__(self) -> str:
-        done = sum(future.is_done for future in self)
-        return f"<SentRecords {done} of {len(self)} done>"

@@ -1,45 +1,36 @@
-"""`KafkaProducer`: what a program calls. Checks arguments, serializes, chooses partitions, adds records.
+"""`KafkaProducer`: what a program calls. Its calls that wait run the coroutines of `kafka.producer.calls`.
 
 Runs on the threads of the application, any number of them. The path of one record is `send()`: with bytes, no key and
-nothing else it is one lock and one append (0.6 µs); everything that is not so plain goes through `_send_any`.
+nothing else it is one lock and one append; everything that is not so plain takes the way of `ProducerCalls.send`.
 """
 
 # ruff: noqa: SLF001 - a producer and its futures are one thing in two modules
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final, NoReturn
+import atexit
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from kafka._text import counted
-from kafka.errors import (
-    BrokerResponseError,
-    BufferExhaustedError,
-    IllegalArgumentError,
-    IllegalStateError,
-    InvalidTopicError,
-    KafkaTimeoutError,
-    RecordTooLargeError,
-    UnsupportedVersionError,
-)
+from kafka._runtime.application import ApplicationThread, complete
+from kafka._runtime.network_thread import ThreadDriver
+from kafka.config import Config, defaults
+from kafka.errors import AbortableTransactionError, KafkaError
 from kafka.partitioner import murmur2
-from kafka.producer.arguments import (
-    Headers,
-    as_bytes,
-    checked_headers,
-    checked_partition,
-    checked_records,
-    checked_timeout,
-    checked_timestamp,
-)
-from kafka.producer.batch import ProducerBatch, taken_up
+from kafka.producer.arguments import Headers, checked_config, checked_release, checked_timeout, options_of
+from kafka.producer.batch import taken_up
 from kafka.producer.future import FutureRecordMetadata, SentRecords
-from kafka.producer.intercepting import intercepted
-from kafka.producer.memory import Ticket
-from kafka.producer.partitions import Partition, Topic
-from kafka.producer.transactional import TransactionalFace
-from kafka.record.batch_builder import BatchBuilder
-from kafka.structs import check_topic
+from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition, check_topic
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from kafka.net.environment import Environment
+    from kafka.producer.calls import ProducerCalls
 
 __all__ = ["KafkaProducer"]
 
@@ -56,13 +47,11 @@ _ELSEWHERE: Final = {
     "stop": "close()",
 }
 _new: Final = object.__new__
-_BYTES: Final = frozenset({bytes, type(None)})
-_SHORTEST: Final = 2
-_LONGEST: Final = 5
-_TOO_FAST: Final = "records are added faster than brokers take them"
+# How long the records that are left over may take when the program ends without closing its producer, in seconds.
+_EXIT_GRACE: Final = 5.0
 
 
-class KafkaProducer(TransactionalFace):
+class KafkaProducer:
     """Publishes records.
 
     ::
@@ -80,9 +69,44 @@ class KafkaProducer(TransactionalFace):
     as there or with dots as in Java's configuration.
     """
 
+    DEFAULT_CONFIG: Final[dict[str, Any]] = defaults("producer")
+
+    _is_made = False
+    """Whether there is something to close."""
+
+    def __init__(self, *options: Mapping[str, Any], environment: Environment | None = None, **configs: Any) -> None:
+        # Imported with the first producer: it is most of what importing KafkaProducer would take.
+        from kafka.producer.calls import make_calls
+
+        self.config: Config = checked_config(options_of(options, configs))
+        self._calls: ProducerCalls[FutureRecordMetadata] = make_calls(
+            self.config, environment, sent_records=SentRecords
+        )
+        self._core = core = self._calls.core
+        self._driver = ThreadDriver(core.loop, f"kafka-producer-{self.config['client_id']}")
+        self._calls.attach(self, ApplicationThread(self._driver))
+        # What send() looks at.
+        self._plain = self._calls.plain
+        self._hashes = self._calls.hashes
+        self._accumulator = core.accumulator
+        self._lock = core.accumulator.lock
+        self._sticky = core.accumulator.sticky
+        self._topics = core.accumulator.topics
+        self._time = core.client.environment.clock.time
+        self._is_made = True
+        # Registered after the driver's own clean-up, so it runs before it: while the network thread still does.
+        self._at_exit = partial(_close_at_exit, weakref.ref(self))
+        atexit.register(self._at_exit)
+        try:
+            self._driver.start()
+            complete(self._calls.connect())
+        except BaseException:
+            self.close(timeout=0)
+            raise
+
     # Sending…
 
-    def send(  # noqa: C901 - hot: every step stands here
+    def send(
         self,
         topic: str,
         value: Any = None,
@@ -147,59 +171,11 @@ class KafkaProducer(TransactionalFace):
                                     future._value_size = len(value)
                                     future._header_size = -1
                                     return future
-            if self._interceptors is not None:
-                return intercepted(
-                    self._interceptors, self._send_any, (topic, value, key, headers, partition, timestamp_ms)
-                )
-            return self._send_any(topic, value, key, headers, partition, timestamp_ms)
+            sent = self._calls.send(topic, value, key, headers, partition, timestamp_ms)
+            return sent if isinstance(sent, FutureRecordMetadata) else complete(sent)
         except TypeError:
             check_topic(topic)  # a list has no hash, say; looking before each record would cost all of them
             raise
-
-    def _send_any(
-        self,
-        topic: str,
-        value: Any,
-        key: Any,
-        headers: Headers | None,
-        partition: int | None,
-        timestamp_ms: int | None,
-    ) -> FutureRecordMetadata:
-        """The whole way: serializers, metadata, partitioner, memory."""
-        deadline: float | None = None
-        state = self._topics.get(topic)
-        if state is None:
-            deadline = self._core.now() + self._max_block
-            try:
-                state = self._find(topic, deadline)
-            except BrokerResponseError as error:
-                return self._failed(topic, error)
-        key_bytes, value_bytes = self._bytes(topic, key, value, headers)
-        pairs = checked_headers(headers) if headers else None
-        if pairs and self._accumulator.magic < 2:
-            raise UnsupportedVersionError("headers need brokers of Kafka 0.11 or newer")
-        timestamp = int(self._time() * 1000) if timestamp_ms is None else checked_timestamp(timestamp_ms)
-        where = self._place(state, key, key_bytes, value, value_bytes, partition)
-        place: tuple[ProducerBatch, int] | Ticket | None = None
-        try:
-            place = self._accumulator.add(state, where, timestamp, key_bytes, value_bytes, pairs)
-            if isinstance(place, Ticket):
-                deadline = deadline or self._core.now() + self._max_block
-                place = self._wait_for_memory(place, deadline, state, where, timestamp, key_bytes, value_bytes, pairs)
-        except IllegalArgumentError:
-            raise
-        except RecordTooLargeError as error:
-            return self._failed(topic, error)
-        except BaseException:
-            self._give_up(place)
-            raise
-        return FutureRecordMetadata(
-            *place,
-            timestamp,
-            -1 if key_bytes is None else len(key_bytes),
-            -1 if value_bytes is None else len(value_bytes),
-            sum(len(name.encode()) + len(data or b"") for name, data in pairs) if pairs else -1,
-        )
 
     def send_many(self, topic: str, records: Iterable[Any]) -> SentRecords:
         """Hand many records over: values, or tuples ``(key, value[, headers[, partition[, timestamp_ms]]])``.
@@ -214,159 +190,9 @@ class KafkaProducer(TransactionalFace):
         ...     [metadata.offset for metadata in sent.get(timeout=10)]
         [0, 1, 2]
         """
-        if type(topic) is not str:
-            check_topic(topic)
-        values = checked_records(records)
-        timestamp = int(self._time() * 1000)
-        if self._plain and not set(map(type, values)) - _BYTES:
-            return self._send_values(topic, values, timestamp)
-        futures = []
-        for record in values:
-            if isinstance(record, tuple):
-                if not _SHORTEST <= len(record) <= _LONGEST:
-                    raise TypeError(
-                        "a record of send_many() is a value or a tuple (key, value[, headers[, partition[, "
-                        f"timestamp_ms]]]), not a tuple of {len(record)}"
-                    )
-                key, value, *rest = record
-                futures.append(self.send(topic, value, key, *rest))
-            else:
-                futures.append(self.send(topic, record))
-        facts = [(future._timestamp, future._key_size, future._value_size, future._header_size) for future in futures]
-        sent = SentRecords(facts.__getitem__)
-        for future in futures:
-            sent._add(future._batch, future._index, 1)
+        sent = complete(self._calls.send_many(topic, records, self.send))
+        assert isinstance(sent, SentRecords)
         return sent
-
-    def _send_values(self, topic: str, values: list[bytes | None], timestamp: int) -> SentRecords:
-        sizes = [-1 if value is None else len(value) for value in values]
-        sent = SentRecords(lambda at: (timestamp, -1, sizes[at]))
-        state = self._topics.get(topic)
-        deadline = None
-        if state is None:
-            deadline = self._core.now() + self._max_block
-            state = self._find(topic, deadline)
-        start = 0
-        while start < len(values):
-            place: tuple[ProducerBatch, int, int] | Ticket | None = None
-            try:
-                place = self._accumulator.extend(state, values, start, timestamp)
-                if isinstance(place, Ticket):
-                    deadline = deadline or self._core.now() + self._max_block
-                    value = values[start]
-                    batch, index = self._wait_for_memory(place, deadline, state, None, timestamp, None, value, None)
-                    deadline = None
-                    place = (batch, index, 1)
-            except BaseException:
-                self._give_up(place)
-                raise
-            sent._add(*place)
-            start += place[2]
-        return sent
-
-    def _find(self, topic: str, deadline: float, limit: str | None = None) -> Topic:
-        self._check_open()
-        self._accumulator.check_admits()
-        try:
-            check_topic(topic)
-        except IllegalArgumentError as error:
-            # As the cluster would answer: out of the future, beside other topics' errors.
-            raise InvalidTopicError(str(error)) from None
-        if self._on_loop():
-            if (known := self._core.known_topic(topic)) is not None:
-                return known
-            raise IllegalStateError(
-                f"send() to topic {topic!r} would wait for its metadata, so it cannot be called from a callback: call "
-                f"partitions_for({topic!r}) once before"
-            )
-        with self._measured("metadata-wait"):
-            search = self._core.find_topic(topic, deadline, limit)
-            return self._driver.run(search, deadline + 1, f"finding topic {topic!r}")
-
-    def _bytes(self, topic: str, key: Any, value: Any, headers: Any) -> tuple[bytes | None, bytes | None]:
-        serialize = self._serialize_key
-        if serialize is not None:
-            key = serialize.call(key) if serialize.plain else serialize.call(topic, headers, key)
-        serialize = self._serialize_value
-        if serialize is not None:
-            value = serialize.call(value) if serialize.plain else serialize.call(topic, headers, value)
-        return (
-            as_bytes(key, "key", self._serialize_key is not None),
-            as_bytes(value, "value", self._serialize_value is not None),
-        )
-
-    def _place(
-        self, state: Topic, key: Any, key_bytes: bytes | None, value: Any, value_bytes: bytes | None, asked: int | None
-    ) -> Partition | None:
-        """Return the partition of a record; None leaves it to the accumulator."""
-        if asked is None:
-            if self._default and (key_bytes is None or self._ignore_keys):
-                return None
-            if self._default:
-                index = self._partitioner.choose(state.name, key_bytes, state.indexes, ())
-            else:
-                cluster = self._core.cluster
-                index = self._choose(state.name, key, key_bytes, value, value_bytes, cluster)
-                if self._on_new_batch is not None and self._opens_batch(state, index):
-                    # A sticky partitioner may move on now (KIP-480).
-                    self._on_new_batch(state.name, cluster, index)
-                    index = self._choose(state.name, key, key_bytes, value, value_bytes, cluster)
-        else:
-            index = asked if type(asked) is int else checked_partition(asked)
-        found = state.partitions.get(index)
-        if found is None:
-            source = "the partitioner chose" if asked is None else "there is no"
-            raise IllegalArgumentError(
-                f"{source} partition {index!r} of topic {state.name!r}; it has {len(state.indexes)} partitions"
-            )
-        return found
-
-    @staticmethod
-    def _opens_batch(state: Topic, index: int) -> bool:
-        partition = state.partitions.get(index)
-        return partition is not None and partition.open is None
-
-    def _wait_for_memory(
-        self,
-        ticket: Ticket,
-        deadline: float,
-        state: Topic,
-        where: Partition | None,
-        timestamp: int,
-        key: bytes | None,
-        value: bytes | None,
-        headers: Headers | None,
-    ) -> tuple[ProducerBatch, int]:
-        """The buffer is full: wait for room, in the order of arrival, and add the record."""
-        self._wait_for_room(ticket, deadline, "send()")
-        return self._accumulator.add_granted(ticket, state, where, timestamp, key, value, headers)
-
-    def _give_up(self, place: object) -> None:
-        """Nothing comes of a record: it waits for memory no more, if it did."""
-        if isinstance(place, Ticket):
-            self._accumulator.give_up(place)
-
-    def _wait_for_room(self, ticket: Ticket, deadline: float, what: str) -> None:
-        """Wait until memory is granted; where it is not, the caller gives the ticket back."""
-        self._refuse_on_loop(what)
-        with self._measured("bufferpool-wait"):
-            self._driver.wait(ticket, deadline)
-        if not ticket.is_done:
-            if self._core.metrics is not None:
-                self._core.metrics.exhausted()
-            raise BufferExhaustedError(
-                f"buffer_memory ({self.config['buffer_memory']} bytes) stayed full for max_block_ms "
-                f"({self.config['max_block_ms']} ms): {self._core.hindrances() or _TOO_FAST}"
-            )
-        ticket.result()
-
-    def _failed(self, topic: str, error: BaseException) -> FutureRecordMetadata:
-        """Return a future that has failed already."""
-        if self._core.transactions is not None:
-            self._core.call_soon(self._core.transactions.trouble, error)
-        batch = ProducerBatch(Partition(Topic(topic), -1, self._core), BatchBuilder(1), 0.0, 0)
-        batch.settle(error)
-        return FutureRecordMetadata(batch, 0, -1, -1, -1)
 
     # Waiting…
 
@@ -375,19 +201,7 @@ class KafkaProducer(TransactionalFace):
 
         `timeout` is in seconds; `KafkaTimeoutError` if it was not enough. Errors of records come out of their futures.
         """
-        timeout = checked_timeout(timeout, "flush()")
-        self._check_open()
-        core = self._core
-        deadline = self._deadline(timeout)
-        try:
-            with self._measured("flush"):
-                self._driver.run(core.flush(), deadline, "flush()")
-        except KafkaTimeoutError as error:
-            left = sum(batch.count for batch in core.accumulator.unsettled())
-            why = core.hindrances()
-            raise KafkaTimeoutError(
-                f"flush() took longer than {timeout:g} seconds; {counted(left)} left{f': {why}' if why else ''}"
-            ) from error
+        complete(self._calls.flush(timeout))
 
     def partitions_for(self, topic: str, timeout: float | None = None) -> set[int]:
         """Return the numbers of a topic's partitions, asking the cluster for at most `timeout` seconds.
@@ -400,15 +214,220 @@ class KafkaProducer(TransactionalFace):
         ...         producer.partitions_for("events")
         {0, 1, 2}
         """
-        if type(topic) is not str:
-            check_topic(topic)
-        timeout = checked_timeout(timeout, "partitions_for()")
-        state = self._topics.get(topic)
-        if state is None:
-            seconds = self._max_block if timeout is None else timeout
-            limit = None if timeout is None else f"{timeout:g} seconds"
-            state = self._find(topic, self._core.now() + seconds, limit)
-        return set(state.indexes)
+        return complete(self._calls.partitions_for(topic, timeout))
+
+    # Transactions…
+
+    def init_transactions(self, timeout: float | None = None) -> None:
+        """Take over the `transactional_id`: call this once, before the first transaction.
+
+        What an earlier producer of this id left open is aborted, and that producer is locked out. Waits for `timeout`
+        seconds, `max_block_ms` by default, then raises `KafkaTimeoutError`; the call can be repeated.
+        """
+        complete(self._calls.init_transactions(timeout))
+
+    def begin_transaction(self) -> None:
+        """Open a transaction. What is sent from now on belongs to it, until it is committed or aborted."""
+        complete(self._calls.begin_transaction())
+
+    def send_offsets_to_transaction(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
+        group_metadata: ConsumerGroupMetadata | str | None = None,
+        *,
+        consumer_group_id: str | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        """Let the offsets that a consumer has come to be committed with the transaction, or not at all.
+
+        `group_metadata` is ``consumer.group_metadata()``, by which the cluster recognises a consumer that its group
+        has moved on from (KIP-447), or the group's name, which needs a `transactional_id` of its own for each input
+        partition (``consumer_group_id`` is the older way to say the latter). The offsets are those of the *next*
+        records to be read. The consumer must not commit itself: ``enable_auto_commit=False``.
+        """
+        group = consumer_group_id if group_metadata is None else group_metadata
+        complete(self._calls.send_offsets_to_transaction(offsets, group, timeout))
+
+    def commit_transaction(self, timeout: float | None = None) -> None:
+        """Send what is left, wait for it, and commit the transaction.
+
+        When this returns, all records and offsets of the transaction will be seen by readers of committed records, and
+        nothing can take that back. It raises
+
+        * `AbortableTransactionError` if something of it could not be written: call `abort_transaction()`;
+        * a `FatalError` (`ProducerFencedError` and others) if this producer cannot go on: close it. Nothing of the
+          transaction is visible, unless the error's ``outcome_unknown`` says otherwise;
+        * `OutcomeUnknownTimeoutError` after `timeout` seconds, `max_block_ms` by default: call it again.
+
+        >>> from kafka import KafkaProducer
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics=["events"]) as broker:
+        ...     with KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="mover") as producer:
+        ...         producer.init_transactions()
+        ...         producer.begin_transaction()
+        ...         _ = producer.send("events", b"all or nothing")
+        ...         producer.commit_transaction()
+        ...     [record.value for record in broker.records("events", committed=True)]
+        [b'all or nothing']
+        """
+        complete(self._calls.commit_transaction(timeout))
+
+    def abort_transaction(self, timeout: float | None = None) -> None:
+        """End the transaction so that nothing of it is ever seen by readers of committed records.
+
+        Records that are not sent yet fail with `TransactionAbortedError`. Waits for `timeout` seconds, `max_block_ms`
+        by default, then raises `KafkaTimeoutError`; the call can be repeated.
+        """
+        complete(self._calls.abort_transaction(timeout))
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Begin a transaction; commit it at the end of the block, or abort it if the block raises.
+
+        If it cannot be committed it is aborted, and `AbortableTransactionError` comes out: the block can be run again.
+
+        >>> from kafka import KafkaProducer
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics=["events"]) as broker:
+        ...     with KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="mover") as producer:
+        ...         producer.init_transactions()
+        ...         with producer.transaction():
+        ...             _ = producer.send("events", b"all or nothing")
+        ...     [record.value for record in broker.records("events", committed=True)]
+        [b'all or nothing']
+        """
+        self.begin_transaction()
+        try:
+            yield
+        except BaseException as error:
+            self._abort_because_of(error)
+            raise
+        try:
+            self.commit_transaction()
+        except AbortableTransactionError:
+            # What this raises goes first: a fence, or that the abort has to be called again.
+            self.abort_transaction()
+            raise
+
+    def _abort_because_of(self, error: BaseException) -> None:
+        """Abort; if that fails, the application's own error is still the one to be raised."""
+        try:
+            self.abort_transaction()
+        except KafkaError as second:
+            if isinstance(error, AbortableTransactionError):
+                raise
+            if second is not error:
+                _add_note(error, f"abort_transaction() failed after that: {second}")
+
+    # Looking…
+
+    @classmethod
+    def max_usable_produce_magic(cls, api_version: tuple[int, ...]) -> int:
+        """Return the newest format of records that brokers of a release take.
+
+        >>> from kafka import KafkaProducer
+        >>> [KafkaProducer.max_usable_produce_magic(release) for release in ((0, 9), (0, 10, 2), (4, 1))]
+        [0, 1, 2]
+        """
+        api_version = checked_release(api_version)
+        return 2 if api_version >= (0, 11) else 1 if api_version >= (0, 10) else 0
+
+    def bootstrap_connected(self) -> bool:
+        """Whether there is a connection to any broker."""
+        return any(link.ready for link in self._core.client.links())
+
+    def metrics(self, raw: bool = False) -> Any:
+        """Return the metrics: names and values by group, or with `raw` the metrics themselves; None if they are off."""
+        metrics = self._calls.metrics
+        if metrics is None:
+            return None
+        found: Mapping[Any, Any] = metrics.metrics if raw else metrics.snapshot()
+        return dict(found)
+
+    def health(self) -> dict[str, Any]:
+        """Return what works and what does not, and why: for people, probes and dashboards; `json.dumps` takes it.
+
+        In the form of all clients (``docs/operations.rst``). ``partitions`` has those with records under way: how many
+        records, the age of the oldest in seconds, and the problem that keeps it from being written;
+        ``buffer_available`` is in bytes, ``buffer_waited_for`` whether a call waits for room in the buffer; with a
+        `transactional_id`, ``transaction`` has its state, its error, and what it waits for.
+
+        >>> from kafka import KafkaProducer
+        >>> from kafka.broker import Broker
+        >>> with Broker() as broker, KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
+        ...     health = producer.health()
+        >>> health["ok"], health["problems"], health["partitions"]
+        (True, [], {})
+        """
+        return complete(self._calls.health())
+
+    # Ending…
+
+    def purge(self, *, in_flight: bool = False) -> int:
+        """Give up what is not sent yet, and with `in_flight` what is not answered too; return how many records.
+
+        Their futures fail with `Cancelled`, or with an error that says that the outcome is unknown.
+
+        >>> from kafka import KafkaProducer
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics=["events"]) as broker:
+        ...     with KafkaProducer(bootstrap_servers=broker.bootstrap_servers, linger_ms=60_000) as producer:
+        ...         _ = producer.send("events", b"not meant")
+        ...         producer.purge()
+        1
+        """
+        return complete(self._calls.purge(in_flight=in_flight))
+
+    def close(self, timeout: float | None = None, null_logger: bool = False) -> None:  # noqa: ARG002 - a name of 3.x
+        """Send what is left, for `timeout` seconds at most, then fail what still is, and free everything. Idempotent.
+
+        A transaction that is open is aborted, one that is being committed is waited for, `max_block_ms` at most.
+        Never raises for records: their futures tell. Called from a callback it does not wait.
+        """
+        timeout = checked_timeout(timeout, "close()")
+        calls = self._calls
+        if calls.closed:
+            return
+        if not self._core.on_loop:
+            self._accumulator.check_outside("close()")
+        atexit.unregister(self._at_exit)
+        try:
+            complete(calls.close(timeout))
+        finally:
+            if not self._core.loop.forked:
+                self._driver.close()
+                calls.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if self._is_made:
+            self.close(timeout=0)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"a {type(self).__name__} cannot be copied or pickled: make one in each process that needs one")
+
+    def __repr__(self) -> str:
+        state = "closed" if self._calls.closed else "open"
+        return f"<{type(self).__name__} client_id={self.config['client_id']!r} {state}>"
+
+
+def _close_at_exit(find: Callable[[], KafkaProducer | None]) -> None:
+    producer = find()
+    if producer is not None:
+        producer.close(timeout=_EXIT_GRACE)
+
+
+def _add_note(error: BaseException, note: str) -> None:
+    """`BaseException.add_note`, which Python has since 3.11."""
+    notes = getattr(error, "__notes__", [])
+    error.__notes__ = [*notes, note]  # type: ignore[attr-defined]
 
 
 class _Elsewhere:

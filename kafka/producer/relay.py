@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from kafka._runtime.application import complete
 from kafka.errors import KafkaTimeoutError
 from kafka.producer.asking import Asker
 from kafka.producer.kafka import KafkaProducer
@@ -60,25 +61,27 @@ class RelayProducer(KafkaProducer):
         In place of `init_transactions()`, and between any two transactions. Waits for `timeout` seconds, `max_block_ms`
         by default, then raises `KafkaTimeoutError`; `init_transactions()` waits for the rest.
         """
-        self._wait_for(self._transactions.take_over(transactional_id), "take_over()", "txn-init", timeout)
+        work = self._calls.transactions.take_over(transactional_id)
+        complete(self._calls.transact(work, "take_over()", "txn-init", timeout))
 
     def leave_open(self) -> OpenTransaction:
         """Have all of the transaction written, and leave it open: this producer ends with that, close it.
 
         Raises `AbortableTransactionError` if something of it could not be written.
         """
-        work = self._transactions.leave_open()
-        who, is_v2 = self._driver.run(work, self._deadline(self._max_block), "leave_open()")
+        work = self._calls.transactions.leave_open()
+        who, is_v2 = self._driver.run(work, self._core.now() + self._calls.max_block, "leave_open()")
         self._is_left_open = True
         return OpenTransaction(*who, is_v2)
 
     def ask(self, question: Callable[[Client, Asker], Coroutine[Any, Any, T]], what: str) -> T:
         """Ask the cluster for something over the producer's connections, for `max_block_ms` at most."""
-        self._check_open()
+        self._calls.check_open()
+        seconds = self._calls.max_block
         try:
-            return self._driver.run(question(self._core.client, self._asker), self._deadline(self._max_block), what)
+            return self._driver.run(question(self._core.client, self._asker), self._core.now() + seconds, what)
         except KafkaTimeoutError as error:
-            raise self._asker.too_late(what, self._max_block) from error
+            raise self._asker.too_late(what, seconds) from error
 
     def close(self, timeout: float | None = None, null_logger: bool = False) -> None:
         """Do what every producer does, but abort no transaction that is left for somebody else to end."""

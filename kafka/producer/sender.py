@@ -52,6 +52,8 @@ log = logging.getLogger(__name__)
 _REMEMBERED: Final = 5
 # The markers of the last transaction are written within milliseconds.
 _SOON: Final = 0.01
+# How long a batch is kept open for the records of calls that were woken to add them, in seconds.
+_EXPECTED_WITHIN: Final = 0.01
 # Where the broker tells written from unwritten, by number or by size. A tuple: a set asks members for their hashes.
 _COVERS_EARLIER: Final = (Verdict.DONE, Verdict.SEQUENCE, Verdict.DIVIDE)
 
@@ -159,8 +161,8 @@ class Sender:
             return
         head = queue[0]
         due = partition.not_before
-        if partition.open is head and not head.hurried and not self.accumulator.memory.waited_for:
-            due = max(due, head.created + self.linger)
+        if partition.open is head and not head.hurried:
+            due = max(due, head.created + self._patience(head))
         if due > self.loop.time():
             self._rest_until(partition, due)
             return
@@ -172,6 +174,12 @@ class Sender:
         partition.scheduled = True
         sink.line.append(partition)
         sink.pump_soon()
+
+    def _patience(self, batch: ProducerBatch) -> float:
+        """Return the seconds for which a batch is kept open for more records."""
+        if batch.expected:
+            return _EXPECTED_WITHIN
+        return 0.0 if self.accumulator.memory.has_waiters else self.linger
 
     def _window(self, partition: Partition) -> int:
         """Return how many batches of a partition may be in flight."""

@@ -50,7 +50,7 @@ def test_a_finalizer_that_sends_in_the_midst_of_the_network_threads_work_is_serv
     producer.send(topic, b"0").get(WAIT)
     accumulator = producer._accumulator
     sent = []
-    give = accumulator.memory.take_back.__func__
+    give = accumulator.memory.release.__func__
 
     def interrupted(self, holder, left=0):
         if not sent:
@@ -58,7 +58,7 @@ def test_a_finalizer_that_sends_in_the_midst_of_the_network_threads_work_is_serv
             sent.append(producer.send(topic, b"freed"))
         return give(self, holder, left)
 
-    monkeypatch.setattr(type(accumulator.memory), "take_back", interrupted)
+    monkeypatch.setattr(type(accumulator.memory), "release", interrupted)
     producer.send(topic, b"1").get(WAIT)
     assert sent[0].get(WAIT).offset == 2
     assert [record.value for record in broker.records(topic)] == [b"0", b"1", b"freed"]

@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from kafka.producer import core
 from test.unit.producer.memory_cluster import Cluster, InlineDriver, Producer
 
 
 @pytest.fixture
 def make_producer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Producer]]:
-    monkeypatch.setattr(core, "ProducerDriver", InlineDriver)
+    monkeypatch.setattr("kafka.producer.kafka.ThreadDriver", InlineDriver)
     made: list[Producer] = []
 
     def make(cluster: Cluster, **options: Any) -> Producer:

@@ -122,9 +122,6 @@ class Cluster:
 class InlineDriver(ThreadDriver):
     """Turns the loop in the one thread that there is, whenever a call waits."""
 
-    def __init__(self, core: Any, name: str) -> None:
-        super().__init__(core.loop, name)
-
     def start(self) -> None:
         self.loop.check_usable()
 

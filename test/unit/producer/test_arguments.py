@@ -80,7 +80,7 @@ def test_junk_in_a_call_is_refused_in_words(make_producer, name):
     producer.partitions_for("events", timeout=10)
     for junk in JUNK:
         check(CALLS[name], producer, junk)
-    if not producer._closed:
+    if not producer._calls.closed:
         assert producer.send("events", b"v", partition=0).get(10).partition == 0
 
 

@@ -70,8 +70,8 @@ def test_asyncio_need_not_have_been_imported():
     program = """if True:
         import sys
         from test.unit.producer.memory_cluster import Cluster, InlineDriver
-        from kafka.producer import core
-        core.ProducerDriver = InlineDriver
+        import kafka.producer.kafka
+        kafka.producer.kafka.ThreadDriver = InlineDriver
         with Cluster({"events": 1}).producer() as producer:
             future = producer.send("events", b"x")
             assert "asyncio" not in sys.modules

@@ -119,9 +119,9 @@ def test_sent_records_are_a_sequence():
     first, _ = make_batch(3)
     second, _ = make_batch(2)
     sent = SentRecords(lambda at: (7, -1, at))
-    sent._add(first, 1, 2)
-    sent._add(second, 0, 1)
-    sent._add(second, 1, 1)
+    sent.add(first, 1, 2)
+    sent.add(second, 0, 1)
+    sent.add(second, 1, 1)
     assert len(sent) == 4
     assert len(sent._spans) == 2
     places = [(first, 1, 0), (first, 2, 1), (second, 0, 2), (second, 1, 3)]
@@ -183,7 +183,7 @@ def test_sent_records_of_many_batches_are_found_without_a_search_of_all():
     sent = SentRecords(lambda at: (7, -1, 1))
     batches = [make_batch(1)[0] for _ in range(3)]
     for at in range(100_000):
-        sent._add(batches[at % 3], at // 3, 1)  # no two of them follow one another
+        sent.add(batches[at % 3], at // 3, 1)  # no two of them follow one another
     assert len(sent._spans) == 100_000
     steps = [0]
 

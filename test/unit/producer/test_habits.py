@@ -11,7 +11,6 @@ import pytest
 import kafka
 from kafka import KafkaProducer
 from kafka.errors import KafkaConfigurationError
-from kafka.producer import core
 from test.unit.producer.memory_cluster import Cluster, InlineDriver
 
 
@@ -48,7 +47,7 @@ def test_options_may_come_in_a_dict(make_producer):
     cluster = Cluster({"events": 1})
     options = {"bootstrap.servers": "b0", "linger.ms": 7, "client_id": "mine"}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(core, "ProducerDriver", InlineDriver)
+        patch.setattr("kafka.producer.kafka.ThreadDriver", InlineDriver)
         with KafkaProducer(options, environment=cluster.network.environment(), acks=1) as producer:
             config = producer.config
             assert (config["linger_ms"], config["client_id"], config["acks"]) == (7, "mine", 1)

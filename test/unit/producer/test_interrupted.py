@@ -15,6 +15,8 @@ import pytest
 from kafka.errors import IllegalStateError
 from kafka.partitioner import DefaultPartitioner
 from kafka.producer.accumulator import Accumulator
+from kafka.producer.calls import ProducerCalls
+from kafka.producer.future import FutureRecordMetadata, SentRecords
 from kafka.producer.kafka import KafkaProducer
 from kafka.record.batch import decode_batch
 from kafka.record.header import read_header
@@ -32,6 +34,7 @@ class Filled:
             now=time.monotonic,
             keeper=lambda: None,
             work_soon=lambda: None,
+            look_soon=lambda partition: None,
             hurry_soon=lambda: None,
             call_soon=lambda f, *args: f(*args),
             choose_partition=lambda topic: topic.line[next(turn) % len(topic.line)],
@@ -42,17 +45,19 @@ class Filled:
         )
         self.topic = accumulator.topic("t", range(partitions))
         self.producer = producer = object.__new__(KafkaProducer)
-        producer._closed = True
+        calls = producer._calls = object.__new__(ProducerCalls)
+        calls.core, calls.accumulator = core, accumulator
+        calls.sent_records, calls.record_future = SentRecords, FutureRecordMetadata
+        calls._topics, calls._time = accumulator.topics, lambda: 1_700_000_000.0
+        calls._partitioner, calls.plain, calls._default, calls._ignore_keys = DefaultPartitioner(), True, True, False
+        calls._serialize_key = calls._serialize_value = None
         producer._core = core
         producer._accumulator = accumulator
         producer._lock = accumulator.lock
         producer._sticky = accumulator.sticky
         producer._topics = accumulator.topics
         producer._time = lambda: 1_700_000_000.0
-        producer._partitioner = DefaultPartitioner()
-        producer._plain = producer._hashes = producer._default = True
-        producer._ignore_keys = False
-        producer._interceptors = producer._serialize_key = producer._serialize_value = None
+        producer._plain = producer._hashes = True
         self.futures = {}
         self.numbers = iter(range(10**6))
         self.inside = False

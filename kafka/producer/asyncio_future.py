@@ -1,0 +1,185 @@
+"""What `send()` of an asyncio producer returns: the future of one record, which all of asyncio takes for its own.
+
+`asyncio.isfuture` is true for it: it can be awaited any number of times, by any task, and passed to `gather`, `wait`,
+`wait_for`, `shield` and `as_completed`. Like the synchronous face's it is the record's place in a batch and nothing
+else. Callbacks, and whether it is cancelled, are in another object, which a record has from the first await on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio import CancelledError, InvalidStateError
+from collections.abc import Callable, Generator
+from contextvars import Context, copy_context
+from threading import get_ident
+from typing import TYPE_CHECKING, Any
+
+from kafka.producer.future import RecordFuture, RecordFutures, RecordMetadata
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["AsyncRecordFuture", "AsyncSentRecords"]
+
+Callback = Callable[[Any], object]
+
+
+class _Following:
+    """What a future has to remember once it is awaited, followed or cancelled. Used on the event loop's thread only."""
+
+    __slots__ = ("blocking", "callbacks", "cancel_message", "is_cancelled", "is_settled")
+
+    def __init__(self) -> None:
+        self.blocking = False
+        self.callbacks: list[tuple[Callback, Context]] = []
+        self.is_settled = False
+        """The callbacks have been called, or are not called any more."""
+        self.is_cancelled = False
+        self.cancel_message: Any = None
+
+
+class AsyncRecordFuture(RecordFuture):
+    """The outcome of a `send()`, now or later: a future of asyncio whose result is a `RecordMetadata`.
+
+    Cancelling it, or a task that awaits it, withdraws nothing: the record is written or given up all the same. To await
+    it sends the record's batch at once, without waiting for linger_ms.
+    """
+
+    __slots__ = ("_following",)  # not assigned until it is needed
+
+    @property
+    def _state(self) -> _Following:
+        try:
+            return self._following
+        except AttributeError:
+            self._following: _Following = _Following()
+            return self._following
+
+    @property
+    def _is_cancelled(self) -> bool:
+        return getattr(self, "_following", None) is not None and self._following.is_cancelled
+
+    # asyncio's protocol of futures.
+
+    @property
+    def _asyncio_future_blocking(self) -> bool:
+        return getattr(self, "_following", None) is not None and self._following.blocking
+
+    @_asyncio_future_blocking.setter
+    def _asyncio_future_blocking(self, blocking: bool) -> None:
+        self._state.blocking = blocking
+
+    def get_loop(self) -> asyncio.AbstractEventLoop:
+        """Return the event loop of the producer."""
+        loop = self._batch.partition.core.event_loop
+        assert loop is not None, "the producer is one of asyncio"
+        return loop
+
+    def done(self) -> bool:
+        """Whether there is an outcome, or the future was cancelled."""
+        return self._is_cancelled or self._look()[2] is not None
+
+    def cancelled(self) -> bool:
+        """Whether the future was cancelled. What becomes of the record is another matter."""
+        return self._is_cancelled
+
+    def cancel(self, msg: Any = None) -> bool:
+        """Wait for the outcome no more; the record is not withdrawn. False if there is an outcome."""
+        if self.done():
+            return False
+        state = self._state
+        state.is_cancelled, state.cancel_message = True, msg
+        self._call_back()
+        return True
+
+    def result(self) -> RecordMetadata:
+        """Return the metadata, or raise the error; InvalidStateError while there is no outcome."""
+        batch, index, outcome = self._outcome()
+        if isinstance(outcome, BaseException):
+            try:
+                raise outcome
+            finally:
+                # The error's traceback holds this frame, which must not hold the error in turn.
+                del self, batch, outcome
+        return self._metadata(batch, index, outcome)
+
+    def exception(self) -> BaseException | None:
+        """Return why the record was given up, None if it was written; InvalidStateError while there is no outcome."""
+        outcome = self._outcome()[2]
+        return outcome if isinstance(outcome, BaseException) else None
+
+    def _outcome(self) -> tuple[Any, int, Any]:
+        if self._is_cancelled:
+            message = self._following.cancel_message
+            raise CancelledError() if message is None else CancelledError(message)
+        found = self._look()
+        if found[2] is None:
+            raise InvalidStateError("the record is not written yet: await its future")
+        return found
+
+    def add_done_callback(self, fn: Callback, /, *, context: Context | None = None) -> None:
+        """Call ``fn(future)`` in `context`, by the event loop, when there is an outcome."""
+        state = self._state
+        context = copy_context() if context is None else context
+        if state.is_settled or self._is_cancelled:
+            self.get_loop().call_soon(fn, self, context=context)
+            return
+        state.callbacks.append((fn, context))
+        if len(state.callbacks) == 1:
+            self._batch.follow(self, self._settled, self._settled)
+
+    def remove_done_callback(self, fn: Callback, /) -> int:
+        """Remove all instances of a callback; return how many there were."""
+        callbacks = self._state.callbacks
+        kept = [(other, context) for other, context in callbacks if other != fn]
+        removed, callbacks[:] = len(callbacks) - len(kept), kept
+        return removed
+
+    def _settled(self, _outcome: object) -> None:
+        core = self._batch.partition.core
+        if core.event_thread == get_ident():
+            self._call_back()
+            return
+        try:
+            self.get_loop().call_soon_threadsafe(self._call_back)
+        except RuntimeError:
+            if not self.get_loop().is_closed():  # if it is, no task waits any more
+                raise
+
+    def _call_back(self) -> None:
+        state, loop = self._state, self.get_loop()
+        state.is_settled = True
+        callbacks, state.callbacks = state.callbacks, []
+        for fn, context in callbacks:
+            loop.call_soon(fn, self, context=context)
+
+    def __await__(self) -> Generator[Self, None, RecordMetadata]:
+        if not self.done():
+            self._batch.partition.core.hurry(self._batch)
+            self._asyncio_future_blocking = True
+            yield self
+        return self.result()
+
+    __iter__ = __await__  # for coroutines that `yield from` it, as asyncio's have
+
+
+class AsyncSentRecords(RecordFutures[AsyncRecordFuture]):
+    """What `send_many()` of an asyncio producer returns: the futures of the records, made when they are asked for.
+
+    Awaiting it returns the metadata of all records; the first error is raised.
+    """
+
+    __slots__ = ()
+    record_future = AsyncRecordFuture
+
+    def __await__(self) -> Generator[Any, None, list[RecordMetadata]]:
+        # One wait per batch.
+        for first in self.firsts():
+            if not first.done():
+                try:
+                    yield from first.__await__()
+                except CancelledError:
+                    raise
+                except Exception:  # noqa: S110 - raised below, in the order of the records
+                    pass
+        return [future.result() for future in self]

@@ -1,0 +1,345 @@
+"""The same application-side coroutines below a synchronous face and in tasks of asyncio; waiting for memory in both."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from typing import Any
+
+import pytest
+
+from kafka._runtime.application import complete
+from kafka.errors import BufferExhaustedError, IllegalStateError, KafkaTimeoutError, TopicAuthorizationFailedError
+from kafka.producer.asyncio_future import AsyncRecordFuture
+from kafka.producer.calls import ProducerCalls
+from kafka.producer.future import FutureRecordMetadata
+from kafka.protocol.commit import FindCoordinatorResponse
+from kafka.protocol.transaction import AddPartitionsToTxnResponse
+from test.unit.producer.asyncio_cluster import asyncio_calls
+from test.unit.producer.memory_cluster import Cluster
+
+TRANSACTIONAL = {"transactional_id": "t", "enable_idempotence": True}
+
+
+def transactional_cluster() -> Cluster:
+    cluster = Cluster({"events": 1})
+    for broker in cluster.brokers:
+        coordinator = FindCoordinatorResponse.Coordinator(key="t", node_id=0, host="b0", port=9092)
+        broker.on("FindCoordinator", {"coordinators": [coordinator]})
+        broker.on("AddPartitionsToTxn", add_partitions)
+        broker.on("EndTxn", {})
+    return cluster
+
+
+def add_partitions(request: Any, _session: Any) -> Any:
+    reply: Any = AddPartitionsToTxnResponse
+    return {
+        "results_by_topic_v3_and_below": [
+            reply.AddPartitionsToTxnTopicResult(
+                name=topic.name,
+                results_by_partition=[
+                    reply.AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=0)
+                    for index in topic.partitions
+                ],
+            )
+            for topic in request.v3_and_below_topics
+        ]
+    }
+
+
+async def a_transaction(calls: ProducerCalls[Any]) -> list[object]:
+    """All that waits: metadata, partitions, a flush, a transaction."""
+    await calls.init_transactions()
+    await calls.begin_transaction()
+    sent = calls.send("events", b"one", None, None, None, 7)
+    future = sent if not asyncio.iscoroutine(sent) else await sent
+    await calls.flush()
+    many = await calls.send_many("events", [b"two", b"three"])
+    await calls.commit_transaction()
+    with pytest.raises(IllegalStateError, match="no transaction is open"):
+        calls.send("events", b"late", None, None, None, None)
+    return [
+        future.done(),
+        [each.done() for each in many],
+        future._look()[2].base_offset,
+        await calls.partitions_for("events"),
+        (await calls.health())["transaction"]["state"],
+        await calls.purge(),
+    ]
+
+
+EXPECTED = [True, [True, True], 0, {0}, "ready", 0]
+
+
+def test_the_calls_run_in_the_thread_that_uses_a_synchronous_producer(make_producer: Any) -> None:
+    producer = make_producer(transactional_cluster(), **TRANSACTIONAL)
+    assert complete(a_transaction(producer._calls)) == EXPECTED
+
+
+def test_the_same_calls_are_awaited_in_a_task_of_asyncio() -> None:
+    async def main() -> list[object]:
+        async with asyncio_calls(transactional_cluster(), **TRANSACTIONAL) as calls:
+            return await a_transaction(calls)
+
+    threads = threading.active_count()
+    assert asyncio.run(main()) == EXPECTED
+    assert threading.active_count() == threads
+
+
+# Waiting for memory.
+
+SMALL = {"batch_size": 1000, "buffer_memory": 1000, "linger_ms": 0}
+
+
+def stuck(cluster: Cluster) -> Cluster:
+    """Let the leader of the only partition be away."""
+    cluster.leaders["events", 0] = -1
+    return cluster
+
+
+async def full(calls: ProducerCalls[Any]) -> None:
+    """Fill the only batch that there is memory for."""
+    await calls.partitions_for("events")
+    while not asyncio.iscoroutine(sent := send(calls, b"." * 90)):
+        pass
+    sent.close()
+
+
+def send(calls: ProducerCalls[Any], value: bytes) -> Any:
+    return calls.send("events", value, None, None, 0, None)
+
+
+def test_tasks_get_room_in_the_order_of_arrival_and_as_many_as_fit_go_into_one_batch() -> None:
+    cluster = stuck(Cluster({"events": 1}))
+    order: list[int] = []
+
+    async def one(calls: ProducerCalls[AsyncRecordFuture], number: int) -> int:
+        future = await send(calls, b"%4d" % number + b"." * 90)
+        order.append(number)
+        return (await future).offset
+
+    async def main() -> list[int]:
+        async with asyncio_calls(cluster, **SMALL) as calls:
+            await full(calls)
+            tasks = [asyncio.create_task(one(calls, number)) for number in range(30)]
+            await asyncio.sleep(0)
+            assert calls.accumulator.memory.waiting == 30
+            del cluster.leaders["events", 0]
+            calls.core.client.cluster.request_update()
+            return await asyncio.gather(*tasks)
+
+    offsets = asyncio.run(main())
+    assert order == list(range(30))
+    assert offsets == sorted(offsets)
+    assert len(cluster.times) <= 1 + 30 / 9 + 1, "one batch has room for nine of them"
+
+
+def test_threads_get_room_in_the_order_of_arrival_too(make_producer: Any) -> None:
+    """Each record below a synchronous face waits by the same code: one after the other here, as there is one thread."""
+    cluster = Cluster({"events": 1})
+    producer = make_producer(cluster, **SMALL)
+    futures = [producer.send("events", b"." * 90, partition=0) for _ in range(50)]
+    producer.flush()
+    assert [future.get(0).offset for future in futures] == list(range(50))
+    assert producer._calls.accumulator.memory.free == 1000
+
+
+def test_a_cancelled_send_is_not_accepted_and_leaves_the_queue() -> None:
+    cluster = stuck(Cluster({"events": 1}))
+
+    async def main() -> None:
+        async with asyncio_calls(cluster, **SMALL) as calls:
+            await full(calls)
+            before = sum(batch.count for batch in calls.accumulator.unsettled())
+            tasks = [asyncio.create_task(send(calls, b"x" * 90)) for _ in range(1000)]
+            await asyncio.sleep(0)
+            memory = calls.accumulator.memory
+            assert memory.waiting == 1000
+            for task in tasks[1:]:
+                task.cancel()
+            await asyncio.gather(*tasks[1:], return_exceptions=True)
+            assert memory.waiting == 1
+            assert all(task.cancelled() for task in tasks[1:])
+            del cluster.leaders["events", 0]
+            calls.core.client.cluster.request_update()
+            await (await tasks[0])
+            await calls.flush()
+            assert cluster.offsets["events", 0] == before + 1
+            assert memory.free == memory.total
+
+    asyncio.run(main())
+
+
+def test_a_send_that_is_cancelled_when_its_memory_is_granted_passes_it_on() -> None:
+    """The memory comes free, and the task is cancelled before it runs again."""
+    cluster = stuck(Cluster({"events": 1}))
+
+    async def main() -> None:
+        async with asyncio_calls(cluster, **SMALL) as calls:
+            await full(calls)
+            first, second = (asyncio.create_task(send(calls, b"x" * 500)) for _ in range(2))
+            await asyncio.sleep(0)
+            waiting = [*calls.accumulator.memory._waiting]
+            waiting[0].ready.add_callback(lambda _: first.cancel())
+            assert await calls.purge() > 0
+            with pytest.raises(asyncio.CancelledError):
+                await first
+            await second
+            assert sum(batch.count for batch in calls.accumulator.unsettled()) == 1
+            await calls.purge()
+            assert calls.accumulator.memory.free == calls.accumulator.memory.total
+
+    asyncio.run(main())
+
+
+def test_cancelling_a_send_that_waits_for_metadata_sends_nothing_and_forgets_the_search() -> None:
+    cluster = Cluster({"events": 1})
+
+    async def main() -> None:
+        async with asyncio_calls(cluster) as calls:
+            task = asyncio.create_task(calls.send("not-yet", b"x", None, None, None, None))
+            await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            for _ in range(20):
+                await asyncio.sleep(0)
+            assert not calls.core._searches
+            assert not calls.accumulator.unsettled()
+
+    asyncio.run(main())
+
+
+def test_a_task_that_finds_no_room_in_time_gets_the_same_error_as_a_thread(make_producer: Any) -> None:
+    async def main() -> BufferExhaustedError:
+        async with asyncio_calls(stuck(Cluster({"events": 1})), max_block_ms=2000, **SMALL) as calls:
+            await full(calls)
+            with pytest.raises(BufferExhaustedError) as raised:
+                await send(calls, b"x" * 90)
+            assert not calls.accumulator.memory.has_waiters
+            await calls.purge()
+            return raised.value
+
+    cluster = stuck(Cluster({"events": 1}))
+    producer = make_producer(cluster, max_block_ms=2000, **SMALL)
+    producer.partitions_for("events")
+    with pytest.raises(BufferExhaustedError) as raised:  # noqa: PT012
+        while True:
+            producer.send("events", b"x" * 90, partition=0)
+    assert str(raised.value) == str(asyncio.run(main()))
+
+
+# The future of a record in asyncio.
+
+
+def test_the_future_of_a_record_is_one_of_asyncio() -> None:
+    cluster = Cluster({"events": 1})
+    variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="none")
+
+    async def main() -> None:
+        async with asyncio_calls(cluster, linger_ms=50) as calls:
+            await calls.partitions_for("events")
+
+            def sent() -> AsyncRecordFuture:
+                future = send(calls, b"x")
+                assert isinstance(future, AsyncRecordFuture)
+                return future
+
+            future = sent()
+            assert asyncio.isfuture(future)
+            assert asyncio.ensure_future(future) is future
+            assert not future.done()
+            assert not hasattr(future, "_following"), "no object beyond the future until it is awaited"
+            with pytest.raises(asyncio.InvalidStateError):
+                future.result()
+            seen: list[object] = []
+            context = contextvars.copy_context()
+            context.run(variable.set, "mine")
+            future.add_done_callback(lambda done: seen.append((done, variable.get())), context=context)
+            future.add_done_callback(seen.append)
+            assert future.remove_done_callback(seen.append) == 1
+            metadata = await future
+            assert await future == metadata == future.result()
+            assert future.exception() is None
+            await asyncio.sleep(0)
+            assert seen == [(future, "mine")]
+            future.add_done_callback(seen.append)
+            await asyncio.sleep(0)
+            assert seen[1:] == [future]
+
+            futures = [sent() for _ in range(5)]
+            assert [each.offset for each in await asyncio.gather(*futures)] == [1, 2, 3, 4, 5]
+            done, pending = await asyncio.wait([sent(), sent()])
+            assert (len(done), len(pending)) == (2, 0)
+            assert (await asyncio.wait_for(sent(), 10)).offset == 8
+            assert (await asyncio.shield(sent())).offset == 9
+            assert {(await each).offset for each in asyncio.as_completed([sent(), sent()])} == {10, 11}
+
+    asyncio.run(main())
+
+
+def test_cancelling_the_future_or_its_awaiter_withdraws_nothing() -> None:
+    cluster = Cluster({"events": 1})
+
+    async def main() -> None:
+        async with asyncio_calls(cluster, linger_ms=50) as calls:
+            await calls.partitions_for("events")
+            first, second = send(calls, b"x"), send(calls, b"y")
+
+            async def waits() -> None:
+                await first
+
+            task = asyncio.create_task(waits())
+            await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert first.cancelled()
+            assert second.cancel("enough")
+            assert not second.cancel()
+            assert second.done()
+            with pytest.raises(asyncio.CancelledError, match="enough"):
+                await second
+            await calls.flush()
+            assert cluster.offsets["events", 0] == 2
+
+    asyncio.run(main())
+
+
+def test_the_error_of_a_record_comes_out_of_its_future() -> None:
+    cluster = Cluster({"events": 1})
+    cluster.script.extend([29, 29])
+
+    async def main() -> None:
+        async with asyncio_calls(cluster) as calls:
+            await calls.partitions_for("events")
+            future = send(calls, b"x")
+            with pytest.raises(TopicAuthorizationFailedError):
+                await future
+            assert isinstance(future.exception(), TopicAuthorizationFailedError)
+            assert not future.cancel()
+            many = await calls.send_many("events", [b"a", b"b"])
+            with pytest.raises(TopicAuthorizationFailedError):
+                await many
+            assert [each.offset for each in await (await calls.send_many("events", [b"a", b"b"]))] == [0, 1]
+
+    asyncio.run(main())
+
+
+def test_a_flush_that_takes_too_long_says_why_in_both(make_producer: Any) -> None:
+    async def main() -> str:
+        async with asyncio_calls(stuck(Cluster({"events": 1}))) as calls:
+            await calls.partitions_for("events")
+            send(calls, b"x")
+            with pytest.raises(KafkaTimeoutError) as raised:
+                await calls.flush(2)
+            await calls.purge()
+            return str(raised.value)
+
+    producer = make_producer(stuck(Cluster({"events": 1})))
+    producer.partitions_for("events")
+    assert isinstance(producer.send("events", b"x"), FutureRecordMetadata)
+    with pytest.raises(KafkaTimeoutError) as raised:
+        producer.flush(2)
+    assert str(raised.value) == asyncio.run(main())
