@@ -20,7 +20,18 @@ if TYPE_CHECKING:
     from kafka.conn import BrokerConnection as BrokerConnection
     from kafka.consumer import ConsumerRebalanceListener as ConsumerRebalanceListener
     from kafka.consumer import KafkaConsumer as KafkaConsumer
+    from kafka.legacy.multiprocess_consumer import MultiProcessConsumer as MultiProcessConsumer
+    from kafka.legacy.simple_client import SimpleClient as SimpleClient
+    from kafka.legacy.simple_consumer import SimpleConsumer as SimpleConsumer
+    from kafka.legacy.simple_producer import KeyedProducer as KeyedProducer
+    from kafka.legacy.simple_producer import SimpleProducer as SimpleProducer
+    from kafka.partitioner import HashedPartitioner as HashedPartitioner
+    from kafka.partitioner import Murmur2Partitioner as Murmur2Partitioner
+    from kafka.partitioner import RoundRobinPartitioner as RoundRobinPartitioner
     from kafka.producer import KafkaProducer as KafkaProducer
+    from kafka.protocol.legacy import create_gzip_message as create_gzip_message
+    from kafka.protocol.legacy import create_message as create_message
+    from kafka.protocol.legacy import create_snappy_message as create_snappy_message
     from kafka.serializer import DefaultSerializer as DefaultSerializer
     from kafka.serializer import Deserializer as Deserializer
     from kafka.serializer import JsonSerializer as JsonSerializer
@@ -52,6 +63,18 @@ _EXPORTS = {
     "TopicPartition": "kafka.structs",
     "TopicPartitionReplica": "kafka.structs",
     "__version__": "kafka.version",
+    # Names of the releases up to 1.4.
+    "HashedPartitioner": "kafka.partitioner",
+    "KeyedProducer": "kafka.legacy.simple_producer",
+    "MultiProcessConsumer": "kafka.legacy.multiprocess_consumer",
+    "Murmur2Partitioner": "kafka.partitioner",
+    "RoundRobinPartitioner": "kafka.partitioner",
+    "SimpleClient": "kafka.legacy.simple_client",
+    "SimpleConsumer": "kafka.legacy.simple_consumer",
+    "SimpleProducer": "kafka.legacy.simple_producer",
+    "create_gzip_message": "kafka.protocol.legacy",
+    "create_message": "kafka.protocol.legacy",
+    "create_snappy_message": "kafka.protocol.legacy",
 }
 
 # Names that other packages have.
@@ -69,18 +92,29 @@ __all__ = [
     "ConsumerRebalanceListener",
     "DefaultSerializer",
     "Deserializer",
+    "HashedPartitioner",
     "IsolationLevel",
     "JsonSerializer",
     "KafkaAdminClient",
     "KafkaClient",
     "KafkaConsumer",
     "KafkaProducer",
+    "KeyedProducer",
+    "MultiProcessConsumer",
+    "Murmur2Partitioner",
     "OffsetAndMetadata",
     "OffsetSpec",
+    "RoundRobinPartitioner",
     "Serializer",
+    "SimpleClient",
+    "SimpleConsumer",
+    "SimpleProducer",
     "SubscriptionPattern",
     "TopicPartition",
     "TopicPartitionReplica",
+    "create_gzip_message",
+    "create_message",
+    "create_snappy_message",
 ]
 
 

@@ -1,7 +1,20 @@
-"""The historic place of `kafka.client_async.KafkaClient`; the same class."""
+"""The historic place of `kafka.client_async.KafkaClient`, and of `SimpleClient`."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from kafka.client_async import KafkaClient
 
-__all__ = ["KafkaClient"]
+if TYPE_CHECKING:
+    from kafka.legacy.simple_client import SimpleClient
+
+__all__ = ["KafkaClient", "SimpleClient"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "SimpleClient":
+        from kafka.legacy.simple_client import SimpleClient
+
+        return SimpleClient
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

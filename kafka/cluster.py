@@ -447,11 +447,11 @@ class ClusterMetadata:
 
     # When it was answered…
 
-    def update_metadata(self, response: Any, *, whole: bool | None = None, version: int | None = None) -> None:
+    def update_metadata(self, metadata: Any, *, whole: bool | None = None, version: int | None = None) -> None:
         """Take a MetadataResponse; `whole` if all topics had been asked for, `version` as it was then."""
-        if not hasattr(response, "brokers"):
-            raise TypeError(f"response must be a MetadataResponse, not {response!r:.200}")
-        if not response.brokers:
+        if not hasattr(metadata, "brokers"):
+            raise TypeError(f"metadata must be a MetadataResponse, not {metadata!r:.200}")
+        if not metadata.brokers:
             error = MetadataEmptyBrokerList("the broker does not know any broker; it may be starting")
             self.failed_update(error, version=version)
             return
@@ -459,7 +459,7 @@ class ClusterMetadata:
             whole = self._wants_everything
         now = self._clock.monotonic()
         with self._lock:
-            topology = merged(self._topology, response, whole=whole)
+            topology = merged(self._topology, metadata, whole=whole)
             if self._refused:
                 topology = topology.changed(errors={**topology.errors, **dict.fromkeys(self._refused, _INVALID_TOPIC)})
             self._topology = topology
@@ -469,9 +469,9 @@ class ClusterMetadata:
                 version = self._wanted_version
             self._answered_version = max(version, self._answered_version)
             names = topology.names_by_id
-            incomplete = _incomplete(topology, {topic.name or names.get(topic.topic_id) for topic in response.topics})
+            incomplete = _incomplete(topology, {topic.name or names.get(topic.topic_id) for topic in metadata.topics})
             self._need_update = incomplete or self._answered_version < self._wanted_version
-            # An incomplete response is requested again, as after a failure.
+            # Incomplete metadata is requested again, as after a failure.
             self._failures = self._failures + 1 if incomplete else 0
             self._wait = self._backoff.delay(max(1, self._failures))
         for future in futures:

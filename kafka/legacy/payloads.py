@@ -168,7 +168,7 @@ class OffsetAndMessage(NamedTuple):
 
 
 class KafkaMessage(NamedTuple):
-    """What the consumer of 0.9.x yielded."""
+    """The record that the consumer of 0.9.x yielded."""
 
     topic: str
     partition: int

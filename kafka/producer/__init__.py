@@ -14,10 +14,14 @@ from kafka._lazy import lazy_names
 if TYPE_CHECKING:
     from kafka.producer.future import FutureRecordMetadata, RecordMetadata, SentRecords
     from kafka.producer.kafka import KafkaProducer
+    from kafka.producer.keyed import KeyedProducer
+    from kafka.producer.simple import SimpleProducer
 
-__all__ = ["FutureRecordMetadata", "KafkaProducer", "RecordMetadata", "SentRecords"]
+__all__ = ["FutureRecordMetadata", "KafkaProducer", "KeyedProducer", "RecordMetadata", "SentRecords", "SimpleProducer"]
 
 _HOMES = {
+    "SimpleProducer": "simple",
+    "KeyedProducer": "keyed",
     "FutureRecordMetadata": "future",
     "KafkaProducer": "kafka",
     "RecordMetadata": "future",

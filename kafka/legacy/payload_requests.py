@@ -1,0 +1,266 @@
+"""The payloads of `SimpleClient` as requests of the versions that a broker has, and its responses as payloads.
+
+A broker of 0.8.2 has version 0 of most requests and messages of format v0; Kafka 4 has none of both. So each function
+takes the version, and the messages are converted to the format that the version carries. `KafkaProtocol`
+(`kafka.protocol.legacy`) has the fixed versions of the manual.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+from kafka.codec import CODEC_NONE
+from kafka.errors import KafkaProtocolError
+from kafka.legacy.payloads import (
+    FetchRequestPayload,
+    FetchResponsePayload,
+    ListOffsetRequestPayload,
+    ListOffsetResponsePayload,
+    Message,
+    OffsetAndMessage,
+    OffsetCommitRequestPayload,
+    OffsetCommitResponsePayload,
+    OffsetFetchRequestPayload,
+    OffsetFetchResponsePayload,
+    OffsetRequestPayload,
+    OffsetResponsePayload,
+    ProduceRequestPayload,
+    ProduceResponsePayload,
+)
+from kafka.protocol import message
+from kafka.protocol.commit import OffsetCommitRequest, OffsetFetchRequest
+from kafka.protocol.fetch import FetchRequest
+from kafka.protocol.legacy import KafkaProtocol, create_message_set
+from kafka.protocol.offset import ListOffsetsRequest
+from kafka.protocol.produce import ProduceRequest
+from kafka.record import MemoryRecords, MemoryRecordsBuilder
+
+__all__ = [
+    "NEWEST",
+    "commit_request",
+    "commit_responses",
+    "fetch_request",
+    "fetch_responses",
+    "list_offset_request",
+    "list_offset_responses",
+    "offset_fetch_request",
+    "offset_fetch_responses",
+    "offset_request",
+    "offset_responses",
+    "produce_request",
+    "produce_responses",
+]
+
+# The newest version of each request that is used here: later ones have topic ids or several groups.
+NEWEST: Final[dict[Any, int]] = {
+    ProduceRequest: 9,
+    FetchRequest: 11,
+    ListOffsetsRequest: 1,
+    OffsetCommitRequest: 2,
+    OffsetFetchRequest: 1,
+}
+_FIRST_WITH_RECORD_BATCHES: Final = 3  # of ProduceRequest
+_CODEC_MASK: Final = 0x07
+_NO_LIMIT: Final = 2**31 - 1
+
+
+def _by_topic(payloads: Iterable[Any], entry: Callable[[Any], Any]) -> list[tuple[str, list[Any]]]:
+    """Group payloads as requests are: by topic, then one entry for each partition."""
+    topics: dict[str, dict[int, Any]] = {}
+    for payload in payloads:
+        partitions = topics.setdefault(payload.topic, {})
+        if payload.partition in partitions:
+            raise KafkaProtocolError(f"two payloads for {payload.topic}, partition {payload.partition}")
+        partitions[payload.partition] = entry(payload)
+    return [(topic, list(partitions.values())) for topic, partitions in topics.items()]
+
+
+# Produce
+
+
+def produce_request(version: int, payloads: Iterable[ProduceRequestPayload], acks: int, timeout: int) -> Any:
+    """Make a request of a version; its messages are of the format that goes with the version."""
+    if version < _FIRST_WITH_RECORD_BATCHES:
+        wanted = [payload._replace(messages=_message_set(payload.messages)) for payload in payloads]
+        request = KafkaProtocol.encode_produce_request(wanted, acks, timeout)
+        return ProduceRequest[version](request.acks, request.timeout_ms, request.topic_data)
+    topics = _by_topic(payloads, lambda p: (p.partition, _record_batch(p.messages)))
+    return ProduceRequest[version](None, acks, timeout, topics)
+
+
+def _message_set(messages: Iterable[Any]) -> list[Any]:
+    """Return messages for one request: brokers take several, or one that is compressed."""
+    given = list(messages)
+    if len(given) == 1 or not any(each.attributes & _CODEC_MASK for each in given):
+        return given
+    codec, pairs = _expanded(given)
+    return create_message_set([(value, key) for key, value in pairs], codec)
+
+
+def _record_batch(messages: Iterable[Any]) -> bytes:
+    """Encode messages as one batch, which is what a partition of a request may hold since version 3."""
+    codec, pairs = _expanded(messages)
+    builder = MemoryRecordsBuilder(2, codec, _NO_LIMIT)
+    now = int(time.time() * 1000)
+    for key, value in pairs:
+        builder.append(now, key, value)
+    builder.close()
+    return bytes(builder.buffer())
+
+
+def _expanded(messages: Iterable[Any]) -> tuple[int, list[tuple[bytes | None, bytes | None]]]:
+    """Return the codec of messages and their keys and values, with those within compressed ones."""
+    codec = CODEC_NONE
+    pairs: list[tuple[bytes | None, bytes | None]] = []
+    for given in messages:
+        pairs += _contents(given)
+        codec = codec or given.attributes & _CODEC_MASK
+    return codec, pairs
+
+
+def _contents(given: Any) -> Iterator[tuple[bytes | None, bytes | None]]:
+    if not given.attributes & _CODEC_MASK:
+        yield given.key, given.value
+        return
+    wrapper = message.Message(given.value, given.key, given.magic, given.attributes)
+    for _, _, found in wrapper.decompress():
+        if isinstance(found, message.Message):
+            yield found.key, found.value
+
+
+def produce_responses(response: Any) -> list[ProduceResponsePayload]:
+    """Return a payload for each partition."""
+    return [
+        ProduceResponsePayload(topic.name, found.index, found.error_code, found.base_offset)
+        for topic in response.responses
+        for found in topic.partition_responses
+    ]
+
+
+# Fetch
+
+
+def fetch_request(version: int, payloads: Iterable[FetchRequestPayload], max_wait_time: int, min_bytes: int) -> Any:
+    """Make a request of a version, which waits for ``max_wait_time`` ms for ``min_bytes``."""
+    topics = [
+        {
+            "topic": topic,
+            "partitions": [
+                {"partition": p.partition, "fetch_offset": p.offset, "partition_max_bytes": p.max_bytes}
+                for p in partitions
+            ],
+        }
+        for topic, partitions in _by_topic(payloads, lambda p: p)
+    ]
+    return FetchRequest[version](replica_id=-1, max_wait_ms=max_wait_time, min_bytes=min_bytes, topics=topics)
+
+
+def fetch_responses(response: Any) -> list[FetchResponsePayload]:
+    """Return a payload for each partition, with the messages within compressed ones.
+
+    If the broker cut off the first message, a `PartialMessage` stands in its place.
+    """
+    return [
+        FetchResponsePayload(
+            topic.topic, found.partition_index, found.error_code, found.high_watermark, _messages(found.records)
+        )
+        for topic in response.responses
+        for found in topic.partitions
+    ]
+
+
+def _messages(records: Any) -> list[OffsetAndMessage]:
+    if not records:
+        return []
+    found = []
+    batches = MemoryRecords(records)
+    while (batch := batches.next_batch()) is not None:
+        if not getattr(batch, "is_control_batch", False):
+            magic = getattr(batch, "magic", 2)
+            found += [OffsetAndMessage(each.offset, Message(magic, 0, each.key, each.value)) for each in batch]
+    if not found and not batches.valid_bytes():
+        return [OffsetAndMessage(-1, message.PartialMessage(records))]  # type: ignore[arg-type] # as it was
+    return found
+
+
+# Offsets
+
+
+def offset_request(version: int, payloads: Iterable[OffsetRequestPayload]) -> Any:
+    """Make a request for the offsets before a time; version 1 has one offset for each partition at most."""
+    if version == 0:
+        return KafkaProtocol.encode_offset_request(payloads)
+    return ListOffsetsRequest[version](-1, _by_topic(payloads, lambda p: (p.partition, p.time)))
+
+
+def offset_responses(response: Any) -> list[OffsetResponsePayload]:
+    """Return a payload for each partition."""
+    return [
+        OffsetResponsePayload(topic.name, found.partition_index, found.error_code, _offsets(found))
+        for topic in response.topics
+        for found in topic.partitions
+    ]
+
+
+def _offsets(found: Any) -> list[int]:
+    several = getattr(found, "old_style_offsets", None)
+    if several:
+        return list(several)
+    single = getattr(found, "offset", -1)
+    return [] if single < 0 else [single]
+
+
+def list_offset_request(version: int, payloads: Iterable[ListOffsetRequestPayload]) -> Any:
+    """Make a request for the first message at or after a time, which brokers have since 0.10.1."""
+    return ListOffsetsRequest[max(version, 1)](-1, _by_topic(payloads, lambda p: (p.partition, p.time)))
+
+
+def list_offset_responses(response: Any) -> list[ListOffsetResponsePayload]:
+    """Return a payload for each partition."""
+    return [
+        ListOffsetResponsePayload(topic.name, found.partition_index, found.error_code, found.timestamp, found.offset)
+        for topic in response.topics
+        for found in topic.partitions
+    ]
+
+
+# Committed offsets
+
+
+def commit_request(version: int, group: str, payloads: Iterable[OffsetCommitRequestPayload]) -> Any:
+    """Make a request to commit positions, as a program that is not a member of the group."""
+    topics = _by_topic(payloads, lambda p: (p.partition, p.offset, _text(p.metadata)))
+    if version == 0:
+        return OffsetCommitRequest[0](group, topics)
+    return OffsetCommitRequest[version](group, -1, "", -1, topics)
+
+
+def _text(metadata: str | bytes | None) -> str:
+    return metadata.decode() if isinstance(metadata, bytes) else metadata or ""
+
+
+def commit_responses(response: Any) -> list[OffsetCommitResponsePayload]:
+    """Return a payload for each partition."""
+    return [
+        OffsetCommitResponsePayload(topic.name, found.partition_index, found.error_code)
+        for topic in response.topics
+        for found in topic.partitions
+    ]
+
+
+def offset_fetch_request(version: int, group: str, payloads: Iterable[OffsetFetchRequestPayload]) -> Any:
+    """Make a request for committed positions: version 0 reads them from ZooKeeper, later ones from Kafka."""
+    return OffsetFetchRequest[version](group, _by_topic(payloads, lambda p: p.partition))
+
+
+def offset_fetch_responses(response: Any) -> list[OffsetFetchResponsePayload]:
+    """Return a payload for each partition."""
+    return [
+        OffsetFetchResponsePayload(
+            topic.name, found.partition_index, found.committed_offset, found.metadata, found.error_code
+        )
+        for topic in response.topics
+        for found in topic.partitions
+    ]

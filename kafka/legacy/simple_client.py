@@ -1,0 +1,550 @@
+"""`SimpleClient`, the blocking client of the releases up to 1.4: each call sends payloads and returns the responses.
+
+It keeps its own tables of leaders and sends through a `KafkaClient`, which connects and finds out what the brokers
+have. A call takes `timeout` seconds at most. One lock serves threads that share a client, as the consumers' timers do.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.client_async import KafkaClient
+from kafka.cluster import collect_hosts
+from kafka.errors import (
+    BrokerResponseError,
+    FailedPayloadsError,
+    KafkaError,
+    KafkaTimeoutError,
+    KafkaUnavailableError,
+    LeaderNotAvailableError,
+    NoBrokersAvailable,
+    ReplicaNotAvailableError,
+    UnknownTopicOrPartitionError,
+    for_code,
+)
+from kafka.future import Future
+from kafka.legacy import payload_requests, warn_deprecated
+from kafka.legacy.payloads import ConsumerMetadataResponse
+from kafka.protocol.commit import FindCoordinatorRequest, OffsetCommitRequest
+from kafka.protocol.fetch import FetchRequest
+from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.offset import ListOffsetsRequest
+from kafka.protocol.produce import ProduceRequest
+from kafka.structs import BrokerMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["SimpleClient"]
+
+log = logging.getLogger("kafka.client")
+
+Callback = Callable[[Any], Any] | None
+TopicName = str | bytes
+
+_NO_LEADER: Final = -1
+_LAST_WITH_ZOOKEEPER: Final = (0, 8, 2)  # later releases keep positions in Kafka alone, unless they are asked twice
+_COORDINATOR_ERRORS: Final = frozenset({14, 15, 16})
+_PAUSE: Final = 0.1  # between attempts, in seconds
+
+
+class SimpleClient:
+    """A blocking client that sends payloads to the brokers that lead their partitions.
+
+    >>> from kafka.broker import Broker
+    >>> from kafka.protocol import create_message
+    >>> from kafka.structs import ProduceRequestPayload
+    >>> with Broker(topics={"events": 1}) as broker:
+    ...     with SimpleClient(broker.bootstrap_servers) as client:
+    ...         payload = ProduceRequestPayload("events", 0, [create_message("some message")])
+    ...         client.send_produce_request([payload])
+    [ProduceResponsePayload(topic='events', partition=0, error=0, offset=0)]
+
+    ``hosts`` and ``timeout`` (seconds, for each call) are as they were. Further keyword arguments are options of
+    `KafkaClient`, such as those for TLS and SASL. New programs use `KafkaProducer`, `KafkaConsumer` and `KafkaClient`.
+    """
+
+    CLIENT_ID = b"kafka-python"
+    DEFAULT_SOCKET_TIMEOUT_SECONDS = 120
+
+    def __init__(
+        self,
+        hosts: str | Iterable[str],
+        client_id: str | bytes = CLIENT_ID,
+        timeout: float = DEFAULT_SOCKET_TIMEOUT_SECONDS,
+        correlation_id: int = 0,
+        **configs: Any,
+    ) -> None:
+        warn_deprecated("SimpleClient", "KafkaProducer, KafkaConsumer or KafkaClient")
+        self._set_up(hosts, client_id, timeout, correlation_id, configs)
+        self.load_metadata_for_topics()
+
+    def _set_up(
+        self, hosts: Any, client_id: str | bytes, timeout: float, correlation_id: int, configs: dict[str, Any]
+    ) -> None:
+        self.client_id = client_id
+        self.timeout = timeout
+        self.hosts = collect_hosts(hosts)
+        self.correlation_id = correlation_id
+        self.brokers: dict[int, BrokerMetadata] = {}
+        self.topics_to_brokers: dict[TopicPartition, BrokerMetadata | None] = {}
+        self.topic_partitions: dict[str, dict[int, int]] = {}
+        self._servers = hosts if isinstance(hosts, str) else list(hosts)
+        self._configs = configs
+        self._lock = RLock()
+        self._client: KafkaClient | None = None
+
+    # Connecting and closing
+
+    @property
+    def client(self) -> KafkaClient:
+        """The client that sends; connects at its first use."""
+        with self._lock:
+            if self._client is None:
+                name = self.client_id.decode() if isinstance(self.client_id, bytes) else self.client_id
+                options = {"request_timeout_ms": int(self.timeout * 1000), **self._configs}
+                try:
+                    self._client = KafkaClient(bootstrap_servers=self._servers, client_id=name, **options)
+                except NoBrokersAvailable as error:
+                    raise KafkaUnavailableError(f"All servers failed to process request: {error}") from error
+            return self._client
+
+    def close(self) -> None:
+        """Close the connections. The next call connects again."""
+        with self._lock:
+            client, self._client = self._client, None
+            if client is not None:
+                client.close()
+
+    def reinit(self) -> None:
+        """Close the connections and connect again."""
+        self.close()
+        if not self.client.bootstrap_connected():
+            self.load_metadata_for_topics()
+
+    def copy(self) -> Self:
+        """Return a client of the same cluster with its own connections, which it opens when it is used."""
+        cls = type(self)
+        other = cls.__new__(cls)
+        other.__setstate__(self.__getstate__())
+        return other
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {
+            "settings": (self._servers, self.client_id, self.timeout, self.correlation_id, self._configs),
+            "tables": (dict(self.brokers), dict(self.topics_to_brokers), self._copied_partitions()),
+        }
+
+    def _copied_partitions(self) -> dict[str, dict[int, int]]:
+        return {topic: dict(partitions) for topic, partitions in self.topic_partitions.items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._set_up(*state["settings"])
+        self.brokers, self.topics_to_brokers, self.topic_partitions = state["tables"]
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self.copy()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_client", None) is not None:
+            self.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} client_id={self.client_id!r}>"
+
+    # Metadata
+
+    @property
+    def topics(self) -> list[str]:
+        """The names of the known topics."""
+        return list(self.topic_partitions)
+
+    def has_metadata_for_topic(self, topic: TopicName) -> bool:
+        """Whether the topic is known and has partitions."""
+        return bool(self.topic_partitions.get(_name(topic)))
+
+    def get_partition_ids_for_topic(self, topic: TopicName) -> list[int]:
+        """Return the partitions of a topic in order; none if it is not known."""
+        return sorted(self.topic_partitions.get(_name(topic), ()))
+
+    def ensure_topic_exists(self, topic: TopicName, timeout: float = 30) -> None:
+        """Wait until the topic has partitions, which creates it on brokers with auto.create.topics.enable."""
+        deadline = time.monotonic() + timeout
+        while not self.has_metadata_for_topic(topic):
+            self.load_metadata_for_topics(topic, ignore_leadernotavailable=True)
+            if not self.has_metadata_for_topic(topic):
+                if time.monotonic() >= deadline:
+                    raise KafkaTimeoutError(f"The brokers do not have topic {_name(topic)!r} after {timeout:g} s")
+                time.sleep(_PAUSE)
+
+    def reset_topic_metadata(self, *topics: TopicName) -> None:
+        """Forget the partitions and leaders of topics."""
+        for topic in map(_name, topics):
+            for partition in self.topic_partitions.pop(topic, ()):
+                self.topics_to_brokers.pop(TopicPartition(topic, partition), None)
+
+    def reset_all_metadata(self) -> None:
+        """Forget the partitions and leaders of all topics."""
+        self.topics_to_brokers.clear()
+        self.topic_partitions.clear()
+
+    def load_metadata_for_topics(self, *topics: TopicName, **kwargs: Any) -> Any:
+        """Ask for the partitions and leaders of topics, or of all topics, and return the response.
+
+        For topics that are named, UnknownTopicOrPartitionError and LeaderNotAvailableError are raised; the latter
+        not with ``ignore_leadernotavailable=True``.
+        """
+        names = [_name(topic) for topic in topics]
+        response = self.send_metadata_request(names)
+        self.brokers.update({b.node_id: BrokerMetadata(b.node_id, b.host, b.port) for b in response.brokers})
+        if names:
+            self.reset_topic_metadata(*names)
+        else:
+            self.reset_all_metadata()
+        for topic in response.topics:
+            self._take_topic(topic, bool(names), bool(kwargs.get("ignore_leadernotavailable", False)))
+        return response
+
+    def _take_topic(self, topic: Any, named: bool, ignore_missing_leader: bool) -> None:
+        """Put a topic of a response into the tables."""
+        if topic.error_code:
+            error = for_code(topic.error_code)(f"topic {topic.name!r}")
+            if named and not (ignore_missing_leader and isinstance(error, LeaderNotAvailableError)):
+                if isinstance(error, UnknownTopicOrPartitionError) and ignore_missing_leader:
+                    return  # it is being created
+                raise error
+            log.warning("Metadata of topic %s: %s", topic.name, error)
+            return
+        self.topic_partitions[topic.name] = partitions = {}
+        for found in topic.partitions:
+            partitions[found.partition_index] = found.leader_id
+            known = TopicPartition(topic.name, found.partition_index)
+            error_type = for_code(found.error_code)
+            if issubclass(error_type, LeaderNotAvailableError) or found.leader_id == _NO_LEADER:
+                log.error("No leader for %s partition %d", topic.name, found.partition_index)
+                self.topics_to_brokers[known] = None
+            else:
+                if found.error_code and not issubclass(error_type, ReplicaNotAvailableError):
+                    log.warning("Metadata of %s: %s", known, error_type.__name__)
+                self.topics_to_brokers[known] = self.brokers.get(found.leader_id)
+
+    def _leader(self, topic: str, partition: int) -> BrokerMetadata:
+        """Return the leader of a partition; asks for its topic if it is not known."""
+        known = TopicPartition(topic, partition)
+        leader = self.topics_to_brokers.get(known)
+        if leader is None:
+            self.load_metadata_for_topics(topic)
+            if partition not in self.topic_partitions.get(topic, ()):
+                raise UnknownTopicOrPartitionError(f"{topic} has no partition {partition}")
+            leader = self.topics_to_brokers.get(known)
+        if leader is None:
+            raise LeaderNotAvailableError(f"{topic} partition {partition} has no leader")
+        return leader
+
+    # Requests
+
+    def send_metadata_request(
+        self,
+        payloads: Iterable[TopicName] = (),
+        fail_on_error: bool = True,  # noqa: ARG002 - as it was
+        callback: Callback = None,
+    ) -> Any:
+        """Ask any broker for topics, or for all of them, and return the response."""
+        names = [_name(topic) for topic in payloads]
+        with self._asking():
+            response = self.client.ask(MetadataRequest[0](names))
+            self.client.cluster.update_metadata(response)
+        return response if callback is None else callback(response)
+
+    def send_consumer_metadata_request(
+        self,
+        payloads: str | bytes | Iterable[str | bytes] = (),
+        fail_on_error: bool = True,
+        callback: Callback = None,
+    ) -> list[Any]:
+        """Ask any broker for the coordinator of a group, or of several."""
+        groups = [payloads] if isinstance(payloads, (str, bytes)) else payloads
+        answers = []
+        for group in groups:
+            with self._asking():
+                found = self.client.ask(FindCoordinatorRequest[0](_name(group)), self._any_node())
+            answers.append(ConsumerMetadataResponse(found.error_code, found.node_id, found.host, found.port))
+        return self._results(answers, fail_on_error, callback)
+
+    def send_produce_request(
+        self,
+        payloads: Iterable[Any] = (),
+        acks: int = 1,
+        timeout: int = 1000,
+        fail_on_error: bool = True,
+        callback: Callback = None,
+    ) -> list[Any]:
+        """Send `ProduceRequestPayload`; ``timeout`` (ms) is the broker's, for the replicas.
+
+        Returns a `ProduceResponsePayload` for each, in their order; none with ``acks=0``. With ``fail_on_error`` the
+        first error is raised; without it, a payload that could not be sent is returned as `FailedPayloadsError`.
+        """
+        if acks not in (1, 0, -1):
+            raise ValueError(f"acks must be 1, 0 or -1, not {acks!r}")
+        responses = self._send_to_leaders(
+            payloads,
+            ProduceRequest,
+            lambda version, own: payload_requests.produce_request(version, own, acks, timeout),
+            payload_requests.produce_responses if acks else None,
+        )
+        return self._results(responses, fail_on_error, callback)
+
+    def send_fetch_request(
+        self,
+        payloads: Iterable[Any] = (),
+        fail_on_error: bool = True,
+        callback: Callback = None,
+        max_wait_time: int = 100,
+        min_bytes: int = 4096,
+    ) -> list[Any]:
+        """Send `FetchRequestPayload`; return a `FetchResponsePayload` for each, in their order."""
+        responses = self._send_to_leaders(
+            payloads,
+            FetchRequest,
+            lambda version, own: payload_requests.fetch_request(version, own, max_wait_time, min_bytes),
+            payload_requests.fetch_responses,
+        )
+        return self._results(responses, fail_on_error, callback)
+
+    def send_offset_request(
+        self, payloads: Iterable[Any] = (), fail_on_error: bool = True, callback: Callback = None
+    ) -> list[Any]:
+        """Send `OffsetRequestPayload`; return an `OffsetResponsePayload` for each.
+
+        Kafka 4 has one offset for each partition, whatever ``max_offsets`` asks for.
+        """
+        responses = self._send_to_leaders(
+            payloads,
+            ListOffsetsRequest,
+            payload_requests.offset_request,
+            payload_requests.offset_responses,
+            oldest=True,
+        )
+        return self._results(responses, fail_on_error, callback)
+
+    def send_list_offset_request(
+        self, payloads: Iterable[Any] = (), fail_on_error: bool = True, callback: Callback = None
+    ) -> list[Any]:
+        """Send `ListOffsetRequestPayload`; return a `ListOffsetResponsePayload` for each. Needs Kafka 0.10.1."""
+        responses = self._send_to_leaders(
+            payloads,
+            ListOffsetsRequest,
+            payload_requests.list_offset_request,
+            payload_requests.list_offset_responses,
+        )
+        return self._results(responses, fail_on_error, callback)
+
+    def send_offset_commit_request(
+        self,
+        group: str | bytes,
+        payloads: Iterable[Any] = (),
+        fail_on_error: bool = True,
+        callback: Callback = None,
+    ) -> list[Any]:
+        """Commit `OffsetCommitRequestPayload`: to ZooKeeper on brokers of 0.8, to Kafka on later ones."""
+        wanted = _with_names(payloads)
+        version = 0 if self._has_zookeeper() else self._version(OffsetCommitRequest)
+        request = payload_requests.commit_request(version, _name(group), wanted)
+        return self._ask_coordinator(request, wanted, payload_requests.commit_responses, fail_on_error, callback)
+
+    def send_offset_fetch_request(
+        self,
+        group: str | bytes,
+        payloads: Iterable[Any] = (),
+        fail_on_error: bool = True,
+        callback: Callback = None,
+    ) -> list[Any]:
+        """Read committed positions: from ZooKeeper on brokers of 0.8, from Kafka on later ones."""
+        return self._fetch_offsets(0 if self._has_zookeeper() else 1, group, payloads, fail_on_error, callback)
+
+    def send_offset_fetch_request_kafka(
+        self,
+        group: str | bytes,
+        payloads: Iterable[Any] = (),
+        fail_on_error: bool = True,
+        callback: Callback = None,
+    ) -> list[Any]:
+        """Read committed positions from Kafka."""
+        return self._fetch_offsets(1, group, payloads, fail_on_error, callback)
+
+    def _fetch_offsets(
+        self, version: int, group: str | bytes, payloads: Iterable[Any], fail_on_error: bool, callback: Callback
+    ) -> list[Any]:
+        wanted = _with_names(payloads)
+        request = payload_requests.offset_fetch_request(version, _name(group), wanted)
+        return self._ask_coordinator(request, wanted, payload_requests.offset_fetch_responses, fail_on_error, callback)
+
+    # Sending
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Hold the lock; an unreachable cluster is a `KafkaUnavailableError`."""
+        with self._lock:
+            try:
+                yield
+            except (NoBrokersAvailable, KafkaTimeoutError) as error:
+                raise KafkaUnavailableError(f"All servers failed to process request: {error}") from error
+
+    def _version(self, request: Any, oldest: bool = False) -> int:
+        """Return the version of a request to use."""
+        low, high = (self.client.get_api_versions() or {}).get(request.API_KEY, (0, 0))
+        return low if oldest else min(high, payload_requests.NEWEST[request])
+
+    def _has_zookeeper(self) -> bool:
+        release = self.client.api_version
+        return release is not None and release[:3] <= _LAST_WITH_ZOOKEEPER
+
+    def _any_node(self) -> Any:
+        return self.client.least_loaded_node()
+
+    def _send_to_leaders(
+        self,
+        payloads: Iterable[Any],
+        api: Any,
+        make: Callable[[int, list[Any]], Any],
+        read: Callable[[Any], list[Any]] | None,
+        oldest: bool = False,
+    ) -> list[Any]:
+        """Send each payload to its partition's leader, to all leaders at once, and return the responses in order."""
+        wanted = _with_names(payloads)
+        results: dict[tuple[str, int], Any] = {}
+        with self._lock:
+            by_leader = self._by_leader(wanted, results)
+            sent: list[tuple[Future[Any], list[Any]]] = []
+            for node_id, own in by_leader.items():
+                request = make(self._version(api, oldest), own)
+                sent.append((self._submit(node_id, request), own))
+            deadline = time.monotonic() + self.timeout
+            for future, own in sent:
+                self._wait(future, deadline)
+                self._take(future, own, read, results)
+        if read is None:
+            return [failed for failed in results.values() if isinstance(failed, FailedPayloadsError)]
+        return [results[payload.topic, payload.partition] for payload in wanted]
+
+    def _by_leader(self, wanted: list[Any], results: dict[tuple[str, int], Any]) -> dict[int, list[Any]]:
+        by_leader: dict[int, list[Any]] = defaultdict(list)
+        for payload in wanted:
+            try:
+                leader = self._leader(payload.topic, payload.partition)
+            except (KafkaUnavailableError, BrokerResponseError) as error:  # noqa: PERF203 - of one partition
+                results[payload.topic, payload.partition] = _failed(payload, error)
+            else:
+                by_leader[int(leader.nodeId)].append(payload)
+        return by_leader
+
+    def _submit(self, node_id: int, request: Any) -> Future[Any]:
+        try:
+            return self.client.submit(node_id, request, timeout=self.timeout)
+        except KafkaError as error:  # the broker has left
+            return Future[Any]().failure(error)
+
+    def _wait(self, future: Future[Any], deadline: float) -> None:
+        while not future.is_done:
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                return
+            self.client.poll(timeout_ms=remaining * 1000, future=future)
+
+    def _take(
+        self,
+        future: Future[Any],
+        own: list[Any],
+        read: Callable[[Any], list[Any]] | None,
+        results: dict[tuple[str, int], Any],
+    ) -> None:
+        """Put what a broker answered, or why it did not, into the results."""
+        if future.succeeded():
+            for response in read(future.value) if read is not None else ():
+                results[response.topic, response.partition] = response
+                error = for_code(response.error)
+                if error.invalid_metadata:
+                    self.reset_topic_metadata(response.topic)
+            missing: Exception = KafkaError("the response lacks the partition")
+        else:
+            missing = (
+                future.exception
+                if isinstance(future.exception, Exception)
+                else KafkaTimeoutError(f"no response within {self.timeout:g} s")
+            )
+            self.reset_all_metadata()
+        if read is not None or not future.succeeded():
+            for payload in own:
+                results.setdefault((payload.topic, payload.partition), _failed(payload, missing))
+
+    def _ask_coordinator(
+        self,
+        request: Any,
+        wanted: list[Any],
+        read: Callable[[Any], list[Any]],
+        fail_on_error: bool,
+        callback: Callback,
+    ) -> list[Any]:
+        """Send a request to the group's coordinator, and again while that moves or loads."""
+        deadline = time.monotonic() + self.timeout
+        group = request.group_id
+        while True:
+            with self._asking():
+                node_id = self._any_node() if request.API_VERSION == 0 else None
+                responses = read(self.client.ask(request, node_id))
+                moved = any(response.error in _COORDINATOR_ERRORS for response in responses)
+                if not moved or time.monotonic() >= deadline:
+                    break
+                self.client.cluster.forget_coordinator(0, group)
+            time.sleep(_PAUSE)
+        found = {(response.topic, response.partition): response for response in responses}
+        in_order = [found[payload.topic, payload.partition] for payload in wanted]
+        return self._results(in_order, fail_on_error, callback)
+
+    @staticmethod
+    def _results(responses: list[Any], fail_on_error: bool, callback: Callback) -> list[Any]:
+        if fail_on_error:
+            for response in responses:
+                check_error(response)
+        return [
+            response if callback is None or isinstance(response, FailedPayloadsError) else callback(response)
+            for response in responses
+        ]
+
+
+def check_error(response: Any) -> None:
+    """Raise the error of a response, if it has one."""
+    if isinstance(response, FailedPayloadsError):
+        cause = response.__cause__
+        raise cause if isinstance(cause, BrokerResponseError) else response
+    if isinstance(response, Exception):
+        raise response
+    if response.error:
+        raise for_code(response.error)(repr(response))
+
+
+def _name(topic: str | bytes) -> str:
+    """Return the name of a topic or a group, which the manual's examples give as bytes too."""
+    return topic.decode() if isinstance(topic, bytes) else topic
+
+
+def _with_names(payloads: Iterable[Any]) -> list[Any]:
+    return [p._replace(topic=_name(p.topic)) if isinstance(p.topic, bytes) else p for p in payloads]
+
+
+def _failed(payload: Any, cause: BaseException) -> FailedPayloadsError:
+    error = FailedPayloadsError(payload, f"{payload.topic} partition {payload.partition}: {cause}")
+    error.__cause__ = cause
+    return error

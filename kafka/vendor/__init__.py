@@ -1,0 +1,1 @@
+"""The historic place of modules that stood in for parts of newer Pythons: ``six``, ``selectors34``, ``socketpair``."""
