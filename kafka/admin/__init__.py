@@ -7,6 +7,20 @@ from typing import TYPE_CHECKING
 from kafka._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from kafka.admin.acls import (
+        ACL,
+        ACLFilter,
+        ACLOperation,
+        ACLPermissionType,
+        ACLResourcePatternType,
+        CreateAclsResult,
+        ResourcePattern,
+        ResourcePatternFilter,
+        ResourceType,
+        acl_bindings,
+        consumer_acls,
+        producer_acls,
+    )
     from kafka.admin.client import KafkaAdminClient
     from kafka.admin.cluster import BrokerDescription, ClusterDescription
     from kafka.admin.config_resource import (
@@ -26,8 +40,11 @@ if TYPE_CHECKING:
     from kafka.admin.group_offsets import ListedOffsets, ResetOffset, Shift
     from kafka.admin.groups import GroupState, GroupType, ListedGroup, ListedGroups, MemberToRemove
     from kafka.admin.offsets import IsolationLevel, OffsetSpec, OffsetTimestamp
-    from kafka.admin.resources import ACLOperation, NewPartitions, NewTopic
+    from kafka.admin.quotas import AlteredQuota, ClientQuota
+    from kafka.admin.records import DeletedRecords, RecordsToDelete
+    from kafka.admin.resources import NewPartitions, NewTopic
     from kafka.admin.results import Outcome
+    from kafka.admin.tokens import DelegationToken
     from kafka.admin.topic_outcomes import (
         CreatedTopic,
         CreatePartitionsResult,
@@ -38,13 +55,26 @@ if TYPE_CHECKING:
         ResizedTopic,
         TopicDescription,
     )
+    from kafka.admin.users import (
+        CredentialInfo,
+        ScramMechanism,
+        UserScramCredentialDeletion,
+        UserScramCredentials,
+        UserScramCredentialUpsertion,
+    )
 
 __all__ = [
+    "ACL",
+    "ACLFilter",
     "ACLOperation",
+    "ACLPermissionType",
+    "ACLResourcePatternType",
     "AlterConfigOp",
     "AlterConfigsResult",
+    "AlteredQuota",
     "AlteredResource",
     "BrokerDescription",
+    "ClientQuota",
     "ClusterDescription",
     "ConfigEntry",
     "ConfigFilterType",
@@ -52,10 +82,14 @@ __all__ = [
     "ConfigResourceType",
     "ConfigSourceType",
     "ConfigType",
+    "CreateAclsResult",
     "CreatePartitionsResult",
     "CreateTopicsResult",
     "CreatedTopic",
+    "CredentialInfo",
+    "DelegationToken",
     "DeleteTopicsResult",
+    "DeletedRecords",
     "DeletedTopic",
     "DescribeConfigsResult",
     "DescribedResource",
@@ -77,18 +111,35 @@ __all__ = [
     "OffsetTimestamp",
     "Outcome",
     "PartitionDescription",
+    "RecordsToDelete",
     "ResetOffset",
     "ResizedTopic",
+    "ResourcePattern",
+    "ResourcePatternFilter",
+    "ResourceType",
+    "ScramMechanism",
     "Shift",
     "TopicDescription",
+    "UserScramCredentialDeletion",
+    "UserScramCredentialUpsertion",
+    "UserScramCredentials",
+    "acl_bindings",
+    "consumer_acls",
+    "producer_acls",
 ]
 
 _HOMES = {
-    "ACLOperation": "resources",
+    "ACL": "acls",
+    "ACLFilter": "acls",
+    "ACLOperation": "acls",
+    "ACLPermissionType": "acls",
+    "ACLResourcePatternType": "acls",
     "AlterConfigOp": "config_resource",
     "AlterConfigsResult": "config_resource",
+    "AlteredQuota": "quotas",
     "AlteredResource": "config_resource",
     "BrokerDescription": "cluster",
+    "ClientQuota": "quotas",
     "ClusterDescription": "cluster",
     "ConfigEntry": "config_resource",
     "ConfigFilterType": "config_resource",
@@ -96,10 +147,14 @@ _HOMES = {
     "ConfigResourceType": "config_resource",
     "ConfigSourceType": "config_resource",
     "ConfigType": "config_resource",
+    "CreateAclsResult": "acls",
     "CreatePartitionsResult": "topic_outcomes",
     "CreateTopicsResult": "topic_outcomes",
     "CreatedTopic": "topic_outcomes",
+    "CredentialInfo": "users",
+    "DelegationToken": "tokens",
     "DeleteTopicsResult": "topic_outcomes",
+    "DeletedRecords": "records",
     "DeletedTopic": "topic_outcomes",
     "DescribeConfigsResult": "config_resource",
     "DescribedResource": "config_resource",
@@ -121,10 +176,21 @@ _HOMES = {
     "OffsetTimestamp": "offsets",
     "Outcome": "results",
     "PartitionDescription": "topic_outcomes",
+    "RecordsToDelete": "records",
     "ResetOffset": "group_offsets",
     "ResizedTopic": "topic_outcomes",
+    "ResourcePattern": "acls",
+    "ResourcePatternFilter": "acls",
+    "ResourceType": "acls",
+    "ScramMechanism": "users",
     "Shift": "group_offsets",
     "TopicDescription": "topic_outcomes",
+    "UserScramCredentialDeletion": "users",
+    "UserScramCredentialUpsertion": "users",
+    "UserScramCredentials": "users",
+    "acl_bindings": "acls",
+    "consumer_acls": "acls",
+    "producer_acls": "acls",
 }
 
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

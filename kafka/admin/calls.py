@@ -35,6 +35,10 @@ class Calls:
     _core: AdminCore
     _application: Application
 
+    def _check_usable(self) -> None:
+        if self._core.loop.closed:
+            raise ClientClosedError("This admin client is closed.")
+
     async def _run(
         self,
         timeout_ms: float | None,
@@ -43,11 +47,10 @@ class Calls:
         **kwargs: P.kwargs,
     ) -> T:
         """Run a coroutine on the client's loop, with the deadline as its first argument."""
+        self._check_usable()
         if timeout_ms is not None:
             check_time("timeout_ms", timeout_ms)
         core = self._core
-        if core.loop.closed:
-            raise ClientClosedError("This admin client is closed.")
         deadline = core.deadline(timeout_ms)
         name = getattr(call, "__name__", "the call").strip("_")
         return await self._application.run(call(deadline, *args, **kwargs), deadline + _GRACE, f"{name}()")

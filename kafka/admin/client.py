@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka._runtime.application import ApplicationThread
 from kafka._runtime.network_thread import ThreadDriver
+from kafka.admin.acls import Acls
 from kafka.admin.calls import blocking
 from kafka.admin.cluster import Cluster
 from kafka.admin.configs import Configs
@@ -16,7 +17,11 @@ from kafka.admin.group_description import GroupDescriptions
 from kafka.admin.group_offsets import GroupOffsets
 from kafka.admin.groups import Groups
 from kafka.admin.offsets import Offsets
+from kafka.admin.quotas import Quotas
+from kafka.admin.records import Records
+from kafka.admin.tokens import Tokens
 from kafka.admin.topics import Topics
+from kafka.admin.users import Users
 from kafka.config import Config, defaults, resolve
 from kafka.net.environment import Environment
 
@@ -30,7 +35,20 @@ __all__ = ["AdminCalls", "KafkaAdminClient", "admin_config"]
 _NUMBERS: Final = itertools.count(1)
 
 
-class AdminCalls(Topics, Cluster, Configs, Groups, GroupDescriptions, GroupOffsets, Offsets):
+class AdminCalls(
+    Topics,
+    Cluster,
+    Configs,
+    Groups,
+    GroupDescriptions,
+    GroupOffsets,
+    Offsets,
+    Acls,
+    Quotas,
+    Users,
+    Tokens,
+    Records,
+):
     """Every call, as a coroutine that waits with an application."""
 
     def __init__(self, core: AdminCore, application: Application) -> None:
@@ -129,6 +147,27 @@ class KafkaAdminClient:
     list_partition_offsets = blocking(Offsets.list_partition_offsets)
     list_offsets = blocking(Offsets.list_offsets)
     offsets_for_leader_epochs = blocking(Offsets.offsets_for_leader_epochs)
+
+    # Access control…
+
+    describe_acls = blocking(Acls.describe_acls)
+    create_acls = blocking(Acls.create_acls)
+    delete_acls = blocking(Acls.delete_acls)
+
+    # Quotas, users and tokens…
+
+    create_delegation_token = blocking(Tokens.create_delegation_token)
+    renew_delegation_token = blocking(Tokens.renew_delegation_token)
+    expire_delegation_token = blocking(Tokens.expire_delegation_token)
+    describe_delegation_token = blocking(Tokens.describe_delegation_token)
+    describe_user_scram_credentials = blocking(Users.describe_user_scram_credentials)
+    alter_user_scram_credentials = blocking(Users.alter_user_scram_credentials)
+    describe_client_quotas = blocking(Quotas.describe_client_quotas)
+    alter_client_quotas = blocking(Quotas.alter_client_quotas)
+
+    # Records…
+
+    delete_records = blocking(Records.delete_records)
 
     # Looking at the client, and ending…
 

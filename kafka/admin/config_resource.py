@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
 from typing import Any
 
-from kafka.admin.resources import Named
+from kafka.acl import Named
 from kafka.admin.results import ItemResult, Outcome, Result, Results
 from kafka.errors import IllegalArgumentError
 

@@ -411,7 +411,7 @@ class AdminCore:
                 entry = places.get(partition.partition)
                 if topic.error_code:
                     kind = for_code(topic.error_code)
-                    found[partition] = kind(f"{what}: topic {topic.name!r}: {kind.description}")
+                    found[partition] = kind(f"{what}: {_name(partition)}: {kind.description}")
                 elif entry is not None and entry.leader_id < 0:
                     found[partition] = LeaderNotAvailableError(f"{what}: {_name(partition)} has no leader now")
                 elif entry is not None:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
+from kafka.acl import Named
 from kafka.admin.calls import Calls
-from kafka.admin.resources import Named
 from kafka.admin.results import Outcome, Result, error_of
 from kafka.errors import IllegalArgumentError, KafkaError, NoError, for_code
 from kafka.protocol.admin import DeleteGroupsRequest, DescribeGroupsRequest, ListGroupsRequest

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta, timezone
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final
 
+from kafka.acl import Named
 from kafka.admin.calls import Calls
 from kafka.admin.partitions import as_partition, by_topic
-from kafka.admin.resources import Named
 from kafka.admin.results import error_of
 from kafka.errors import KafkaError
 from kafka.protocol.offset import ListOffsetsRequest, OffsetForLeaderEpochRequest

@@ -1,17 +1,14 @@
-"""What calls of an administrator take: new topics and partitions, and names of what a program may do with a topic."""
+"""What calls of an administrator take: new topics and partitions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
+from kafka.acl import ACLOperation, Named
 from kafka.errors import IllegalArgumentError
 from kafka.structs import check_topic
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 __all__ = [
     "ACLOperation",
@@ -24,50 +21,6 @@ __all__ = [
     "config_text",
     "operations",
 ]
-
-
-class Named:
-    """Enums whose members are also given by value, or by name in any case with ``-`` for ``_``."""
-
-    @classmethod
-    def build_from(cls, given: Any) -> Self:
-        """Return a member from a member, a value or a name.
-
-        >>> ACLOperation.build_from("cluster-action")
-        <ACLOperation.CLUSTER_ACTION: 9>
-        """
-        kind: Any = cls
-        name = given.upper().replace("-", "_") if isinstance(given, str) else None
-        for member in kind:
-            if given in (member, member.value) or name in (member.name, str(member.value).upper()):
-                return member  # type: ignore[no-any-return]
-        raise IllegalArgumentError(f"{cls.__name__} has no {given!r}; it has {', '.join(kind.__members__)}")
-
-    @classmethod
-    def value_for(cls, given: Any) -> Any:
-        """Return the value of a member, given by member, value or name."""
-        found: Any = cls.build_from(given)
-        return found.value
-
-
-class ACLOperation(Named, IntEnum):
-    """What an ACL is about."""
-
-    UNKNOWN = 0
-    ANY = 1
-    ALL = 2
-    READ = 3
-    WRITE = 4
-    CREATE = 5
-    DELETE = 6
-    ALTER = 7
-    DESCRIBE = 8
-    CLUSTER_ACTION = 9
-    DESCRIBE_CONFIGS = 10
-    ALTER_CONFIGS = 11
-    IDEMPOTENT_WRITE = 12
-    CREATE_TOKENS = 13
-    DESCRIBE_TOKENS = 14
 
 
 _NOT_ASKED = -(2**31)

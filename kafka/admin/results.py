@@ -32,6 +32,8 @@ class Result(dict[str, Any]):
     __slots__ = ()
     _aliases: ClassVar[Mapping[str, str]] = {}
     """Old names, and the attributes that they stand for."""
+    _hidden: ClassVar[frozenset[str]] = frozenset()
+    """Fields that `repr` does not show: secrets."""
 
     def __init__(self, **fields: Any) -> None:
         super().__init__(fields)
@@ -61,7 +63,8 @@ class Result(dict[str, Any]):
             return default
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.items())})"
+        shown = (f"{name}={'<hidden>' if name in self._hidden else repr(value)}" for name, value in self.items())
+        return f"{type(self).__name__}({', '.join(shown)})"
 
 
 class ItemResult(Result):

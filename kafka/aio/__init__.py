@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kafka.aio.abc import ConsumerRebalanceListener as ConsumerRebalanceListener
+    from kafka.aio.admin import AIOKafkaAdminClient as AIOKafkaAdminClient
     from kafka.aio.client import AIOKafkaClient as AIOKafkaClient
     from kafka.aio.structs import ConsumerRecord as ConsumerRecord
     from kafka.errors import ConsumerStoppedError as ConsumerStoppedError
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 # Where each name lives.
 _EXPORTS = {
+    "AIOKafkaAdminClient": "kafka.aio.admin",
     "AIOKafkaClient": "kafka.aio.client",
     "ConsumerRebalanceListener": "kafka.aio.abc",
     "ConsumerRecord": "kafka.aio.structs",
@@ -36,6 +38,7 @@ _EXPORTS = {
 }
 
 __all__ = [
+    "AIOKafkaAdminClient",
     "AIOKafkaClient",
     "ConsumerRebalanceListener",
     "ConsumerRecord",

@@ -7,9 +7,12 @@ that allows; where nothing is bound to a resource, a setting decides.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
-from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
+from kafka.acl import ACLOperation as Operation
+from kafka.acl import ACLPermissionType as Permission
+from kafka.acl import ACLResourcePatternType as Pattern
+from kafka.acl import ResourceType as Resource
 from kafka.errors import InvalidRequestError
 
 __all__ = ["CLUSTER_NAME", "AccessControl", "Binding", "Filter", "Operation", "Pattern", "Permission", "Resource"]
@@ -25,49 +28,6 @@ CLUSTER_NAME: Final = "kafka-cluster"
 _RESOURCE_TYPES: Final = range(2, 8)
 #: All, and whatever a binding can speak of; Kafka takes operations that mean nothing for the resource.
 _OPERATIONS: Final = range(2, 16)
-
-
-class Operation(IntEnum):
-    """An operation that an ACL allows or denies, with Kafka's number."""
-
-    READ = 3
-    WRITE = 4
-    CREATE = 5
-    DELETE = 6
-    ALTER = 7
-    DESCRIBE = 8
-    CLUSTER_ACTION = 9
-    DESCRIBE_CONFIGS = 10
-    ALTER_CONFIGS = 11
-    IDEMPOTENT_WRITE = 12
-
-
-class Resource(IntEnum):
-    """A type of resource, with Kafka's number."""
-
-    TOPIC = 2
-    GROUP = 3
-    CLUSTER = 4
-    TRANSACTIONAL_ID = 5
-    DELEGATION_TOKEN = 6
-    USER = 7
-
-
-class Pattern(IntEnum):
-    """How names of resources are meant."""
-
-    ANY = 1
-    MATCH = 2
-    LITERAL = 3
-    PREFIXED = 4
-
-
-class Permission(IntEnum):
-    """What a binding says."""
-
-    ANY = 1
-    DENY = 2
-    ALLOW = 3
 
 
 #: What else allows an operation.
@@ -137,11 +97,11 @@ class Filter(NamedTuple):
 
     def check(self) -> None:
         """Raise InvalidRequestError for what no filter can mean."""
-        if self.pattern_type not in tuple(Pattern):
+        if self.pattern_type not in tuple(Pattern)[1:]:
             raise InvalidRequestError(f"Invalid pattern type {self.pattern_type}")
         if self.resource_type != ANY and self.resource_type not in _RESOURCE_TYPES:
             raise InvalidRequestError(f"Invalid resource type {self.resource_type}")
-        if self.permission not in tuple(Permission) or not self.operation:
+        if self.permission not in tuple(Permission)[1:] or not self.operation:
             raise InvalidRequestError("Filters take known operations and permissions only")
 
     def matches(self, binding: Binding) -> bool:

@@ -30,6 +30,8 @@ MODULES = {
     "UnknownTopicOrPartitionError TopicAuthorizationFailedError MessageSizeTooLargeError CorruptRecordException",
     ".abc": "ConsumerRebalanceListener AbstractTokenProvider",
     ".helpers": "create_ssl_context",
+    ".admin": "AIOKafkaAdminClient NewTopic NewPartitions RecordsToDelete",
+    ".admin.config_resource": "ConfigResource ConfigResourceType",
     ".client": "AIOKafkaClient",
     ".partitioner": "DefaultPartitioner murmur2",
     ".util": "create_future create_task INTEGER_MAX_VALUE INTEGER_MIN_VALUE",

@@ -1,0 +1,135 @@
+"""Records: delete those before an offset."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from kafka.admin.calls import Calls
+from kafka.admin.partitions import as_partition, by_topic
+from kafka.admin.results import ItemResult
+from kafka.errors import BrokerResponseError, IllegalArgumentError, KafkaError
+from kafka.protocol.admin import DeleteRecordsRequest
+from kafka.structs import TopicPartition
+
+__all__ = ["DeletedRecords", "Records", "RecordsToDelete"]
+
+
+class RecordsToDelete(NamedTuple):
+    """The records before an offset; -1 for all of them."""
+
+    before_offset: int
+
+
+class DeletedRecords(ItemResult):
+    """What became of a partition: its first offset now, or an error."""
+
+    __slots__ = ("partition",)
+    partition_index: int
+    low_watermark: int
+    partition: TopicPartition
+
+    def item(self) -> str:
+        """Return what the outcome is about, for error messages."""
+        return f"partition {self.partition.topic}-{self.partition.partition}"
+
+
+class Records(Calls):
+    """The calls about records."""
+
+    async def delete_records(
+        self,
+        records_to_delete: Mapping[TopicPartition, int | RecordsToDelete],
+        timeout_ms: float | None = None,
+        partition_leader_id: int | None = None,
+        *,
+        raise_errors: bool = True,
+    ) -> dict[TopicPartition, DeletedRecords]:
+        """Delete the records before an offset in each partition, all of them for -1; return the first offset now.
+
+        One error is raised as it is, several as a `BrokerResponseError` that names the partitions, in both cases with
+        all outcomes in ``error.results``.
+
+        >>> from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
+        >>> from kafka.broker import Broker
+        >>> partition = TopicPartition("events", 0)
+        >>> with Broker(topics=["events"]) as broker:
+        ...     with KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
+        ...         sent = [producer.send("events", b"record") for _ in range(5)]
+        ...     with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        ...         admin.delete_records({partition: 3})[partition].low_watermark
+        3
+        """
+        wanted = {as_partition(partition): _offset(offset) for partition, offset in records_to_delete.items()}
+        return await self._run(timeout_ms, self._delete_records, wanted, partition_leader_id, raise_errors=raise_errors)
+
+    async def _delete_records(
+        self, deadline: float, wanted: dict[TopicPartition, int], node_id: int | None, *, raise_errors: bool
+    ) -> dict[TopicPartition, DeletedRecords]:
+        kind = DeleteRecordsRequest
+        await self._core.require(deadline, kind.API_KEY, 0, "delete_records()", "0.11")
+
+        def request(some: list[TopicPartition]) -> Any:
+            return kind(
+                topics=[
+                    kind.DeleteRecordsTopic(
+                        name=topic,
+                        partitions=[
+                            kind.DeleteRecordsPartition(
+                                partition_index=number, offset=wanted[TopicPartition(topic, number)]
+                            )
+                            for number in numbers
+                        ],
+                    )
+                    for topic, numbers in by_topic(some).items()
+                ],
+                timeout_ms=self._core.left(deadline),
+            )
+
+        def read(response: Any) -> dict[TopicPartition, Any]:
+            found = {}
+            for topic in response.topics:
+                for entry in topic.partitions:
+                    outcome = DeletedRecords(
+                        low_watermark=entry.low_watermark,
+                        error_code=entry.error_code,
+                        error_message=None,
+                        partition_index=entry.partition_index,
+                    )
+                    partition = outcome.partition = TopicPartition(topic.name, entry.partition_index)
+                    error = outcome.error
+                    found[partition] = error if error is not None and error.retriable else outcome
+            return found
+
+        answers = await self._core.ask_leaders(
+            list(wanted), request, read, deadline, "delete_records()", node_id=node_id
+        )
+        found = {}
+        for partition, answer in answers.items():
+            if isinstance(answer, KafkaError):
+                answer = DeletedRecords.failure(answer, low_watermark=-1, partition_index=partition.partition)  # noqa: PLW2901
+                answer.partition = partition
+            found[partition] = answer
+        if raise_errors:
+            _raise(found)
+        return found
+
+
+def _offset(given: Any) -> int:
+    offset = given.before_offset if isinstance(given, RecordsToDelete) else given
+    if isinstance(offset, bool) or not isinstance(offset, int):
+        raise TypeError(f"records are deleted before an offset, not before {given!r}")
+    if offset < -1:
+        raise IllegalArgumentError(f"records are deleted before an offset, or before the end for -1, not {offset}")
+    return offset
+
+
+def _raise(found: dict[TopicPartition, DeletedRecords]) -> None:
+    errors = [outcome.error for outcome in found.values() if outcome.error is not None]
+    if not errors:
+        return
+    error = errors[0]
+    if len(errors) > 1:
+        error = BrokerResponseError("; ".join(str(one) for one in errors))
+    error.results = found
+    raise error

@@ -1,0 +1,211 @@
+"""Users that authenticate with SCRAM: their credentials."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import Any, Final
+
+from kafka.acl import Named
+from kafka.admin.calls import Calls
+from kafka.admin.results import Outcome, Result, error_of
+from kafka.errors import IllegalArgumentError, KafkaError
+from kafka.protocol.users import AlterUserScramCredentialsRequest, DescribeUserScramCredentialsRequest
+
+__all__ = [
+    "CredentialInfo",
+    "ScramMechanism",
+    "UserScramCredentialDeletion",
+    "UserScramCredentialUpsertion",
+    "UserScramCredentials",
+    "Users",
+]
+
+_SALT_BYTES: Final = 24
+_FEWEST_ITERATIONS: Final = 4096
+
+
+class ScramMechanism(Named, IntEnum):
+    """A mechanism of SCRAM."""
+
+    UNKNOWN = 0
+    SCRAM_SHA_256 = 1
+    SCRAM_SHA_512 = 2
+
+
+_HASHES: Final = {ScramMechanism.SCRAM_SHA_256: "sha256", ScramMechanism.SCRAM_SHA_512: "sha512"}
+
+
+def _mechanism(given: Any) -> ScramMechanism:
+    found = ScramMechanism.build_from(given)
+    if found is ScramMechanism.UNKNOWN:
+        raise IllegalArgumentError("the mechanism must be SCRAM_SHA_256 or SCRAM_SHA_512, not UNKNOWN")
+    return found
+
+
+class UserScramCredentialDeletion:
+    """The credential of a user that is to be deleted.
+
+    >>> UserScramCredentialDeletion("alice", "SCRAM-SHA-256")
+    UserScramCredentialDeletion('alice', SCRAM_SHA_256)
+    """
+
+    __slots__ = ("mechanism", "user")
+
+    def __init__(self, user: str, mechanism: ScramMechanism | str) -> None:
+        self.user = user
+        self.mechanism = _mechanism(mechanism)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.user!r}, {self.mechanism.name})"
+
+
+class UserScramCredentialUpsertion(UserScramCredentialDeletion):
+    """A password for a user, new or changed. It is salted at once, and not kept.
+
+    >>> UserScramCredentialUpsertion("alice", "SCRAM-SHA-512", "secret")
+    UserScramCredentialUpsertion('alice', SCRAM_SHA_512, iterations=4096)
+    """
+
+    __slots__ = ("iterations", "salt", "salted_password")
+
+    def __init__(
+        self,
+        user: str,
+        mechanism: ScramMechanism | str,
+        password: str | bytes,
+        iterations: int = _FEWEST_ITERATIONS,
+        salt: bytes | None = None,
+    ) -> None:
+        super().__init__(user, mechanism)
+        if not password:
+            raise IllegalArgumentError(f"the password of user {user!r} must not be empty")
+        if iterations < 1:
+            raise IllegalArgumentError(f"iterations must be at least 1, not {iterations}")
+        self.iterations = iterations
+        self.salt = os.urandom(_SALT_BYTES) if salt is None else bytes(salt)
+        secret = password.encode() if isinstance(password, str) else bytes(password)
+        self.salted_password = hashlib.pbkdf2_hmac(_HASHES[self.mechanism], secret, self.salt, iterations)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.user!r}, {self.mechanism.name}, iterations={self.iterations})"
+
+
+class CredentialInfo(Result):
+    """A credential of a user: the mechanism, and how often the password is hashed."""
+
+    __slots__ = ()
+    mechanism: ScramMechanism
+    iterations: int
+
+
+class UserScramCredentials(Result):
+    """The credentials of a user, or the error."""
+
+    __slots__ = ()
+    error: KafkaError | None
+    credential_infos: list[CredentialInfo]
+
+    @property
+    def ok(self) -> bool:
+        """Whether the credentials are known."""
+        return self.error is None
+
+
+class Users(Calls):
+    """The calls about users of SCRAM."""
+
+    async def describe_user_scram_credentials(
+        self, users: Iterable[str] | None = None, timeout_ms: float | None = None
+    ) -> dict[str, UserScramCredentials]:
+        """Return which credentials users have, all users for None (Kafka 2.7); never passwords or salts.
+
+        >>> from kafka import KafkaAdminClient
+        >>> from kafka.broker import Broker
+        >>> secret = UserScramCredentialUpsertion("alice", "SCRAM-SHA-256", "secret")
+        >>> with Broker() as broker, KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        ...     changed = admin.alter_user_scram_credentials([secret])
+        ...     found = admin.describe_user_scram_credentials()
+        >>> found["alice"].credential_infos
+        [CredentialInfo(mechanism=<ScramMechanism.SCRAM_SHA_256: 1>, iterations=4096)]
+        """
+        if isinstance(users, str):
+            raise TypeError(f"users must be a list of names, not {users!r}; for one user, a list with one element")
+        return await self._run(
+            timeout_ms, self._describe_user_scram_credentials, None if users is None else list(dict.fromkeys(users))
+        )
+
+    async def _describe_user_scram_credentials(
+        self, deadline: float, users: list[str] | None
+    ) -> dict[str, UserScramCredentials]:
+        kind = DescribeUserScramCredentialsRequest
+        await self._core.require(deadline, kind.API_KEY, 0, "describe_user_scram_credentials()", "2.7")
+        request = kind(users=None if users is None else [kind.UserName(name=user) for user in users])
+        response = await self._core.ask(request, deadline, "describe_user_scram_credentials()", checked=True)
+        return {
+            entry.user: UserScramCredentials(
+                error=error_of(entry.error_code, f"user {entry.user!r}", entry.error_message),
+                credential_infos=[
+                    CredentialInfo(mechanism=ScramMechanism.known(info.mechanism), iterations=info.iterations)
+                    for info in entry.credential_infos
+                ],
+            )
+            for entry in response.results
+        }
+
+    async def alter_user_scram_credentials(
+        self,
+        alterations: Iterable[UserScramCredentialDeletion],
+        timeout_ms: float | None = None,
+    ) -> dict[str, Outcome | None]:
+        """Set or delete credentials of users (Kafka 2.7); return None or the text of the error for each user.
+
+        The text is a `str` with the exception in its ``error``.
+        """
+        wanted = list(alterations)
+        for one in wanted:
+            if not isinstance(one, UserScramCredentialDeletion):
+                raise TypeError(
+                    "alterations must be UserScramCredentialUpsertion or UserScramCredentialDeletion objects, "
+                    f"not {type(one).__name__}"
+                )
+        return await self._run(timeout_ms, self._alter_user_scram_credentials, wanted)
+
+    async def _alter_user_scram_credentials(
+        self, deadline: float, alterations: list[UserScramCredentialDeletion]
+    ) -> dict[str, Outcome | None]:
+        kind = AlterUserScramCredentialsRequest
+        await self._core.require(deadline, kind.API_KEY, 0, "alter_user_scram_credentials()", "2.7")
+
+        def request(users: list[str]) -> Any:
+            some = [one for one in alterations if one.user in users]
+            return kind(
+                deletions=[
+                    kind.ScramCredentialDeletion(name=one.user, mechanism=int(one.mechanism))
+                    for one in some
+                    if not isinstance(one, UserScramCredentialUpsertion)
+                ],
+                upsertions=[
+                    kind.ScramCredentialUpsertion(
+                        name=one.user,
+                        mechanism=int(one.mechanism),
+                        iterations=one.iterations,
+                        salt=one.salt,
+                        salted_password=one.salted_password,
+                    )
+                    for one in some
+                    if isinstance(one, UserScramCredentialUpsertion)
+                ],
+            )
+
+        def read(response: Any) -> dict[str, Outcome]:
+            return {
+                entry.user: Outcome(error_of(entry.error_code, f"user {entry.user!r}", entry.error_message))
+                for entry in response.results
+            }
+
+        users = list(dict.fromkeys(one.user for one in alterations))
+        found = await self._core.ask_controller(users, request, read, deadline, "alter_user_scram_credentials()")
+        return {user: None if outcome.ok else outcome for user, outcome in found.items()}

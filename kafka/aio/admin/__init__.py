@@ -1,0 +1,96 @@
+"""Administration of a cluster from a task of asyncio: `AIOKafkaAdminClient`, and the names that aiokafka has here."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.admin.client import AdminCalls
+from kafka.admin.core import AdminCore
+from kafka.admin.records import RecordsToDelete
+from kafka.admin.resources import NewPartitions, NewTopic
+from kafka.aio.arguments import checked_config
+from kafka.aio.lifecycle import Lifecycle, Phase
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from kafka._runtime.application import ApplicationTask
+    from kafka._runtime.loop import Loop
+    from kafka.config import Config
+
+__all__ = ["AIOKafkaAdminClient", "NewPartitions", "NewTopic", "RecordsToDelete"]
+
+_NUMBERS: Final = itertools.count(1)
+
+
+class AIOKafkaAdminClient(Lifecycle, AdminCalls):
+    """Looks at a cluster and changes it: every call of `kafka.KafkaAdminClient`, to be awaited.
+
+    ::
+
+        async with AIOKafkaAdminClient(bootstrap_servers="localhost:9092") as admin:
+            await admin.create_topics([NewTopic("events", num_partitions=3)])
+
+    Keyword arguments are the options of `KafkaAdminClient`. Cancelling a call ends it; a broker may still
+    carry out a request that was sent before.
+
+    >>> import asyncio
+    >>> from kafka.broker import Broker
+    >>> async def program(servers):
+    ...     async with AIOKafkaAdminClient(bootstrap_servers=servers) as admin:
+    ...         await admin.create_topics(["events"], wait_for_metadata=True)
+    ...         return await admin.list_topics()
+    >>> with Broker() as broker:
+    ...     asyncio.run(program(broker.bootstrap_servers))
+    ['events']
+    """
+
+    _kind = "admin"
+    _application: ApplicationTask
+
+    def __init__(self, *, loop: asyncio.AbstractEventLoop | None = None, **configs: Any) -> None:
+        Lifecycle.__init__(self, loop)
+        if configs.get("client_id") is None:
+            configs["client_id"] = f"purekafka-aio-admin-{next(_NUMBERS)}"
+        self.config: Config = checked_config("admin", "AIOKafkaAdminClient", configs)
+        self._metrics: Any = None
+
+    # Its life…
+
+    def _open(self) -> Loop:
+        self._core = AdminCore(self.config, self._world(self.config))
+        if self.config["metrics_enabled"]:
+            from kafka.net.registry import make_metrics
+
+            self._metrics = make_metrics(self.config, self._core.client)
+        return self._core.loop
+
+    async def _begin(self) -> None:
+        await self._application.run(self._core.begin(), what="connecting to the cluster")
+
+    def _release(self) -> None:
+        if self._metrics is not None:
+            self._metrics.close()
+
+    async def close(self, timeout: float | None = None) -> None:
+        """End the connections: another name of `stop`."""
+        await self.stop(timeout)
+
+    # Looking at the client…
+
+    def bootstrap_connected(self) -> bool:
+        """Whether there is a connection to any broker."""
+        return self._phase is Phase.STARTED and any(link.ready for link in self._core.client.links())
+
+    def metrics(self, raw: bool = False) -> Any:
+        """Return the metrics: names and values by group, or with `raw` the metrics themselves; None if they are off."""
+        if self._metrics is None:
+            return None
+        return dict(self._metrics.metrics if raw else self._metrics.snapshot())
+
+    def health(self) -> dict[str, Any]:
+        """Return what works and what does not, and why, in the form of all clients."""
+        if self._loop is None:
+            return {"ok": False, "closed": False, "problems": [f"the client is {self._phase.value}"]}
+        return self._core.client.health()
