@@ -17,13 +17,12 @@ import pyarrow as pa
 from kafka._runtime.application import complete
 from kafka.errors import IllegalArgumentError
 from kafka.partitioner.hash_column import murmur2_column
-from kafka.producer.accumulator import too_large
+from kafka.producer.record_accumulator import too_large
 from kafka.record.arrow_encoder import binary_column, encode_arrow, encode_divided, larger_chunks
 
 if TYPE_CHECKING:
-    from kafka.producer.accumulator import Partition, Topic
-    from kafka.producer.batch import ProducerBatch
     from kafka.producer.kafka import KafkaProducer
+    from kafka.producer.producer_batch import Partition, ProducerBatch, Topic
     from kafka.record.batch_builder import BatchBuilder
 
 __all__ = ["send_columns", "takes_columns"]

@@ -42,11 +42,10 @@ from kafka.producer.arguments import (
     checked_timeout,
     checked_timestamp,
 )
-from kafka.producer.batch import ProducerBatch
 from kafka.producer.buffer_pool import Reservation
 from kafka.producer.core import ProducerCore
 from kafka.producer.future import RecordFuture, RecordFutures, RecordMetadata
-from kafka.producer.partitions import Partition, Topic
+from kafka.producer.producer_batch import Partition, ProducerBatch, Topic
 from kafka.record.batch_builder import BatchBuilder
 from kafka.serializer import bind_serializer
 from kafka.structs import TopicPartition, check_topic
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
 
     from kafka._runtime.application import Application
     from kafka.net.environment import Environment
-    from kafka.producer.transactions import Transactions
+    from kafka.producer.transaction_manager import TransactionManager
     from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata
 
 __all__ = ["ProducerCalls", "make_calls"]
@@ -406,7 +405,7 @@ class ProducerCalls(Generic[FutureT]):
             raise
         return self.application.run(coro, deadline, what)
 
-    # Transactions…
+    # TransactionManager…
 
     async def init_transactions(self, timeout: float | None = None) -> None:
         """Take over the transactional_id."""
@@ -440,7 +439,7 @@ class ProducerCalls(Generic[FutureT]):
         await self.transact(self.transactions.abort(), "abort_transaction()", "txn-abort", timeout)
 
     @property
-    def transactions(self) -> Transactions:
+    def transactions(self) -> TransactionManager:
         """What is behind the transactional calls; IllegalStateError without a transactional_id."""
         found = self.core.transactions
         if found is None:
@@ -470,14 +469,14 @@ class ProducerCalls(Generic[FutureT]):
 
     def _why_late(self, what: str, seconds: float) -> str:
         core = self.core
-        from kafka.producer.hindrance import no_answers, transaction_hindrance
+        from kafka.producer.diagnostics import no_answers, transaction_hindrance
 
         why = transaction_hindrance(core) or core.hindrances() or no_answers(core.client)
         why = f" ({why})" if why else ""
         outcome = "its outcome is not known yet" if what.startswith("commit") else "it goes on"
         return f"{what} took longer than {seconds:g} seconds{why}; {outcome}: call it again, which waits for the rest"
 
-    # Ending…
+    # EndTransaction…
 
     async def close(self, timeout: float | None = None) -> None:
         """Send what is left, for `timeout` seconds at most, then give the rest up and close the connections.

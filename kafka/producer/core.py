@@ -25,11 +25,10 @@ from kafka.errors import (
     for_code,
 )
 from kafka.net.environment import Environment
-from kafka.producer.accumulator import Accumulator, Partition, Topic
-from kafka.producer.batch import Delivered, ProducerBatch
-from kafka.producer.hindrance import hindrance, hindrances, no_answers
-from kafka.producer.identity import Identity
-from kafka.producer.partitions import Candidates
+from kafka.producer.diagnostics import hindrance, hindrances, no_answers
+from kafka.producer.idempotence import ProducerId
+from kafka.producer.producer_batch import Candidates, Delivered, Partition, ProducerBatch, Topic
+from kafka.producer.record_accumulator import RecordAccumulator
 from kafka.producer.sender import Sender
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from kafka._runtime.application import Application
     from kafka.cluster import ClusterMetadata
     from kafka.producer.metrics import ProducerMetrics
-    from kafka.producer.transactions import Transactions
+    from kafka.producer.transaction_manager import TransactionManager
 
 __all__ = ["ProducerCore"]
 
@@ -83,7 +82,7 @@ class ProducerCore:
         """Names that are asked for and were not found yet, and when a call wanted each last."""
         self._searches: Counter[str] = Counter()
         """How many calls wait for each of them."""
-        self.accumulator = Accumulator(
+        self.accumulator = RecordAccumulator(
             self,
             batch_size=config["batch_size"],
             buffer_memory=config["buffer_memory"],
@@ -91,13 +90,15 @@ class ProducerCore:
             codec=config["compression_type"],
             level=config["compression_level"],
         )
-        self.transactions: Transactions | None = None
+        self.transactions: TransactionManager | None = None
         if config["transactional_id"] is not None:
-            from kafka.producer.transactions import Transactions
+            from kafka.producer.transaction_manager import TransactionManager
 
-            self.transactions = Transactions(self, config["transactional_id"], config.seconds("transaction_timeout_ms"))
+            self.transactions = TransactionManager(
+                self, config["transactional_id"], config.seconds("transaction_timeout_ms")
+            )
         self.identity = (
-            Identity(self, config["enable_idempotence"], "enable_idempotence" in config.given)
+            ProducerId(self, config["enable_idempotence"], "enable_idempotence" in config.given)
             if self.transactions is None
             else self.transactions.identity
         )
@@ -395,7 +396,7 @@ class ProducerCore:
                 weights = list(accumulate(longest + 1 - length for length in lengths))
         return Candidates(able, weights, topic.partitions, topology, now)
 
-    # Ending…
+    # EndTransaction…
 
     def shut_down(self) -> None:
         """Accept no more records, give up the records under way, close the connections. Idempotent."""

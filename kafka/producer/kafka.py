@@ -22,8 +22,8 @@ from kafka.config import Config, defaults
 from kafka.errors import AbortableTransactionError, KafkaError
 from kafka.partitioner import murmur2
 from kafka.producer.arguments import Headers, checked_config, checked_release, checked_timeout, options_of
-from kafka.producer.batch import taken_up
 from kafka.producer.future import FutureRecordMetadata, SentRecords
+from kafka.producer.producer_batch import taken_up
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition, check_topic
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ class KafkaProducer:
         """
         return complete(self._calls.partitions_for(topic, timeout))
 
-    # Transactions…
+    # TransactionManager…
 
     def init_transactions(self, timeout: float | None = None) -> None:
         """Take over the `transactional_id`: call this once, before the first transaction.
@@ -361,7 +361,7 @@ class KafkaProducer:
         """
         return complete(self._calls.health())
 
-    # Ending…
+    # EndTransaction…
 
     def purge(self, *, in_flight: bool = False) -> int:
         """Give up what is not sent yet, and with `in_flight` what is not answered too; return how many records.

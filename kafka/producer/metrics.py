@@ -10,8 +10,8 @@ from kafka.metrics.stats import Avg, Max, Rate, Total
 
 if TYPE_CHECKING:
     from kafka.metrics import Metrics
-    from kafka.producer.accumulator import Accumulator
-    from kafka.producer.batch import ProducerBatch
+    from kafka.producer.producer_batch import ProducerBatch
+    from kafka.producer.record_accumulator import RecordAccumulator
 
 __all__ = ["ProducerMetrics"]
 
@@ -32,7 +32,7 @@ _CALLS: Final = (
 class ProducerMetrics(SensorGroup):
     """The sensors of a producer."""
 
-    def __init__(self, metrics: Metrics, prefix: str, accumulator: Accumulator) -> None:
+    def __init__(self, metrics: Metrics, prefix: str, accumulator: RecordAccumulator) -> None:
         super().__init__(metrics, f"{prefix}-metrics")
         self._sizes = self._sensor("batch-size", ("batch-size-avg", Avg()), ("batch-size-max", Max()))
         self._records = self._sensor(

@@ -33,16 +33,15 @@ from kafka.errors import (
     OutcomeUnknownTimeoutError,
 )
 from kafka.future import Future
-from kafka.producer.batch import Delivered, Divided, ProducerBatch
-from kafka.producer.hindrance import hindrance
-from kafka.producer.numbering import SEQUENCES, Numbering
+from kafka.producer.diagnostics import hindrance
+from kafka.producer.idempotence import SEQUENCES, SequenceNumbers
+from kafka.producer.producer_batch import Delivered, Divided, ProduceOutcome, ProducerBatch
 from kafka.producer.sink import Sink
-from kafka.producer.verdict import Verdict
 from kafka.record.batch import split_batch
 
 if TYPE_CHECKING:
-    from kafka.producer.accumulator import Partition
     from kafka.producer.core import ProducerCore
+    from kafka.producer.producer_batch import Partition
 
 __all__ = ["Sender"]
 
@@ -55,7 +54,7 @@ _SOON: Final = 0.01
 # How long a batch is kept open for the records of calls that were woken to add them, in seconds.
 _EXPECTED_WITHIN: Final = 0.01
 # Where the broker tells written from unwritten, by number or by size. A tuple: a set asks members for their hashes.
-_COVERS_EARLIER: Final = (Verdict.DONE, Verdict.SEQUENCE, Verdict.DIVIDE)
+_COVERS_EARLIER: Final = (ProduceOutcome.DONE, ProduceOutcome.SEQUENCE, ProduceOutcome.DIVIDE)
 
 
 class Sender:
@@ -68,7 +67,7 @@ class Sender:
         self.loop = core.loop
         self.accumulator = core.accumulator
         self.transactions = core.transactions
-        self._numbering = Numbering(self)
+        self._numbering = SequenceNumbers(self)
         self.acks: int = config["acks"]
         self.request_timeout = config.seconds("request_timeout_ms")
         self.max_in_flight: int = config["max_in_flight_requests_per_connection"]
@@ -261,7 +260,7 @@ class Sender:
     def answered(
         self,
         batch: ProducerBatch,
-        verdict: Verdict,
+        verdict: ProduceOutcome,
         answer: Delivered | BaseException,
         *,
         definite: bool = True,
@@ -277,7 +276,7 @@ class Sender:
                     self.transactions.unanswered()
             elif verdict in _COVERS_EARLIER:
                 batch.unsure = False
-            if verdict is Verdict.DONE:
+            if verdict is ProduceOutcome.DONE:
                 batch.answer = answer
                 partition.known = True
                 if self.transactions is not None:
@@ -290,36 +289,40 @@ class Sender:
                 self._to_be_sent_again(batch, verdict, answer, at_once)
         self._advance(partition)
 
-    def _is_final(self, batch: ProducerBatch, verdict: Verdict, error: object) -> bool:
+    def _is_final(self, batch: ProducerBatch, verdict: ProduceOutcome, error: object) -> bool:
         """Whether an attempt that has not succeeded is the last."""
         if self.transactions is not None:
             # No new epoch without an end of the transaction. Behind a batch that is sent again the wrong sequence
             # number is merely the echo.
             lost = isinstance(error, InvalidProducerEpochError) or batch.partition.in_flight[0] is batch
-            if not self.transactions.is_sending or (verdict is Verdict.SEQUENCE and lost):
+            if not self.transactions.is_sending or (verdict is ProduceOutcome.SEQUENCE and lost):
                 return True
-        if verdict is Verdict.RETRY:
+        if verdict is ProduceOutcome.RETRY:
             return batch.attempts > self._retries or (self.acks == 0 and batch.unsure)
-        return verdict is Verdict.FAIL or (verdict is Verdict.SEQUENCE and not self.core.identity.wanted)
+        return verdict is ProduceOutcome.FAIL or (verdict is ProduceOutcome.SEQUENCE and not self.core.identity.wanted)
 
-    def _to_be_sent_again(self, batch: ProducerBatch, verdict: Verdict, error: BaseException, at_once: bool) -> None:
+    def _to_be_sent_again(
+        self, batch: ProducerBatch, verdict: ProduceOutcome, error: BaseException, at_once: bool
+    ) -> None:
         partition = batch.partition
         partition.recovering = True
         batch.error = error
         if isinstance(error, InvalidProducerEpochError):
             self.core.identity.renew()
-        if verdict is Verdict.DIVIDE:
+        if verdict is ProduceOutcome.DIVIDE:
             batch.hurried = True
-        elif not at_once and partition.in_flight[0] is batch and (verdict is Verdict.RETRY or batch.attempts > 1):
+        elif (
+            not at_once and partition.in_flight[0] is batch and (verdict is ProduceOutcome.RETRY or batch.attempts > 1)
+        ):
             # A new number may be all that is missing: the first attempt with one is made at once.
             soon = isinstance(error, ConcurrentTransactionsError)
             partition.not_before = self.loop.time() + (_SOON if soon else self.backoff(batch.attempts))
-        if partition.in_flight[0] is batch and verdict is Verdict.SEQUENCE:
+        if partition.in_flight[0] is batch and verdict is ProduceOutcome.SEQUENCE:
             # Nothing before it is unsettled, so the gap is real: we gave up a batch, or the broker lost its end.
             if not partition.broken:
                 log.warning("%s-%s: %s; going on under a new epoch", *partition.tp, error)
             partition.broken = True
-        elif verdict is Verdict.DIVIDE:
+        elif verdict is ProduceOutcome.DIVIDE:
             partition.broken = self.core.identity.wanted and self.transactions is None
         if self.core.metrics is not None:
             self.core.metrics.retried(batch)
@@ -385,10 +388,10 @@ class Sender:
 
     @staticmethod
     def _is_too_large(batch: ProducerBatch) -> bool:
-        from kafka.producer.verdict import judge
+        from kafka.producer.producer_batch import classify
 
         error = batch.error
-        return isinstance(error, KafkaError) and judge(error, batch.count) is Verdict.DIVIDE
+        return isinstance(error, KafkaError) and classify(error, batch.count) is ProduceOutcome.DIVIDE
 
     # The end of a batch…
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka._core.client import PRODUCE
 from kafka.errors import KafkaError, KafkaProtocolError, UnknownBrokerIdError, UnsupportedVersionError, for_code
-from kafka.producer.batch import Delivered, ProducerBatch
-from kafka.producer.verdict import Verdict, judge
+from kafka.producer.producer_batch import Delivered, ProduceOutcome, ProducerBatch, classify
 from kafka.protocol.gathered import Gathered
 from kafka.protocol.produce import ProduceRequest
 from kafka.structs import BrokerMetadata
@@ -22,7 +21,7 @@ from kafka.structs import BrokerMetadata
 if TYPE_CHECKING:
     from kafka.conn import BrokerConnection
     from kafka.future import Future
-    from kafka.producer.accumulator import Partition
+    from kafka.producer.producer_batch import Partition
     from kafka.producer.sender import Sender
     from kafka.record.batch_builder import SealedBatch
     from kafka.record.message_v0_v1 import SealedMessages
@@ -237,7 +236,7 @@ class Sink:
             self._failed(batches, error)
         elif self._sender.acks == 0:
             for batch in batches:
-                self._sender.answered(batch, Verdict.DONE, Delivered(-1, -1))
+                self._sender.answered(batch, ProduceOutcome.DONE, Delivered(-1, -1))
         else:
             self._take_response(batches, names, future.value)
         self._sender.one_answer_less()
@@ -253,7 +252,7 @@ class Sink:
         if error.invalid_metadata:
             self._client.cluster.request_update()
         for batch in batches:
-            verdict = judge(error, batch.count)
+            verdict = classify(error, batch.count)
             self._sender.answered(batch, verdict, error, definite=not error.outcome_unknown)
 
     def _take_response(self, batches: list[ProducerBatch], names: _Names, response: Any) -> None:
@@ -266,10 +265,10 @@ class Sink:
             result = results.get((batch.partition.topic.name, batch.partition.index))
             if result is None:
                 missing = KafkaProtocolError("the broker's reply leaves this partition out")
-                self._sender.answered(batch, Verdict.RETRY, missing, definite=False)
+                self._sender.answered(batch, ProduceOutcome.RETRY, missing, definite=False)
             elif not result.error_code:
                 delivered = Delivered(result.base_offset, result.log_append_time_ms)
-                self._sender.answered(batch, Verdict.DONE, delivered)
+                self._sender.answered(batch, ProduceOutcome.DONE, delivered)
             else:
                 self._take_error(batch, result, response)
 
@@ -288,8 +287,8 @@ class Sink:
                 known = cluster.update_partition_leader(partition.tp, leader.leader_id, leader.leader_epoch, brokers)
             if not known:
                 cluster.request_update()
-        verdict = judge(error, batch.count)
-        answer: Delivered | KafkaError = Delivered(-1, -1) if verdict is Verdict.DONE else error
+        verdict = classify(error, batch.count)
+        answer: Delivered | KafkaError = Delivered(-1, -1) if verdict is ProduceOutcome.DONE else error
         self._sender.answered(batch, verdict, answer, definite=not error.outcome_unknown, at_once=known)
 
     def __repr__(self) -> str:

@@ -63,7 +63,7 @@ from kafka.spark.writing import RowSender
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
-    from kafka.producer.relay import OpenTransaction
+    from kafka.producer.transaction_handover import OpenTransaction
     from kafka.spark.sink_options import SinkOptions
     from kafka.spark.transacting import Transactor
 

@@ -15,16 +15,14 @@ from kafka._runtime.network_thread import run_here
 from kafka.client_async import KafkaClient
 from kafka.config import resolve
 from kafka.errors import IllegalStateError, KafkaError, KafkaTimeoutError
-from kafka.producer.asking import Asker
-from kafka.producer.ending import end_question
-from kafka.producer.transaction_identity import init_question
-from kafka.producer.transaction_requests import Who
+from kafka.producer.transaction_coordinator import CoordinatorClient, end_request_of, init_request_of
+from kafka.producer.transaction_protocol import Who
 from kafka.spark.marks import read_mark, task_numbers
 from kafka.spark.transacting import TIMEOUT_MS
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
-    from kafka.producer.relay import OpenTransaction
+    from kafka.producer.transaction_handover import OpenTransaction
     from kafka.spark.exactly_once import TaskOutcome
     from kafka.spark.sink_options import SinkOptions
 
@@ -68,7 +66,7 @@ class _Coordinators:
         assert options.topic is not None
         self._config = resolve("producer", {"transaction_timeout_ms": TIMEOUT_MS, **options.client})
         self._client = KafkaClient(config=self._config)
-        self._asker = Asker(self._client, self._config)
+        self._asker = CoordinatorClient(self._client, self._config)
         self._place = TopicPartition(options.topic, 0)
 
     def close(self) -> None:
@@ -98,7 +96,7 @@ class _Coordinators:
 
     async def _lock_out(self, name: str) -> None:
         timeout = self._config.seconds("transaction_timeout_ms")
-        await self._asker.ask(init_question(Who(name, _NOBODY, _NOBODY), timeout))
+        await self._asker.ask(init_request_of(Who(name, _NOBODY, _NOBODY), timeout))
 
     def end(self, held: Sequence[OpenTransaction], *, committed: bool) -> None:
         """Commit or abort open transactions; each is tried, the first error raised."""
@@ -118,7 +116,7 @@ class _Coordinators:
     async def _end(self, held: OpenTransaction, committed: bool) -> None:
         who = Who(held.transactional_id, held.producer_id, held.epoch)
         try:
-            await self._asker.ask(end_question(who, committed=committed, is_v2=held.is_v2))
+            await self._asker.ask(end_request_of(who, committed=committed, is_v2=held.is_v2))
         except KafkaError as error:
             raise type(error)(
                 f"the transaction {who.transactional_id!r} was not ended: {error} If the batch takes longer than "

@@ -15,15 +15,15 @@ from kafka._runtime.timers import Backoff
 from kafka.cluster import GROUP
 from kafka.coordinator.offset_requests import Identity, fetch_request, fetched_entries, fetched_group_code
 from kafka.errors import KafkaError, for_code
-from kafka.producer.asking import Question
-from kafka.producer.transaction_errors import Step
+from kafka.producer.transaction_coordinator import CoordinatorRequest
+from kafka.producer.transaction_protocol import Step
 from kafka.protocol.admin import ListGroupsRequest
 from kafka.protocol.commit import OffsetFetchRequest
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
     from kafka._core.client import Client
-    from kafka.producer.asking import Asker
+    from kafka.producer.transaction_coordinator import CoordinatorClient
 
 __all__ = ["Mark", "read_mark", "read_marks", "task_numbers"]
 
@@ -62,13 +62,13 @@ class Mark(NamedTuple):
         return OffsetAndMetadata(self.next_batch, json.dumps({"rows": self.rows, "run": self.run}), -1)
 
 
-async def read_mark(asker: Asker, name: str, where: TopicPartition, *, stable: bool = True) -> Mark | None:
+async def read_mark(asker: CoordinatorClient, name: str, where: TopicPartition, *, stable: bool = True) -> Mark | None:
     """Return the mark of a task, None if it has none.
 
     With ``stable`` a transaction that has one and is not over yet is waited for.
     """
     response = await asker.ask(
-        Question(
+        CoordinatorRequest(
             Step.OFFSETS,
             GROUP,
             name,
@@ -83,7 +83,7 @@ async def read_mark(asker: Asker, name: str, where: TopicPartition, *, stable: b
 
 
 async def read_marks(
-    client: Client, asker: Asker, family: str, numbers: Iterable[int], where: TopicPartition
+    client: Client, asker: CoordinatorClient, family: str, numbers: Iterable[int], where: TopicPartition
 ) -> dict[int, Mark]:
     """Return the marks that tasks with these numbers have; of what is under way only the marks before."""
     reads = {number: read_mark(asker, f"{family}{number}", where, stable=False) for number in numbers}

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.producer.relay import RelayProducer
+from kafka.producer.transaction_handover import HandoverProducer
 from kafka.spark.connections import Kept
 from kafka.spark.marks import Mark, read_mark, read_marks, task_numbers
 
 if TYPE_CHECKING:
     from kafka._core.client import Client
-    from kafka.producer.asking import Asker
+    from kafka.producer.transaction_coordinator import CoordinatorClient
     from kafka.structs import TopicPartition
 
 __all__ = ["TIMEOUT_MS", "Transactor", "transactors"]
@@ -30,7 +30,7 @@ class Transactor:
     """A producer, and what it knows of the marks."""
 
     def __init__(self, configs: Mapping[str, Any]) -> None:
-        self.producer = RelayProducer(**{"transaction_timeout_ms": TIMEOUT_MS, **configs})
+        self.producer = HandoverProducer(**{"transaction_timeout_ms": TIMEOUT_MS, **configs})
         self._known: tuple[object, bool] | None = None
         """A question, and whether another run has written that batch."""
 
@@ -42,7 +42,7 @@ class Transactor:
         """Whether another run has written a batch, or some of it; it is looked up once for all tasks of a process."""
         asked = (family, where, batch, run)
 
-        async def look(client: Client, asker: Asker) -> bool:
+        async def look(client: Client, asker: CoordinatorClient) -> bool:
             marks = await read_marks(client, asker, family, await task_numbers(client, family), where)
             return any(mark.next_batch > batch and (run is None or mark.run != run) for mark in marks.values())
 

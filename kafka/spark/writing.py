@@ -13,11 +13,11 @@ import pyarrow as pa
 from kafka.errors import IllegalArgumentError
 from kafka.producer import KafkaProducer
 from kafka.producer.arrow import send_columns, takes_columns
-from kafka.producer.batch import Divided
+from kafka.producer.producer_batch import Divided
 from kafka.spark.connections import Kept, begin_task
 
 if TYPE_CHECKING:
-    from kafka.producer.batch import ProducerBatch
+    from kafka.producer.producer_batch import ProducerBatch
     from kafka.spark.sink_options import SinkOptions
 
 __all__ = ["Deliveries", "RowSender", "batches_of_rows", "write"]

@@ -12,8 +12,7 @@ import pytest
 from kafka.broker import Broker
 from kafka.errors import IllegalArgumentError, NoBrokersAvailable
 from kafka.partitioner import murmur2
-from kafka.producer.accumulator import Partition, Topic
-from kafka.producer.batch import Delivered, ProducerBatch
+from kafka.producer.producer_batch import Delivered, Partition, ProducerBatch, Topic
 from kafka.record.batch_builder import BatchBuilder
 from kafka.spark import writing
 from kafka.spark.sink_options import SinkOptions

@@ -14,10 +14,10 @@ import pytest
 
 from kafka.errors import IllegalStateError
 from kafka.partitioner import DefaultPartitioner
-from kafka.producer.accumulator import Accumulator
 from kafka.producer.calls import ProducerCalls
 from kafka.producer.future import FutureRecordMetadata, SentRecords
 from kafka.producer.kafka import KafkaProducer
+from kafka.producer.record_accumulator import RecordAccumulator
 from kafka.record.batch import decode_batch
 from kafka.record.header import read_header
 
@@ -40,7 +40,7 @@ class Filled:
             choose_partition=lambda topic: topic.line[next(turn) % len(topic.line)],
             transactions=None,
         )
-        self.accumulator = accumulator = Accumulator(
+        self.accumulator = accumulator = RecordAccumulator(
             core, batch_size=batch_size, buffer_memory=20_000, max_request_size=20_000, codec=None, level=None
         )
         self.topic = accumulator.topic("t", range(partitions))

@@ -6,14 +6,18 @@ import pytest
 
 from kafka import errors
 from kafka.errors import for_code
-from kafka.producer.transaction_errors import Meaning, Step, may_have_happened, meaning_of, meaning_of_lost_record
-from kafka.producer.transaction_requests import (
+from kafka.producer.transaction_protocol import (
+    Meaning,
+    Step,
     Who,
     add_offsets_request,
     add_partitions_request,
     commit_offsets_request,
     end_request,
     init_request,
+    may_have_happened,
+    meaning_of,
+    meaning_of_lost_record,
     worst_of_partitions,
 )
 from kafka.protocol.transaction import AddPartitionsToTxnResponse

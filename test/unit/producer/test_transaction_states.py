@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka.errors import IllegalStateError
-from kafka.producer.transaction_states import CALLS, Event, State, is_allowed, next_state
+from kafka.producer.transaction_protocol import CALLS, Event, State, is_allowed, next_state
 
 S, E = State, Event
 

@@ -1,4 +1,4 @@
-"""Transactions against a scripted coordinator, under a clock that jumps: what is asked, when, and when again."""
+"""TransactionManager against a scripted coordinator, under a clock that jumps: what is asked, when, and when again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kafka.errors import (
     TransactionOutcomeUnknownError,
 )
 from kafka.producer.core import ProducerCore
-from kafka.producer.transaction_states import State
+from kafka.producer.transaction_protocol import State
 from kafka.protocol.metadata import MetadataResponse
 from kafka.protocol.produce import ProduceResponse
 from kafka.protocol.transaction import AddPartitionsToTxnResponse, TxnOffsetCommitResponse

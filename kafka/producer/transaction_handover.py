@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from kafka._runtime.application import complete
 from kafka.errors import KafkaTimeoutError
-from kafka.producer.asking import Asker
 from kafka.producer.kafka import KafkaProducer
+from kafka.producer.transaction_coordinator import CoordinatorClient
 
 if TYPE_CHECKING:
     from kafka._core.client import Client
 
-__all__ = ["OpenTransaction", "RelayProducer"]
+__all__ = ["OpenTransaction", "HandoverProducer"]
 
 T = TypeVar("T")
 
@@ -34,12 +34,12 @@ class OpenTransaction(NamedTuple):
     """Whether it runs by the second version of the protocol (KIP-890)."""
 
 
-class RelayProducer(KafkaProducer):
+class HandoverProducer(KafkaProducer):
     """See the head of this file.
 
     >>> from kafka.broker import Broker
     >>> with Broker(topics=["events"]) as broker:
-    ...     with RelayProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
+    ...     with HandoverProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
     ...         for name in ("task-0", "task-1"):
     ...             producer.take_over(name)
     ...             with producer.transaction():
@@ -53,7 +53,7 @@ class RelayProducer(KafkaProducer):
         # The id is a task's when there is one.
         super().__init__(**{"transactional_id": _ID, **configs})
         # Not the one of the transactions, which tells what they wait for.
-        self._asker = Asker(self._core.client, self._core.config)
+        self._asker = CoordinatorClient(self._core.client, self._core.config)
 
     def take_over(self, transactional_id: str, timeout: float | None = None) -> None:
         """Go on under an id, which may be the present one: whoever had it is locked out, what they left open aborted.
@@ -74,7 +74,7 @@ class RelayProducer(KafkaProducer):
         self._is_left_open = True
         return OpenTransaction(*who, is_v2)
 
-    def ask(self, question: Callable[[Client, Asker], Coroutine[Any, Any, T]], what: str) -> T:
+    def ask(self, question: Callable[[Client, CoordinatorClient], Coroutine[Any, Any, T]], what: str) -> T:
         """Ask the cluster for something over the producer's connections, for `max_block_ms` at most."""
         self._calls.check_open()
         seconds = self._calls.max_block

@@ -17,9 +17,8 @@ from kafka.errors import KafkaConnectionError
 if TYPE_CHECKING:
     from kafka._core.client import Client
     from kafka.net.link import Link
-    from kafka.producer.accumulator import Partition
-    from kafka.producer.batch import ProducerBatch
     from kafka.producer.core import ProducerCore
+    from kafka.producer.producer_batch import Partition, ProducerBatch
 
 __all__ = ["counted", "hindrance", "hindrances", "no_answers", "transaction_hindrance"]
 

@@ -1,32 +1,50 @@
-"""A batch of records on its way: open, closed, sealed, sent, settled.
-
-The accumulator fills it, under its lock and on the threads of the application; the sender seals it, sends it and
-settles it, on the loop. It is settled once, with one of three outcomes: where it was written, an error, or the smaller
-batches that it was divided into.
-
-As a `Future` it is the latch that `flush()` and `get()` wait for: done after its callbacks have run.
-"""
+"""Batches of records, and the partitions in whose queues they wait."""
 
 # ruff: noqa: SLF001 - a batch and the futures of its records are one thing in two modules
 
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka._runtime.application import complete
 from kafka._runtime.callback_errors import raise_after_pass
+from kafka.errors import (
+    DuplicateSequenceNumberError,
+    InvalidProducerEpochError,
+    KafkaError,
+    MessageSizeTooLargeError,
+    OutOfOrderSequenceNumberError,
+    RecordListTooLargeError,
+    UnknownProducerIdError,
+    UnknownTopicIdError,
+)
 from kafka.future import Future
 from kafka.record.batch_builder import FULL, BatchBuilder, SealedBatch
 from kafka.record.message_v0_v1 import LegacyBuilder, SealedMessages
+from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
+    from kafka._core.topology import Topology
     from kafka._runtime.timers import Timer
-    from kafka.producer.accumulator import Partition
+    from kafka.producer.core import ProducerCore
     from kafka.producer.future import RecordFuture
+    from kafka.producer.sink import Sink
 
-__all__ = ["Delivered", "Divided", "ProducerBatch", "taken_up"]
+__all__ = [
+    "Candidates",
+    "Delivered",
+    "Divided",
+    "Partition",
+    "ProduceOutcome",
+    "ProducerBatch",
+    "Topic",
+    "classify",
+    "taken_up",
+]
 
 log = logging.getLogger(__name__)
 
@@ -217,3 +235,157 @@ class ProducerBatch(Future[None]):
         tp = self.partition.tp
         state = "open or waiting" if self.sealed is None else "sent" if self.attempts else "sealed"
         return f"<ProducerBatch {tp.topic}-{tp.partition} records={self.count} {self.outcome or state}>"
+
+
+_LOOKED_AT_PER_CHOICE: Final = 16
+# A broker that takes no data is noticed after this time at the latest, in seconds.
+_LONGEST_USE: Final = 0.1
+
+
+class Partition:
+    """One partition of a topic, from the producer's side."""
+
+    __slots__ = (
+        "acknowledged",
+        "answers_due",
+        "broken",
+        "core",
+        "epoch",
+        "in_flight",
+        "index",
+        "known",
+        "next_sequence",
+        "not_before",
+        "open",
+        "producer_id",
+        "queue",
+        "recovering",
+        "scheduled",
+        "sink",
+        "timer",
+        "topic",
+        "tp",
+    )
+
+    def __init__(self, topic: Topic, index: int, core: ProducerCore) -> None:
+        self.topic = topic
+        self.index = index
+        self.tp = TopicPartition(topic.name, index)
+        self.core = core
+        # Under the accumulator's lock:
+        self.queue: deque[ProducerBatch] = deque()
+        self.open: ProducerBatch | None = None
+        """The last of the queue, as long as it takes records."""
+        # On the loop only:
+        self.in_flight: deque[ProducerBatch] = deque()
+        """Sent and not settled, in order; all of them on one connection."""
+        self.answers_due = 0
+        """How many answers are still to come; those of batches that were given up meanwhile too."""
+        self.recovering = False
+        """A batch has to be sent again: nothing goes out until all answers are in."""
+        self.broken = False
+        """A sequence number was spent on a batch that may not be in the log: the next ones need a new epoch."""
+        self.known = False
+        """Its leader has taken a batch of this epoch, so it will refuse one that does not follow."""
+        self.sink: Sink | None = None
+        self.scheduled = False
+        """It stands in its sink's line."""
+        self.not_before = 0.0
+        self.timer: Any = None
+        self.producer_id = -1
+        self.epoch = -1
+        self.next_sequence = 0
+        self.acknowledged = 0
+        """The sequence number after the last batch of this epoch that is in the log."""
+
+    def __repr__(self) -> str:
+        return (
+            f"<Partition {self.tp.topic}-{self.tp.partition} queue={len(self.queue)} in_flight={len(self.in_flight)}>"
+        )
+
+
+class Candidates:
+    """The partitions that records without a key may go to next, and how likely they are to go to each.
+
+    Made by a look at all partitions of the topic, and used for one choice in sixteen partitions: so a choice costs as
+    much as a look at sixteen of them, however many there are.
+    """
+
+    __slots__ = ("able", "choices_left", "partitions", "stale_at", "topology", "weights")
+
+    def __init__(
+        self,
+        able: list[Partition],
+        weights: list[int] | None,
+        partitions: dict[int, Partition],
+        topology: Topology,
+        now: float,
+    ) -> None:
+        self.able = able
+        self.weights = weights
+        """Their weights, each added to those before it; None if all weigh the same."""
+        self.partitions = partitions
+        self.topology = topology
+        self.choices_left = max(1, len(partitions) // _LOOKED_AT_PER_CHOICE)
+        self.stale_at = now + _LONGEST_USE
+
+    def hold(self, topic: Topic, topology: Topology, now: float) -> bool:
+        """Whether they may be chosen from once more."""
+        return (
+            self.choices_left > 0
+            and now < self.stale_at
+            and self.topology is topology
+            and self.partitions is topic.partitions
+        )
+
+
+class Topic:
+    """A topic's partitions, and where its records without a key go now (KIP-480, KIP-794)."""
+
+    __slots__ = ("candidates", "filled", "indexes", "line", "name", "partitions", "sticky", "used_at")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.partitions: dict[int, Partition] = {}
+        self.indexes: list[int] = []
+        self.line: list[Partition] = []
+        """The partitions in the order of their numbers."""
+        self.candidates: Candidates | None = None
+        self.sticky: Partition | None = None
+        self.filled = 0
+        """Bytes that went to the sticky partition since it was chosen."""
+        self.used_at = 0.0
+        """When a batch was last opened, or a call last asked for the topic."""
+
+
+class ProduceOutcome(Enum):
+    """What to do with the batch."""
+
+    DONE = "written"
+    RETRY = "send the same bytes again"
+    SEQUENCE = "not written: the broker expects another sequence number, or knows the producer no more"
+    DIVIDE = "not written: too large for the broker"
+    FAIL = "not written, and never will be"
+
+
+_SEQUENCE: Final = (OutOfOrderSequenceNumberError, UnknownProducerIdError, InvalidProducerEpochError)
+_TOO_LARGE: Final = (MessageSizeTooLargeError, RecordListTooLargeError)
+
+
+def classify(error: KafkaError, records: int) -> ProduceOutcome:
+    """Return what an error means for a batch of so many records.
+
+    >>> from kafka.errors import for_code
+    >>> [classify(for_code(code)(), records).name for code, records in ((6, 100), (10, 100), (10, 1))]
+    ['RETRY', 'DIVIDE', 'FAIL']
+    """
+    if isinstance(error, DuplicateSequenceNumberError):
+        # The broker has it, from so long ago that it does not remember where.
+        return ProduceOutcome.DONE
+    if isinstance(error, _SEQUENCE):
+        return ProduceOutcome.SEQUENCE
+    if isinstance(error, _TOO_LARGE) and records > 1:
+        return ProduceOutcome.DIVIDE
+    if error.retriable or isinstance(error, UnknownTopicIdError):
+        return ProduceOutcome.RETRY
+    return ProduceOutcome.FAIL

@@ -12,8 +12,8 @@ from types import SimpleNamespace
 import pytest
 
 from kafka.errors import TopicAuthorizationFailedError
-from kafka.producer.batch import Delivered, Divided, ProducerBatch
 from kafka.producer.future import FutureRecordMetadata, SentRecords
+from kafka.producer.producer_batch import Delivered, Divided, ProducerBatch
 from kafka.record.batch_builder import BatchBuilder
 from kafka.structs import TopicPartition
 

@@ -9,9 +9,9 @@ import pytest
 from kafka.broker import Broker
 from kafka.errors import CoordinatorNotAvailableError, KafkaTimeoutError, ProducerFencedError
 from kafka.producer import KafkaProducer
-from kafka.producer.ending import end_question
-from kafka.producer.relay import RelayProducer
-from kafka.producer.transaction_requests import Who
+from kafka.producer.transaction_coordinator import end_request_of
+from kafka.producer.transaction_handover import HandoverProducer
+from kafka.producer.transaction_protocol import Who
 from kafka.protocol.transaction import EndTxnRequest, InitProducerIdRequest
 
 
@@ -22,8 +22,8 @@ def broker() -> Iterator[Broker]:
 
 
 @pytest.fixture
-def producer(broker: Broker) -> Iterator[RelayProducer]:
-    with RelayProducer(bootstrap_servers=broker.bootstrap_servers) as made:
+def producer(broker: Broker) -> Iterator[HandoverProducer]:
+    with HandoverProducer(bootstrap_servers=broker.bootstrap_servers) as made:
         yield made
 
 
@@ -32,7 +32,7 @@ def committed(broker: Broker) -> list[bytes | None]:
 
 
 def test_whoever_had_an_id_is_locked_out_and_what_they_left_open_aborted(
-    broker: Broker, producer: RelayProducer
+    broker: Broker, producer: HandoverProducer
 ) -> None:
     with KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="task") as earlier:
         earlier.init_transactions()
@@ -47,9 +47,9 @@ def test_whoever_had_an_id_is_locked_out_and_what_they_left_open_aborted(
 
 
 def test_an_open_transaction_outlives_its_producer_until_somebody_ends_it(
-    broker: Broker, producer: RelayProducer
+    broker: Broker, producer: HandoverProducer
 ) -> None:
-    with RelayProducer(bootstrap_servers=broker.bootstrap_servers) as first:
+    with HandoverProducer(bootstrap_servers=broker.bootstrap_servers) as first:
         first.take_over("task")
         first.begin_transaction()
         first.send("t", b"whole")
@@ -57,13 +57,13 @@ def test_an_open_transaction_outlives_its_producer_until_somebody_ends_it(
     assert left.transactional_id == "task"
     assert committed(broker) == []
     who = Who(left.transactional_id, left.producer_id, left.epoch)
-    question = end_question(who, committed=True, is_v2=left.is_v2)
+    question = end_request_of(who, committed=True, is_v2=left.is_v2)
     producer.ask(lambda _, asker: asker.ask(question), "ending what is open")
     assert committed(broker) == [b"whole"]
 
 
 def test_one_that_is_not_left_to_anybody_is_aborted_when_its_producer_closes(broker: Broker) -> None:
-    with RelayProducer(bootstrap_servers=broker.bootstrap_servers) as first:
+    with HandoverProducer(bootstrap_servers=broker.bootstrap_servers) as first:
         first.take_over("task")
         first.begin_transaction()
         first.send("t", b"lost")
@@ -72,7 +72,7 @@ def test_one_that_is_not_left_to_anybody_is_aborted_when_its_producer_closes(bro
 
 
 def test_a_coordinator_that_has_no_answer_yet_is_told_and_can_be_waited_for(
-    broker: Broker, producer: RelayProducer
+    broker: Broker, producer: HandoverProducer
 ) -> None:
     producer.take_over("first")
     refusals = broker.fail(InitProducerIdRequest, [CoordinatorNotAvailableError], times=100_000)

@@ -1,17 +1,4 @@
-"""Transactions: what is called, what follows, and how each one ends. KIP-98, 360, 447, 588 and 890.
-
-Runs on the loop only. Each call moves the state (`transaction_states`) and leaves its work to a task of its own: a
-caller whose time is up, or who pressed Ctrl-C, leaves while the work goes on, and calling again waits for the rest. The
-state is busy (INITIALIZING, COMMITTING, ABORTING) until somebody has heard the end.
-
-There are two ways to run a transaction. *Classic*: each partition and group is added at the coordinator before
-anything is written to it (`enlisting`), and the epoch stays as it is. *Version two*, where the cluster has finalized
-it: the first write adds, and each end gives the producer another epoch, so that nothing late can get into the next
-transaction. Classic gets there by asking for an epoch after every transaction with a request that may still be under
-way somewhere: else it could end, or join, a later transaction.
-
-What is doomed is doomed at once: the state is MUST_ABORT, no record is taken, nothing more is sent, what waits fails.
-"""
+"""TM"""
 
 from __future__ import annotations
 
@@ -30,24 +17,33 @@ from kafka.errors import (
     UnknownProducerIdError,
     UnsupportedVersionError,
 )
-from kafka.producer import transaction_requests as requests
-from kafka.producer.asking import Asker, Question
-from kafka.producer.ending import Ending
-from kafka.producer.enlisting import Enlisting
-from kafka.producer.transaction import Transaction
-from kafka.producer.transaction_errors import Meaning, Step, meaning_of, meaning_of_lost_record
-from kafka.producer.transaction_identity import TransactionalIdentity
-from kafka.producer.transaction_states import Event, State, is_allowed, next_state
+from kafka.producer import transaction_protocol as requests
+from kafka.producer.transaction_coordinator import (
+    AddPartitions,
+    CoordinatorClient,
+    CoordinatorRequest,
+    EndTransaction,
+    TransactionalProducerId,
+)
+from kafka.producer.transaction_protocol import (
+    Event,
+    Meaning,
+    State,
+    Step,
+    is_allowed,
+    meaning_of,
+    meaning_of_lost_record,
+    next_state,
+)
 from kafka.protocol.transaction import AddOffsetsToTxnRequest, TxnOffsetCommitRequest
 
 if TYPE_CHECKING:
     from kafka._runtime.tasks import Task
-    from kafka.producer.accumulator import Partition
-    from kafka.producer.batch import ProducerBatch
     from kafka.producer.core import ProducerCore
+    from kafka.producer.producer_batch import Partition, ProducerBatch
     from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 
-__all__ = ["Transactions"]
+__all__ = ["TransactionManager"]
 
 log = logging.getLogger(__name__)
 
@@ -58,20 +54,20 @@ _FEATURE: Final = "transaction.version"
 _SENDING: Final = frozenset({State.IN_TRANSACTION, State.COMMITTING})
 
 
-class Transactions:
+class TransactionManager:
     """See the head of this file."""
 
     def __init__(self, core: ProducerCore, transactional_id: str, timeout: float) -> None:
         self.state = State.UNINITIALIZED
         self.error: KafkaError | None = None
         """Why the transaction has to be aborted, or the producer cannot go on."""
-        self.asker = Asker(core.client, core.config)
-        self.identity = TransactionalIdentity(core, transactional_id, timeout, self.asker)
+        self.asker = CoordinatorClient(core.client, core.config)
+        self.identity = TransactionalProducerId(core, transactional_id, timeout, self.asker)
         self.current = Transaction(0.0, is_v2=False)
         self._core = core
         self._loop = core.loop
-        self._enlisting = Enlisting(self)
-        self._ending = Ending(self, core)
+        self._enlisting = AddPartitions(self)
+        self._ending = EndTransaction(self, core)
         self._work: Task[None] | None = None
         """What the state is busy with."""
         self._offsets: Task[None] | None = None
@@ -227,7 +223,7 @@ class Transactions:
         assert self.error is not None
         return self.error
 
-    def take_error(self, error: KafkaError, question: Question) -> KafkaError:
+    def take_error(self, error: KafkaError, question: CoordinatorRequest) -> KafkaError:
         """Do what an error at a step before the end means; returns what to raise."""
         self.current.late = self.current.late or question.unanswered
         meaning = meaning_of(error, question.step)
@@ -329,7 +325,7 @@ class Transactions:
     async def _ask_in_transaction(
         self, kind: int, key: str, request_type: Any, build: Any, read: Any, newest: int = 2**15
     ) -> None:
-        question = Question(
+        question = CoordinatorRequest(
             Step.OFFSETS, kind, key, request_type, build, read, newest=newest, wanted=lambda: self.is_sending
         )
         try:
@@ -415,3 +411,40 @@ async def _quietly(task: Task[None] | None) -> None:
             await task
         except KafkaError as error:
             log.debug("Before the abort: %s", error)
+
+
+class Transaction:
+    """One transaction: what may be known of it outside."""
+
+    __slots__ = (
+        "asked",
+        "broken",
+        "confirmed",
+        "groups",
+        "is_v2",
+        "late",
+        "lost_id",
+        "ran_out",
+        "started",
+        "unsure",
+    )
+
+    def __init__(self, started: float, *, is_v2: bool) -> None:
+        self.started = started
+        self.is_v2 = is_v2
+        self.groups: set[str] = set()
+        """Added at the coordinator."""
+        self.asked = False
+        """Something was sent that makes it known to the coordinator."""
+        self.confirmed = False
+        """The coordinator has it for sure."""
+        self.late = False
+        """A request of it was not answered, and may still arrive somewhere."""
+        self.broken = False
+        """A sequence number was spent on a batch that is not in the log."""
+        self.unsure = False
+        """One was spent on a batch of which nobody knows."""
+        self.lost_id = False
+        """The coordinator does not go on with this producer id and epoch: others are needed."""
+        self.ran_out = False
+        """The coordinator has aborted it because it took too long."""

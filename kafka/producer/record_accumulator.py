@@ -28,9 +28,8 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.errors import IllegalStateError, RecordTooLargeError
-from kafka.producer.batch import ProducerBatch, taken_up
 from kafka.producer.buffer_pool import BufferPool, Reservation
-from kafka.producer.partitions import Partition, Topic
+from kafka.producer.producer_batch import Partition, ProducerBatch, Topic, taken_up
 from kafka.record.batch_builder import FULL, BatchBuilder, record_size
 from kafka.record.header import V2_HEADER_SIZE
 from kafka.record.message_v0_v1 import LegacyBuilder, message_size
@@ -38,7 +37,7 @@ from kafka.record.message_v0_v1 import LegacyBuilder, message_size
 if TYPE_CHECKING:
     from kafka.producer.core import ProducerCore
 
-__all__ = ["Accumulator", "Partition", "Topic", "too_large"]
+__all__ = ["RecordAccumulator", "too_large"]
 
 Headers = Any
 # What the rest of a request takes beside its records: names, lengths, transactional id.
@@ -47,7 +46,7 @@ _REQUEST_OVERHEAD: Final = 512
 _FRAMING: Final = 128
 
 
-class Accumulator:
+class RecordAccumulator:
     """See the head of this file."""
 
     def __init__(

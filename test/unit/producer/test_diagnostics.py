@@ -1,4 +1,4 @@
-"""kafka.producer.hindrance: why records are not acknowledged, in words."""
+"""kafka.producer.diagnostics: why records are not acknowledged, in words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from kafka.errors import KafkaConnectionError, KafkaError, RequestTimedOutError
-from kafka.producer.hindrance import no_answers
+from kafka.producer.diagnostics import no_answers
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,363 @@
+"""TP"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import Any, Final, NamedTuple
+
+from kafka.errors import (
+    AbortableTransactionError,
+    AuthenticationError,
+    BrokerResponseError,
+    ClusterAuthorizationFailedError,
+    ConcurrentTransactionsError,
+    IllegalStateError,
+    InvalidCoordinatorError,
+    InvalidProducerEpochError,
+    InvalidProducerIdMappingError,
+    InvalidTxnStateError,
+    KafkaError,
+    OperationNotAttemptedError,
+    ProducerFencedError,
+    RequestTimedOutError,
+    TransactionalIdAuthorizationFailedError,
+    UnknownError,
+    UnknownProducerIdError,
+    UnsupportedVersionError,
+    for_code,
+)
+from kafka.protocol.transaction import (
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    EndTxnRequest,
+    InitProducerIdRequest,
+    TxnOffsetCommitRequest,
+)
+from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
+
+__all__: list[str] = []
+
+NEWEST_INIT: Final = 5  # 6 is for two-phase commit (KIP-939)
+NEWEST_ADD_PARTITIONS: Final = 3  # later ones are for brokers
+NEWEST_CLASSIC_PRODUCE: Final = 11
+NEWEST_CLASSIC_END: Final = 4
+NEWEST_CLASSIC_OFFSETS: Final = 4
+OFFSETS_KNOW_MEMBERS: Final = 3
+"""TxnOffsetCommit from here on tells who the consumer is (KIP-447)."""
+_INIT_KNOWS_EPOCHS: Final = 3
+
+
+class Who(NamedTuple):
+    """A transactional producer, as its requests name it."""
+
+    transactional_id: str
+    producer_id: int
+    epoch: int
+
+
+def init_request(version: int, who: Who, timeout: float) -> Any:
+    """Return the request for a producer id; with that of `who`, for another epoch of it (KIP-360)."""
+    fields: dict[str, Any] = {
+        "transactional_id": who.transactional_id,
+        "transaction_timeout_ms": round(timeout * 1000),
+    }
+    if version >= _INIT_KNOWS_EPOCHS:
+        fields |= {"producer_id": who.producer_id, "producer_epoch": who.epoch}
+    return InitProducerIdRequest[version](**fields)
+
+
+def add_partitions_request(version: int, who: Who, partitions: Iterable[TopicPartition]) -> Any:
+    """Return the request that makes partitions part of the transaction."""
+    by_topic: dict[str, list[int]] = {}
+    for topic, number in sorted(partitions):
+        by_topic.setdefault(topic, []).append(number)
+    topic_type: Any = AddPartitionsToTxnRequest.AddPartitionsToTxnTopic
+    return AddPartitionsToTxnRequest[version](
+        v3_and_below_transactional_id=who.transactional_id,
+        v3_and_below_producer_id=who.producer_id,
+        v3_and_below_producer_epoch=who.epoch,
+        v3_and_below_topics=[topic_type(name=topic, partitions=numbers) for topic, numbers in by_topic.items()],
+    )
+
+
+def add_offsets_request(version: int, who: Who, group_id: str) -> Any:
+    """Return the request that makes a group's offsets part of the transaction."""
+    return AddOffsetsToTxnRequest[version](
+        transactional_id=who.transactional_id, producer_id=who.producer_id, producer_epoch=who.epoch, group_id=group_id
+    )
+
+
+def commit_offsets_request(
+    version: int, who: Who, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: ConsumerGroupMetadata
+) -> Any:
+    """Return the request that commits offsets as soon as the transaction is."""
+    partition_type: Any = TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition
+    topic_type: Any = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
+    by_topic: dict[str, list[Any]] = {}
+    for (topic, number), offset in sorted(offsets.items()):
+        entry = partition_type(
+            partition_index=number,
+            committed_offset=offset.offset,
+            committed_leader_epoch=-1 if offset.leader_epoch is None else offset.leader_epoch,
+            committed_metadata=offset.metadata or "",
+        )
+        by_topic.setdefault(topic, []).append(entry)
+    fields: dict[str, Any] = {
+        "transactional_id": who.transactional_id,
+        "group_id": group.group_id,
+        "producer_id": who.producer_id,
+        "producer_epoch": who.epoch,
+        "topics": [topic_type(name=topic, partitions=entries) for topic, entries in by_topic.items()],
+    }
+    if version >= OFFSETS_KNOW_MEMBERS:
+        fields |= {
+            "generation_id": group.generation_id,
+            "member_id": group.member_id,
+            "group_instance_id": group.group_instance_id,
+        }
+    return TxnOffsetCommitRequest[version](**fields)
+
+
+def end_request(version: int, who: Who, *, committed: bool) -> Any:
+    """Return the request that ends the transaction."""
+    return EndTxnRequest[version](
+        transactional_id=who.transactional_id,
+        producer_id=who.producer_id,
+        producer_epoch=who.epoch,
+        committed=committed,
+    )
+
+
+# Errors in answers
+
+
+def plain_error(response: Any) -> KafkaError | None:
+    """Return the error of a response that has one for all."""
+    return for_code(response.error_code)() if response.error_code else None
+
+
+def worst_of_partitions(response: Any) -> KafkaError | None:
+    """Return the error that decides about a request to add partitions."""
+    codes = {
+        TopicPartition(topic.name, entry.partition_index): entry.partition_error_code
+        for topic in response.results_by_topic_v3_and_below
+        for entry in topic.results_by_partition
+    }
+    return _worst(codes)
+
+
+def worst_of_offsets(response: Any) -> KafkaError | None:
+    """Return the error that decides about a request to commit offsets."""
+    return _worst(
+        {
+            TopicPartition(topic.name, entry.partition_index): entry.error_code
+            for topic in response.topics
+            for entry in topic.partitions
+        }
+    )
+
+
+def _worst(codes: Mapping[TopicPartition, int]) -> KafkaError | None:
+    """Return one that does not pass before one that does; those that only suffer for others say nothing."""
+    found = [for_code(code)(topic_partition=partition) for partition, code in codes.items() if code]
+    told = [error for error in found if not isinstance(error, OperationNotAttemptedError)] or found
+    return min(told, key=lambda error: error.retriable, default=None)
+
+
+class Step(Enum):
+    """What is asked of a coordinator."""
+
+    INIT = "getting a producer id"
+    ADD = "adding partitions to the transaction"
+    OFFSETS = "adding offsets to the transaction"
+    END = "ending the transaction"
+
+
+class Meaning(Enum):
+    """What to do about an error."""
+
+    SOON = "ask again in a moment: the last transaction's markers are not all written"
+    RETRY = "ask again"
+    LOOK_UP = "look the coordinator up and ask again"
+    ABORT = "the transaction has to be aborted; the producer can go on after that"
+    LOST_ID = "the same, and the coordinator knows the producer id no more: take another (KIP-360)"
+    FENCED = "another producer has this transactional id, or the transaction took too long"
+    FATAL = "the producer cannot go on"
+    REFUSED = "nothing was done, and will not be until something is mended; the call may be repeated then"
+
+    @property
+    def passes(self) -> bool:
+        """Whether asking again may help."""
+        return self in {Meaning.SOON, Meaning.RETRY, Meaning.LOOK_UP}
+
+
+# In this order: the first that fits decides.
+_RULES: Final[tuple[tuple[type[KafkaError] | tuple[type[KafkaError], ...], Meaning], ...]] = (
+    (AbortableTransactionError, Meaning.ABORT),
+    (ConcurrentTransactionsError, Meaning.SOON),
+    ((InvalidCoordinatorError, RequestTimedOutError), Meaning.LOOK_UP),
+    ((ProducerFencedError, InvalidProducerEpochError), Meaning.FENCED),
+    ((InvalidProducerIdMappingError, UnknownProducerIdError), Meaning.LOST_ID),
+    (
+        (
+            TransactionalIdAuthorizationFailedError,
+            ClusterAuthorizationFailedError,
+            UnsupportedVersionError,
+            AuthenticationError,
+            InvalidTxnStateError,
+        ),
+        Meaning.FATAL,
+    ),
+)
+_OTHERWISE: Final = {
+    Step.INIT: Meaning.REFUSED,
+    Step.ADD: Meaning.ABORT,
+    # A member that its group has moved on from, missing rights, metadata that is too long: all of it is undone by an
+    # abort, and nothing of it harms the next transaction.
+    Step.OFFSETS: Meaning.ABORT,
+    Step.END: Meaning.FATAL,
+}
+
+
+def meaning_of(error: KafkaError, step: Step) -> Meaning:
+    """Return what an error at a step means.
+
+    >>> from kafka.errors import for_code
+    >>> [meaning_of(for_code(code)(), Step.END).name for code in (16, 51, 90, 49, 53)]
+    ['LOOK_UP', 'SOON', 'FENCED', 'LOST_ID', 'FATAL']
+    >>> meaning_of(for_code(53)(), Step.INIT)
+    <Meaning.REFUSED: 'nothing was done, and will not be until something is mended; the call may be repeated then'>
+    """
+    for kinds, meaning in _RULES:
+        if isinstance(error, kinds):
+            return Meaning.REFUSED if step is Step.INIT and meaning is Meaning.FATAL else meaning
+    if error.retriable:
+        # What no broker has said is about the way there: another one may be the coordinator by now.
+        return Meaning.RETRY if isinstance(error, BrokerResponseError) else Meaning.LOOK_UP
+    return _OTHERWISE[step]
+
+
+def meaning_of_lost_record(error: BaseException) -> Meaning:
+    """Return what it means for the transaction that a batch was given up with an error.
+
+    A partition's leader answers INVALID_PRODUCER_EPOCH both to a producer that another one has taken over from and to
+    one whose transaction took too long. The coordinator tells the two apart, when it is asked to abort (KIP-588).
+    """
+    if isinstance(error, InvalidProducerEpochError):
+        return Meaning.ABORT
+    if isinstance(error, ProducerFencedError):
+        return Meaning.FENCED
+    if isinstance(error, (TransactionalIdAuthorizationFailedError, ClusterAuthorizationFailedError)):
+        return Meaning.FATAL
+    return Meaning.ABORT
+
+
+def may_have_happened(error: KafkaError) -> bool:
+    """Whether a coordinator that answers with this, or does not answer, may have done what it was asked all the same.
+
+    A coordinator that loses its office while it writes the decision does not know whether it was written.
+    """
+    return error.outcome_unknown or isinstance(error, (InvalidCoordinatorError, RequestTimedOutError, UnknownError))
+
+
+class State(Enum):
+    """Where a producer is."""
+
+    UNINITIALIZED = "not initialized"
+    INITIALIZING = "being initialized"
+    READY = "ready"
+    IN_TRANSACTION = "in a transaction"
+    COMMITTING = "committing"
+    ABORTING = "aborting"
+    MUST_ABORT = "in a transaction that has to be aborted"
+    FAILED = "failed"
+
+
+class Event(Enum):
+    """What the application calls, and what happens."""
+
+    INIT = "init_transactions()"
+    TAKE_OVER = "take_over()"
+    BEGIN = "begin_transaction()"
+    SEND = "send()"
+    SEND_OFFSETS = "send_offsets_to_transaction()"
+    COMMIT = "commit_transaction()"
+    ABORT = "abort_transaction()"
+    DONE = "the end of what was called"
+    REFUSED = "a refusal"
+    TROUBLE = "an error that an abort mends"
+    FAILURE = "an error that nothing mends"
+
+
+CALLS: Final = (Event.INIT, Event.TAKE_OVER, Event.BEGIN, Event.SEND, Event.SEND_OFFSETS, Event.COMMIT, Event.ABORT)
+
+_NEXT: Final = {
+    (State.UNINITIALIZED, Event.INIT): State.INITIALIZING,
+    (State.UNINITIALIZED, Event.TAKE_OVER): State.INITIALIZING,
+    (State.INITIALIZING, Event.INIT): State.INITIALIZING,  # again, after a timeout: waits on
+    (State.INITIALIZING, Event.DONE): State.READY,
+    (State.INITIALIZING, Event.REFUSED): State.UNINITIALIZED,
+    (State.READY, Event.TAKE_OVER): State.INITIALIZING,  # under another id, or anew under the same
+    (State.READY, Event.BEGIN): State.IN_TRANSACTION,
+    (State.IN_TRANSACTION, Event.SEND): State.IN_TRANSACTION,
+    (State.IN_TRANSACTION, Event.SEND_OFFSETS): State.IN_TRANSACTION,
+    (State.IN_TRANSACTION, Event.COMMIT): State.COMMITTING,
+    (State.IN_TRANSACTION, Event.ABORT): State.ABORTING,
+    (State.IN_TRANSACTION, Event.TROUBLE): State.MUST_ABORT,
+    (State.COMMITTING, Event.COMMIT): State.COMMITTING,
+    (State.COMMITTING, Event.DONE): State.READY,
+    (State.COMMITTING, Event.TROUBLE): State.MUST_ABORT,
+    (State.MUST_ABORT, Event.ABORT): State.ABORTING,
+    (State.MUST_ABORT, Event.TROUBLE): State.MUST_ABORT,  # the first one is told
+    (State.ABORTING, Event.ABORT): State.ABORTING,
+    (State.ABORTING, Event.DONE): State.READY,
+    (State.ABORTING, Event.TROUBLE): State.ABORTING,  # it is being aborted as it is
+    **{(state, Event.FAILURE): State.FAILED for state in State},
+}
+
+_ADVICE: Final = {
+    State.UNINITIALIZED: "call init_transactions() first, once",
+    State.INITIALIZING: "init_transactions() is not done: call it again, which waits for the rest",
+    State.READY: "no transaction is open: begin_transaction() comes first",
+    State.IN_TRANSACTION: "a transaction is open: commit_transaction() or abort_transaction() comes first",
+    State.COMMITTING: (
+        "commit_transaction() was called and its outcome is not known: call it again, which waits for the rest"
+    ),
+    State.ABORTING: "abort_transaction() is not done: call it again, which waits for the rest",
+    State.MUST_ABORT: "the transaction cannot be committed any more: call abort_transaction()",
+    State.FAILED: "this producer cannot go on: close it and make another",
+}
+
+
+def is_allowed(state: State, event: Event) -> bool:
+    """Whether something may be called in a state.
+
+    >>> is_allowed(State.READY, Event.BEGIN), is_allowed(State.READY, Event.SEND)
+    (True, False)
+    """
+    return (state, event) in _NEXT
+
+
+def next_state(state: State, event: Event) -> State:
+    """Return where an event leads; IllegalStateError with advice where it has no place.
+
+    >>> next_state(State.READY, Event.BEGIN)
+    <State.IN_TRANSACTION: 'in a transaction'>
+    >>> next_state(State.READY, Event.COMMIT)
+    Traceback (most recent call last):
+    kafka.errors.IllegalStateError: commit_transaction() has no place while the producer is ready: \
+no transaction is open: begin_transaction() comes first
+    """
+    try:
+        return _NEXT[state, event]
+    except KeyError:
+        raise IllegalStateError(
+            f"{event.value} has no place while the producer is {state.value}: {_advice(state, event)}"
+        ) from None
+
+
+def _advice(state: State, event: Event) -> str:
+    if state is State.READY and event is Event.INIT:
+        return "it was initialized, which is needed once: go on with begin_transaction()"
+    return _ADVICE[state]
