@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka.broker.cluster.clock import BrokerClock, Timers
 from kafka.broker.cluster.coordinators import Coordinators
-from kafka.broker.cluster.features import Features
+from kafka.broker.cluster.features import ELIGIBLE_LEADERS, Features
 from kafka.broker.cluster.leaders import elect, place
 from kafka.broker.cluster.topics import Partition, Topic
 from kafka.broker.configs import Configs
@@ -81,13 +81,13 @@ class Cluster:
         self.dispatcher = Dispatcher(self)
         self.storage = storage
         self.store = storage.store
-        self.configs = Configs(self.store, configs or {})
+        self.features = Features(self.store, self.apis.release)
+        self.configs = Configs(self.store, configs or {}, lambda: self.features.level(ELIGIBLE_LEADERS) > 0)
         self.coordinators = Coordinators(self)
         self.nodes: dict[int, Node] = {}
         self._controller_id = -1
         #: Counts the controllers that there have been, as the leader epoch of the metadata's log.
         self.controller_epoch = 0
-        self.features = Features(self.store, self.apis.release)
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[uuid.UUID, Topic] = {}
         #: Mechanism, user and password of the users that may log in from the start.
@@ -98,6 +98,10 @@ class Cluster:
         self.on_topic_deleted: list[Callable[[str], None]] = []
         #: Told each topic that was created or has got more partitions.
         self.on_partitions_added: list[Callable[[Topic], None]] = []
+        #: Called after a change of the brokers' configuration.
+        self.on_configs_changed: list[Callable[[], None]] = []
+        #: Called with the id of each group whose configuration was changed.
+        self.on_group_configs_changed: list[Callable[[str], None]] = []
         self._services: dict[type[Any], Any] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._thread: ThreadPoolExecutor | None = None
@@ -291,6 +295,15 @@ class Cluster:
             config = self.configs.log_config(one)
             for partition in one.partitions:
                 partition.log.config = config
+
+        if topic is None:
+            for tell in tuple(self.on_configs_changed):
+                tell()
+
+    def group_configs_changed(self, group_id: str) -> None:
+        """Have a group go by its configuration as it is now."""
+        for tell in tuple(self.on_group_configs_changed):
+            tell(group_id)
 
     # Numbers
 

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
     from kafka.broker.cluster.store import Store
 
-__all__ = ["DOWNGRADE", "UNSAFE_DOWNGRADE", "UPGRADE", "Features"]
+__all__ = ["ELIGIBLE_LEADERS", "KRAFT", "DOWNGRADE", "UNSAFE_DOWNGRADE", "UPGRADE", "Features"]
 
+ELIGIBLE_LEADERS: Final = "eligible.leader.replicas.version"
 METADATA: Final = "metadata.version"
 KRAFT: Final = "kraft.version"
 
@@ -35,14 +36,14 @@ class _Feature(NamedTuple):
 #: The features that releases added or changed; earlier ones than 4.0 are served without features.
 _SINCE: Final[dict[tuple[int, ...], dict[str, _Feature]]] = {
     (4, 0): {
-        "eligible.leader.replicas.version": _Feature(0, 1, 0),
+        ELIGIBLE_LEADERS: _Feature(0, 1, 0),
         "group.version": _Feature(0, 1, 1),
         KRAFT: _Feature(0, 1, 0),
         METADATA: _Feature(7, 25, 25),
         "transaction.version": _Feature(0, 2, 2),
     },
     (4, 1): {
-        "eligible.leader.replicas.version": _Feature(0, 1, 1),
+        ELIGIBLE_LEADERS: _Feature(0, 1, 1),
         METADATA: _Feature(7, 27, 27),
         "share.version": _Feature(0, 1, 0),
         "streams.version": _Feature(0, 1, 0),

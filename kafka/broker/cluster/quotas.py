@@ -1,8 +1,10 @@
-"""Client quotas: kept and told, not enforced. An entity is a user, a client id, both, or an address (KIP-546)."""
+"""Client quotas: kept and described, not enforced. An entity is a user, a client id, both, or an address (KIP-546)."""
 
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
@@ -22,6 +24,16 @@ _CLIENT_KEYS: Final = frozenset(
 )
 _KEYS: Final = {USER: _CLIENT_KEYS, CLIENT: _CLIENT_KEYS, IP: frozenset({"connection_creation_rate"})}
 
+#: The quotas that are whole numbers, with the type that they have in Kafka.
+_WHOLE: Final = {
+    "connection_creation_rate": ("an INT", 2**31 - 1),
+    "consumer_byte_rate": ("a LONG", 2**63 - 1),
+    "producer_byte_rate": ("a LONG", 2**63 - 1),
+}
+#: Kafka takes a value for whole that is this near to a whole number.
+_NEARLY: Final = 1e-6
+_HOST: Final = re.compile(r"[0-9A-Za-z]([0-9A-Za-z.:_-]*[0-9A-Za-z:])?|::1?")
+
 EXACT, DEFAULT, ANY = range(3)
 
 
@@ -30,9 +42,13 @@ def check_entity(entity: Entity) -> None:
     types = [kind for kind, _ in entity]
     if not types:
         raise InvalidRequestError("Invalid empty client quota entity")
-    for kind in types:
+    for kind, name in entity:
         if kind not in _KEYS:
             raise InvalidRequestError(f"Unhandled client quota entity type: {kind}")
+        if name == "":
+            raise InvalidRequestError(f"Empty {kind} not supported")
+        if kind == IP and name is not None and not _HOST.fullmatch(name):
+            raise InvalidRequestError(f"{name} is not a valid IP or resolvable host.")
     if IP in types and len(types) > 1:
         raise InvalidRequestError(f"Invalid quota entity combination, ip and {'/'.join(sorted(set(types) - {IP}))}")
 
@@ -48,9 +64,8 @@ def alter(cluster: Cluster, entity: Entity, ops: Iterable[tuple[str, float | Non
             raise InvalidRequestError(f"Invalid configuration key {name}")
         if value is None:
             values.pop(name, None)
-        elif value <= 0:
-            raise InvalidRequestError(f"Quota {name} must be greater than 0")
         else:
+            _check_value(name, value)
             values[name] = value
     if validate_only:
         return
@@ -58,6 +73,17 @@ def alter(cluster: Cluster, entity: Entity, ops: Iterable[tuple[str, float | Non
         table[key] = values
     else:
         table.pop(key, None)
+
+
+def _check_value(name: str, value: float) -> None:
+    if value <= 0:
+        raise InvalidRequestError(f"Quota {name} must be greater than 0")
+    if name in _WHOLE and not math.isnan(value):
+        kind, most = _WHOLE[name]
+        if value > most:
+            raise InvalidRequestError(f"Proposed value for {name} is too large for {kind}.")
+        if abs(value - round(value)) > _NEARLY:
+            raise InvalidRequestError(f"{name} cannot be a fractional value.")
 
 
 def matching(

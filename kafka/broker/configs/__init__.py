@@ -1,16 +1,19 @@
-"""Broker and topic configuration: what is in force, where it comes from, and how it changes.
+"""The configuration of brokers and topics: the value in force of each option, and where it comes from.
 
-As in Kafka, a value is looked for at the topic, then at the broker (one node's dynamic, all nodes' dynamic, what it was
-started with), then among the defaults.
+As in Kafka, a value is looked up at the topic, then at the broker (the node's dynamic options, the dynamic options of
+all nodes, the options that the broker was started with), then among the defaults.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafka.broker.configs.definitions import BROKER_OPTIONS, TOPIC_OPTIONS, Option
+from kafka.broker.configs.definitions import BROKER_OPTIONS, REPLICATION_QUOTAS, TOPIC_OPTIONS
+from kafka.broker.configs.option import Kind, Option
 from kafka.broker.configs.values import check_value, parse_bool, parse_list
 from kafka.broker.storage.log import LogConfig
 from kafka.errors import InvalidConfigurationError, KafkaConfigurationError
@@ -19,7 +22,12 @@ if TYPE_CHECKING:
     from kafka.broker.cluster.store import Store
     from kafka.broker.cluster.topics import Topic
 
-__all__ = ["Configs", "Source", "Value"]
+__all__ = ["MIN_ISR", "Configs", "Source", "Value", "broker_option"]
+
+#: With eligible leader replicas (KIP-966) it is always set for all brokers.
+MIN_ISR: Final = "min.insync.replicas"
+#: An option of one listener, as ``listener.name.internal.ssl.keystore.location``.
+_OF_LISTENER: Final = re.compile(r"listener\.name\.[^.]+\.(.+)")
 
 _HOUR_MS = 3_600_000
 _IN_HOURS = {"log.retention.ms": "log.retention.hours", "log.roll.ms": "log.roll.hours"}
@@ -33,6 +41,8 @@ class Source(IntEnum):
     DYNAMIC_DEFAULT_BROKER = 3
     STATIC_BROKER = 4
     DEFAULT = 5
+    DYNAMIC_BROKER_LOGGER = 6
+    CLIENT_METRICS = 7
     GROUP = 8
 
 
@@ -44,19 +54,39 @@ class Value(NamedTuple):
     source: Source
 
 
+def broker_option(name: str) -> Option:
+    """Return a broker's option; one that is not known has type UNKNOWN: Kafka keeps it for plugins.
+
+    >>> broker_option("message.max.bytes").kind.name, broker_option("listener.name.internal.ssl.protocol").kind.name
+    ('INT', 'STRING')
+    >>> broker_option("no.such").kind.name
+    'UNKNOWN'
+    """
+    found = BROKER_OPTIONS.get(name) or REPLICATION_QUOTAS.get(name)
+    if found is None and (of_listener := _OF_LISTENER.fullmatch(name)) and of_listener[1] in BROKER_OPTIONS:
+        found = replace(BROKER_OPTIONS[of_listener[1]], name=name, broker_name=of_listener[1], has_effect=False)
+    return found or Option(name, Kind.UNKNOWN, None, "", has_effect=False)
+
+
 class Configs:
     """The configuration of the cluster."""
 
-    def __init__(self, store: Store, static: Mapping[str, str]) -> None:
+    def __init__(
+        self, store: Store, static: Mapping[str, str], has_eligible_leaders: Callable[[], bool] = lambda: False
+    ) -> None:
         for name, value in static.items():
             option = BROKER_OPTIONS.get(name)
             if option is None:
                 raise KafkaConfigurationError(f"{name!r} is not an option of the embedded broker")
+            if not option.has_effect:
+                raise KafkaConfigurationError(f"the option {name!r} of Kafka has no effect on the embedded broker")
             try:
                 check_value(option, value)
             except InvalidConfigurationError as error:
                 raise KafkaConfigurationError(str(error.args[0])) from None
         self._static = dict(static)
+        #: Whether the feature of eligible leader replicas is on.
+        self.has_eligible_leaders = has_eligible_leaders
         #: Dynamic values by node id, "" for all nodes.
         self._dynamic = store.table("broker_configs")
 
@@ -70,9 +100,11 @@ class Configs:
             values.append(Value(name, own[name], Source.DYNAMIC_BROKER))
         if name in (shared := self._dynamic.get("", {})):
             values.append(Value(name, shared[name], Source.DYNAMIC_DEFAULT_BROKER))
+        elif name == MIN_ISR and self.has_eligible_leaders():
+            values.append(Value(name, self._static.get(name, option.default), Source.DYNAMIC_DEFAULT_BROKER))
         if name in self._static:
             values.append(Value(name, self._static[name], Source.STATIC_BROKER))
-        values.append(Value(name, option.default, Source.DEFAULT))
+        values.append(Value(option.broker_name or name, option.default, Source.DEFAULT))
         return values
 
     def broker_value(self, name: str, node_id: int | None = None) -> str | None:
@@ -88,11 +120,14 @@ class Configs:
         return parse_bool(self.broker_value(name, node_id) or "false")
 
     def dynamic(self, node_id: int | None) -> dict[str, str]:
-        """Return what was set at run time for a node, or with None for all of them."""
-        return dict(self._dynamic.get("" if node_id is None else str(node_id), {}))
+        """Return the dynamic options of a node, or with None those of all nodes."""
+        values = dict(self._dynamic.get("" if node_id is None else str(node_id), {}))
+        if node_id is None and self.has_eligible_leaders():
+            values.setdefault(MIN_ISR, self.broker_value(MIN_ISR) or "")
+        return values
 
     def set_dynamic(self, node_id: int | None, values: Mapping[str, str]) -> None:
-        """Set it."""
+        """Replace the dynamic options of a node, or with None those of all nodes."""
         self._dynamic["" if node_id is None else str(node_id)] = dict(values)
 
     # Topics
@@ -112,6 +147,8 @@ class Configs:
             if hours is not None and hours in self._static and len(broker) == 1:
                 milliseconds = str(int(self._static[hours]) * _HOUR_MS)
                 broker.insert(0, Value(hours, milliseconds, Source.STATIC_BROKER))
+            if broker[-1].value is None:  # the brokers have no default: the topic's counts
+                broker[-1] = broker[-1]._replace(value=option.default)
             values += broker
         else:
             values.append(Value(option.name, option.default, Source.DEFAULT))

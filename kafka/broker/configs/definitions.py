@@ -1,49 +1,23 @@
-"""The configuration that topics and brokers have: name, type, default, what is allowed, what it is called elsewhere.
+"""The options of topics, brokers, groups and client metrics: name, type, default, and the values that Kafka takes.
 
-Topic options are Kafka's, all of them. Of the brokers' only those are here that mean something to this broker, or that
-clients are known to ask for.
+All are Kafka's. The brokers' options that mean nothing to this broker are in ``without_effect``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from enum import IntEnum
 from typing import Final
 
-__all__ = ["BROKER_OPTIONS", "GROUP_OPTIONS", "SETTABLE_TOPIC_OPTIONS", "TOPIC_OPTIONS", "Kind", "Option"]
+from kafka.broker.configs.option import Kind, Option
+from kafka.broker.configs.without_effect import OPTIONS_WITHOUT_EFFECT
 
-
-class Kind(IntEnum):
-    """Types of values, as DescribeConfigs numbers them."""
-
-    BOOLEAN = 1
-    STRING = 2
-    INT = 3
-    SHORT = 4
-    LONG = 5
-    DOUBLE = 6
-    LIST = 7
-    CLASS = 8
-    PASSWORD = 9
-
-
-@dataclass(frozen=True)
-class Option:
-    """One option."""
-
-    name: str
-    kind: Kind
-    default: str | None
-    doc: str
-    low: float | None = None
-    high: float | None = None
-    choices: tuple[str, ...] = ()
-    #: For a topic's option: the broker's that gives the default.
-    broker_name: str | None = None
-    #: How the broker's value becomes the topic's (hours to milliseconds).
-    convert: Callable[[str], str] | None = None
-    is_dynamic: bool = True
+__all__ = [
+    "BROKER_OPTIONS",
+    "CLIENT_METRICS_OPTIONS",
+    "GROUP_OPTIONS",
+    "REPLICATION_QUOTAS",
+    "SETTABLE_TOPIC_OPTIONS",
+    "TOPIC_OPTIONS",
+]
 
 
 _LONG_MAX: Final = 2**63 - 1
@@ -138,6 +112,10 @@ def _broker(
     return Option(name, kind, default, doc, low, is_dynamic=is_dynamic)
 
 
+def _limit(name: str, default: int) -> Option:
+    return Option(name, Kind.INT, str(default), "A limit of what can be set for a group.", 0, is_dynamic=False)
+
+
 _BROKER: Final = (
     _broker("advertised.listeners", Kind.LIST, None, "Where clients reach this node."),
     _broker("allow.everyone.if.no.acl.found", Kind.BOOLEAN, "false", "Whether what no ACL is about is allowed."),
@@ -154,22 +132,66 @@ _BROKER: Final = (
     _broker("delegation.token.secret.key", Kind.PASSWORD, None, "Makes delegation tokens; without it none."),
     _broker("delete.topic.enable", Kind.BOOLEAN, "true", "Whether topics can be deleted."),
     _broker("fetch.max.bytes", Kind.INT, "57671680", "The most that one fetch gets.", low=1024),
-    _broker("group.consumer.assignment.interval.ms", Kind.INT, "0", "The least time between two assignments.", low=0),
+    _broker("group.consumer.assignment.interval.ms", Kind.INT, "0", "The least time between two assignments.",
+            is_dynamic=True, low=0),
     _broker("group.consumer.assignors", Kind.LIST, "uniform,range", "The assignors offered, the first by default."),
     _broker("group.consumer.heartbeat.interval.ms", Kind.INT, "5000", "Heartbeats of the new protocol."),
     _broker("group.consumer.max.size", Kind.INT, str(_INT_MAX), "The most members in the new protocol.", low=1),
     _broker("group.consumer.migration.policy", Kind.STRING, "bidirectional", "Which groups may change protocols."),
     _broker("group.consumer.session.timeout.ms", Kind.INT, "45000", "The session timeout of the new protocol."),
+    _limit("group.consumer.max.assignment.interval.ms", 15000),
+    _limit("group.consumer.max.heartbeat.interval.ms", 15000),
+    _limit("group.consumer.max.session.timeout.ms", 60000),
+    _limit("group.consumer.min.assignment.interval.ms", 0),
+    _limit("group.consumer.min.heartbeat.interval.ms", 5000),
+    _limit("group.consumer.min.session.timeout.ms", 45000),
+    _broker("group.coordinator.rebalance.protocols", Kind.LIST, "classic,consumer,streams", "The protocols of groups."),
     _broker("group.initial.rebalance.delay.ms", Kind.INT, "0", "How long a new group waits for more members."),
     _broker("group.max.session.timeout.ms", Kind.INT, "1800000", "The longest session timeout of a member."),
     _broker("group.max.size", Kind.INT, str(_INT_MAX), "The most members of a group."),
     _broker("group.min.session.timeout.ms", Kind.INT, "6000", "The shortest session timeout of a member."),
-    _broker("inter.broker.protocol.version", Kind.STRING, "4.3-IV0", "The version of the cluster."),
-    _broker("listeners", Kind.LIST, "PLAINTEXT://:9092", "Where this node listens."),
-    _broker("log.dirs", Kind.STRING, None, "Where records are kept."),
+    _broker("group.share.assignment.interval.ms", Kind.INT, "0", "The least time between two assignments.",
+            is_dynamic=True, low=0),
+    _broker("group.share.delivery.count.limit", Kind.INT, "5", "How often a record is delivered.", low=2),
+    _broker("group.share.heartbeat.interval.ms", Kind.INT, "5000", "Heartbeats of share groups."),
+    _limit("group.share.max.assignment.interval.ms", 15000),
+    _limit("group.share.max.delivery.count.limit", 10),
+    _limit("group.share.max.heartbeat.interval.ms", 15000),
+    _limit("group.share.max.partition.max.record.locks", 4000),
+    _limit("group.share.max.record.lock.duration.ms", 60000),
+    _limit("group.share.max.session.timeout.ms", 60000),
+    _broker("group.share.max.size", Kind.INT, "200", "The most members of a share group.", low=1),
+    _limit("group.share.min.assignment.interval.ms", 0),
+    _limit("group.share.min.delivery.count.limit", 2),
+    _limit("group.share.min.heartbeat.interval.ms", 5000),
+    _limit("group.share.min.partition.max.record.locks", 100),
+    _limit("group.share.min.record.lock.duration.ms", 15000),
+    _limit("group.share.min.session.timeout.ms", 45000),
+    _broker("group.share.partition.max.record.locks", Kind.INT, "2000", "The most records in delivery.", low=100),
+    _broker("group.share.record.lock.duration.ms", Kind.INT, "30000", "How long a delivery is locked.", low=1000),
+    _broker("group.share.session.timeout.ms", Kind.INT, "45000", "The session timeout of share groups."),
+    _broker("group.streams.assignment.interval.ms", Kind.INT, "0", "The least time between two assignments.",
+            is_dynamic=True, low=0),
+    _broker("group.streams.heartbeat.interval.ms", Kind.INT, "5000", "Heartbeats of streams groups."),
+    _broker("group.streams.initial.rebalance.delay.ms", Kind.INT, "0", "How long a new group waits.", low=0),
+    _limit("group.streams.max.assignment.interval.ms", 15000),
+    _limit("group.streams.max.heartbeat.interval.ms", 15000),
+    _limit("group.streams.max.session.timeout.ms", 60000),
+    _broker("group.streams.max.size", Kind.INT, str(_INT_MAX), "The most members of a streams group.", low=1),
+    _limit("group.streams.max.standby.replicas", 2),
+    _limit("group.streams.min.assignment.interval.ms", 0),
+    _limit("group.streams.min.heartbeat.interval.ms", 5000),
+    _limit("group.streams.min.session.timeout.ms", 45000),
+    _broker("group.streams.num.standby.replicas", Kind.INT, "0", "Standby tasks of a task.", low=0),
+    _broker("group.streams.session.timeout.ms", Kind.INT, "45000", "The session timeout of streams groups."),
+    _broker("listeners", Kind.LIST, "PLAINTEXT://:9092", "Where this node listens.", is_dynamic=True),
+    _broker("log.dirs", Kind.LIST, None, "Where records are kept."),
     _broker("log.retention.check.interval.ms", Kind.LONG, "300000", "How often old segments are looked for.", low=1),
-    _broker("log.cleaner.backoff.ms", Kind.LONG, "15000", "How often compaction looks for work."),
+    _broker("log.cleaner.backoff.ms", Kind.LONG, "15000", "How often compaction looks for work.", is_dynamic=True),
     _broker("max.incremental.fetch.session.cache.slots", Kind.INT, "1000", "The most fetch sessions of a node.", low=0),
+    _broker("metric.reporters", Kind.LIST, "org.apache.kafka.common.metrics.JmxReporter",
+            "Classes that take metrics; with another one than the default, clients push theirs (KIP-714).",
+            is_dynamic=True),
     _broker("node.id", Kind.INT, "-1", "This node's number."),
     _broker("num.partitions", Kind.INT, "1", "Partitions of a topic that does not say.", low=1),
     _broker("offset.metadata.max.bytes", Kind.INT, "4096", "The longest text that comes with an offset."),
@@ -177,12 +199,14 @@ _BROKER: Final = (
     _broker("offsets.retention.minutes", Kind.INT, "10080", "How long offsets of empty groups are kept."),
     _broker("process.roles", Kind.LIST, "broker,controller", "What this node does."),
     _broker("replica.selector.class", Kind.STRING, None, "How a reader's nearest replica is found (KIP-392)."),
-    _broker("sasl.enabled.mechanisms", Kind.LIST, "GSSAPI", "The SASL mechanisms that are offered."),
+    _broker("sasl.enabled.mechanisms", Kind.LIST, "GSSAPI", "The SASL mechanisms that are offered.", is_dynamic=True),
     _broker("super.users", Kind.LIST, "", "Principals that may do everything, separated by semicolons."),
     _broker("socket.request.max.bytes", Kind.INT, "104857600", "The largest request.", low=1),
+    _broker("telemetry.max.bytes", Kind.INT, "1048576", "The most that a client pushes at once.", low=1),
     _broker("transaction.max.timeout.ms", Kind.INT, "900000", "The longest transaction timeout."),
     _broker("transactional.id.expiration.ms", Kind.INT, "604800000", "How long an idle transactional id is kept."),
-)
+)  # fmt: skip
+
 
 #: Where a broker's default for topics is written in another unit.
 _DERIVED: Final = (
@@ -191,11 +215,15 @@ _DERIVED: Final = (
 )
 
 
+#: Broker options that give a topic's default only where they are set: without them the topic's own counts.
+_UNSET: Final = frozenset({"log.flush.interval.ms", "log.retention.ms", "log.roll.jitter.ms", "log.roll.ms"})
+
+
 def _broker_options() -> dict[str, Option]:
-    options = {option.name: option for option in _BROKER}
+    options = {**OPTIONS_WITHOUT_EFFECT, **{option.name: option for option in _BROKER}}
     for topic in _TOPIC:
         if topic.broker_name:
-            kind, default = topic.kind, topic.default
+            kind, default = topic.kind, None if topic.broker_name in _UNSET else topic.default
             options[topic.broker_name] = Option(
                 topic.broker_name, kind, default, topic.doc, topic.low, topic.high, topic.choices
             )
@@ -206,12 +234,82 @@ def _broker_options() -> dict[str, Option]:
 
 BROKER_OPTIONS: Final = _broker_options()
 
-#: What can be set for a single group (KIP-848).
-GROUP_OPTIONS: Final = {
-    "consumer.heartbeat.interval.ms": Option(
-        "consumer.heartbeat.interval.ms", Kind.INT, "5000", "The heartbeat interval of the group's members.", 1
-    ),
-    "consumer.session.timeout.ms": Option(
-        "consumer.session.timeout.ms", Kind.INT, "45000", "After how long a silent member is out.", 1
-    ),
+#: Broker options that are described only where they are set (KIP-73, KIP-113): nothing is throttled here.
+REPLICATION_QUOTAS: Final = {
+    name: Option(name, Kind.LONG, None, "Bytes a second; not enforced.", 0, has_effect=False)
+    for name in (
+        "follower.replication.throttled.rate",
+        "leader.replication.throttled.rate",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+    )
 }
+
+
+def _bounded(name: str, doc: str, low: float = 0, *, is_bounded_below: bool = True) -> Option:
+    """Return a group's option that the brokers give a default and limits: ``group.consumer.min.session.timeout.ms``."""
+    kind, _, rest = name.partition(".")
+    of_brokers = f"group.{name}"
+    return Option(
+        name,
+        Kind.INT,
+        BROKER_OPTIONS[of_brokers].default,
+        doc,
+        low,
+        broker_name=of_brokers,
+        least=f"group.{kind}.min.{rest}" if is_bounded_below else None,
+        most=f"group.{kind}.max.{rest}" if f"group.{kind}.max.{rest}" in BROKER_OPTIONS else None,
+    )
+
+
+_DURATION: Final = r"P(?=[0-9T])([0-9]+D)?(T(?=[0-9])([0-9]+H)?([0-9]+M)?([0-9]+(\.[0-9]{1,9})?S)?)?"
+_GROUP: Final = (
+    _bounded("consumer.assignment.interval.ms", "The least time between two assignments of a consumer group."),
+    _bounded("consumer.heartbeat.interval.ms", "The heartbeat interval of a consumer group's members.", 1),
+    _bounded("consumer.session.timeout.ms", "After how long a silent member of a consumer group is out.", 1),
+    _bounded("share.assignment.interval.ms", "The least time between two assignments of a share group."),
+    Option(
+        "share.auto.offset.reset",
+        Kind.STRING,
+        "latest",
+        "Where a share group begins to read a partition.",
+        pattern=f"earliest|latest|by_duration:{_DURATION}",
+        refusal="Invalid value `{value}` for configuration share.auto.offset.reset. The value must be either"
+        " 'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'.",
+    ),
+    _bounded("share.delivery.count.limit", "How often a record is delivered to a share group.", 2),
+    _bounded("share.heartbeat.interval.ms", "The heartbeat interval of a share group's members.", 1),
+    Option(
+        "share.isolation.level",
+        Kind.STRING,
+        "read_uncommitted",
+        "Whether a share group reads records of transactions that are not committed.",
+        choices=("read_committed", "read_uncommitted"),
+    ),
+    _bounded("share.partition.max.record.locks", "The most records of a partition in delivery.", 100),
+    _bounded("share.record.lock.duration.ms", "How long a delivery is locked.", 1000),
+    Option("share.renew.acknowledge.enable", Kind.BOOLEAN, "true", "Whether members may prolong a delivery's lock."),
+    _bounded("share.session.timeout.ms", "After how long a silent member of a share group is out.", 1),
+    _bounded("streams.assignment.interval.ms", "The least time between two assignments of a streams group."),
+    _bounded("streams.heartbeat.interval.ms", "The heartbeat interval of a streams group's members.", 1),
+    _bounded("streams.initial.rebalance.delay.ms", "How long a new group waits for members.", is_bounded_below=False),
+    Option(
+        "streams.num.standby.replicas",
+        Kind.INT,
+        "0",
+        "Standby tasks of a task.",
+        0,
+        broker_name="group.streams.num.standby.replicas",
+        most="group.streams.max.standby.replicas",
+    ),
+    _bounded("streams.session.timeout.ms", "After how long a silent member of a streams group is out.", 1),
+)
+#: What can be set for a single group (KIP-848, KIP-932, KIP-1071).
+GROUP_OPTIONS: Final = {option.name: option for option in _GROUP}
+
+_CLIENT_METRICS: Final = (
+    Option("interval.ms", Kind.INT, "300000", "How often clients push, in milliseconds."),
+    Option("match", Kind.LIST, "", "Which clients push: name=pattern, all of them must match."),
+    Option("metrics", Kind.LIST, "", "Prefixes of the names of the metrics that are pushed."),
+)
+#: What can be set for a subscription to clients' metrics (KIP-714).
+CLIENT_METRICS_OPTIONS: Final = {option.name: option for option in _CLIENT_METRICS}

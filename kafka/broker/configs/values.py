@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from kafka.broker.configs.definitions import Kind, Option
+from kafka.broker.configs.option import Kind, Option
 from kafka.errors import InvalidConfigurationError
 
 __all__ = ["check_value", "parse_bool", "parse_list"]
@@ -59,6 +59,9 @@ def _check_words(option: Option, text: str, value: str) -> None:
     if option.kind is Kind.BOOLEAN:
         if text.lower() not in {"true", "false"}:
             raise _refuse(option, value, "Expected value to be either true or false")
+    elif option.pattern is not None:
+        if not re.fullmatch(option.pattern, text):
+            raise _refuse(option, value, option.refusal.format(value=value))
     elif option.choices:
         words = parse_list(text) if option.kind is Kind.LIST else [text]
         if not words or any(word not in option.choices for word in words):

@@ -62,8 +62,11 @@ class GroupCoordinator:
         topics: Topics,
         new_id: Callable[[], str] = _random_id,
         tables: Tables = _no_tables,
+        settings_of: Callable[[str], GroupSettings] | None = None,
     ) -> None:
         self.settings = settings
+        #: The settings of a group: the brokers', and what is set for the group itself.
+        self.settings_of = settings_of or (lambda _group_id: self.settings)
         self.groups: dict[str, Group] = {}
         self.offsets: dict[str, GroupOffsets] = {}
         self._clock = clock
@@ -99,14 +102,26 @@ class GroupCoordinator:
         for group in self.groups.values():
             group.resign()
 
+    def settings_changed(self, group_id: str | None = None) -> None:
+        """Have one group, or all, go by the settings as they are now."""
+        for each in self.groups if group_id is None else {group_id} & self.groups.keys():
+            self.groups[each].settings = self.settings_of(each)
+
     # Finding and making groups
 
     def _new_classic(self, group_id: str) -> ClassicGroup:
-        return ClassicGroup(group_id, self.settings, self._clock, self._timers, self._new_id, on_stored=self._save)
+        return ClassicGroup(
+            group_id, self.settings_of(group_id), self._clock, self._timers, self._new_id, on_stored=self._save
+        )
 
     def _new_consumer(self, group_id: str) -> ConsumerGroup:
         return ConsumerGroup(
-            group_id, self.settings, self._clock, self._timers, self._topics, on_change=self._consumer_changed
+            group_id,
+            self.settings_of(group_id),
+            self._clock,
+            self._timers,
+            self._topics,
+            on_change=self._consumer_changed,
         )
 
     def _save(self, group: Group) -> None:

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from kafka.broker.cluster.coordinators import GROUP
 from kafka.broker.configs.definitions import BROKER_OPTIONS
+from kafka.broker.configs.resource_kinds import GROUP_TABLE
 from kafka.broker.groups.classic import ClassicGroup
 from kafka.broker.groups.coordinator import GroupCoordinator
 from kafka.broker.groups.interfaces import Answer
@@ -58,21 +59,37 @@ class GroupService:
     """``cluster.service(GroupService)``: the coordinator, kept informed of where groups are coordinated."""
 
     def __init__(self, cluster: Cluster) -> None:
-        configs = cluster.configs
-        given = {name: configs.broker_value(name) for name in PROPERTIES if name in BROKER_OPTIONS}
-        settings = GroupSettings.from_properties({name: value for name, value in given.items() if value is not None})
         self._cluster = cluster
+        self._groups = cluster.store.table(GROUP_TABLE)
         self._nodes: dict[str, Node | None] = {}
         self.coordinator = GroupCoordinator(
-            settings,
+            self._settings(),
             cluster.clock,
             cluster.timers,
             TopicsView(cluster),
             lambda: str(cluster.new_uuid()),
             cluster.store.table,
+            self._settings,
         )
+        cluster.on_configs_changed.append(self._configs_changed)
+        cluster.on_group_configs_changed.append(self.coordinator.settings_changed)
         cluster.coordinators.on_move(self._moved)
         cluster.on_topic_deleted.append(self.coordinator.forget_topic)
+
+    def _settings(self, group_id: str = "") -> GroupSettings:
+        """Return the settings of all groups, or of one: what is set for it comes before what the brokers have."""
+        properties = {
+            name: value
+            for name in PROPERTIES
+            if name in BROKER_OPTIONS and (value := self._cluster.configs.broker_value(name)) is not None
+        }
+        for name, value in self._groups.get(group_id, {}).items():
+            properties[f"group.{name}"] = value
+        return GroupSettings.from_properties(properties)
+
+    def _configs_changed(self) -> None:
+        self.coordinator.settings = self._settings()
+        self.coordinator.settings_changed()
 
     def _moved(self) -> None:
         for group_id in list(self.coordinator.groups):

@@ -1,7 +1,8 @@
 """The broker's properties that concern groups and committed offsets, with Kafka's names and defaults.
 
-Two defaults differ, because who starts an embedded broker waits for it: ``group.initial.rebalance.delay.ms`` is 0 here
-and 3000 in Kafka, ``group.consumer.assignment.interval.ms`` is 0 here and 1000 in Kafka.
+The defaults of the delays differ, because a test waits for them: ``group.initial.rebalance.delay.ms`` and its twin for
+streams groups are 0 here and 3000 in Kafka; ``assignment.interval.ms`` of consumer, share and streams groups is 0 here
+and 1000 in Kafka.
 """
 
 from __future__ import annotations
@@ -31,14 +32,24 @@ class GroupSettings:
     consumer_max_size: int = 2147483647
     consumer_assignors: tuple[str, ...] = ("uniform", "range")
     consumer_migration_policy: str = "bidirectional"
-    protocols: tuple[str, ...] = ("classic", "consumer")
+    share_session_timeout: float = 45.0
+    share_heartbeat_interval: float = 5.0
+    share_assignment_interval: float = 0.0
+    share_max_size: int = 200
+    streams_session_timeout: float = 45.0
+    streams_heartbeat_interval: float = 5.0
+    streams_assignment_interval: float = 0.0
+    streams_initial_rebalance_delay: float = 0.0
+    streams_max_size: int = 2147483647
+    streams_standby_replicas: int = 0
+    protocols: tuple[str, ...] = ("classic", "consumer", "streams")
     offset_metadata_max_bytes: int = 4096
     offsets_retention: float = 7 * 24 * 3600.0
     offsets_check_interval: float = 600.0
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> GroupSettings:
-        """Read the properties that are ours; the others belong to someone else."""
+        """Read the properties that concern groups; others are ignored."""
         known = {field.name: field.type for field in fields(cls)}
         given: dict[str, object] = {}
         for name, attribute in PROPERTIES.items():
@@ -70,6 +81,16 @@ PROPERTIES = {
     "group.consumer.max.size": "consumer_max_size",
     "group.consumer.assignors": "consumer_assignors",
     "group.consumer.migration.policy": "consumer_migration_policy",
+    "group.share.session.timeout.ms": "share_session_timeout",
+    "group.share.heartbeat.interval.ms": "share_heartbeat_interval",
+    "group.share.assignment.interval.ms": "share_assignment_interval",
+    "group.share.max.size": "share_max_size",
+    "group.streams.session.timeout.ms": "streams_session_timeout",
+    "group.streams.heartbeat.interval.ms": "streams_heartbeat_interval",
+    "group.streams.assignment.interval.ms": "streams_assignment_interval",
+    "group.streams.initial.rebalance.delay.ms": "streams_initial_rebalance_delay",
+    "group.streams.max.size": "streams_max_size",
+    "group.streams.num.standby.replicas": "streams_standby_replicas",
     "group.coordinator.rebalance.protocols": "protocols",
     "offset.metadata.max.bytes": "offset_metadata_max_bytes",
     "offsets.retention.minutes": "offsets_retention",

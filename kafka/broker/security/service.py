@@ -136,11 +136,11 @@ def security(call: Call) -> Security:
 def tokens_of(call: Call) -> Tokens:
     """Return the delegation tokens; raises the error for a client that may not request them this way."""
     here = security(call)
-    if here.tokens is None:
-        raise DelegationTokenAuthDisabledError
     user = here.session_of(call.connection).user
     if call.principal == ANONYMOUS or (user is not None and user.by_token):
         raise DelegationTokenRequestNotAllowedError
+    if here.tokens is None:
+        raise DelegationTokenAuthDisabledError
     return here.tokens
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from typing import Any
 
+from kafka.protocol.acl import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest
 from kafka.protocol.admin import (
     AlterPartitionReassignmentsRequest,
     AlterReplicaLogDirsRequest,
@@ -26,7 +28,18 @@ from kafka.protocol.configs import (
 )
 from kafka.protocol.metadata import DescribeClusterRequest, DescribeTopicPartitionsRequest, MetadataRequest
 from kafka.protocol.quorum import AddRaftVoterRequest, DescribeQuorumRequest, RemoveRaftVoterRequest
-from kafka.protocol.users import AlterClientQuotasRequest, DescribeClientQuotasRequest
+from kafka.protocol.sasl import (
+    CreateDelegationTokenRequest,
+    DescribeDelegationTokenRequest,
+    ExpireDelegationTokenRequest,
+    RenewDelegationTokenRequest,
+)
+from kafka.protocol.users import (
+    AlterClientQuotasRequest,
+    AlterUserScramCredentialsRequest,
+    DescribeClientQuotasRequest,
+    DescribeUserScramCredentialsRequest,
+)
 
 from .sessions import Transcript, versions
 
@@ -207,6 +220,181 @@ def _wait_for_configs(say: Transcript, keys: list[str]) -> None:
         say.until(request, lambda reply, source=source: [c.config_source for c in reply.results[0].configs] == [source])
 
 
+def broker_options(say: Transcript) -> None:
+    """What tools set on brokers; the names of all options, their types, defaults and whether they can change."""
+    cls = IncrementalAlterConfigsRequest[1]
+
+    def change(label: str, name: str, *ops: Any) -> None:
+        say.ask(label, cls(resources=[(4, name, list(ops))]))
+
+    rate = "leader.replication.throttled.rate"
+    change("throttle", "1", (rate, 0, "1000"))
+    change("throttle all", "", ("follower.replication.throttled.rate", 0, "77"))
+    change("throttle badly", "1", (rate, 0, "x"))
+    change("negative", "1", ("replica.alter.log.dirs.io.max.bytes.per.second", 0, "-1"))
+    change("bad number", "1", ("message.max.bytes", 0, "x"))
+    change("unknown", "1", ("no.such.option", 0, "x"))
+    change("unknown of all", "", ("no.such.either", 0, "x"))
+    change("unset", "1", ("not.there", 1, None))
+    change("remove min.insync.replicas", "", ("min.insync.replicas", 1, None))
+    change("own min.insync.replicas", "1", ("min.insync.replicas", 0, "1"))
+    change("ssl", "1", ("ssl.keystore.location", 0, "x"))
+    change("ssl of a listener", "1", ("listener.name.controller.ssl.keystore.type", 0, "JKS"))
+    change("listeners of all", "", ("listeners", 0, "x"))
+    keys = [rate, "no.such.option", "listener.name.controller.ssl.keystore.type"]
+    say.until(DescribeConfigsRequest[4](resources=[(4, "1", keys)]), lambda reply: len(reply.results[0].configs) == 3)
+    described = DescribeConfigsRequest[4](resources=[(4, "1", None), (4, "", None)], include_synonyms=True)
+    reply = say.quietly(described)
+    for result in reply.results:
+        for row in result.configs:
+            say.note(f"{result.resource_name or 'all'} {row.name}", _without_facts(row))
+    for name, options in (("1", keys), ("", ["follower.replication.throttled.rate", "no.such.either"])):
+        say.quietly(cls(resources=[(4, name, [(option, 1, None) for option in options])]))
+
+
+#: Options whose value or default is another for each cluster, or another here on purpose: shorter delays.
+_FACTS = re.compile(
+    r".*listeners?|.*listener\.names?|controller\.quorum\.voters|log\.dirs|(num|log\.cleaner)\..*threads|.*\.isr|"
+    r".*assignment\.interval\.ms|group\.initial.*|group\.streams\.initial.*|offsets\.topic\..*|.*\.log\.num\.partitions|"
+    r".*replication\.factor|log\.cleaner\.dedupe\.buffer\.size|.*topic\.num\.partitions|broker\..*\.ms|process\.roles|"
+    r"listener\.security\.protocol\.map|replica\.lag\.time\.max\.ms|node\.id|share\.coordinator\.state\..*"
+)
+
+
+def _without_facts(row: Any) -> Any:
+    shown = {"type": row.config_type, "readOnly": row.read_only, "sensitive": row.is_sensitive}
+    if _FACTS.fullmatch(row.name):
+        return shown
+    return shown | {"value": row.value, "source": row.config_source, "synonyms": [s.to_json() for s in row.synonyms]}
+
+
+def loggers(say: Transcript) -> None:
+    cls = IncrementalAlterConfigsRequest[1]
+    logger = "kafka.server.KafkaApis"
+
+    def change(label: str, node: str, *ops: Any, validate: bool = False) -> None:
+        say.ask(label, cls(resources=[(8, node, list(ops))], validate_only=validate))
+        say.ask(f"{label}, then", DescribeConfigsRequest[4](resources=[(8, "1", [logger, "root"])]))
+
+    for node in ("", "2", "x"):
+        say.ask(f"describe {node!r}", DescribeConfigsRequest[4](resources=[(8, node, None)]))
+        change(f"of {node!r}", node, ("root", 0, "INFO"))
+    keys = [logger, "no.such"]
+    say.ask("known", DescribeConfigsRequest[4](resources=[(8, "1", keys)], include_synonyms=True))
+    say.ask("documented", DescribeConfigsRequest[4](resources=[(8, "1", keys)], include_documentation=True))
+    change("validate", "1", (logger, 0, "DEBUG"), validate=True)
+    change("set", "1", (logger, 0, "DEBUG"))
+    change("root", "1", ("root", 0, "WARN"))
+    change("unset", "1", (logger, 1, None))
+    change("reset root", "1", ("root", 0, "INFO"))
+    for label, op in (
+        ("unknown", ("no.such", 0, "INFO")),
+        ("append", (logger, 2, "INFO")),
+        ("subtract", (logger, 3, "INFO")),
+        ("strange operation", (logger, 9, "INFO")),
+        ("unset root", ("root", 1, None)),
+        ("lower case", (logger, 0, "debug")),
+        ("null", (logger, 0, None)),
+        ("empty", (logger, 0, "")),
+    ):
+        change(label, "1", ("kafka.log.LogManager", 0, "INFO"), op)
+    say.ask("replace", AlterConfigsRequest[2](resources=[(8, "1", [("root", "INFO")])]))
+
+
+def group_options(say: Transcript) -> None:
+    cls = IncrementalAlterConfigsRequest[1]
+
+    def change(label: str, name: str, *ops: Any) -> None:
+        say.ask(label, cls(resources=[(32, name, list(ops))]))
+
+    for option, values in {
+        "consumer.session.timeout.ms": ("50000", "5", "x", "900000"),
+        "consumer.heartbeat.interval.ms": ("6000", "4000", "60000"),
+        "share.auto.offset.reset": ("earliest", "by_duration:PT1H", "by_duration:-PT1H", "sometimes"),
+        "share.isolation.level": ("read_committed", "foo"),
+        "share.record.lock.duration.ms": ("20000", "1", "10000", "90000"),
+        "share.delivery.count.limit": ("3", "1", "11"),
+        "share.partition.max.record.locks": ("200", "50", "5000"),
+        "streams.num.standby.replicas": ("1", "7", "-1"),
+        "no.such": ("1",),
+    }.items():
+        for value in values:
+            change(f"{option}={value}", "configured", (option, 0, value))
+    change("no group", "", ("consumer.session.timeout.ms", 0, "50000"))
+    change("append", "configured", ("consumer.session.timeout.ms", 2, "1"))
+    change("unset unknown", "configured", ("no.such", 1, None))
+    say.ask("describe no group", DescribeConfigsRequest[4](resources=[(32, "", None)]))
+    known = DescribeConfigsRequest[4](resources=[(32, "configured", None)], include_synonyms=True)
+    say.until(known, lambda reply: sum(row.config_source == 8 for row in reply.results[0].configs) == 8)
+    for name in ("configured", "not-configured"):
+        request = DescribeConfigsRequest[4](resources=[(32, name, None)], include_synonyms=True)
+        for row in say.quietly(request).results[0].configs:
+            say.note(
+                f"{name} {row.name}", row.to_json() if "interval.ms" not in row.name and "delay" not in row.name else 0
+            )
+    say.ask("list", ListConfigResourcesRequest[1](resource_types=[32]))
+    names = [row.name for row in say.quietly(known).results[0].configs]
+    change("unset", "configured", *[(name, 1, None) for name in names])
+    listed = ListConfigResourcesRequest[1](resource_types=[32])
+    say.until(listed, lambda reply: not reply.config_resources)
+
+
+def client_metrics(say: Transcript) -> None:
+    cls = IncrementalAlterConfigsRequest[1]
+
+    def change(label: str, name: str, *ops: Any, validate: bool = False) -> None:
+        say.ask(label, cls(resources=[(16, name, list(ops))], validate_only=validate))
+
+    for option, values in {
+        "interval.ms": ("1000", "50", "4000000", "x"),
+        "metrics": ("org.apache.kafka.,x",),
+        "match": ("client_id=never.*,client_software_name=b", "foo=a", "client_id", "client_id=["),
+        "no.such": ("1",),
+    }.items():
+        for value in values:
+            change(f"{option}={value}", "some", (option, 0, value))
+    change("append", "some", ("metrics", 2, "y"))
+    change("no name", "", ("interval.ms", 0, "1000"))
+    change("validate", "other", ("interval.ms", 0, "1000"), validate=True)
+    change("unset unknown", "some", ("no.such", 1, None))
+    say.ask("replace", AlterConfigsRequest[2](resources=[(16, "whole", [("interval.ms", "2000")])]))
+    listed = ListConfigResourcesRequest[1](resource_types=[16])
+    say.until(listed, lambda reply: len(reply.config_resources) == 2)
+    say.ask("list", listed)
+    say.ask("list v0", ListConfigResourcesRequest[0]())
+    for name in ("some", "whole", "absent", ""):
+        say.ask(f"describe {name}", DescribeConfigsRequest[4](resources=[(16, name, None)], include_synonyms=True))
+    for name in ("some", "whole"):
+        change(f"remove {name}", name, *[(option, 1, None) for option in ("interval.ms", "match", "metrics")])
+    say.until(listed, lambda reply: not reply.config_resources)
+
+
+def without_security(say: Transcript) -> None:
+    for version in versions("DescribeAcls"):
+        say.ask(f"acls v{version}", DescribeAclsRequest[version](1, None, 1, None, None, 1, 1))
+        say.ask(f"no acls v{version}", CreateAclsRequest[version](creations=[]))
+        say.ask(f"allow v{version}", CreateAclsRequest[version](creations=[(2, "t", 3, "User:a", "*", 3, 3)]))
+        say.ask(f"delete v{version}", DeleteAclsRequest[version](filters=[(1, None, 1, None, None, 1, 1)]))
+    for version in versions("CreateDelegationToken"):
+        say.ask(f"create token v{version}", CreateDelegationTokenRequest[version](max_lifetime_ms=-1))
+        say.ask(f"tokens v{version}", DescribeDelegationTokenRequest[version](owners=None))
+    for version in versions("RenewDelegationToken"):
+        say.ask(f"renew v{version}", RenewDelegationTokenRequest[version](b"x", 1))
+        say.ask(f"expire v{version}", ExpireDelegationTokenRequest[version](b"x", 1))
+    say.ask("users", DescribeUserScramCredentialsRequest[0](users=None))
+    say.ask("unknown user", DescribeUserScramCredentialsRequest[0](users=[("nobody",)]))
+    alter = AlterUserScramCredentialsRequest[0]
+    say.ask("make", alter(deletions=[], upsertions=[("scram", 1, 4096, b"salt", b"salted")]))
+    say.ask("make a weak one", alter(deletions=[], upsertions=[("weak", 1, 1, b"s", b"p")]))
+    known = DescribeUserScramCredentialsRequest[0](users=[("scram",)])
+    say.until(known, lambda reply: not reply.results[0].error_code)
+    say.ask("known user", known)
+    say.ask("twice", DescribeUserScramCredentialsRequest[0](users=[("scram",), ("scram",)]))
+    say.ask("unmake twice", alter(deletions=[("scram", 1), ("scram", 2)], upsertions=[]))
+    for label, user in (("unmake", "scram"), ("unmake nobody", "nobody")):
+        say.ask(label, alter(deletions=[(user, 1)], upsertions=[]))
+
+
 def cluster(say: Transcript) -> None:
     say.make_topic("paged-a", 3)
     say.make_topic("paged-b", 2)
@@ -255,6 +443,17 @@ def quotas(say: Transcript) -> None:
         alter("unknown kind", [("planet", "earth")], ("producer_byte_rate", 1.0, False))
         alter("nobody", [], ("producer_byte_rate", 1.0, False))
         alter("negative", [("user", "alice")], ("producer_byte_rate", -1.0, False))
+        alter("zero", [("user", "alice")], ("request_percentage", 0.0, False))
+        alter("fraction", [("user", "alice")], ("producer_byte_rate", 10.5, False))
+        alter("nearly whole", [("user", "bob")], ("producer_byte_rate", 5.0000001, False))
+        alter("too large", [("user", "alice")], ("consumer_byte_rate", 1e19, False))
+        alter("fraction of a percentage", [("user", "bob")], ("request_percentage", 10.5, False))
+        alter("fraction of a rate", [("ip", "127.0.0.1")], ("connection_creation_rate", 1.5, False))
+        alter("large rate", [("ip", "127.0.0.1")], ("connection_creation_rate", 3e9, False))
+        alter("not an address", [("ip", "not an address")], ("connection_creation_rate", 1.0, False))
+        alter("empty user", [("user", "")], ("producer_byte_rate", 1.0, False))
+        alter("another's key", [("ip", "127.0.0.1")], ("producer_byte_rate", 1.0, False))
+        alter("bob", [("user", "bob")], ("producer_byte_rate", 0.0, True), ("request_percentage", 0.0, True))
         describe = DescribeClientQuotasRequest[version]
         say.ask(f"alice v{version}", describe(components=[("user", 0, "alice")], strict=True))
         say.ask(f"not strictly v{version}", describe(components=[("user", 0, "alice")], strict=False))
@@ -343,6 +542,11 @@ SCRIPTS = [
     create_partitions,
     describe_configs,
     alter_configs,
+    broker_options,
+    loggers,
+    group_options,
+    client_metrics,
+    without_security,
     cluster,
     quotas,
     features,

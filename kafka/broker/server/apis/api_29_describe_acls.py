@@ -35,7 +35,9 @@ def handle(call: Call, request: DescribeAclsRequest) -> Any:
     """List the bindings that match the filter, by resource."""
     access = access_control(call)
     if access is None:
-        return call.response(error_code=Code.SECURITY_DISABLED, error_message=NO_AUTHORIZER)
+        # Brokers answer this one themselves, in other words than the controller has for the changes.
+        message = NO_AUTHORIZER.replace(".", " on the broker")
+        return call.response(error_code=Code.SECURITY_DISABLED, error_message=message)
     if not may_describe(call):
         return call.response(error_code=Code.CLUSTER_AUTHORIZATION_FAILED, error_message=None)
     resources: dict[tuple[int, str, int], list[Any]] = {}

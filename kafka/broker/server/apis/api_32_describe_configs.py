@@ -1,4 +1,4 @@
-"""DescribeConfigs (32), versions 0-4: the configuration of topics, brokers and groups.
+"""DescribeConfigs (32), versions 0-4: the configuration of topics, brokers, loggers, groups and client metrics.
 
 * v0: values, and whether they are defaults. v1: where they come from, and synonyms (KIP-226).
 * v2: clients expect throttling after the reply. v3: types and documentation (KIP-569). v4: flexible.
@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kafka.broker.configs import Source
-from kafka.broker.configs.definitions import TOPIC_OPTIONS, Kind
-from kafka.broker.configs.resources import TOPIC, Described, describe
+from kafka.broker.configs.definitions import TOPIC_OPTIONS
+from kafka.broker.configs.resource_kinds import GROUP, TOPIC, Described
+from kafka.broker.configs.resources import describe
 from kafka.broker.server.api import CLUSTER_NAME, BrokerResponseError, Call, Code, Operation, Resource
 from kafka.protocol.configs import DescribeConfigsRequest
 
@@ -33,6 +34,9 @@ def _describe(call: Call, request: DescribeConfigsRequest, resource: Any) -> Any
     if kind == TOPIC:
         allowed = call.allows(Operation.DESCRIBE_CONFIGS, Resource.TOPIC, name)
         refusal = Code.TOPIC_AUTHORIZATION_FAILED
+    elif kind == GROUP:
+        allowed = call.allows(Operation.DESCRIBE_CONFIGS, Resource.GROUP, name)
+        refusal = Code.GROUP_AUTHORIZATION_FAILED
     else:
         allowed = call.allows(Operation.DESCRIBE_CONFIGS, Resource.CLUSTER, CLUSTER_NAME)
         refusal = Code.CLUSTER_AUTHORIZATION_FAILED
@@ -40,7 +44,7 @@ def _describe(call: Call, request: DescribeConfigsRequest, resource: Any) -> Any
         result.error_code = refusal
         return result
     try:
-        rows = describe(call.cluster, call.node.node_id, kind, name, resource.configuration_keys)
+        rows = describe(call, kind, name, resource.configuration_keys)
     except BrokerResponseError as error:
         result.error_code = error.code
         result.error_message = str(error.args[0]) if error.args else None
@@ -51,22 +55,25 @@ def _describe(call: Call, request: DescribeConfigsRequest, resource: Any) -> Any
 
 def _row(call: Call, request: DescribeConfigsRequest, row: Described) -> Any:
     value = row.values[0]
-    is_sensitive = row.option.kind is Kind.PASSWORD
+    # Of loggers Kafka's documentation is empty, whether it is asked for or not.
+    has_doc = request.include_documentation or row.values[0].source == Source.DYNAMIC_BROKER_LOGGER
     found = call.response.DescribeConfigsResourceResult(
         name=row.option.name,
-        value=None if is_sensitive else value.value,
+        value=None if row.is_sensitive else value.value,
         read_only=row.is_read_only,
         config_source=int(value.source),
-        is_sensitive=is_sensitive,
+        is_sensitive=row.is_sensitive,
         config_type=int(row.option.kind),
-        documentation=row.option.doc if request.include_documentation else None,
+        documentation=row.option.doc if has_doc else None,
     )
     if call.version == 0:
         found.is_default = value.source == Source.DEFAULT
     if request.include_synonyms:
         found.synonyms = [
-            (one.name, one.value, int(one.source))
+            (one.name, None if row.is_sensitive else one.value, int(one.source))
             for one in row.values
-            if one.value is not None and not (one.source == Source.DEFAULT and row.option.name in _NO_DEFAULT_SYNONYM)
+            if one.name
+            and one.value is not None
+            and not (one.source == Source.DEFAULT and row.option.name in _NO_DEFAULT_SYNONYM)
         ]
     return found

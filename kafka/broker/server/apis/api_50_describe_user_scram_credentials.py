@@ -17,7 +17,7 @@ def handle(call: Call, request: DescribeUserScramCredentialsRequest) -> Any:
     credentials = security(call).credentials
     asked = Counter(user.name for user in request.users) if request.users else Counter(credentials.users())
     return call.response(
-        error_code=0, error_message=None, results=[_describe(call, user, times) for user, times in asked.items()]
+        error_code=0, error_message="", results=[_describe(call, user, times) for user, times in asked.items()]
     )
 
 
@@ -31,4 +31,4 @@ def _describe(call: Call, user: str, times: int) -> Any:
         message = f"Attempt to describe a user credential that does not exist: {user}"
         return make(user=user, error_code=Code.RESOURCE_NOT_FOUND, error_message=message)
     infos = [(number, credential.iterations) for number, credential in found.items()]
-    return make(user=user, error_code=0, error_message=None, credential_infos=infos)
+    return make(user=user, error_code=0, error_message="", credential_infos=infos)

@@ -28,7 +28,8 @@ def handle(call: Call, request: ConsumerGroupHeartbeatRequest) -> Any:
         result = groups.consumer_heartbeat(request.group_id, _ask(call, request))
     except BrokerResponseError as error:
         return call.response(error_code=error.code, error_message=message_of(error))
-    return _reply(call, result, int(groups.settings.consumer_heartbeat_interval * 1000))
+    interval = groups.settings_of(request.group_id).consumer_heartbeat_interval
+    return _reply(call, result, int(interval * 1000))
 
 
 def _refused_topics(call: Call, request: ConsumerGroupHeartbeatRequest) -> int:
