@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 # An exception that these log as an error is a mistake of ours, whatever the test did.
-WATCHED = ("kafka._runtime.loop", "kafka._runtime.network_thread", "kafka.consumer.lanes", "kafka.broker")
+WATCHED = ("kafka._runtime.loop", "kafka._runtime.network_thread", "kafka.consumer.fetch_connection", "kafka.broker")
 
 
 class _Kept(logging.Handler):

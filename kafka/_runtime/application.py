@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kafka._runtime.loop import Loop
     from kafka._runtime.network_thread import ThreadDriver
 
-__all__ = ["Application", "ApplicationLoop", "ApplicationTask", "ApplicationThread", "complete"]
+__all__ = ["Application", "ApplicationLoop", "ApplicationTask", "ApplicationThread", "Wakeup", "complete"]
 
 T = TypeVar("T")
 
@@ -158,6 +158,36 @@ async def _to_its_end(awaitable: Awaitable[T]) -> T:
             raise
         await task
         raise
+
+
+class Wakeup:
+    """How a call waits for the loop to bring something, and is woken for other reasons.
+
+    A call that waits first takes the armed future and then looks whether there is something; the loop first brings
+    something and then calls `notify`. So nothing is missed, and while no call waits notifying costs little.
+
+    >>> wakeup = Wakeup()
+    >>> future = wakeup.armed()
+    >>> wakeup.notify()
+    >>> future.is_done
+    True
+    """
+
+    __slots__ = ("_future",)
+
+    def __init__(self) -> None:
+        self._future: Future[None] = Future()
+
+    def armed(self) -> Future[None]:
+        """Return the future that the next `notify` completes. Calls that wait at the same time share it."""
+        future = self._future
+        if future.is_done:
+            future = self._future = Future[None]()
+        return future
+
+    def notify(self) -> None:
+        """Wake the calls that wait. Safe from every thread."""
+        self._future.try_success(None)
 
 
 def complete(coro: Coroutine[Any, Any, T]) -> T:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from kafka.consumer.listener import ConsumerRebalanceListener as _PlainListener
+from kafka.consumer.subscription_state import ConsumerRebalanceListener as _PlainListener
 
 __all__ = ["AbstractTokenProvider", "ConsumerRebalanceListener"]
 

@@ -8,16 +8,16 @@ from kafka._lazy import lazy_names
 
 if TYPE_CHECKING:
     from kafka.consumer.group import KafkaConsumer
-    from kafka.consumer.listener import ConsumerRebalanceListener
     from kafka.consumer.multiprocess import MultiProcessConsumer
     from kafka.consumer.simple import SimpleConsumer
+    from kafka.consumer.subscription_state import ConsumerRebalanceListener
 
 __all__ = ["ConsumerRebalanceListener", "KafkaConsumer", "MultiProcessConsumer", "SimpleConsumer"]
 
 _HOMES = {
     "SimpleConsumer": "simple",
     "MultiProcessConsumer": "multiprocess",
-    "ConsumerRebalanceListener": "listener",
+    "ConsumerRebalanceListener": "subscription_state",
     "KafkaConsumer": "group",
 }
 

@@ -13,16 +13,15 @@ from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from kafka._runtime.application import Wakeup
 from kafka._runtime.signals import SignalsDeferred
-from kafka.consumer.allocator import keep_freed_memory
-from kafka.consumer.collector import Collector
-from kafka.consumer.doorbell import Doorbell
+from kafka.consumer.fetch_collector import Collector
+from kafka.consumer.fetch_connection import FetchSettings
+from kafka.consumer.fetch_response import ReaderSettings, keep_freed_memory
 from kafka.consumer.fetcher import Fetcher
-from kafka.consumer.lanes import FetchSettings
-from kafka.consumer.offsets import OffsetLookup
-from kafka.consumer.partition import Chunk
+from kafka.consumer.offset_lookup import OffsetLookup
+from kafka.consumer.partition_state import Chunk
 from kafka.consumer.positions import Positions
-from kafka.consumer.replies import ReaderSettings
 from kafka.errors import (
     ClientClosedError,
     FixNeededError,
@@ -41,8 +40,8 @@ if TYPE_CHECKING:
     from kafka._core.client import Client
     from kafka._runtime.application import Application
     from kafka.config import Config
-    from kafka.consumer.partition import AssignedPartition
-    from kafka.consumer.subscription import SubscriptionState
+    from kafka.consumer.partition_state import AssignedPartition
+    from kafka.consumer.subscription_state import SubscriptionState
     from kafka.coordinator.consumer import ConsumerCoordinator
     from kafka.interceptors import Interceptors
     from kafka.metrics import Metrics
@@ -69,7 +68,7 @@ class Engine:
         self.client = client
         self.application = application
         self.loop = client.loop
-        self.bell = Doorbell()
+        self.waiting = Wakeup()
         self.subscription = subscription
         read_committed = config["isolation_level"] == "read_committed"
         self.lookup = OffsetLookup(self.client, committed_only=read_committed)
@@ -90,7 +89,7 @@ class Engine:
             self.positions,
             FetchSettings.of(config),
             ReaderSettings.of(config, *self._deserializers),
-            self.bell,
+            self.waiting.notify,
         )
         self.collector = Collector(self.subscription, self.fetcher, self.positions)
         self.subscription.on_change = self.fetcher.kick
@@ -116,7 +115,7 @@ class Engine:
         self._break_armed = False
         self._seen_topology: object = None
         self._missed: frozenset[str] = frozenset()
-        self.client.cluster.add_listener(lambda _cluster: self.bell.ring())
+        self.client.cluster.add_listener(lambda _cluster: self.waiting.notify())
         self.loop.on_fork(self._end_iteration)
 
     def _end_iteration(self) -> None:
@@ -170,12 +169,12 @@ class Engine:
     def _summon(self) -> None:
         """Let the application look for work: end its wait, and its iteration before the next record."""
         self._end_iteration()
-        self.bell.ring()
+        self.waiting.notify()
 
     async def wait_until(self, ready: Callable[[], bool], deadline: float, what: str) -> None:
         """Wait until something holds that the loop brings about; KafkaTimeoutError at the deadline."""
         while True:
-            future = self.bell.armed()
+            future = self.waiting.armed()
             self._raise_pending()
             if ready():
                 return
@@ -308,7 +307,7 @@ class Engine:
         """Wait until there may be something to do; False at the deadline."""
         collector = self.collector
         self.loop.check_usable()
-        future = self.bell.armed()
+        future = self.waiting.armed()
         if collector.may_have_data or self._is_due():
             return True
         if self.loop.time() >= deadline:
@@ -370,11 +369,11 @@ class Engine:
 
     def _position_found(self) -> None:
         self.fetcher.kick()
-        self.bell.ring()
+        self.waiting.notify()
 
     def _position_failed(self, state: AssignedPartition) -> None:
         self.fetcher.arrivals.append(state)
-        self.bell.ring()
+        self.waiting.notify()
 
     async def position(self, partition: TopicPartition, deadline: float) -> int:
         """Return the position of a partition, waiting until it is known."""

@@ -25,8 +25,8 @@ from kafka.consumer.arguments import (
     checked_timestamps,
     hint_for_attribute,
 )
-from kafka.consumer.reset import EARLIEST, LATEST, Reset
-from kafka.consumer.subscription import Mode, SubscriptionState
+from kafka.consumer.partition_state import EARLIEST, LATEST, Reset
+from kafka.consumer.subscription_state import Mode, SubscriptionState
 from kafka.errors import ClientClosedError, IllegalStateError
 from kafka.structs import (
     ConsumerGroupMetadata,

@@ -13,18 +13,16 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka._runtime.timers import Backoff
 from kafka._text import printable
-from kafka.consumer.doorbell import Doorbell
+from kafka.consumer.fetch_connection import FetchSettings, Lane, Verdict
+from kafka.consumer.fetch_response import Action, Asked, ReaderSettings, classify, made_anew, open_reply, truncated
 from kafka.consumer.fetch_session import NO_TOPIC_ID, Wanted
-from kafka.consumer.lanes import FetchSettings, Lane
-from kafka.consumer.partition import AssignedPartition, Cursor, Fetched
-from kafka.consumer.replies import Action, Asked, ReaderSettings, classify, made_anew, open_reply, truncated
-from kafka.consumer.subscription import Mode, SubscriptionState
-from kafka.consumer.truncation import Verdict
+from kafka.consumer.partition_state import AssignedPartition, Cursor, Fetched
+from kafka.consumer.subscription_state import Mode, SubscriptionState
 from kafka.errors import (
     FixNeededError,
     InvalidMetadataError,
@@ -58,7 +56,7 @@ class Fetcher:
         positions: Positions,
         settings: FetchSettings,
         reading: ReaderSettings,
-        bell: Doorbell,
+        on_data: Callable[[], object],
     ) -> None:
         self.arrivals: deque[AssignedPartition] = deque()
         """Partitions that something came for; the application's thread empties it."""
@@ -74,7 +72,7 @@ class Fetcher:
         self._positions = positions
         self._settings = settings
         self._reading = reading
-        self._bell = bell
+        self._on_data = on_data
         self._backoff = Backoff(
             client.config.seconds("retry_backoff_ms"),
             client.config.seconds("retry_backoff_max_ms"),
@@ -268,7 +266,7 @@ class Fetcher:
             if cursor.topic_id is not None:
                 state.wanted = None
                 self._deliver(place, Fetched(None, 0, made_anew(place), damaged=True))
-                self._bell.ring()
+                self._on_data()
                 return None
             cursor.topic_id = topic_id
         state.wanted_in = topology
@@ -316,7 +314,7 @@ class Fetcher:
         else:
             self._pump(lane.node_id)
         if came:
-            self._bell.ring()
+            self._on_data()
 
     def _partitions_answered(
         self, lane: Lane, asked: Mapping[TopicPartition, Asked], response: Any, version: int
@@ -394,7 +392,7 @@ class Fetcher:
         error = verdict.error
         if error is None:
             self._deliver(asked, Fetched(None, 0, truncated(asked, verdict), damaged=True))
-            self._bell.ring()
+            self._on_data()
             return
         self._pause(asked.state, error)
         if error.invalid_metadata:
@@ -455,7 +453,7 @@ class Fetcher:
 
     def _report(self, lane: Lane, error: KafkaError) -> None:
         self.errors[lane.node_id] = error
-        self._bell.ring()
+        self._on_data()
 
     def _rest(self, lane: Lane) -> None:
         lane.failures += 1

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, overload
 
 from kafka._runtime.application import ApplicationThread, complete
 from kafka.consumer.face import ConsumerFace
-from kafka.consumer.subscription import Mode
+from kafka.consumer.subscription_state import Mode
 from kafka.errors import IllegalStateError
 from kafka.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 

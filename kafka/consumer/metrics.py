@@ -8,7 +8,7 @@ from kafka._core.metrics import SensorGroup
 from kafka.metrics.stats import Avg, Max, Rate, Total
 
 if TYPE_CHECKING:
-    from kafka.consumer.subscription import SubscriptionState
+    from kafka.consumer.subscription_state import SubscriptionState
     from kafka.metrics import Metrics
 
 __all__ = ["FetchMetrics"]

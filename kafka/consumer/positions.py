@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from kafka._runtime.timers import Backoff
-from kafka.consumer.offsets import Failed, OffsetLookup, no_leader
-from kafka.consumer.partition import AssignedPartition, Cursor, Fetched
-from kafka.consumer.reset import LATEST, Reset, policy
-from kafka.consumer.subscription import SubscriptionState
+from kafka.consumer.offset_lookup import Failed, OffsetLookup, no_leader
+from kafka.consumer.partition_state import LATEST, AssignedPartition, Cursor, Fetched, Reset, policy
+from kafka.consumer.subscription_state import SubscriptionState
 from kafka.errors import KafkaError, LeaderNotAvailableError, NoOffsetForPartitionError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 

@@ -1,6 +1,294 @@
-"""The historic place of the rebalance listener and the subscription."""
+"""What a consumer reads: the topics it asked for, the partitions it has, and how far the application is.
 
-from kafka.consumer.listener import ConsumerRebalanceListener
-from kafka.consumer.subscription import SubscriptionState
+The meeting point of the face, the fetcher and the group. The application's thread alone changes the
+subscription and the assignment, for the group too: it applies what the members agreed on inside
+`poll()`, between the listener's calls. The loop reads; the mapping of partitions is replaced as a
+whole and never changed, so a loop over it is safe (`kafka.consumer.partition_state` has the rest).
+"""
 
-__all__ = ["ConsumerRebalanceListener", "SubscriptionState"]
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from enum import Enum
+from typing import Any
+
+from kafka.consumer.arguments import (
+    checked_listener,
+    checked_partition,
+    checked_partitions,
+    checked_pattern,
+    checked_topics,
+)
+from kafka.consumer.partition_state import AssignedPartition, Chunk, Cursor, Reset
+from kafka.errors import IllegalArgumentError, IllegalStateError
+from kafka.structs import OffsetAndMetadata, SubscriptionPattern, TopicPartition
+
+__all__ = ["ConsumerRebalanceListener", "Mode", "SubscriptionState"]
+
+
+class Mode(Enum):
+    """How the partitions came to be assigned."""
+
+    NONE = "nothing"
+    TOPICS = "topics"
+    PATTERN = "a pattern"
+    MANUAL = "partitions assigned by hand"
+
+
+class SubscriptionState:
+    """The subscription, the assignment and the positions of one consumer.
+
+    >>> state = SubscriptionState()
+    >>> state.subscribe(["events"])
+    >>> state.subscribed_topics
+    frozenset({'events'})
+    >>> state.assign_from_group([TopicPartition("events", 0)])
+    >>> state.seek(TopicPartition("events", 0), 5)
+    >>> state.consumed()
+    {TopicPartition(topic='events', partition=0): OffsetAndMetadata(offset=5, metadata='', leader_epoch=-1)}
+    """
+
+    def __init__(self) -> None:
+        self.mode = Mode.NONE
+        self.pattern: Any = None
+        """A compiled pattern, or a SubscriptionPattern for the broker to match."""
+        self.listener: Any = None
+        """The application's ConsumerRebalanceListener, or None."""
+        self.partitions: Mapping[TopicPartition, AssignedPartition] = {}
+        """The assignment. A new mapping with every change."""
+        self.had_assignment = False
+        """Whether partitions, maybe none, came from the group, or without one from the cluster, since `subscribe`."""
+        self.subscription_version = 0
+        """Counts changes of what is subscribed to: a group rejoins when it differs from what it joined with."""
+        self.on_change: Callable[[], object] = lambda: None
+        """Called in the application's thread after any change that the fetcher may have to act on."""
+        self.on_ready: Callable[[AssignedPartition], object] = lambda _state: None
+        """Called in the application's thread when a partition may have something to be taken again."""
+        self.chunk: Chunk | None = None
+        """The records that an iteration is returning."""
+        self._topics: frozenset[str] = frozenset()
+        self._group_topics: frozenset[str] = frozenset()
+
+    # What is asked for…
+
+    @property
+    def subscribed_topics(self) -> frozenset[str]:
+        """The topics subscribed to; with a pattern those that it matches now."""
+        return self._topics
+
+    @property
+    def wanted_topics(self) -> frozenset[str]:
+        """The topics to know metadata of: one's own and, for who assigns in a group, those of all members."""
+        if self.mode is Mode.MANUAL:
+            return frozenset(partition.topic for partition in self.partitions)
+        return self._topics | self._group_topics
+
+    @property
+    def wishes(self) -> tuple[object, ...]:
+        """All that decides which topics to know metadata of; as long as it is equal, that is the same."""
+        return self.mode, self.pattern, self._topics, self._group_topics, self.partitions
+
+    @property
+    def is_automatic(self) -> bool:
+        """Whether partitions are assigned by the group (or, without a group, all of the topics)."""
+        return self.mode is Mode.TOPICS or self.mode is Mode.PATTERN
+
+    def subscribe(self, topics: Iterable[str] = (), pattern: Any = None, listener: Any = None) -> None:
+        """Ask for topics, or for those that a pattern matches; this replaces what was asked for before."""
+        if self.mode is Mode.MANUAL:
+            raise IllegalStateError("Partitions are assigned by hand; call unsubscribe() before subscribe()")
+        topics = checked_topics(topics)
+        if bool(topics) == (pattern is not None):
+            raise IllegalArgumentError("subscribe() takes either topics or a pattern")
+        if pattern is not None:
+            pattern = checked_pattern(pattern)
+        self.listener = checked_listener(listener)
+        self.mode = Mode.TOPICS if pattern is None else Mode.PATTERN
+        before, self.pattern = self.pattern, pattern
+        if isinstance(pattern, SubscriptionPattern) and pattern != before:
+            self.subscription_version += 1
+        self._set_topics(topics)
+
+    def match(self, available: Iterable[str]) -> bool:
+        """Subscribe to those of the cluster's topics that the pattern matches; whether that is a change."""
+        if self.mode is not Mode.PATTERN or not hasattr(self.pattern, "match"):
+            return False
+        found = frozenset(topic for topic in available if self.pattern.match(topic))
+        changed = found != self._topics
+        if changed:
+            self._set_topics(found)
+        return changed
+
+    def watch_for_group(self, topics: Iterable[str]) -> None:
+        """Know metadata of these topics too: the leader of a group assigns partitions for all members."""
+        self._group_topics = frozenset(topics)
+        self.on_change()
+
+    def unsubscribe(self) -> None:
+        """Ask for nothing and have nothing."""
+        self.had_assignment = False
+        self.mode, self.pattern, self.listener = Mode.NONE, None, None
+        self._group_topics = frozenset()
+        self._replace({})
+        self._set_topics(())
+
+    def _set_topics(self, topics: Iterable[str]) -> None:
+        topics = frozenset(topics)
+        if topics != self._topics:
+            self._topics = topics
+            self.subscription_version += 1
+        self.on_change()
+
+    # What it has…
+
+    def assign_by_user(self, partitions: Iterable[TopicPartition]) -> None:
+        """Have these partitions; those that stay keep their positions."""
+        if self.is_automatic:
+            raise IllegalStateError(
+                f"This consumer subscribes to {self.mode.value}; call unsubscribe() before assign()"
+            )
+        wanted = checked_partitions(partitions)
+        self.mode = Mode.MANUAL if wanted else Mode.NONE
+        self._replace(self._kept_and_new(wanted))
+
+    def assign_from_group(self, partitions: Iterable[TopicPartition]) -> None:
+        """Have the partitions that the group gave; those that stay keep position, data and pause."""
+        if not self.is_automatic:
+            raise IllegalStateError("Partitions came from the group, but nothing is subscribed to any more")
+        self.had_assignment = True
+        self._replace(self._kept_and_new(partitions))
+
+    def _kept_and_new(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, AssignedPartition]:
+        old = self.partitions
+        return {partition: old.get(partition) or AssignedPartition(partition) for partition in partitions}
+
+    def _replace(self, partitions: Mapping[TopicPartition, AssignedPartition]) -> None:
+        self.put_down()
+        self.partitions = partitions
+        self.on_change()
+
+    def mark_leaving(self, partitions: Collection[TopicPartition]) -> None:
+        """Stop fetching and handing out partitions that are about to be revoked; positions stay to be committed."""
+        self.put_down()
+        for partition in partitions:
+            state = self.partitions.get(partition)
+            if state is not None:
+                state.leaving = True
+        self.on_change()
+
+    def assigned(self) -> set[TopicPartition]:
+        """The partitions that it has."""
+        return set(self.partitions)
+
+    def get(self, partition: TopicPartition) -> AssignedPartition:
+        """The state of an assigned partition; IllegalStateError if it is not assigned."""
+        try:
+            state = self.partitions.get(partition)
+        except TypeError:  # not hashable
+            state = None
+        if state is None:
+            checked_partition(partition)
+            raise IllegalStateError(f"{partition.topic}-{partition.partition} is not assigned to this consumer")
+        return state
+
+    # How far the application is…
+
+    def consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """What may be committed: for each partition the offset after the last record that was handed out."""
+        return {
+            partition: OffsetAndMetadata(state.cursor.position, "", state.cursor.epoch)
+            for partition, state in self.partitions.items()
+            if state.cursor.position is not None
+        }
+
+    def put_down(self) -> None:
+        """Stop the iteration over its chunk; the next call that takes records gets the rest."""
+        chunk = self.chunk
+        if chunk is None:
+            return
+        # In this order: Ctrl-C in between must not lose the rest, and putting down twice does no harm.
+        has_rest = chunk.put_down()
+        self.chunk = None
+        if has_rest:
+            self.on_ready(chunk.state)
+
+    def without_position(self) -> list[TopicPartition]:
+        """The partitions that neither have a position nor a place to be looked up: the committed offset decides."""
+        return [
+            partition
+            for partition, state in self.partitions.items()
+            if state.cursor.position is None and state.cursor.reset is None
+        ]
+
+    def seek(self, partition: TopicPartition, offset: int, epoch: int = -1) -> None:
+        """Go to an offset. What was fetched is dropped, unless this steps over what could not be read."""
+        state = self.get(partition)
+        if self.chunk is not None and self.chunk.state is state:
+            self.put_down()
+        if state.cursor.step_over(offset):
+            state.problem = None
+            self.on_ready(state)
+        else:
+            self.move(state, Cursor(offset, epoch))
+
+    def seek_to(self, partition: TopicPartition, reset: Reset) -> None:
+        """Go to a place that is looked up when it is needed."""
+        self.move(self.get(partition), Cursor(reset=reset))
+
+    def seek_to_committed(self, partition: TopicPartition) -> None:
+        """Go to the committed offset, or where auto_offset_reset says."""
+        self.move(self.get(partition), Cursor())
+
+    def move(self, state: AssignedPartition, cursor: Cursor) -> None:
+        """Put a partition somewhere else."""
+        if self.chunk is not None and self.chunk.state is state:
+            self.put_down()
+        state.cursor = cursor
+        state.retry_at = 0.0
+        state.problem = None
+        self.on_change()
+
+    # Pausing…
+
+    def pause(self, partition: TopicPartition) -> None:
+        """Hand out nothing from a partition for now; what was fetched stays."""
+        state = self.get(partition)
+        if self.chunk is not None and self.chunk.state is state:
+            self.put_down()
+        state.paused = True
+        self.on_change()
+
+    def resume(self, partition: TopicPartition) -> None:
+        """Hand out records from a partition again."""
+        state = self.get(partition)
+        state.paused = False
+        self.on_ready(state)
+        self.on_change()
+
+    def paused(self) -> set[TopicPartition]:
+        """The partitions that are paused."""
+        return {partition for partition, state in self.partitions.items() if state.paused}
+
+
+class ConsumerRebalanceListener:
+    """Derive from this, override what matters, and give it to `KafkaConsumer.subscribe`.
+
+    The methods run in the application's thread, inside `poll`. They may call any method of the
+    consumer: commit, seek, position.
+
+    >>> class Saver(ConsumerRebalanceListener):
+    ...     def on_partitions_assigned(self, assigned):
+    ...         print(sorted(assigned))
+    >>> Saver().on_partitions_assigned({TopicPartition("events", 0)})
+    [TopicPartition(topic='events', partition=0)]
+    """
+
+    def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+        """Partitions are about to go to another member: the last chance to commit what was processed."""
+
+    def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
+        """Partitions were added; nothing was read from them yet."""
+
+    def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
+        """Partitions belong to others already, so nothing can be committed; the same as revoked unless overridden."""
+        self.on_partitions_revoked(lost)

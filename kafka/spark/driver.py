@@ -21,7 +21,7 @@ from kafka._runtime.network_thread import run_here
 from kafka.client_async import KafkaClient
 from kafka.cluster import GROUP
 from kafka.config import resolve
-from kafka.consumer.offsets import OffsetLookup
+from kafka.consumer.offset_lookup import OffsetLookup
 from kafka.coordinator.offset_requests import Identity, commit_request, committed_codes
 from kafka.errors import (
     BrokerResponseError,

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from kafka._runtime.network_thread import run_here
 from kafka.client_async import KafkaClient
-from kafka.consumer.offsets import OffsetLookup
+from kafka.consumer.offset_lookup import OffsetLookup
 from kafka.errors import (
     KafkaError,
     KafkaTimeoutError,

@@ -17,7 +17,7 @@ from kafka import BrokerConnection, KafkaAdminClient, KafkaClient, KafkaConsumer
 from kafka.broker import Broker
 from kafka.broker.faults import SeenRequest
 from kafka.config import CLASSES
-from kafka.consumer.subscription import SubscriptionState
+from kafka.consumer.subscription_state import SubscriptionState
 from kafka.coordinator.base import BaseCoordinator
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError

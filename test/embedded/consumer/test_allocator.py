@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka.consumer.allocator import keep_freed_memory
+from kafka.consumer.fetch_response import keep_freed_memory
 
 from .conftest import MakeConsumer
 

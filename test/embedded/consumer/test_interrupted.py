@@ -15,7 +15,7 @@ import pytest
 
 from kafka.broker import Broker
 from kafka.consumer import KafkaConsumer
-from kafka.consumer.collector import Collector
+from kafka.consumer.fetch_collector import Collector
 from kafka.errors import WakeupError
 from kafka.interceptors import ConsumerInterceptor
 

@@ -12,7 +12,7 @@ from kafka._runtime.application import ApplicationThread, complete
 from kafka._runtime.network_thread import ThreadDriver
 from kafka.broker.groups.service import GroupService
 from kafka.config import resolve
-from kafka.consumer.subscription import SubscriptionState
+from kafka.consumer.subscription_state import SubscriptionState
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.structs import OffsetAndMetadata, SubscriptionPattern, TopicPartition
 

@@ -10,7 +10,7 @@ import pytest
 from kafka import KafkaClient
 from kafka._runtime.application import complete
 from kafka.broker import NO_REPLY, Broker
-from kafka.consumer.subscription import SubscriptionState
+from kafka.consumer.subscription_state import SubscriptionState
 from kafka.coordinator.base import BaseCoordinator, GroupCoordinatorMetrics, HeartbeatTask
 from kafka.coordinator.consumer import AutoCommitTask, ConsumerCoordinator, ConsumerCoordinatorMetrics
 from kafka.coordinator.heartbeat import Heartbeat

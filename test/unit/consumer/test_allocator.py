@@ -9,14 +9,14 @@ import sys
 
 import pytest
 
-from kafka.consumer.allocator import keep_freed_memory
+from kafka.consumer.fetch_response import keep_freed_memory
 
 ROUNDS = 50
 
 # As fetching does: a reply of a megabyte, and its partition's part, which goes when the next reply is there already.
 PROGRAM = f"""
 import resource, sys
-from kafka.consumer.allocator import keep_freed_memory
+from kafka.consumer.fetch_response import keep_freed_memory
 
 def replies(count):
     for _ in range(count):
@@ -63,5 +63,5 @@ def test_a_system_that_has_no_memory_left_is_no_reason_not_to_begin(monkeypatch:
     def nothing_left(_size: int) -> bytes:
         raise MemoryError
 
-    monkeypatch.setattr("kafka.consumer.allocator.bytes", nothing_left, raising=False)
+    monkeypatch.setattr("kafka.consumer.fetch_response.bytes", nothing_left, raising=False)
     keep_freed_memory.__wrapped__()

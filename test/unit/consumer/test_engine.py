@@ -15,7 +15,7 @@ from kafka._runtime.application import Application, ApplicationTask, Application
 from kafka._runtime.loop import Loop
 from kafka.config import resolve
 from kafka.consumer.engine import Engine
-from kafka.consumer.subscription import SubscriptionState
+from kafka.consumer.subscription_state import SubscriptionState
 from kafka.errors import CoordinatorLoadInProgressError, KafkaTimeoutError, WakeupError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 from test.unit.consumer.scripted import SILENCE, T0, T1, Cluster, HereDriver, InTaskDriver

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from kafka.consumer.partition import Fetched
+from kafka.consumer.partition_state import Fetched
 from kafka.errors import ClusterAuthorizationFailedError
 from test.unit.consumer.scripted import T0, T1, Cluster, MakeConsumer, read, rest
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafka import KafkaClient
-from kafka.consumer.subscription import SubscriptionState
+from kafka.consumer.subscription_state import SubscriptionState
 from kafka.errors import IllegalArgumentError, IllegalStateError, InvalidTopicError, KafkaTimeoutError
 from test.unit.producer.memory_cluster import Cluster, Producer
 

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka.consumer.partition import AssignedPartition, Cursor
-from kafka.consumer.replies import Action, Asked, ReaderSettings, classify, open_reply
+from kafka.consumer.fetch_response import Action, Asked, ReaderSettings, classify, open_reply
+from kafka.consumer.partition_state import AssignedPartition, Cursor
 from kafka.errors import RecordTooLargeError, kafka_errors
 from kafka.record.batch_builder import BatchBuilder
 from kafka.structs import TopicPartition

@@ -14,10 +14,10 @@ Two threads meet here, the application's and whoever turns the loop, without a l
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
-from kafka.consumer.reset import Reset
+from kafka.config import duration_ms
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kafka.record.batch_reader import RecordReader
     from kafka.record.consumer_record import ConsumerRecord
 
-__all__ = ["AssignedPartition", "Chunk", "Cursor", "Fetched"]
+__all__ = ["AssignedPartition", "Chunk", "Cursor", "EARLIEST", "Fetched", "LATEST", "Reset", "policy"]
 
 
 class Fetched:
@@ -266,3 +266,37 @@ class Chunk:
         cursor.given_back_end = end
         cursor.given_back = [record for record in records if record.offset >= position]
         return True
+
+
+_LATEST_TIMESTAMP: Final = -1
+_EARLIEST_TIMESTAMP: Final = -2
+
+
+class Reset(NamedTuple):
+    """A place in a partition that has to be looked up: what ListOffsets is asked for.
+
+    >>> EARLIEST
+    Reset(timestamp=-2)
+    """
+
+    timestamp: int
+    """Milliseconds since 1970, or the protocol's marks: -1 the end, -2 the beginning."""
+
+
+LATEST: Final = Reset(_LATEST_TIMESTAMP)
+EARLIEST: Final = Reset(_EARLIEST_TIMESTAMP)
+
+
+def policy(name: str, now: float) -> Reset | None:
+    """Return what auto_offset_reset says at a time (seconds since 1970); None for 'none'.
+
+    >>> policy("latest", 0), policy("by_duration:PT10S", 60.0), policy("none", 0)
+    (Reset(timestamp=-1), Reset(timestamp=50000), None)
+    """
+    if name == "none":
+        return None
+    if name == "latest":
+        return LATEST
+    if name == "earliest":
+        return EARLIEST
+    return Reset(max(0, round(now * 1000) - duration_ms(name.removeprefix("by_duration:"))))  # KIP-1106

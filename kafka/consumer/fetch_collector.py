@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from kafka.consumer.partition import AssignedPartition, Chunk, Cursor, Fetched
+from kafka.consumer.partition_state import AssignedPartition, Chunk, Cursor, Fetched
 from kafka.errors import KafkaError, LogTruncationError, OffsetOutOfRangeError
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
     from kafka.consumer.fetcher import Fetcher
     from kafka.consumer.positions import Positions
-    from kafka.consumer.subscription import SubscriptionState
+    from kafka.consumer.subscription_state import SubscriptionState
     from kafka.record.columns import Columns
     from kafka.record.consumer_record import ConsumerRecord
 

@@ -6,9 +6,8 @@ import re
 
 import pytest
 
-from kafka.consumer.partition import Chunk, Cursor
-from kafka.consumer.reset import EARLIEST
-from kafka.consumer.subscription import Mode, SubscriptionState
+from kafka.consumer.partition_state import EARLIEST, Chunk, Cursor
+from kafka.consumer.subscription_state import Mode, SubscriptionState
 from kafka.errors import IllegalArgumentError, IllegalStateError
 from kafka.record.consumer_record import ConsumerRecord
 from kafka.structs import OffsetAndMetadata, TopicPartition
@@ -185,7 +184,7 @@ def test_either_topics_or_a_pattern() -> None:
 
 
 def test_a_reply_for_a_place_that_was_left_goes_nowhere() -> None:
-    from kafka.consumer.replies import Asked
+    from kafka.consumer.fetch_response import Asked
 
     state = subscribed(A)
     state.seek(A, 3)
