@@ -19,14 +19,12 @@ from kafka._runtime.application import complete
 from kafka._runtime.tasks import Event, Task
 from kafka._text import printable
 from kafka.config import Config, defaults, resolve
-from kafka.coordinator import rounds
-from kafka.coordinator.callbacks import Rendezvous
-from kafka.coordinator.finding import COMMITS, JOINS, CoordinatorFinder
-from kafka.coordinator.generation import NO_GENERATION, Generation
-from kafka.coordinator.group_metrics import GroupCoordinatorMetrics
-from kafka.coordinator.heartbeat import Heartbeat
-from kafka.coordinator.heartbeat_task import HeartbeatTask
-from kafka.coordinator.states import MemberEvent, MemberState, next_state
+from kafka.coordinator import join_group
+from kafka.coordinator.heartbeat import Heartbeat, HeartbeatTask
+from kafka.coordinator.lookup import COMMITS, JOINS, CoordinatorFinder
+from kafka.coordinator.metrics import GroupCoordinatorMetrics
+from kafka.coordinator.rebalance import Rendezvous
+from kafka.coordinator.states import NO_GENERATION, Generation, MemberEvent, MemberState, next_state
 from kafka.errors import (
     ClientClosedError,
     CoordinatorNotAvailableError,
@@ -296,7 +294,7 @@ class BaseCoordinator(CoordinatorFinder):
         timeout = max(self.heartbeat.poll_interval + _JOIN_GRACE, self.client.settings.request_timeout)
         while True:
             response = await self.ask(
-                rounds.join_request(
+                join_group.join_request(
                     self.group_id,
                     self.generation.member_id,
                     self.group_instance_id,
@@ -309,8 +307,8 @@ class BaseCoordinator(CoordinatorFinder):
                 JOINS,
                 timeout,
             )
-            if not rounds.is_member_id_required(response):
-                rounds.check_joined(response, self.protocol_type())
+            if not join_group.is_member_id_required(response):
+                join_group.check_joined(response, self.protocol_type())
                 return response
             # KIP-394: the coordinator names the member before it lets it in.
             self.generation = Generation(-1, response.member_id, None)
@@ -319,17 +317,17 @@ class BaseCoordinator(CoordinatorFinder):
         assignments: dict[str, bytes] = {}
         if joined.leader == joined.member_id and not joined.skip_assignment:
             found = await _result(self._perform_assignment(joined.leader, joined.protocol_name, joined.members))
-            assignments = {member: rounds.as_bytes(part) for member, part in found.items()}
+            assignments = {member: join_group.as_bytes(part) for member, part in found.items()}
         elif joined.leader == joined.member_id:
             # KIP-814: a static leader came back and nothing changed; it only has to watch the topics again.
             await _result(self._on_assignment_skipped(joined.protocol_name, joined.members))
         began = self.loop.time()
-        request = rounds.sync_request(
+        request = join_group.sync_request(
             self.group_id, self.generation, self.group_instance_id, self.protocol_type(), assignments
         )
         response = await self.ask(request, JOINS, self.heartbeat.poll_interval + _JOIN_GRACE)
         self.sensors.synced(self.loop.time() - began)
-        rounds.check_synced(response, self.protocol_type(), self.generation)
+        join_group.check_synced(response, self.protocol_type(), self.generation)
         return bytes(response.assignment)
 
     def _on_assignment_skipped(self, protocol: str, members: Sequence[Any]) -> Any:
@@ -481,9 +479,9 @@ class BaseCoordinator(CoordinatorFinder):
             link = self.client.link(node_id, COMMITS)
             await self.client.open(link, now + timeout)
             assert link.versions is not None
-            request = rounds.leave_request(self.group_id, leaving.member_id, reason, link.versions)
+            request = join_group.leave_request(self.group_id, leaving.member_id, reason, link.versions)
             response = await self.client.submit(node_id, request, use=COMMITS, timeout=timeout)
-            rounds.check_left(response)
+            join_group.check_left(response)
         except KafkaError as error:
             log.info(NOT_CONFIRMED, self.group_id, printable(leaving.member_id), error)
 

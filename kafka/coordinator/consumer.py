@@ -18,25 +18,22 @@ from kafka._runtime.application import complete
 from kafka._runtime.tasks import wait_any
 from kafka._text import printable
 from kafka.config import Config, defaults
-from kafka.coordinator import leading
-from kafka.coordinator.assignments import Assignments
-from kafka.coordinator.assignor_calls import AssignorCalls
+from kafka.coordinator import group_leader
 from kafka.coordinator.assignors import common_protocol, make_assignors
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
-from kafka.coordinator.autocommit import AutoCommitTask
 from kafka.coordinator.base import BaseCoordinator
-from kafka.coordinator.callbacks import CallKind, RebalanceCall
-from kafka.coordinator.commits import OffsetCommitter, Tenures
 from kafka.coordinator.consumer_group_member import ConsumerGroupMember
-from kafka.coordinator.consumer_metrics import ConsumerCoordinatorMetrics
-from kafka.coordinator.generation import Generation
+from kafka.coordinator.group_leader import AssignorCalls
+from kafka.coordinator.metrics import ConsumerCoordinatorMetrics
+from kafka.coordinator.offset_commits import AutoCommitTask, OffsetCommitter, Tenures
 from kafka.coordinator.offset_requests import Identity
 from kafka.coordinator.protocol import (
     ConsumerProtocol,
     ConsumerProtocolMemberAssignment,
     ConsumerProtocolMemberMetadata,
 )
-from kafka.coordinator.states import MemberState
+from kafka.coordinator.rebalance import Assignments, CallKind, RebalanceCall
+from kafka.coordinator.states import Generation, MemberState
 from kafka.errors import (
     CommitFailedError,
     FatalError,
@@ -56,7 +53,7 @@ if TYPE_CHECKING:
     from kafka._core.client import Client
     from kafka._runtime.application import Application
     from kafka.cluster import ClusterMetadata
-    from kafka.coordinator.subscription import Subscription
+    from kafka.coordinator.rebalance import Subscription
     from kafka.metrics import Metrics
 
 __all__ = ["AutoCommitTask", "ConsumerCoordinator", "ConsumerCoordinatorMetrics"]
@@ -119,7 +116,7 @@ class ConsumerCoordinator(BaseCoordinator):
             self.committer.on_stored = self.auto_commit.stored
         self._committed: deque[tuple[OnCommitted | None, Offsets, Any]] = deque()
         self.joined_version = self._seen_version = -1
-        self._picture: leading.Picture | None = None
+        self._picture: group_leader.Picture | None = None
         self._matching: RebalanceCall | None = None
         self.waiting_logged = False
         self._modern: ConsumerGroupMember | None = None
@@ -200,17 +197,17 @@ class ConsumerCoordinator(BaseCoordinator):
 
     async def _perform_assignment(self, leader_id: str, protocol: str, members: Sequence[Any]) -> Mapping[str, Any]:  # noqa: ARG002
         assignor = self._assignor_calls.named(protocol)
-        wants = leading.read_members(members)
-        await self._watch(leading.topics_of(wants))
+        wants = group_leader.read_members(members)
+        await self._watch(group_leader.topics_of(wants))
         cooperative = self.rebalance_protocol is RebalanceProtocol.COOPERATIVE
         found = await self._assignor_calls.ask(
-            assignor, lambda: leading.assign(assignor, self.client.cluster, wants, cooperative=cooperative)
+            assignor, lambda: group_leader.assign(assignor, self.client.cluster, wants, cooperative=cooperative)
         )
         empty = ConsumerProtocolMemberAssignment(0, [], b"")
         return {member: found.get(member, empty) for member in wants}
 
     async def _on_assignment_skipped(self, protocol: str, members: Sequence[Any]) -> None:  # noqa: ARG002
-        await self._watch(leading.topics_of(leading.read_members(members)))
+        await self._watch(group_leader.topics_of(group_leader.read_members(members)))
 
     async def _watch(self, topics: frozenset[str]) -> None:
         """Know the cluster as far as the whole group is concerned, and notice when that changes."""
@@ -223,7 +220,7 @@ class ConsumerCoordinator(BaseCoordinator):
             cluster.set_topics(cluster.wanted_topics | topics)
         if any(cluster.partitions_for_topic(topic) is None for topic in topics):
             await self.client.refresh(self.loop.time() + self.client.settings.request_timeout)
-        self._picture = leading.take_picture(cluster, topics)
+        self._picture = group_leader.take_picture(cluster, topics)
 
     async def _on_join_complete(self, generation: int, member_id: str, protocol: str, assignment: bytes) -> None:
         if self.generation.member_id != member_id or not self.subscription.is_automatic:
@@ -313,7 +310,7 @@ class ConsumerCoordinator(BaseCoordinator):
     def _compare_picture(self) -> None:
         if self._picture is None or self.state is not MemberState.STABLE or self.rejoin.is_set():
             return
-        if leading.take_picture(self.client.cluster, self._picture.keys()) != self._picture:
+        if group_leader.take_picture(self.client.cluster, self._picture.keys()) != self._picture:
             self._picture = None
             self._request_rejoin("partitions were added, or moved to other racks")
 

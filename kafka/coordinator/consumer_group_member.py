@@ -21,9 +21,8 @@ from uuid import UUID, uuid4
 from kafka._runtime.tasks import Task
 from kafka._text import printable
 from kafka.coordinator.base import NOT_CONFIRMED
-from kafka.coordinator.callbacks import CallKind, RebalanceCall
-from kafka.coordinator.generation import Generation
-from kafka.coordinator.states import MemberEvent, MemberState
+from kafka.coordinator.rebalance import CallKind, RebalanceCall
+from kafka.coordinator.states import Generation, MemberEvent, MemberState
 from kafka.errors import (
     FencedMemberEpochError,
     KafkaError,

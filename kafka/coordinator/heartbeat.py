@@ -1,19 +1,25 @@
-"""When a member of a group must say that it lives, and when it is taken for dead. No I/O, no timers: a clock and sums.
+"""When a member of a group must send a heartbeat, when the coordinator removes it, and the task that sends.
 
-Three limits: a heartbeat is due every heartbeat_interval_ms; a member of which the coordinator heard
-nothing for session_timeout_ms is put out of the group; one that does not call poll() for
-max_poll_interval_ms leaves by itself, because it is stuck.
+Three limits: a heartbeat is due every heartbeat_interval_ms; the coordinator removes a member from which it received
+nothing for session_timeout_ms; a member whose application does not call poll() for max_poll_interval_ms leaves, because
+the application is stuck. `Heartbeat` does no I/O and has no timers: a clock and sums.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+import logging
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka._runtime.clock import SYSTEM_CLOCK, Clock
 from kafka.config import Config, defaults, resolve
-from kafka.errors import KafkaConfigurationError
+from kafka.errors import KafkaConfigurationError, KafkaError, for_code
+from kafka.protocol.group import HeartbeatRequest
 
-__all__ = ["Heartbeat"]
+if TYPE_CHECKING:
+    from kafka._runtime.timers import Timer
+    from kafka.coordinator.base import BaseCoordinator
+
+__all__ = ["Heartbeat", "HeartbeatTask"]
 
 _NEVER: Final = float("-inf")
 
@@ -99,3 +105,68 @@ class Heartbeat:
     def poll_timeout_expired(self) -> bool:
         """Whether the application is taken to be stuck."""
         return self.poll_left() == 0
+
+
+log = logging.getLogger(__name__)
+
+
+class HeartbeatTask:
+    """The heartbeats of one member. There is a timer while it is enabled, and nothing otherwise."""
+
+    def __init__(self, coordinator: BaseCoordinator) -> None:
+        self._coordinator = coordinator
+        self._timer: Timer | None = None
+        self._enabled = False
+        self._under_way = False
+
+    def disable(self) -> None:
+        """Send no more, as while the member joins: the coordinator knows then that it lives."""
+        self._enabled = False
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def reset(self) -> None:
+        """Send from now on, the first one an interval from now."""
+        self._enabled = True
+        self._coordinator.heartbeat.reset_session_timeout()
+        self._arm()
+
+    def _arm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._coordinator.loop.call_later(self._coordinator.heartbeat.ttl(), self._due)
+
+    def _due(self) -> None:
+        self._timer = None
+        if self._enabled and not self._under_way:
+            self._under_way = True
+            self._coordinator.loop.spawn_logged(self._beat(), "heartbeat")
+
+    async def _beat(self) -> None:
+        coordinator, heartbeat = self._coordinator, self._coordinator.heartbeat
+        generation = coordinator.generation
+        request = HeartbeatRequest(
+            group_id=coordinator.group_id,
+            generation_id=generation.generation_id,
+            member_id=generation.member_id,
+            group_instance_id=coordinator.group_instance_id,
+        )
+        sent = coordinator.loop.time()
+        heartbeat.sent_heartbeat()
+        try:
+            response = await coordinator.ask(request, "heartbeat", max(heartbeat.session_left(), heartbeat.interval))
+            heartbeat.received_heartbeat()
+            coordinator.sensors.heartbeat(coordinator.loop.time() - sent)
+            if response.error_code:
+                error: KafkaError = for_code(response.error_code)("the coordinator's answer to a heartbeat")
+                coordinator.heartbeat_refused(error, generation)
+        except KafkaError as lost:
+            log.info("Group %s: a heartbeat failed and is sent again: %s", coordinator.group_id, lost)
+            coordinator.coordinator_dead(lost)
+            await coordinator.loop.sleep(coordinator.retry_backoff)
+            heartbeat.fail_heartbeat()
+        finally:
+            self._under_way = False
+        if self._enabled:
+            self._arm()

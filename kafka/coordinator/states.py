@@ -1,4 +1,4 @@
-"""The states of a member of a classic group, and what leads from one to the next. No I/O, no clock, no log.
+"""The states of a member of a group, the transitions between them, the member's generation. No I/O, clock or log.
 
 All transitions are in `NEXT`; an absent pair is a bug of ours. docs/internals/groups.rst draws the table.
 """
@@ -6,11 +6,11 @@ All transitions are in `NEXT`; an absent pair is a bug of ours. docs/internals/g
 from __future__ import annotations
 
 from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
 
 from kafka import structs
 
-__all__ = ["NEXT", "IllegalTransition", "MemberEvent", "MemberState", "next_state"]
+__all__ = ["Generation", "IllegalTransition", "MemberEvent", "MemberState", "NEXT", "NO_GENERATION", "next_state"]
 
 
 class MemberState(Enum):
@@ -94,3 +94,25 @@ def next_state(state: MemberState, event: MemberEvent) -> MemberState:
     if found is None:
         raise IllegalTransition(f"{event.name} ({event.value}) cannot happen while a member is {state.name}")
     return found
+
+
+class Generation(NamedTuple):
+    """A member in one round of its group.
+
+    >>> NO_GENERATION.is_member
+    False
+    """
+
+    generation_id: int = -1
+    """The round; in the protocol of KIP-848 the member's epoch."""
+    member_id: str = ""
+    protocol: str | None = None
+    """The assignor that the round was made with."""
+
+    @property
+    def is_member(self) -> bool:
+        """Whether the coordinator knows it as a member."""
+        return self.generation_id >= 0
+
+
+NO_GENERATION: Final = Generation()

@@ -7,8 +7,7 @@ import pytest
 from kafka._runtime.application import ApplicationLoop, complete
 from kafka._runtime.loop import Loop
 from kafka.consumer.subscription_state import SubscriptionState
-from kafka.coordinator.assignments import Assignments
-from kafka.coordinator.callbacks import Rendezvous
+from kafka.coordinator.rebalance import Assignments, Rendezvous
 from kafka.structs import TopicPartition
 
 P, Q = TopicPartition("t", 0), TopicPartition("t", 1)

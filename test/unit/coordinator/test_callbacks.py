@@ -6,7 +6,7 @@ import pytest
 
 from kafka._runtime.application import ApplicationLoop, complete
 from kafka._runtime.loop import Loop
-from kafka.coordinator.callbacks import CallKind, RebalanceCall, Rendezvous, tell
+from kafka.coordinator.rebalance import CallKind, RebalanceCall, Rendezvous, tell
 from kafka.structs import TopicPartition
 
 P = TopicPartition("t", 0)

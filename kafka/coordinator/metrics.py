@@ -1,4 +1,4 @@
-"""What is measured of a group's member."""
+"""What a member of a group measures: joins, heartbeats, commits. The names are Kafka's."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from kafka.metrics.stats import Avg, Count, Max, Rate
 
 if TYPE_CHECKING:
     from kafka.coordinator.heartbeat import Heartbeat
+    from kafka.coordinator.rebalance import Subscription
     from kafka.metrics.sensor import Sensor
 
-__all__ = ["GroupCoordinatorMetrics"]
+__all__ = ["ConsumerCoordinatorMetrics", "GroupCoordinatorMetrics"]
 
 
 class GroupCoordinatorMetrics:
@@ -66,3 +67,30 @@ class GroupCoordinatorMetrics:
         metric_name = self._name(name, description)
         if metric_name not in self.metrics.metrics:  # two consumers may share a registry
             sensor.add(metric_name, stat)
+
+
+class ConsumerCoordinatorMetrics:
+    """Commits, and how many partitions this consumer has."""
+
+    def __init__(self, metrics: Metrics | None, metric_group_prefix: str, subscription: Subscription) -> None:
+        self.metrics = metrics if metrics is not None else Metrics()
+        self.metric_group_name = f"{metric_group_prefix}-coordinator-metrics"
+        self.commit_latency = self.metrics.sensor(f"{self.metric_group_name}.commit-latency")
+        self._add("commit-latency-avg", "How long a commit takes, ms", Avg())
+        self._add("commit-latency-max", "How long a commit took at most, ms", Max())
+        self._add("commit-rate", "Commits per second", Rate(sampled_stat=Count()))
+        name = self._name("assigned-partitions", "How many partitions this consumer has")
+        if name not in self.metrics.metrics:
+            self.metrics.add_metric(name, AnonMeasurable(lambda _config, _now: float(len(subscription.assigned()))))
+
+    def committed(self, seconds: float) -> None:
+        """Take note of a commit that was answered."""
+        self.commit_latency.record(seconds * 1000)
+
+    def _name(self, name: str, description: str) -> Any:
+        return self.metrics.metric_name(name, self.metric_group_name, description)
+
+    def _add(self, name: str, description: str, stat: Any) -> None:
+        metric_name = self._name(name, description)
+        if metric_name not in self.metrics.metrics:
+            self.commit_latency.add(metric_name, stat)

@@ -1,4 +1,4 @@
-"""The requests of one round of a classic group, and what their answers mean. Sans-IO."""
+"""The requests of one round of a classic group, and what their responses mean. Sans-IO."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kafka.protocol.group import (
 )
 
 if TYPE_CHECKING:
-    from kafka.coordinator.generation import Generation
+    from kafka.coordinator.states import Generation
     from kafka.net.versions import BrokerVersions
 
 __all__ = [

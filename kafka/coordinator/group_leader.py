@@ -1,20 +1,25 @@
-"""What the leader of a classic group does: ask an assignor, check what it says, and notice when that is out of date."""
+"""What the leader of a classic group does: it asks an assignor, checks the result, and notices when it is out of date.
+
+The assignors of this library run on the loop; one of the application runs in the application's thread or task.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka._text import printable
+from kafka.coordinator.assignors import comes_with_us
 from kafka.coordinator.protocol import ConsumerProtocolMemberMetadata
-from kafka.errors import KafkaError, KafkaProtocolError
+from kafka.coordinator.rebalance import CallKind, RebalanceCall, Rendezvous
+from kafka.errors import KafkaError, KafkaProtocolError, RejoinNeededError
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
     from kafka.cluster import ClusterMetadata
 
-__all__ = ["Picture", "assign", "read_members", "take_picture", "topics_of"]
+__all__ = ["AssignorCalls", "Picture", "assign", "read_members", "take_picture", "topics_of"]
 
 log = logging.getLogger(__name__)
 
@@ -89,3 +94,65 @@ def take_picture(cluster: ClusterMetadata, topics: Collection[str]) -> Picture:
             racks = partition_racks(cluster, [TopicPartition(topic, number) for number in sorted(numbers)])
             picture[topic] = tuple(racks.values())
     return picture
+
+
+T = TypeVar("T")
+
+
+class AssignorCalls:
+    """The assignors of one consumer, as its coordinator calls them."""
+
+    def __init__(self, assignors: Sequence[Any], rendezvous: Rendezvous) -> None:
+        self._assignors = assignors
+        self._rendezvous = rendezvous
+
+    def named(self, name: str) -> Any:
+        """Return the assignor that the group chose."""
+        for assignor in self._assignors:
+            if assignor.name == name:
+                return assignor
+        raise KafkaError(f"the group chose the assignor {name!r}, which this member did not offer")
+
+    async def ask(self, assignor: Any, action: Callable[[], T]) -> T:
+        """Do something with one assignor. Whatever it raises comes out as a KafkaError that names it."""
+        return await self._do(action, [assignor])
+
+    async def ask_all(self, action: Callable[[], T]) -> T:
+        """Do something with all of them."""
+        return await self._do(action, self._assignors)
+
+    async def tell(self, assignor: Any, assignment: Any, generation: int) -> None:
+        """Tell an assignor what this member got; both methods may be missing."""
+        hears = [getattr(assignor, name, None) for name in ("on_assignment", "on_generation_assignment")]
+        facts = (assignment, generation)
+
+        def action() -> None:
+            for method, fact in zip(hears, facts, strict=True):
+                if method is not None:
+                    method(fact)
+
+        if any(hears):
+            await self.ask(assignor, action)
+
+    async def _do(self, action: Callable[[], T], assignors: Sequence[Any]) -> T:
+        names = ", ".join(repr(assignor.name) for assignor in assignors if not comes_with_us(assignor))
+        if not names:
+            return action()
+        results: list[T] = []
+        errors: list[Exception] = []
+
+        def run() -> None:
+            try:
+                results.append(action())
+            except Exception as error:  # told in poll(), and the member stops, as with any error that does not pass
+                errors.append(error)
+
+        await self._rendezvous.ask(RebalanceCall(CallKind.ASSIGNOR, (), run))
+        if errors:
+            error = errors[0]
+            raise (
+                error if isinstance(error, KafkaError) else KafkaError(f"the assignor {names} failed: {error!r}")
+            ) from error
+        if not results:
+            raise RejoinNeededError("the application unsubscribed before its assignor was asked")
+        return results[0]

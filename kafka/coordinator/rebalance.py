@@ -1,0 +1,290 @@
+"""Taking partitions and giving them up, in the order that keeps the promises to the application.
+
+Giving up: the application calls poll() (so all that it was given is processed, and no more is given of what goes), then
+what it consumed is committed if that is automatic, then its listener runs, then the partitions are gone; only then may
+the group be notified. Taking: the partitions are there, then the listener runs, and no record of them was returned
+before. Losing: nothing may be committed any more, and the next thing that poll() does is to call the listener.
+
+The loop asks the application for a call (`Rendezvous.ask`) and waits; poll() takes the calls and makes them. The loop
+keeps turning meanwhile: heartbeats are sent, and a listener may commit or call any other method. The subscription is
+changed by the application only, the tenures by the loop only.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Protocol
+
+from kafka.coordinator.offset_commits import Tenures
+from kafka.errors import KafkaError
+from kafka.future import Future
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from kafka._runtime.application import Application
+
+__all__ = ["Assignments", "CallKind", "RebalanceCall", "Rendezvous", "Subscription", "tell"]
+
+
+class CallKind(Enum):
+    """What the application is asked for."""
+
+    PAUSE = "return no more records of partitions that are about to go"
+    ASSIGNOR = "ask an assignor of its own"
+    WATCH = "know the topics that the group is about"
+    REVOKED = "on_partitions_revoked"
+    ASSIGNED = "on_partitions_assigned"
+    LOST = "on_partitions_lost"
+
+
+class RebalanceCall:
+    """A call to be made once, in the application's thread or task; the rebalance waits for `done`."""
+
+    __slots__ = ("_action", "_after", "done", "kind", "partitions")
+
+    def __init__(
+        self,
+        kind: CallKind,
+        partitions: Iterable[TopicPartition],
+        action: Callable[[], Any],
+        after: Callable[[], object] = lambda: None,
+    ) -> None:
+        self.kind = kind
+        self.partitions = frozenset(partitions)
+        self.done: Future[None] = Future()
+        self._action = action
+        self._after = after
+
+    async def run(self, application: Application) -> None:
+        """Make the call. What a listener raises comes out; the rebalance continues in any case."""
+        try:
+            await application.call(self._action)
+        finally:
+            self.finish()
+
+    def finish(self) -> None:
+        """Do what follows the listener, and let the rebalance continue."""
+        try:
+            self._after()
+        finally:
+            self.done.try_success(None)
+
+    def __repr__(self) -> str:
+        return f"<RebalanceCall {self.kind.name} {sorted(self.partitions)}>"
+
+
+class Rendezvous:
+    """What waits for the application.
+
+    >>> meeting = Rendezvous()
+    >>> meeting.take() is None
+    True
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[RebalanceCall] = deque()
+        self.on_waiting: Callable[[], object] = lambda: None
+        """Called on the loop when something begins to wait; wakes a poll() that sleeps."""
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def take(self) -> RebalanceCall | None:
+        """Return what is to be done next, for the caller to do."""
+        try:
+            return self._waiting.popleft()
+        except IndexError:
+            return None
+
+    def post(self, call: RebalanceCall) -> RebalanceCall:
+        """Have it done, without waiting for it here."""
+        self._waiting.append(call)
+        self.on_waiting()
+        return call
+
+    async def ask(self, call: RebalanceCall) -> None:
+        """Wait until it was done. If the wait is cancelled, what did not begin does not happen."""
+        self.post(call)
+        try:
+            await call.done
+        finally:
+            if not call.done.is_done and call in self._waiting:
+                self._waiting.remove(call)
+
+
+def tell(listener: Any, kind: CallKind, partitions: Iterable[TopicPartition]) -> Any:
+    """Call a listener's method; one without on_partitions_lost is told that they were revoked.
+
+    >>> class Listener:
+    ...     def on_partitions_revoked(self, revoked):
+    ...         print("revoked", sorted(revoked))
+    >>> tell(Listener(), CallKind.LOST, [TopicPartition("events", 0)])
+    revoked [TopicPartition(topic='events', partition=0)]
+    """
+    method = getattr(listener, kind.value, None)
+    if method is None and kind is CallKind.LOST:
+        method = getattr(listener, CallKind.REVOKED.value, None)
+    return None if method is None else method(set(partitions))
+
+
+log = logging.getLogger(__name__)
+
+Commit = Callable[[Mapping[TopicPartition, OffsetAndMetadata]], Awaitable[Any]]
+
+
+class Assignments:
+    """The assignment of one member, whichever protocol it comes by."""
+
+    def __init__(self, subscription: Subscription, rendezvous: Rendezvous, commit: Commit | None) -> None:
+        self.tenures = Tenures()
+        self._subscription = subscription
+        self._rendezvous = rendezvous
+        self._commit = commit
+        """Commits what was consumed before it goes; None if that is not automatic."""
+        self._losing: RebalanceCall | None = None
+
+    def held(self) -> set[TopicPartition]:
+        """The partitions that the group gave to this member."""
+        return self.tenures.held()
+
+    async def give_up(self, partitions: Collection[TopicPartition]) -> None:
+        """Let go of partitions that the member still holds."""
+        if not partitions:
+            return
+        if self._commit is not None:
+            consumed: dict[TopicPartition, OffsetAndMetadata] = {}
+
+            def pause() -> None:
+                self._subscription.mark_leaving(partitions)
+                consumed.update(self._subscription.consumed())
+
+            await self._rendezvous.ask(RebalanceCall(CallKind.PAUSE, partitions, pause))
+            await self._commit_before_loss({tp: consumed[tp] for tp in consumed if tp in self.held()})
+        if self._losing is not None:  # it was put out of the group meanwhile, and hears of that instead
+            return
+        await self._rendezvous.ask(
+            RebalanceCall(
+                CallKind.REVOKED,
+                partitions,
+                # It may be put out of the group while this waits for the application.
+                lambda: self._told(CallKind.REVOKED if self._losing is None else CallKind.LOST, partitions),
+                self._without(partitions),
+            )
+        )
+        self.tenures.replace(self.held() - set(partitions))
+
+    async def take(self, partitions: Collection[TopicPartition]) -> None:
+        """Hold exactly these partitions; the listener hears which of them are new."""
+        added = set(partitions) - self.held()
+        self.tenures.replace(partitions)
+
+        def assign() -> Any:
+            if not self._subscription.is_automatic:
+                return None  # it unsubscribed a moment ago
+            self._subscription.assign_from_group(sorted(partitions))
+            return tell(self._subscription.listener, CallKind.ASSIGNED, added)
+
+        await self._rendezvous.ask(RebalanceCall(CallKind.ASSIGNED, added, assign))
+
+    def lose(self) -> None:
+        """Hold nothing any more, because the group went on without this member."""
+        if not self.held():
+            return
+        lost = self.held()
+        self.tenures.replace(())
+        if self._losing is None:
+            self._losing = self._rendezvous.post(
+                RebalanceCall(CallKind.LOST, lost, lambda: self._told(CallKind.LOST, lost), self._without(lost))
+            )
+
+    async def lost(self) -> None:
+        """Wait until the application has heard of what it lost."""
+        while self._losing is not None:
+            call = self._losing
+            await call.done
+            if self._losing is call:
+                self._losing = None
+
+    async def revoke_all(self, application: Application) -> None:
+        """Let go of everything, in the application's thread or task, which waits for nothing else."""
+        partitions = self._subscription.assigned() if self._subscription.is_automatic else set()
+        kind = CallKind.REVOKED if self.held() else CallKind.LOST
+        while (call := self._rendezvous.take()) is not None:
+            call.done.try_success(None)  # overtaken by what is done now
+        self._losing = None
+        try:
+            if partitions:
+                await application.call(tell, self._subscription.listener, kind, partitions)
+        finally:
+            self.tenures.replace(())
+            if partitions:
+                self._subscription.assign_from_group(())
+
+    def _told(self, kind: CallKind, partitions: Collection[TopicPartition]) -> Any:
+        here = self._subscription.assigned() & set(partitions)
+        return tell(self._subscription.listener, kind, here) if here else None
+
+    def _without(self, partitions: Collection[TopicPartition]) -> Callable[[], object]:
+        def unassign() -> None:
+            if self._subscription.is_automatic:
+                self._subscription.assign_from_group(sorted(self._subscription.assigned() - set(partitions)))
+
+        return unassign
+
+    async def _commit_before_loss(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        if self._commit is None or not offsets:
+            return
+        try:
+            await self._commit(offsets)
+        except KafkaError as error:
+            log.warning(
+                "Offsets could not be committed before the rebalance; the records since the last commit will be read "
+                "again: %s",
+                error,
+            )
+
+
+class Subscription(Protocol):
+    """The topics that an application wants and the partitions that it has; changed in its own thread only."""
+
+    pattern: Any
+    """A compiled pattern, a SubscriptionPattern for the broker to match, or None."""
+    listener: Any
+    """The ConsumerRebalanceListener, or None."""
+    subscription_version: int
+    """Counts changes of what is subscribed to."""
+
+    @property
+    def subscribed_topics(self) -> Collection[str]:
+        """The topics subscribed to; with a pattern those that it matches now."""
+
+    @property
+    def is_automatic(self) -> bool:
+        """Whether partitions come from a subscription rather than from assign()."""
+
+    def match(self, available: Iterable[str]) -> bool:
+        """Subscribe to the topics that the pattern matches; whether that is a change."""
+
+    def watch_for_group(self, topics: Iterable[str]) -> None:
+        """Know metadata of these topics too, for the members that this one assigns partitions to."""
+
+    def assigned(self) -> set[TopicPartition]:
+        """The partitions that it has."""
+
+    def assign_from_group(self, partitions: Iterable[TopicPartition]) -> None:
+        """Have these partitions; those that stay keep their position."""
+
+    def mark_leaving(self, partitions: Collection[TopicPartition]) -> None:
+        """Hand out no more records of these: they are about to go."""
+
+    def consumed(self) -> Mapping[TopicPartition, OffsetAndMetadata]:
+        """What may be committed: how far the application was given records."""
+
+    def without_position(self) -> Collection[TopicPartition]:
+        """The partitions for which the committed offset decides where to begin."""
+
+    def seek(self, partition: TopicPartition, offset: int, epoch: int = -1) -> None:
+        """Go to an offset."""
