@@ -354,6 +354,10 @@ class BaseCoordinator(CoordinatorFinder):
         await self.back_off(error, failures)
         return failures + 1
 
+    def heartbeat_answered(self, seconds: float) -> None:
+        """Record how long the coordinator took to answer a heartbeat."""
+        self.sensors.heartbeat(seconds)
+
     def heartbeat_refused(self, error: KafkaError, generation: Generation) -> None:
         """React to what the coordinator answered to a heartbeat of `generation`."""
         if generation != self.generation:

@@ -1,38 +1,27 @@
-"""A consumer's side of its group: assignment, committed offsets, automatic commits. The classic protocol.
+"""A consumer's side of its group: committed offsets, automatic commits, what the application does in poll(), leaving.
 
-It derives from the member (`kafka.coordinator.base`) and says what the group is about: topics, partitions
-and who assigns them. `kafka.coordinator.membership` puts it behind the seam that the consumer knows.
-
-Two threads. What changes the subscription or calls the application runs in the application's thread
-(`serve`); all else runs on the loop.
+`ConsumerCoordinator` is what the consumer's engine knows of its group, whichever protocol the group has: the classic
+one (`ClassicMember`, of which it derives) or that of KIP-848 (`ConsumerGroupMember`, which it holds). Application-side
+coroutines (`serve`, `unsubscribed`, `finish`) change the subscription and call the application; the rest runs on the
+loop.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from kafka._runtime.application import complete
 from kafka._runtime.tasks import wait_any
-from kafka._text import printable
 from kafka.config import Config, defaults
-from kafka.coordinator import group_leader
-from kafka.coordinator.assignors import common_protocol, make_assignors
-from kafka.coordinator.assignors.abstract import RebalanceProtocol
-from kafka.coordinator.base import BaseCoordinator
+from kafka.coordinator.classic_member import ClassicMember
 from kafka.coordinator.consumer_group_member import ConsumerGroupMember
-from kafka.coordinator.group_leader import AssignorCalls
 from kafka.coordinator.metrics import ConsumerCoordinatorMetrics
-from kafka.coordinator.offset_commits import AutoCommitTask, OffsetCommitter, Tenures
+from kafka.coordinator.offset_commits import AutoCommitTask, OffsetCommitter
 from kafka.coordinator.offset_requests import Identity
-from kafka.coordinator.protocol import (
-    ConsumerProtocol,
-    ConsumerProtocolMemberAssignment,
-    ConsumerProtocolMemberMetadata,
-)
-from kafka.coordinator.rebalance import Assignments, CallKind, RebalanceCall
+from kafka.coordinator.rebalance import Tenures
 from kafka.coordinator.states import Generation, MemberState
 from kafka.errors import (
     CommitFailedError,
@@ -75,11 +64,12 @@ _UNREACHABLE_TIMEOUT: Final = 5.0
 _LOOK_INTERVAL: Final = 0.5  # seconds between two looks at the connections meanwhile
 
 
-class ConsumerCoordinator(BaseCoordinator):
+class ConsumerCoordinator(ClassicMember):
     """A consumer in its group. Keyword arguments are the options in ``DEFAULT_CONFIG``."""
 
     DEFAULT_CONFIG: ClassVar[dict[str, Any]] = defaults("consumer_coordinator")
     _KIND: ClassVar[str] = "consumer_coordinator"
+    _modern: ConsumerGroupMember | None = None
 
     def __init__(
         self,
@@ -91,18 +81,11 @@ class ConsumerCoordinator(BaseCoordinator):
         application: Application | None = None,
         **configs: Any,
     ) -> None:
-        super().__init__(client, metrics, config=config, application=application, **configs)
-        self.subscription = subscription
-        self.assignors = make_assignors(self.config["partition_assignment_strategy"])
-        self._assignor_calls = AssignorCalls(self.assignors, self.rendezvous)
-        self.rebalance_protocol = common_protocol(self.assignors)
+        super().__init__(client, subscription, metrics, config=config, application=application, **configs)
         self.consumer_sensors = ConsumerCoordinatorMetrics(metrics, self.config["metric_group_prefix"], subscription)
         self.auto_commit: AutoCommitTask | None = None
         if self.config["enable_auto_commit"]:
             self.auto_commit = AutoCommitTask(self, self.config.seconds("auto_commit_interval_ms"))
-        self.assignments = Assignments(
-            subscription, self.rendezvous, None if self.auto_commit is None else self._commit_consumed
-        )
         self.committer = OffsetCommitter(
             client,
             self.group_id,
@@ -113,145 +96,12 @@ class ConsumerCoordinator(BaseCoordinator):
             on_latency=self.consumer_sensors.committed,
         )
         if self.auto_commit is not None:
+            self.assignments.commit = self._commit_consumed
             self.committer.on_stored = self.auto_commit.stored
         self._committed: deque[tuple[OnCommitted | None, Offsets, Any]] = deque()
-        self.joined_version = self._seen_version = -1
-        self._picture: group_leader.Picture | None = None
-        self._matching: RebalanceCall | None = None
-        self.waiting_logged = False
-        self._modern: ConsumerGroupMember | None = None
+        self._seen_version = -1
         if self.config["group_protocol"] != "classic":
             self._modern = ConsumerGroupMember(self)
-        client.cluster.add_listener(self._metadata_changed)
-
-    # What the group is about…
-
-    def protocol_type(self) -> str:
-        """The name that all kinds of consumers share."""
-        return ConsumerProtocol.PROTOCOL_TYPE
-
-    def group_protocols(self) -> list[tuple[str, Any]]:
-        """Return the assignors' names with what this member wants and has."""
-        self.joined_version = self.subscription.subscription_version
-        topics = sorted(self.subscription.subscribed_topics)
-        return [(str(assignor.name), self._metadata(assignor, topics)) for assignor in self.assignors]
-
-    async def _offer(self) -> Sequence[tuple[str, Any]]:
-        while True:
-            before = self.generation
-            offer = await self._assignor_calls.ask_all(self.group_protocols)
-            if self.generation == before:
-                return offer
-            await self.assignments.lost()  # it was put out of the group meanwhile, and has nothing that it could keep
-
-    def _metadata(self, assignor: Any, topics: list[str]) -> Any:
-        ask = getattr(assignor, "metadata", None)
-        metadata = ConsumerProtocolMemberMetadata(0, topics, b"") if ask is None else ask(topics)
-        if not isinstance(metadata, ConsumerProtocolMemberMetadata):
-            return metadata  # of a kind that the assignor alone knows
-        rack = self.config["client_rack"] or None
-        if self.rebalance_protocol is RebalanceProtocol.EAGER:
-            # Nothing is owned at this moment. Without the generation a static member that restarts says
-            # what it said before, and the group need not rebalance.
-            return metadata._replace(rack_id=rack)
-        return metadata._replace(
-            owned_partitions=sorted(self.assignments.held()),
-            generation_id=self.generation.generation_id,
-            rack_id=rack,
-        )
-
-    def need_rejoin(self) -> bool:
-        """Whether the group is to be joined, or joined again."""
-        if not self.subscription.is_automatic:
-            return False
-        return super().need_rejoin() or self.joined_version != self.subscription.subscription_version
-
-    async def _on_join_prepare(self, generation: int, member_id: str) -> None:  # noqa: ARG002
-        self._check_groups_exist()
-        await self.assignments.lost()
-        held = self.assignments.held()
-        if self.rebalance_protocol is RebalanceProtocol.EAGER:
-            await self.assignments.give_up(held)
-        else:
-            wanted = set(self.subscription.subscribed_topics)
-            await self.assignments.give_up({partition for partition in held if partition.topic not in wanted})
-        await self.assignments.lost()
-        self.log_waiting()
-
-    def log_waiting(self) -> None:
-        """Say once for each rebalance that poll() may return nothing, which looks like an empty topic."""
-        if self.waiting_logged:
-            return
-        self.waiting_logged = True
-        held = len(self.assignments.held())
-        returned = f"only records of the {held} partitions that this member keeps" if held else "no records"
-        log.info("Group %s: the group rebalances; until that has ended poll() returns %s", self.group_id, returned)
-
-    def _check_groups_exist(self) -> None:
-        versions = self.client.versions
-        if versions is not None and versions.release < _GROUPS_SINCE:
-            raise UnsupportedVersionError(
-                f"brokers of {'.'.join(map(str, versions.release))} have no consumer groups, which came with 0.9: use "
-                "assign() in place of subscribe(), or a newer broker"
-            )
-
-    async def _perform_assignment(self, leader_id: str, protocol: str, members: Sequence[Any]) -> Mapping[str, Any]:  # noqa: ARG002
-        assignor = self._assignor_calls.named(protocol)
-        wants = group_leader.read_members(members)
-        await self._watch(group_leader.topics_of(wants))
-        cooperative = self.rebalance_protocol is RebalanceProtocol.COOPERATIVE
-        found = await self._assignor_calls.ask(
-            assignor, lambda: group_leader.assign(assignor, self.client.cluster, wants, cooperative=cooperative)
-        )
-        empty = ConsumerProtocolMemberAssignment(0, [], b"")
-        return {member: found.get(member, empty) for member in wants}
-
-    async def _on_assignment_skipped(self, protocol: str, members: Sequence[Any]) -> None:  # noqa: ARG002
-        await self._watch(group_leader.topics_of(group_leader.read_members(members)))
-
-    async def _watch(self, topics: frozenset[str]) -> None:
-        """Know the cluster as far as the whole group is concerned, and notice when that changes."""
-        cluster = self.client.cluster
-        if not topics <= set(self.subscription.subscribed_topics):
-            self.rendezvous.post(
-                RebalanceCall(CallKind.WATCH, (), lambda: self.subscription.watch_for_group(sorted(topics)))
-            )
-        if not cluster.need_all_topic_metadata and not topics <= cluster.wanted_topics:
-            cluster.set_topics(cluster.wanted_topics | topics)
-        if any(cluster.partitions_for_topic(topic) is None for topic in topics):
-            await self.client.refresh(self.loop.time() + self.client.settings.request_timeout)
-        self._picture = group_leader.take_picture(cluster, topics)
-
-    async def _on_join_complete(self, generation: int, member_id: str, protocol: str, assignment: bytes) -> None:
-        if self.generation.member_id != member_id or not self.subscription.is_automatic:
-            return
-        is_leader = self._picture is not None
-        assignor = self._assignor_calls.named(protocol)
-        given = ConsumerProtocolMemberAssignment.decode(assignment)
-        partitions = set(given.partitions())
-        wanted = set(self.subscription.subscribed_topics)
-        if any(partition.topic not in wanted for partition in partitions):
-            # It subscribed to something else while the round went on.
-            self._request_rejoin("the subscription changed during the rebalance")
-            return
-        member = printable(member_id)
-        log.info("Group %s: member %s is assigned %s (%s)", self.group_id, member, sorted(partitions), protocol)
-        self.waiting_logged = False
-        await self._assignor_calls.tell(assignor, given, generation)
-        gone = self.assignments.held() - partitions
-        if gone:
-            await self.assignments.give_up(gone)
-            self._request_rejoin("it gave up partitions that other members get")
-        if self.generation.is_member:
-            await self.assignments.take(partitions)
-        if self.auto_commit is not None:
-            self.auto_commit.reschedule()
-        if is_leader:
-            self._compare_picture()
-
-    def _on_generation_lost(self) -> None:
-        self._picture = None
-        self.assignments.lose()
 
     # The other protocol…
 
@@ -271,6 +121,15 @@ class ConsumerCoordinator(BaseCoordinator):
                 return
         await super()._stay_member()
 
+    def _metadata_changed(self, cluster: ClusterMetadata) -> None:
+        super()._metadata_changed(cluster)
+        if self._modern is not None:
+            self._modern.reconcile_if_needed()
+
+    def _on_assigned(self) -> None:
+        if self.auto_commit is not None:
+            self.auto_commit.reschedule()
+
     def _stop_main(self) -> None:
         super()._stop_main()
         if self._modern is not None:
@@ -281,38 +140,6 @@ class ConsumerCoordinator(BaseCoordinator):
             await super()._send_leave(leaving, reason, deadline)
         elif leaving.is_member:
             await self._modern.leave(deadline)
-
-    # Metadata…
-
-    def _metadata_changed(self, cluster: ClusterMetadata) -> None:
-        pattern = self.subscription.pattern
-        if (
-            pattern is not None
-            and hasattr(pattern, "match")
-            # While the application is busy metadata comes again and again, and one call is enough.
-            and (self._matching is None or self._matching.done.is_done)
-            and self._matches(cluster) != set(self.subscription.subscribed_topics)
-        ):
-            self._matching = self.rendezvous.post(RebalanceCall(CallKind.WATCH, (), self.match_pattern))
-        if self._modern is not None:
-            self._modern.reconcile_if_needed()
-        self._compare_picture()
-
-    def _matches(self, cluster: ClusterMetadata) -> set[str]:
-        pattern = self.subscription.pattern
-        found = cluster.topics(exclude_internal_topics=self.config["exclude_internal_topics"])
-        return {topic for topic in found if pattern.match(topic)}
-
-    def match_pattern(self) -> None:
-        """Subscribe to what the pattern matches now; in the application's thread."""
-        self.subscription.match(self.client.cluster.topics(self.config["exclude_internal_topics"]))
-
-    def _compare_picture(self) -> None:
-        if self._picture is None or self.state is not MemberState.STABLE or self.rejoin.is_set():
-            return
-        if group_leader.take_picture(self.client.cluster, self._picture.keys()) != self._picture:
-            self._picture = None
-            self._request_rejoin("partitions were added, or moved to other racks")
 
     # The application's thread…
 

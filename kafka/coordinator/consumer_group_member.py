@@ -6,7 +6,7 @@ application and may take long, so it is a task of its own, and heartbeats go on 
 done, the next heartbeat goes out at once and says so; only then does the broker give what was let go to
 others.
 
-Works for a `ConsumerCoordinator`, on its loop: state, generation, errors and the application's time are there.
+Works for a `ClassicMember`, on its loop: state, generation, errors and the application's time are there.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from kafka.protocol.metadata import MetadataRequest
 from kafka.structs import SubscriptionPattern, TopicPartition
 
 if TYPE_CHECKING:
-    from kafka.coordinator.consumer import ConsumerCoordinator
+    from kafka.coordinator.classic_member import ClassicMember
 
 __all__ = ["ConsumerGroupMember"]
 
@@ -51,7 +51,7 @@ _NAMES_ITSELF_SINCE: Final = 1
 class ConsumerGroupMember:
     """What a member says to the broker, and what it makes of the answers."""
 
-    def __init__(self, coordinator: ConsumerCoordinator) -> None:
+    def __init__(self, coordinator: ClassicMember) -> None:
         self._owner = coordinator
         self._loop = coordinator.loop
         self._member_id = ""
@@ -139,7 +139,7 @@ class ConsumerGroupMember:
         )
         sent = self._loop.time()
         response = await owner.ask(request, "heartbeat")
-        owner.sensors.heartbeat(self._loop.time() - sent)
+        owner.heartbeat_answered(self._loop.time() - sent)
         owner.heartbeat.received_heartbeat()
         if response.error_code:
             raise for_code(response.error_code)(response.error_message or "the coordinator's answer to a heartbeat")

@@ -8,7 +8,7 @@ the application is stuck. `Heartbeat` does no I/O and has no timers: a clock and
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kafka._runtime.clock import SYSTEM_CLOCK, Clock
 from kafka.config import Config, defaults, resolve
@@ -16,8 +16,9 @@ from kafka.errors import KafkaConfigurationError, KafkaError, for_code
 from kafka.protocol.group import HeartbeatRequest
 
 if TYPE_CHECKING:
+    from kafka._runtime.loop import Loop
     from kafka._runtime.timers import Timer
-    from kafka.coordinator.base import BaseCoordinator
+    from kafka.coordinator.states import Generation
 
 __all__ = ["Heartbeat", "HeartbeatTask"]
 
@@ -110,10 +111,33 @@ class Heartbeat:
 log = logging.getLogger(__name__)
 
 
+class HeartbeatSender(Protocol):
+    """A member of a group, as far as the task that sends its heartbeats needs it."""
+
+    loop: Loop
+    group_id: str
+    group_instance_id: str | None
+    generation: Generation
+    heartbeat: Heartbeat
+    retry_backoff: float
+
+    async def ask(self, request: Any, use: str, timeout: float | None = None) -> Any:
+        """Send a request to the coordinator."""
+
+    def heartbeat_answered(self, seconds: float) -> None:
+        """Record how long the coordinator took."""
+
+    def heartbeat_refused(self, error: KafkaError, generation: Generation) -> None:
+        """React to an error code in the response."""
+
+    def coordinator_dead(self, error: object) -> None:
+        """Look the coordinator up again."""
+
+
 class HeartbeatTask:
     """The heartbeats of one member. There is a timer while it is enabled, and nothing otherwise."""
 
-    def __init__(self, coordinator: BaseCoordinator) -> None:
+    def __init__(self, coordinator: HeartbeatSender) -> None:
         self._coordinator = coordinator
         self._timer: Timer | None = None
         self._enabled = False
@@ -157,7 +181,7 @@ class HeartbeatTask:
         try:
             response = await coordinator.ask(request, "heartbeat", max(heartbeat.session_left(), heartbeat.interval))
             heartbeat.received_heartbeat()
-            coordinator.sensors.heartbeat(coordinator.loop.time() - sent)
+            coordinator.heartbeat_answered(coordinator.loop.time() - sent)
             if response.error_code:
                 error: KafkaError = for_code(response.error_code)("the coordinator's answer to a heartbeat")
                 coordinator.heartbeat_refused(error, generation)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka._runtime.tasks import wait_any
@@ -45,9 +44,10 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
     from kafka._core.client import Client
-    from kafka.coordinator.consumer import ConsumerCoordinator
+    from kafka.coordinator.lookup import CoordinatorFinder
+    from kafka.coordinator.rebalance import Tenures
 
-__all__ = ["AutoCommitTask", "OffsetCommitter", "Tenures"]
+__all__ = ["AutoCommitTask", "OffsetCommitter"]
 
 log = logging.getLogger(__name__)
 
@@ -65,38 +65,6 @@ _MOVED: Final = (
 _OUT: Final = (UnknownMemberIdError, IllegalGenerationError, FencedMemberEpochError)
 # Offsets in Kafka came with 0.8.2, as did the request that finds a coordinator.
 _IN_KAFKA_SINCE: Final = (0, 8, 2)
-
-
-class Tenures:
-    """Which partitions a group's member has, and since when: each stay has its number.
-
-    >>> tenures = Tenures()
-    >>> p = TopicPartition("events", 0)
-    >>> tenures.replace([p]); first = tenures.of([p])
-    >>> tenures.replace([]); tenures.replace([p])
-    >>> tenures.ended(first)
-    [TopicPartition(topic='events', partition=0)]
-    """
-
-    def __init__(self) -> None:
-        self._numbers = count(1)
-        self._since: dict[TopicPartition, int] = {}
-
-    def replace(self, partitions: Iterable[TopicPartition]) -> None:
-        """Have these partitions; those that stay keep their number."""
-        self._since = {partition: self._since.get(partition) or next(self._numbers) for partition in sorted(partitions)}
-
-    def held(self) -> set[TopicPartition]:
-        """The partitions that the member has."""
-        return set(self._since)
-
-    def of(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the number of the present stay of each; 0 for what the member does not have."""
-        return {partition: self._since.get(partition, 0) for partition in partitions}
-
-    def ended(self, stays: Mapping[TopicPartition, int]) -> list[TopicPartition]:
-        """Return which of these stays are over."""
-        return [partition for partition, stay in stays.items() if not stay or self._since.get(partition) != stay]
 
 
 class OffsetCommitter:
@@ -364,7 +332,7 @@ _REFRESH_INTERVAL: Final = 3600.0
 class AutoCommitTask:
     """The schedule of one consumer's automatic commits. No timer: without poll() there is nothing new to commit."""
 
-    def __init__(self, coordinator: ConsumerCoordinator, interval: float) -> None:
+    def __init__(self, coordinator: CoordinatorFinder, interval: float) -> None:
         self._loop = coordinator.loop
         self.interval = interval
         """Seconds between commits."""

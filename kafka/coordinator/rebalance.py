@@ -16,9 +16,9 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from enum import Enum
+from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kafka.coordinator.offset_commits import Tenures
 from kafka.errors import KafkaError
 from kafka.future import Future
 from kafka.structs import OffsetAndMetadata, TopicPartition
@@ -26,7 +26,12 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 if TYPE_CHECKING:
     from kafka._runtime.application import Application
 
-__all__ = ["Assignments", "CallKind", "RebalanceCall", "Rendezvous", "Subscription", "tell"]
+__all__ = ["Assignments", "CallKind", "RebalanceCall", "Rendezvous", "Subscription", "Tenures", "tell"]
+
+
+log = logging.getLogger(__name__)
+
+Commit = Callable[[Mapping[TopicPartition, OffsetAndMetadata]], Awaitable[Any]]
 
 
 class CallKind(Enum):
@@ -130,19 +135,46 @@ def tell(listener: Any, kind: CallKind, partitions: Iterable[TopicPartition]) ->
     return None if method is None else method(set(partitions))
 
 
-log = logging.getLogger(__name__)
+class Tenures:
+    """Which partitions a group's member has, and since when: each stay has its number.
 
-Commit = Callable[[Mapping[TopicPartition, OffsetAndMetadata]], Awaitable[Any]]
+    >>> tenures = Tenures()
+    >>> p = TopicPartition("events", 0)
+    >>> tenures.replace([p]); first = tenures.of([p])
+    >>> tenures.replace([]); tenures.replace([p])
+    >>> tenures.ended(first)
+    [TopicPartition(topic='events', partition=0)]
+    """
+
+    def __init__(self) -> None:
+        self._numbers = count(1)
+        self._since: dict[TopicPartition, int] = {}
+
+    def replace(self, partitions: Iterable[TopicPartition]) -> None:
+        """Have these partitions; those that stay keep their number."""
+        self._since = {partition: self._since.get(partition) or next(self._numbers) for partition in sorted(partitions)}
+
+    def held(self) -> set[TopicPartition]:
+        """The partitions that the member has."""
+        return set(self._since)
+
+    def of(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the number of the present stay of each; 0 for what the member does not have."""
+        return {partition: self._since.get(partition, 0) for partition in partitions}
+
+    def ended(self, stays: Mapping[TopicPartition, int]) -> list[TopicPartition]:
+        """Return which of these stays are over."""
+        return [partition for partition, stay in stays.items() if not stay or self._since.get(partition) != stay]
 
 
 class Assignments:
     """The assignment of one member, whichever protocol it comes by."""
 
-    def __init__(self, subscription: Subscription, rendezvous: Rendezvous, commit: Commit | None) -> None:
+    def __init__(self, subscription: Subscription, rendezvous: Rendezvous) -> None:
         self.tenures = Tenures()
         self._subscription = subscription
         self._rendezvous = rendezvous
-        self._commit = commit
+        self.commit: Commit | None = None
         """Commits what was consumed before it goes; None if that is not automatic."""
         self._losing: RebalanceCall | None = None
 
@@ -154,7 +186,7 @@ class Assignments:
         """Let go of partitions that the member still holds."""
         if not partitions:
             return
-        if self._commit is not None:
+        if self.commit is not None:
             consumed: dict[TopicPartition, OffsetAndMetadata] = {}
 
             def pause() -> None:
@@ -235,10 +267,10 @@ class Assignments:
         return unassign
 
     async def _commit_before_loss(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        if self._commit is None or not offsets:
+        if self.commit is None or not offsets:
             return
         try:
-            await self._commit(offsets)
+            await self.commit(offsets)
         except KafkaError as error:
             log.warning(
                 "Offsets could not be committed before the rebalance; the records since the last commit will be read "

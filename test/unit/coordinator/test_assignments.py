@@ -36,7 +36,8 @@ class Application:
         self.subscription = SubscriptionState()
         self.subscription.subscribe(["t"], listener=self.listener)
         self.rendezvous = Rendezvous()
-        self.assignments = Assignments(self.subscription, self.rendezvous, commit)
+        self.assignments = Assignments(self.subscription, self.rendezvous)
+        self.assignments.commit = commit
 
     def poll(self):
         while (call := self.rendezvous.take()) is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka.coordinator.offset_commits import Tenures
+from kafka.coordinator.rebalance import Tenures
 from kafka.structs import TopicPartition
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
