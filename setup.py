@@ -24,6 +24,7 @@ EXTRAS = {
     "columns": ["pyarrow>=15", "numpy>=1.24"],
     "docs": ["sphinx>=7"],
     "dev": [
+        "anyio>=4",
         "hypothesis>=6.90",
         "import-linter>=2.0",
         "mypy>=1.13",
@@ -34,8 +35,10 @@ EXTRAS = {
         "pytest-randomly>=3.15",
         "pytest-timeout>=2.3",
         "ruff==0.17.6",
+        "tornado>=6",
         "tox>=4",
         "typing_extensions>=4.6",
+        'uvloop>=0.19; sys_platform != "win32"',
     ],
 }
 EXTRAS["all"] = sorted({need for name in ("cli", "gssapi", "spark") for need in EXTRAS[name]})

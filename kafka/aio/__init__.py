@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kafka.aio.abc import ConsumerRebalanceListener as ConsumerRebalanceListener
     from kafka.aio.admin import AIOKafkaAdminClient as AIOKafkaAdminClient
     from kafka.aio.client import AIOKafkaClient as AIOKafkaClient
+    from kafka.aio.cluster import Cluster as Cluster
     from kafka.aio.structs import ConsumerRecord as ConsumerRecord
     from kafka.errors import ConsumerStoppedError as ConsumerStoppedError
     from kafka.errors import IllegalOperation as IllegalOperation
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _EXPORTS = {
     "AIOKafkaAdminClient": "kafka.aio.admin",
     "AIOKafkaClient": "kafka.aio.client",
+    "Cluster": "kafka.aio.cluster",
     "ConsumerRebalanceListener": "kafka.aio.abc",
     "ConsumerRecord": "kafka.aio.structs",
     "ConsumerStoppedError": "kafka.errors",
@@ -40,6 +42,7 @@ _EXPORTS = {
 __all__ = [
     "AIOKafkaAdminClient",
     "AIOKafkaClient",
+    "Cluster",
     "ConsumerRebalanceListener",
     "ConsumerRecord",
     "ConsumerStoppedError",

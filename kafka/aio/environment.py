@@ -10,6 +10,7 @@ import asyncio
 import contextvars
 from collections.abc import Callable
 from inspect import iscoroutinefunction
+from ipaddress import ip_address
 from typing import Any, TypeVar
 
 from kafka._runtime.workers import InlineWorkers
@@ -44,6 +45,23 @@ class _Executor:
         except RuntimeError as error:  # the event loop or its executor is shut down
             future.try_failure(error)
         return future
+
+
+class _Names(_Executor):
+    """Look-ups of names. An address needs none, and is taken apart in the event loop."""
+
+    def submit(self, function: Callable[..., T], *args: Any) -> Future[T]:
+        if _is_address(args[0]):
+            return InlineWorkers().submit(function, *args)
+        return super().submit(function, *args)
+
+
+def _is_address(host: object) -> bool:
+    try:
+        ip_address(str(host).partition("%")[0])
+    except ValueError:
+        return False
+    return True
 
 
 class AwaitedTokens:
@@ -112,8 +130,8 @@ class AioEnvironment(Environment):
 
     def __init__(self, config: Config) -> None:
         aio = asyncio.get_running_loop()
-        executor = _Executor(aio)
-        super().__init__(workers=executor)
+        super().__init__(workers=_Executor(aio))
+        self.lookup_workers = _Names(aio)
         provider = config["sasl_oauth_token_provider"]
         self._tokens: _Tokens | None = None
         if isinstance(provider, AwaitedTokens):

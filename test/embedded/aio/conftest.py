@@ -1,0 +1,86 @@
+"""The event loops that the asyncio clients are tested on, and what they may leave behind: nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import sys
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+
+import pytest
+
+
+def _selector_loop() -> asyncio.AbstractEventLoop:
+    return asyncio.SelectorEventLoop()
+
+
+def _uvloop() -> asyncio.AbstractEventLoop:
+    uvloop = pytest.importorskip("uvloop")
+    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    return loop
+
+
+def _debug_loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.SelectorEventLoop()
+    loop.set_debug(True)
+    return loop
+
+
+def _eager_loop() -> asyncio.AbstractEventLoop:
+    if sys.version_info < (3, 12):
+        pytest.skip("eager tasks are new in Python 3.12")
+    loop = asyncio.SelectorEventLoop()
+    loop.set_task_factory(asyncio.eager_task_factory)
+    return loop
+
+
+LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
+    "selector": _selector_loop,
+    "uvloop": _uvloop,
+    "debug": _debug_loop,
+    "eager": _eager_loop,
+}
+
+
+def run_on(make_loop: Callable[[], asyncio.AbstractEventLoop], main: Coroutine[Any, Any, Any]) -> Any:
+    """Run a coroutine on a new event loop, which no task may outlive and on which nothing may fail unseen."""
+    loop = make_loop()
+    failures: list[str] = []
+    loop.set_exception_handler(lambda _loop, context: failures.append(repr(context)))
+    threads = threading.active_count()
+    try:
+        result = loop.run_until_complete(main)
+        left = [task for task in asyncio.all_tasks(loop) if not task.done()]
+        assert not left, f"tasks outlived their client: {left}"
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        gc.collect()
+        loop.run_until_complete(asyncio.sleep(0))
+        assert not failures, failures
+        names = [thread.name for thread in threading.enumerate()]
+        assert threading.active_count() <= threads, f"a client has started a thread: {names}"
+        return result
+    finally:
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()
+
+
+@pytest.fixture(params=[pytest.param(name, id=name) for name in LOOPS])
+def run(request: pytest.FixtureRequest) -> Iterator[Callable[[Coroutine[Any, Any, Any]], Any]]:
+    """Run a coroutine on each kind of event loop in turn."""
+    coroutines = []
+
+    def runner(main: Coroutine[Any, Any, Any]) -> Any:
+        coroutines.append(main)
+        return run_on(LOOPS[request.param], main)
+
+    yield runner
+    for coroutine in coroutines:
+        coroutine.close()
+
+
+@pytest.fixture
+def run_once() -> Callable[[Coroutine[Any, Any, Any]], Any]:
+    """Run a coroutine on asyncio's own event loop alone."""
+    return lambda main: run_on(_selector_loop, main)
