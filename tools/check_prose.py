@@ -40,6 +40,8 @@ CLEAN = (
     "docs/testing.rst",
     "kafka/_runtime/asyncio_driver.py",
     "kafka/aio",
+    "docs/internals/cli.rst",
+    "kafka/cli",
     "kafka/cluster.py",
     "kafka/config",
     "kafka/errors.py",

@@ -1,4 +1,4 @@
-"""``purekafka broker``: the embedded broker as a process of its own."""
+"""``purekafka broker``: the embedded broker as a separate process."""
 
 from __future__ import annotations
 
@@ -12,71 +12,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
 from kafka.broker import Broker
+from kafka.cli.grammar import Argument, Verb
 from kafka.cli.words import VALUES, WrongWord, expand, pair, pairs
 
 if TYPE_CHECKING:
     import argparse
     import ssl
 
-#: Words behind -- are a command to run; ``arguments.command`` has them.
-RUNS_COMMAND: Final = True
 #: What shells return for a command that cannot be run.
 _NOT_FOUND: Final = 127
 _TLS_PARTS = ("cert", "key", "ca", "password")
 _WITHOUT_PASSWORD = ("OAUTHBEARER",)
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the arguments of this command."""
-    parser.usage = "%(prog)s [options] [-- COMMAND [ARGUMENT ...]]"
-    parser.epilog = (
-        "With a COMMAND, run it with the address in KAFKA_BOOTSTRAP_SERVERS, stop the broker when it has ended, and "
-        "return its exit code. " + VALUES
-    )
-    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (%(default)s)")
-    parser.add_argument(
-        "--port",
-        type=int,
-        default=9092,
-        help="the port of the first node; further nodes take the next ones; 0: any free port (%(default)s)",
-    )
-    parser.add_argument(
-        "--advertise",
-        metavar="HOST[:PORT]",
-        help="the address that clients are told to connect to, where it is not that of --host and --port: the name of "
-        "a container, a port that is forwarded (for 0.0.0.0 and :: the loopback address)",
-    )
-    parser.add_argument(
-        "--ready-file",
-        metavar="FILE",
-        help="write the addresses to this file once clients can connect; removed at the end",
-    )
-    parser.add_argument("--port-file", metavar="FILE", help="the same for the port that the first node listens on")
-    parser.add_argument("--nodes", type=int, default=1, help="how many nodes (%(default)s)")
-    parser.add_argument(
-        "--topic", action="append", default=[], metavar="NAME[:PARTITIONS]", help="create a topic; may be repeated"
-    )
-    parser.add_argument(
-        "--data", metavar="DIR", help="keep topics, records and offsets in this directory, not in memory"
-    )
-    parser.add_argument("--fsync", action="store_true", help="have each append on the disk before it is acknowledged")
-    parser.add_argument("--as-version", metavar="RELEASE", help="offer what this release of Kafka does, such as 2.8")
-    parser.add_argument(
-        "--config", action="append", default=[], metavar="NAME=VALUE", help="a broker option of Kafka; may be repeated"
-    )
-    parser.add_argument(
-        "--tls",
-        metavar="cert=FILE,key=FILE[,ca=FILE][,password=PASSWORD]",
-        help="serve TLS with this certificate, whose key may need a password; with ca, clients must show a certificate",
-    )
-    parser.add_argument(
-        "--sasl",
-        action="append",
-        default=[],
-        metavar="MECHANISM:USER:PASSWORD",
-        help="let only this user in (PLAIN, SCRAM-SHA-256, SCRAM-SHA-512; OAUTHBEARER alone); may be repeated",
-    )
-    parser.add_argument("--verbose", action="store_true", help="log what happens on connections")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -146,7 +92,7 @@ def _run_command(command: list[str], servers: str) -> int:
 
 def _make(arguments: argparse.Namespace) -> Broker:
     if arguments.fsync and not arguments.data:
-        raise WrongWord("--fsync needs --data DIR: what is kept in memory is on no disk")
+        raise WrongWord("--fsync needs --data DIR: data in memory are on no disk")
     return Broker(
         nodes=arguments.nodes,
         topics=dict(_topic(word) for word in arguments.topic),
@@ -167,7 +113,7 @@ def _topic(word: str) -> tuple[str, int]:
     if not colon:
         return word, 1
     if not partitions.isdigit():
-        raise WrongWord(f"--topic {word}: {partitions!r} is no number of partitions")
+        raise WrongWord(f"--topic {word}: {partitions!r} is not a number of partitions")
     return name, int(partitions)
 
 
@@ -196,8 +142,8 @@ def _tls(word: str) -> ssl.SSLContext:
     except OSError as error:  # ssl.SSLError is one
         key = parts.get("key", parts["cert"])
         raise WrongWord(
-            f"--tls: {parts['cert']} is no certificate in PEM form, or {key} is not its key, or the password is wrong "
-            f"({error.strerror or error})"
+            f"--tls: {parts['cert']} is not a certificate in PEM form, or {key} is not its key, or the password "
+            f"is wrong ({error.strerror or error})"
         ) from error
     if "ca" in parts:
         try:
@@ -216,3 +162,64 @@ def _check_readable(path: str | None, name: str) -> None:
             pass
     except OSError as error:
         raise WrongWord(f"--tls: {name} {path}: {error.strerror}") from error
+
+
+COMMAND = Verb(
+    "broker",
+    "run a broker of one or several nodes on this machine",
+    run,
+    [
+        Argument("--host", default="127.0.0.1", help="the address to listen on (%(default)s)"),
+        Argument(
+            "--port",
+            type=int,
+            default=9092,
+            help="the port of the first node; further nodes take the next ones; 0: any free port (%(default)s)",
+        ),
+        Argument(
+            "--advertise",
+            metavar="HOST[:PORT]",
+            help="the address that clients connect to, where it is not that of --host and --port: the name of a "
+            "container, a port that is forwarded (for 0.0.0.0 and :: the loopback address)",
+        ),
+        Argument(
+            "--ready-file",
+            metavar="FILE",
+            help="write the addresses to this file once clients can connect; removed at the end",
+        ),
+        Argument("--port-file", metavar="FILE", help="the same for the port that the first node listens on"),
+        Argument("--nodes", type=int, default=1, help="how many nodes (%(default)s)"),
+        Argument(
+            "--topic", action="append", default=[], metavar="NAME[:PARTITIONS]", help="create a topic; may be repeated"
+        ),
+        Argument("--data", metavar="DIR", help="keep topics, records and offsets in this directory, not in memory"),
+        Argument("--fsync", action="store_true", help="have each append on the disk before it is acknowledged"),
+        Argument("--as-version", metavar="RELEASE", help="offer what this release of Kafka does, such as 2.8"),
+        Argument(
+            "--config",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help="a broker option of Kafka; may be repeated",
+        ),
+        Argument(
+            "--tls",
+            metavar="cert=FILE,key=FILE[,ca=FILE][,password=PASSWORD]",
+            help="serve TLS with this certificate, whose key may need a password; with ca, clients must show a "
+            "certificate too",
+        ),
+        Argument(
+            "--sasl",
+            action="append",
+            default=[],
+            metavar="MECHANISM:USER:PASSWORD",
+            help="let only this user in (PLAIN, SCRAM-SHA-256, SCRAM-SHA-512; OAUTHBEARER alone); may be repeated",
+        ),
+        Argument("--verbose", action="store_true", help="log what happens on connections"),
+    ],
+    ["purekafka broker --topic events:3", "purekafka broker --port 0 -- purekafka topics list"],
+    connects=False,
+    runs_command=True,
+    epilog="With a COMMAND, run it with the address in KAFKA_BOOTSTRAP_SERVERS, stop the broker when it has ended, and "
+    "return its exit code. " + VALUES,
+)

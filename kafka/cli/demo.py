@@ -2,7 +2,7 @@
 
 Events are produced to an embedded broker, consumed by the members of a group, and counted by window on Spark, which
 writes them as Parquet. The exit code is 0 only if every event arrived, once, the group committed all of them, and the
-windows have as many. Where pyspark or Java is missing the rest runs, and it is said how to get them.
+windows have as many. Where pyspark or Java is missing the rest runs, and a line tells how to get them.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka.broker import Broker
+from kafka.cli.grammar import Argument, Verb
 from kafka.cli.words import count, writable_directory
 from kafka.consumer import KafkaConsumer
 from kafka.producer import KafkaProducer
@@ -36,14 +37,6 @@ MINUTES = 10
 BEGIN = datetime(2026, 1, 1, tzinfo=timezone.utc)
 #: How long the members may take together; reaching it means that something is wrong.
 PATIENCE_S = 60.0
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the words of this command."""
-    parser.add_argument("--events", type=count, default=200_000, help="how many events to send (default %(default)s)")
-    parser.add_argument("--members", type=count, default=2, help="consumers in the group (default %(default)s)")
-    parser.add_argument("--no-spark", action="store_true", help="leave the pipeline on Spark out")
-    parser.add_argument("--directory", type=Path, help="where Parquet and checkpoint go (default: a new one)")
 
 
 @dataclass
@@ -184,3 +177,18 @@ def _verdict(events: int, tallies: list[Tally], committed: int, counted: int | N
         return 0
     print(f"sent {events:,}, received {len(numbers):,} ({len(set(numbers)):,} different), committed {committed:,}")
     return 1
+
+
+COMMAND = Verb(
+    "demo",
+    "a first look: a broker, a producer and a group of consumers in one process",
+    run,
+    [
+        Argument("--events", type=count, default=200_000, help="how many events to send (default %(default)s)"),
+        Argument("--members", type=count, default=2, help="consumers in the group (default %(default)s)"),
+        Argument("--no-spark", action="store_true", help="leave the pipeline on Spark out"),
+        Argument("--directory", type=Path, help="where Parquet and checkpoint go (default: a new one)"),
+    ],
+    ["purekafka demo", "purekafka demo --events 20000 --no-spark"],
+    connects=False,
+)

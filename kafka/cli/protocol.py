@@ -1,4 +1,4 @@
-"""``purekafka protocol``: what the messages look like, and what bytes say.
+"""``purekafka protocol``: the layout of messages, and the content of bytes.
 
 purekafka protocol list
 purekafka protocol show FetchRequest --version 12
@@ -14,7 +14,8 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from kafka.cli.words import WrongWord, add_actions, find_api, parse_json
+from kafka.cli.grammar import Argument, Noun, Verb
+from kafka.cli.words import WrongWord, find_api, parse_json
 from kafka.errors import KafkaError
 from kafka.protocol.registry import APIS
 
@@ -34,39 +35,6 @@ _OTHERS = {
     "ControlRecordTypeSchema": "control_records",
     "EndTxnMarker": "control_records",
 }
-
-
-ACTIONS = {
-    "list": "all APIs with their keys, versions and listeners",
-    "show": "the fields of a message",
-    "decode": "turn bytes into JSON",
-    "encode": "turn JSON into bytes, in hexadecimal",
-}
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the arguments of this command."""
-    actions = add_actions(parser, ACTIONS, "action")
-    show, decode, encode = actions["show"], actions["decode"], actions["encode"]
-    show.add_argument(
-        "message", metavar="MESSAGE", help="FetchRequest, FetchResponse, or Fetch for both; also RequestHeader and such"
-    )
-    show.add_argument("--version", type=int, help="show this version, in wire order, instead of all versions")
-    for action in (decode, encode):
-        action.add_argument("message", metavar="MESSAGE", help="FetchRequest, FetchResponse, RequestHeader and such")
-        action.add_argument("--version", type=int, required=True, help="the version of the message")
-    decode.add_argument(
-        "data", metavar="HEX", nargs="+", help="the bytes in hexadecimal, in one or more words; - reads standard input"
-    )
-    encode.add_argument("data", metavar="JSON", help="the message as JSON; - reads standard input")
-    decode.add_argument(
-        "--framed", action="store_true", help="the bytes begin with a header, as on the wire after the frame's size"
-    )
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Run the chosen action."""
-    return {"list": _list, "show": _show, "decode": _decode, "encode": _encode}[arguments.action](arguments)
 
 
 def _list(_arguments: argparse.Namespace) -> int:
@@ -173,3 +141,81 @@ def _encode(arguments: argparse.Namespace) -> int:
         raise WrongWord(error.args[0]) from None
     print(data.hex())
     return 0
+
+
+_MESSAGE = Argument("message", metavar="MESSAGE", help="FetchRequest, FetchResponse, RequestHeader and such")
+_VERSION = Argument("--version", type=int, required=True, metavar="N", help="the version of the message")
+
+COMMAND = Noun(
+    "protocol",
+    "show the messages of the protocol; decode and encode them",
+    [
+        Verb(
+            "list",
+            "list all APIs with their keys, versions and listeners",
+            _list,
+            examples=["purekafka protocol list", "purekafka protocol list | grep Fetch"],
+            connects=False,
+        ),
+        Verb(
+            "show",
+            "show the fields of a message",
+            _show,
+            [
+                Argument(
+                    "message",
+                    metavar="MESSAGE",
+                    help="FetchRequest, FetchResponse, or Fetch for both; also RequestHeader and such",
+                ),
+                Argument(
+                    "--version",
+                    type=int,
+                    metavar="N",
+                    help="show this version, in wire order, instead of all versions",
+                ),
+            ],
+            ["purekafka protocol show FetchRequest --version 12", "purekafka protocol show Metadata"],
+            connects=False,
+        ),
+        Verb(
+            "decode",
+            "turn bytes into JSON",
+            _decode,
+            [
+                _MESSAGE,
+                Argument(
+                    "data",
+                    metavar="HEX",
+                    nargs="+",
+                    help="the bytes in hexadecimal, in one or more words; - reads standard input",
+                ),
+                _VERSION,
+                Argument(
+                    "--framed",
+                    action="store_true",
+                    help="the bytes begin with a header, as on the wire after the frame's size",
+                ),
+            ],
+            [
+                "purekafka protocol decode MetadataResponse --version 0 00000000 00000000",
+                "echo 00000000 00000000 | purekafka protocol decode MetadataResponse --version 0 -",
+            ],
+            connects=False,
+        ),
+        Verb(
+            "encode",
+            "turn JSON into bytes, in hexadecimal",
+            _encode,
+            [
+                _MESSAGE,
+                Argument("data", metavar="JSON", help="the message as JSON; - reads standard input"),
+                _VERSION,
+            ],
+            [
+                """purekafka protocol encode MetadataRequest --version 1 '{"topics": [{"name": "events"}]}'""",
+                """echo '{"topics": null}' | purekafka protocol encode MetadataRequest --version 1 -""",
+            ],
+            connects=False,
+        ),
+    ],
+)

@@ -12,15 +12,14 @@ reply is printed as JSON. The error codes in it are named on standard error, and
 from __future__ import annotations
 
 import json
-import logging
 import sys
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from kafka.cli.words import VALUES, WrongWord, find_api, pairs, parse_json, positive
-from kafka.client_async import KafkaClient
-from kafka.config import parse
+from kafka.cli.connection import Connection
+from kafka.cli.grammar import Argument, Verb
+from kafka.cli.words import VALUES, WrongWord, find_api, parse_json
 from kafka.errors import KafkaError, for_code
 from kafka.protocol.negotiation import ApiVersions
 from kafka.version import __version__
@@ -28,13 +27,15 @@ from kafka.version import __version__
 if TYPE_CHECKING:
     import argparse
 
+    from kafka.client_async import KafkaClient
+
 #: How long a request may take that has no --timeout, connecting included.
 _TIMEOUT_S = 30.0
 _ERROR_IN_REPLY = 3
 #: topicConfigErrorCode is not among them: with it a topic was created whose configuration may not be shown.
 _ERROR_FIELDS = frozenset({"errorCode", "partitionErrorCode", "acknowledgeErrorCode"})
 _MAX_INT32 = 2**31 - 1
-#: What is sent where the user does not set a field and the message's own default asks for nothing, or is refused.
+#: The fields to send if the user sets none and the message's own default asks for nothing, or is refused.
 _UNSET: dict[str, dict[str, Any]] = {
     "ApiVersionsRequest": {"client_software_name": "purekafka", "client_software_version": __version__},
     "DescribeLogDirsRequest": {"topics": None},
@@ -42,36 +43,6 @@ _UNSET: dict[str, dict[str, Any]] = {
 }
 #: From this version on a broker (2.4, KIP-464) puts its own default in place of -1; older ones want a number.
 _BROKER_DEFAULTS_FROM = 4
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the arguments of this command."""
-    parser.epilog = f"Exit codes: 0 done, 1 failed, 2 wrong arguments, 3 the reply has an error code in it. {VALUES}"
-    parser.add_argument("api", metavar="API", help="for example Metadata; purekafka protocol list shows all")
-    parser.add_argument(
-        "json", nargs="?", default="{}", metavar="JSON", help="the fields of the request; - reads standard input"
-    )
-    parser.add_argument(
-        "-b", "--bootstrap-servers", required=True, metavar="HOST:PORT[,HOST:PORT]", help="brokers to connect to first"
-    )
-    parser.add_argument(
-        "-X",
-        action="append",
-        default=[],
-        dest="options",
-        metavar="NAME=VALUE",
-        help="an option of the client, such as security.protocol=SSL; may be repeated",
-    )
-    parser.add_argument("--node", type=int, help="the id of the broker to ask, instead of the one that the API demands")
-    parser.add_argument(
-        "--version", type=int, help="the version of the request; by default the newest that the broker supports"
-    )
-    parser.add_argument(
-        "--timeout",
-        type=positive,
-        metavar="SECONDS",
-        help=f"how long connecting and the request may take together (default {_TIMEOUT_S:g})",
-    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -82,12 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.version is not None:
         cls = _of_version(cls, arguments.version)
     fields = parse_json(arguments.json)
-    options = parse("client", pairs(arguments.options, "-X"))
-    if arguments.timeout is not None:
-        options.setdefault("bootstrap_timeout_ms", round(timeout * 1000))
-    # The error at the end says what prevented it; a log of the attempts would repeat that.
-    logging.getLogger("kafka").addHandler(logging.NullHandler())
-    with KafkaClient(bootstrap_servers=arguments.bootstrap_servers, **options) as client:
+    with Connection(arguments) as connection:
+        client = connection.client()
         if arguments.version is None:
             cls = cls[_newest(client, cls)]
         request = _complete(cls, fields, round(timeout * 1000))
@@ -165,3 +132,33 @@ def _newest(client: KafkaClient, cls: Any) -> int:
     offered = client.get_api_versions()
     versions = ApiVersions.of_release(client.api_version or ()) if offered is None else ApiVersions(offered)
     return versions.highest(cls)
+
+
+COMMAND = Verb(
+    "request",
+    "send a request of the protocol to a broker and print the reply as JSON",
+    run,
+    [
+        Argument("api", metavar="API", complete="api", help="for example Metadata; purekafka protocol list shows all"),
+        Argument(
+            "json", nargs="?", default="{}", metavar="JSON", help="the fields of the request; - reads standard input"
+        ),
+        Argument(
+            "--node",
+            type=int,
+            metavar="ID",
+            help="the id of the broker to ask, instead of the one that the API demands",
+        ),
+        Argument(
+            "--version",
+            type=int,
+            metavar="N",
+            help="the version of the request; by default the newest that the broker supports",
+        ),
+    ],
+    [
+        "purekafka request Metadata --sandbox",
+        """purekafka request CreateTopics '{"topics": [{"name": "a"}]}' --sandbox""",
+    ],
+    epilog=VALUES,
+)

@@ -7,7 +7,7 @@
     purekafka spark lag -b localhost:9092 --checkpoint /data/copy
     purekafka spark plan -b localhost:9092 --source events -O minPartitions=8
 
-SIGINT and SIGTERM stop a job between two batches; started again with the same checkpoint it goes on there.
+SIGINT and SIGTERM stop a job between two batches; started again with the same checkpoint it continues there.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from kafka.cli.words import VALUES, add_actions, pairs
+from kafka.cli.grammar import Argument, Noun, Verb
+from kafka.cli.words import VALUES, pairs
 from kafka.errors import KafkaConfigurationError
 from kafka.spark.errors import concise
 
@@ -30,127 +31,23 @@ if TYPE_CHECKING:
     from kafka.spark.options import SourceOptions
     from kafka.spark.ranges import OffsetRange
 
-ACTIONS = {
-    "run": "count JSON events by window and columns, into a topic and into Parquet",
-    "copy": "copy a topic to another one, with keys and headers",
-    "dump": "write what a topic has now as Parquet",
-    "lag": "show how far a query is behind, from its checkpoint",
-    "plan": "show which offsets a query's first batch would read, and in which tasks",
-}
 _STARTS = {"startingoffsets", "startingtimestamp", "startingoffsetsbytimestamp"}
 _RATE_COLUMNS = "{:<30} {:>14} {:>14} {:>10}"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Describe the arguments of this command."""
-    parser.epilog = VALUES
-    for name, command in add_actions(parser, ACTIONS, "job").items():
-        command.add_argument(
-            "-b",
-            "--bootstrap-servers",
-            required=True,
-            metavar="HOST:PORT[,HOST:PORT]",
-            help="brokers to connect to first",
-        )
-        command.add_argument(
-            "-O",
-            action="append",
-            default=[],
-            dest="options",
-            metavar="NAME=VALUE",
-            help="an option of the source, such as minPartitions=8 or kafka.security.protocol=SSL; may be repeated. "
-            "freezeWorkers and those that begin with kafka. hold for the sink too",
-        )
-        if name != "lag":
-            command.add_argument("--source", required=True, metavar="TOPIC[,TOPIC]", help="the topics to read")
-        if name in {"run", "copy", "plan"}:
-            _add_begin(command)
-        if name in {"run", "copy", "dump"}:
-            _add_session(command)
-        if name in {"run", "copy", "lag"}:
-            command.add_argument(
-                "--checkpoint", required=True, metavar="DIR", help="where the query records its progress"
-            )
-        if name in {"run", "dump"}:
-            command.add_argument(
-                "--parquet", required=name == "dump", metavar="DIR", help="the directory to write Parquet to"
-            )
-        if name in {"run", "copy"}:
-            command.add_argument(
-                "--trigger",
-                default="10 seconds",
-                help="the time between batches; or available-now: read what there is, then end (%(default)s)",
-            )
-            command.add_argument("--sink", required=name == "copy", metavar="TOPIC", help="the topic to write to")
-            command.add_argument(
-                "--exactly-once", action="store_true", help="write to the topic in transactions, each row once"
-            )
-        if name == "run":
-            _add_run(command)
-        if name == "plan":
-            command.add_argument("--batch", action="store_true", help="plan a batch query instead of a streaming one")
+def _job(name: str) -> Callable[[argparse.Namespace], int]:
+    """Return the function of a job, which may raise Spark's errors in one line."""
 
+    @concise
+    def run(arguments: argparse.Namespace) -> int:
+        arguments.job = name
+        arguments.options = pairs(arguments.options, "-O")  # once: a value may come from standard input
+        if "conf" in arguments:
+            arguments.conf = pairs(arguments.conf, "-c")
+        result: int = _JOBS[name](arguments)
+        return result
 
-def _add_begin(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--from",
-        choices=("earliest", "latest"),
-        dest="begin",
-        help="where a query without a checkpoint starts (earliest; -O startingOffsets takes offsets)",
-    )
-
-
-def _add_session(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "-v", "--verbose", action="store_true", help="show Spark's log, and the whole error of a job that fails"
-    )
-    command.add_argument(
-        "--master", help="the Spark master; by default the one in its configuration, else this machine"
-    )
-    command.add_argument(
-        "-c",
-        "--conf",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a property of Spark, such as spark.executor.memory=4g; may be repeated",
-    )
-
-
-def _add_run(command: argparse.ArgumentParser) -> None:
-    command.epilog = (
-        "--sink, --parquet and --dead-letter are a query each, with its own checkpoint, and each reads the topic "
-        "itself: three outputs read it three times. --complete writes topic and Parquet from one read."
-    )
-    command.add_argument(
-        "--schema", required=True, metavar="DDL", help='the fields of an event: "user string, amount double"'
-    )
-    command.add_argument(
-        "--event-time", metavar="COLUMN", help="the field with the event's time; by default the record's timestamp"
-    )
-    command.add_argument("--window", default="1 minute", help="length of a window (%(default)s)")
-    command.add_argument("--watermark", default="2 minutes", help="how late events may be (%(default)s)")
-    command.add_argument(
-        "--group-by", default="", metavar="COLUMN[,COLUMN]", help="count separately for each value of these fields"
-    )
-    command.add_argument("--sum", default="", dest="sums", metavar="COLUMN[,COLUMN]", help="sum these fields")
-    command.add_argument("--dead-letter", metavar="TOPIC", help="where to write events that do not match the schema")
-    command.add_argument(
-        "--dead-letter-column", metavar="NAME", help="keep such events in this column of the result instead"
-    )
-    command.add_argument(
-        "--complete", action="store_true", help="write the whole result with each batch, windows that are open too"
-    )
-
-
-@concise
-def run(arguments: argparse.Namespace) -> int:
-    """Do the job."""
-    arguments.options = pairs(arguments.options, "-O")  # once: a value may come from standard input
-    if "conf" in arguments:
-        arguments.conf = pairs(arguments.conf, "-c")
-    result: int = _JOBS[arguments.job](arguments)
-    return result
+    return run
 
 
 # Jobs that need no Spark.
@@ -183,7 +80,7 @@ def _lag(arguments: argparse.Namespace) -> int:
 
 
 def _checkpoints(root: Path) -> list[Path]:
-    """Return the checkpoints in a directory: itself, or those of the queries that `run` starts."""
+    """Return the checkpoints in a directory: itself, or the checkpoints of the queries that `run` starts."""
     below = sorted(path.parent for path in root.glob("*/offsets"))
     return [root] if (root / "offsets").is_dir() or not below else below
 
@@ -233,7 +130,7 @@ def _source(arguments: argparse.Namespace, topics: str, *, streaming: bool) -> S
 
 
 def _source_options(arguments: argparse.Namespace) -> dict[str, str]:
-    """Return the options given for a read, with its start: the earliest offsets unless something is said."""
+    """Return the options given for a read, with its start: the earliest offsets by default."""
     options = dict(arguments.options)
     starts = [name for name in options if name.lower() in _STARTS]
     begin = getattr(arguments, "begin", None)
@@ -351,7 +248,7 @@ def _watched(arguments: argparse.Namespace, start: Callable[[Any, dict[str, str]
     from kafka.spark.running import asked_to_stop, watch
 
     def run_until_asked(spark: Any) -> Any:
-        # From the first query on: what is stopped is stopped between two batches.
+        # From the first query on: a query that is stopped ends between two batches.
         with TemporaryDirectory(prefix="purekafka-") as directory, asked_to_stop() as asked:
             hold = Path(directory, "hold")
             return watch(start(spark, {"holdFile": str(hold)}), asked=asked, hold=hold)
@@ -397,8 +294,146 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _is_shared(name: str) -> bool:
-    """Whether an option of the source is one of the sink too, which has to be the same where they share workers."""
+    """Whether an option of the source is one of the sink too, which must be the same where they share workers."""
     return name.lower().startswith("kafka.") or name.lower() == "freezeworkers"
 
 
 _JOBS = {"run": _run, "copy": _copy, "dump": _dump, "lag": _lag, "plan": _plan}
+
+_CLUSTER = (
+    Argument(
+        "-b",
+        "--bootstrap-servers",
+        required=True,
+        metavar="HOST:PORT[,...]",
+        help="brokers to connect to first",
+    ),
+    Argument(
+        "-O",
+        action="append",
+        default=[],
+        dest="options",
+        metavar="NAME=VALUE",
+        help="an option of the source, such as minPartitions=8 or kafka.security.protocol=SSL; may be repeated. "
+        "freezeWorkers and names that begin with kafka. hold for the sink too",
+    ),
+)
+_SOURCE = Argument("--source", required=True, metavar="TOPIC[,TOPIC]", help="the topics to read")
+_FROM = Argument(
+    "--from",
+    choices=("earliest", "latest"),
+    dest="begin",
+    help="where a query without a checkpoint starts (earliest; -O startingOffsets takes offsets)",
+)
+_SESSION = (
+    Argument("-v", "--verbose", action="store_true", help="show Spark's log, and the whole error of a job that fails"),
+    Argument("--master", help="the Spark master; by default the one in its configuration, else this machine"),
+    Argument(
+        "-c",
+        "--conf",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a property of Spark, such as spark.executor.memory=4g; may be repeated",
+    ),
+)
+_CHECKPOINT = Argument("--checkpoint", required=True, metavar="DIR", help="where the query records its progress")
+_TRIGGER = Argument(
+    "--trigger",
+    default="10 seconds",
+    help="the time between batches; or available-now: read the records that are there, then end (%(default)s)",
+)
+_EXACTLY_ONCE = Argument(
+    "--exactly-once", action="store_true", help="write to the topic in transactions, each row once"
+)
+_PIPELINE = (
+    Argument("--schema", required=True, metavar="DDL", help='the fields of an event: "user string, amount double"'),
+    Argument(
+        "--event-time", metavar="COLUMN", help="the field with the event's time; by default the record's timestamp"
+    ),
+    Argument("--window", default="1 minute", help="length of a window (%(default)s)"),
+    Argument("--watermark", default="2 minutes", help="how late events may be (%(default)s)"),
+    Argument(
+        "--group-by", default="", metavar="COLUMN[,COLUMN]", help="count separately for each value of these fields"
+    ),
+    Argument("--sum", default="", dest="sums", metavar="COLUMN[,COLUMN]", help="sum these fields"),
+    Argument("--dead-letter", metavar="TOPIC", help="where to write events that do not match the schema"),
+    Argument("--dead-letter-column", metavar="NAME", help="keep such events in this column of the result instead"),
+    Argument(
+        "--complete", action="store_true", help="write the whole result with each batch, windows that are open too"
+    ),
+)
+
+
+def _parquet(*, required: bool) -> Argument:
+    return Argument("--parquet", required=required, metavar="DIR", help="the directory to write Parquet to")
+
+
+def _sink(*, required: bool) -> Argument:
+    return Argument("--sink", required=required, metavar="TOPIC", help="the topic to write to")
+
+
+def _verb(name: str, summary: str, arguments: list[Argument], examples: list[str], epilog: str = "") -> Verb:
+    return Verb(
+        name,
+        summary,
+        _job(name),
+        [*_CLUSTER, *arguments],
+        examples,
+        connects=False,
+        epilog=f"{epilog}\n\n{VALUES}" if epilog else VALUES,
+    )
+
+
+COMMAND = Noun(
+    "spark",
+    "jobs on Spark: a pipeline, copies, dumps, lag",
+    [
+        _verb(
+            "run",
+            "count JSON events by window and columns, into a topic and into Parquet",
+            [
+                _SOURCE,
+                _FROM,
+                *_SESSION,
+                _CHECKPOINT,
+                _parquet(required=False),
+                _TRIGGER,
+                _sink(required=False),
+                _EXACTLY_ONCE,
+                *_PIPELINE,
+            ],
+            ['purekafka spark run -b b1:9092 --source events --schema "user string" --sink counts --checkpoint /c'],
+            "--sink, --parquet and --dead-letter are a query each, with its own checkpoint, and each reads the topic "
+            "itself: three outputs read it three times. --complete writes topic and Parquet from one read.",
+        ),
+        _verb(
+            "copy",
+            "copy a topic to another one, with keys and headers",
+            [_SOURCE, _FROM, *_SESSION, _CHECKPOINT, _TRIGGER, _sink(required=True), _EXACTLY_ONCE],
+            ["purekafka spark copy -b b1:9092 --source events --sink events-2 --checkpoint /data/copy"],
+        ),
+        _verb(
+            "dump",
+            "write the records that a topic has now as Parquet",
+            [_SOURCE, *_SESSION, _parquet(required=True)],
+            ["purekafka spark dump -b b1:9092 --source events --parquet /data/events"],
+        ),
+        _verb(
+            "lag",
+            "show how far a query is behind, from its checkpoint",
+            [_CHECKPOINT],
+            ["purekafka spark lag -b b1:9092 --checkpoint /data/copy"],
+        ),
+        _verb(
+            "plan",
+            "show which offsets a query's first batch would read, and in which tasks",
+            [
+                _SOURCE,
+                _FROM,
+                Argument("--batch", action="store_true", help="plan a batch query instead of a streaming one"),
+            ],
+            ["purekafka spark plan -b b1:9092 --source events -O minPartitions=8"],
+        ),
+    ],
+)

@@ -1,4 +1,4 @@
-"""What the commands have in common: how arguments are read, and how one that is wrong is reported."""
+"""Arguments that commands share: how they are read, and how a wrong one is reported."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "VALUES",
+    "Failed",
     "WrongWord",
-    "add_actions",
     "find_api",
     "count",
     "expand",
     "pair",
     "pairs",
     "parse_json",
-    "positive",
+    "reason",
     "writable_directory",
 ]
 
@@ -37,6 +37,13 @@ VALUES = (
 )
 
 
+class Failed(KafkaError):  # noqa: N818 - an outcome
+    """A command did not do what it was asked to; it ends with exit code 1."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class WrongWord(KafkaError):  # noqa: N818 - a word on the command line that means nothing
     """Something on the command line cannot be understood; the command ends with exit code 2."""
 
@@ -44,17 +51,17 @@ class WrongWord(KafkaError):  # noqa: N818 - a word on the command line that mea
         return str(self.args[0])
 
 
-def add_actions(parser: argparse.ArgumentParser, actions: dict[str, str], dest: str) -> dict[str, Any]:
-    """Give a command one parser per action, from the actions and what they do; without an action it prints its help."""
-    choice = parser.add_subparsers(dest=dest, metavar=dest.upper())
-    parser.set_defaults(print_help=parser.print_help)
-    found = {}
-    for name, help_ in actions.items():
-        found[name] = choice.add_parser(
-            name, help=help_, description=help_[0].upper() + help_[1:] + ".", epilog=parser.epilog
-        )
-        found[name].set_defaults(print_help=None)
-    return found
+def reason(error: object) -> str:
+    """Return the text of an error, without the number and the name of a broker's error.
+
+    >>> from kafka.errors import UnknownTopicOrPartitionError
+    >>> reason(UnknownTopicOrPartitionError("topic 'a': unknown"))
+    "topic 'a': unknown"
+    """
+    given = getattr(error, "args", ())[:1]
+    if getattr(error, "errno", None) is not None and given and isinstance(given[0], str):
+        return given[0]
+    return str(error)
 
 
 def find_api(word: str) -> Api:
@@ -161,15 +168,3 @@ def writable_directory(path: Path, option: str) -> Path:
     if not os.access(path, os.W_OK | os.X_OK):
         raise WrongWord(f"{option} {path}: it cannot be written to")
     return path
-
-
-def positive(word: str) -> float:
-    """Read a number above zero, for argparse's ``type=``.
-
-    >>> positive("0.5")
-    0.5
-    """
-    number = float(word)
-    if not 0 < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{word} is not above zero")
-    return number

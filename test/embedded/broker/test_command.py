@@ -198,7 +198,7 @@ def test_a_directory_in_use_or_of_something_else_is_said_in_one_line(tmp_path: P
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--topic", "a:b"), "'b' is no number of partitions"),
+        (("--topic", "a:b"), "'b' is not a number of partitions"),
         (("--topic", "a b"), "'a b' is not a valid name for a topic"),
         (("--config", "no.such=1"), "'no.such' is not an option of the embedded broker"),
         (("--config", "num.partitions=few"), "Invalid value few for configuration num.partitions"),
@@ -207,7 +207,7 @@ def test_a_directory_in_use_or_of_something_else_is_said_in_one_line(tmp_path: P
         (("--nodes", "0"), "at least one node"),
         (("--tls", "key=x"), "needs cert"),
         (("--tls", "cert=/no/such/file"), "cert /no/such/file: No such file"),
-        (("--tls", f"cert={__file__}"), f"{__file__} is no certificate in PEM form"),
+        (("--tls", f"cert={__file__}"), f"{__file__} is not a certificate in PEM form"),
         (("--as-version", "99.0"), "does not know what Kafka 99.0 does, only up to 4."),
         (("--fsync",), "--fsync needs --data"),
         (("--sasl", "PLAIN"), "write it as PLAIN:USER:PASSWORD"),
@@ -225,7 +225,7 @@ def test_words_that_mean_nothing_are_said_in_one_line(words: tuple[str, ...], sa
 def test_unknown_options_are_told_with_the_command_s_own_usage() -> None:
     result = subprocess.run([*COMMAND, "--prot", "1"], capture_output=True, text=True, timeout=30, check=False)
     assert result.returncode == 2
-    assert result.stderr.startswith("usage: purekafka broker ")
+    assert result.stderr.startswith("purekafka broker: unknown option --prot: did you mean --port?")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
@@ -233,7 +233,7 @@ def test_an_output_that_takes_nothing_is_said_in_one_line() -> None:
     with open("/dev/full", "w", encoding="utf-8") as full:
         words = [sys.executable, "-m", "kafka", "protocol", "list"]
         result = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, timeout=30, check=False)
-    assert (result.returncode, result.stderr) == (1, "purekafka protocol: No space left on device\n")
+    assert (result.returncode, result.stderr) == (1, "purekafka protocol list: No space left on device\n")
 
 
 def test_it_is_ready_in_half_a_second() -> None:

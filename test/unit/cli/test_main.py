@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kafka.cli import COMMANDS, main, words
+from kafka.cli.grammar import Noun, Verb, load, parse
 from kafka.cli.words import WrongWord, expand, pair, pairs
 
 
@@ -17,49 +18,87 @@ def test_without_a_command_the_help_is_printed(capsys: pytest.CaptureFixture[str
     assert main([]) == 0
     shown = capsys.readouterr()
     assert shown.err == ""
-    places = [shown.out.index(f"\n    {name} ") for name in COMMANDS]
+    places = [shown.out.index(f"\n  {name} ") for name in COMMANDS]
     assert places == sorted(places)
-    assert list(COMMANDS)[:2] == ["demo", "broker"], "what a newcomer needs comes first"
 
 
-@pytest.mark.parametrize(("command", "action"), [("protocol", "decode"), ("spark", "lag")])
-def test_without_an_action_the_help_of_the_command_is_printed(
-    command: str, action: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([command]) == 0
+@pytest.mark.parametrize("name", [name for name in COMMANDS if isinstance(load(name), Noun)])
+def test_without_a_verb_the_help_of_the_noun_is_printed(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith(f"usage: purekafka {command} ")
-    assert f"\n    {action} " in shown
+    assert shown.startswith(f"usage: purekafka {name} ")
+    for verb in load(name).verbs:
+        assert f"\n  {verb} " in shown
 
 
-@pytest.mark.parametrize("arguments", [["frobnicate"], ["--frobnicate"], ["protocol", "frobnicate"], ["request"]])
-def test_an_unknown_command_or_option_ends_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["topcis"], "purekafka: unknown command 'topcis': did you mean topics?"),
+        (["--frobnicate"], "purekafka: unknown option --frobnicate"),
+        (["topics", "lsit"], "purekafka topics: unknown verb 'lsit': did you mean list?"),
+        (
+            ["topics", "list", "--formt", "json"],
+            "purekafka topics list: unknown option --formt: did you mean --format?",
+        ),
+        (["topics", "create"], "purekafka topics create: the following arguments are required: TOPIC"),
+        (["protocol", "frobnicate"], "purekafka protocol: unknown verb 'frobnicate'"),
+        (["request"], "purekafka request: the following arguments are required: API"),
+        (["-b", "x"], "purekafka: a command is missing"),
+        (["consume", "a", "-n", "0"], "purekafka consume: argument -n/--max-records: 0 is below one"),
+    ],
+)
+def test_c2_a_wrong_word_ends_with_2_and_names_the_nearest(
+    arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == 2
-    assert capsys.readouterr().err.startswith("usage: purekafka")
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.splitlines()[0] == complaint
+    assert shown.err.splitlines()[1].endswith('--help".')
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_each_argument_is_explained(command: str) -> None:
+def test_nouns_are_plural_or_singular_and_shared_options_stand_anywhere() -> None:
+    verb, arguments = parse(["-b", "b1:9092", "topic", "--format", "json", "describe", "events", "--sandbox"])
+    assert verb is load("topics").verbs["describe"]
+    assert (arguments.bootstrap_servers, arguments.format, arguments.topics) == ("b1:9092", "json", ["events"])
+
+
+def _verbs() -> list[Any]:
+    found = []
+    for name in COMMANDS:
+        command = load(name)
+        for verb in command.verbs.values() if isinstance(command, Noun) else [command]:
+            title = name if isinstance(command, Verb) else f"{name} {verb.name}"
+            found.append(pytest.param(title, verb, id=title))
+    return found
+
+
+@pytest.mark.parametrize(("title", "verb"), _verbs())
+def test_c2_each_verb_and_argument_is_explained(title: str, verb: Verb, capsys: pytest.CaptureFixture[str]) -> None:
     """Help of fewer than three words, or none, says nothing."""
-    import argparse
-    from importlib import import_module
+    with pytest.raises(SystemExit) as ended:
+        main([*title.split(), "--help"])
+    assert ended.value.code == 0
+    shown = capsys.readouterr().out
+    assert f"usage: purekafka {title}" in shown
+    assert len(verb.examples) >= (1 if title.startswith("spark") else 2)
+    for example in verb.examples:
+        assert example in shown
+    for argument in verb.arguments:
+        said = argument.help.partition("(")[0].split()
+        assert len(said) >= 3, f"{title} {argument.names}: {argument.help!r}"
 
-    def parsers(parser: argparse.ArgumentParser) -> Any:
-        yield parser
-        for action in parser._actions:
-            if isinstance(action, argparse._SubParsersAction):
-                for inner in action.choices.values():
-                    yield from parsers(inner)
 
-    parser = argparse.ArgumentParser(prog=command)
-    import_module(f"kafka.cli.{command}").add_arguments(parser)
-    for each in parsers(parser):
-        for action in each._actions:
-            if not isinstance(action, argparse._SubParsersAction | argparse._HelpAction):
-                said = (action.help or "").partition("(")[0].split()
-                assert len(said) >= 3, f"{each.prog} {action.option_strings or action.dest}: {action.help!r}"
+def test_help_fits_into_80_columns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for param in _verbs():
+        with pytest.raises(SystemExit):
+            main([*param.values[0].split(), "--help"])
+        shown = capsys.readouterr().out.partition("Examples:")[0]
+        assert [line for line in shown.splitlines() if len(line) > 100] == [], param.id
 
 
 # Values that are not on the command line.
@@ -124,13 +163,10 @@ def test_secrets_of_the_broker_need_not_be_on_the_command_line(monkeypatch: pyte
     monkeypatch.setenv("ADA", "hush:hush")
     (tmp_path / "bob").write_text("psst\n", encoding="utf-8")
     (tmp_path / "cert.pem").touch()
-    import argparse
-
-    parser = argparse.ArgumentParser()
-    broker.add_arguments(parser)
     sasl = ["--sasl", "PLAIN:ada:@env:ADA", "--sasl", f"scram-sha-256:bob:@{tmp_path / 'bob'}"]
     tls = ["--tls", f"cert={tmp_path / 'cert.pem'},password=@env:ADA"]
-    broker._make(parser.parse_args([*sasl, *tls, "--sasl", "PLAIN:eve:x@y", "--sasl", "OAUTHBEARER"]))
+    _verb, arguments = parse(["broker", *sasl, *tls, "--sasl", "PLAIN:eve:x@y", "--sasl", "OAUTHBEARER"])
+    broker._make(arguments)
     assert made[0]["sasl"] == [
         ("PLAIN", "ada", "hush:hush"),
         ("SCRAM-SHA-256", "bob", "psst"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafka.cli import main
+from kafka.cli import main, request
 from kafka.cli.request import _complete
 from kafka.protocol.registry import APIS, api_named
 
@@ -61,7 +61,7 @@ def test_a_message_made_in_python_has_the_defaults_of_kafkas_definition() -> Non
         (["Metadata", "--version", "99"], "--version 99: MetadataRequest has versions 0-13, not 99"),
         (["Metadata", "{"], "this is not JSON: Expecting property name"),
         (["-X", "client_id", "Metadata"], "-X takes NAME=VALUE, not 'client_id'"),
-        (["-X", "clinet.id=x", "Metadata"], "did you mean 'client.id'"),
+        (["-X", "clinet.id=x", "Metadata"], "did you mean client.id"),
         (["-X", "sasl.plain.password=@env:NO_SUCH_VARIABLE", "Metadata"], "the environment has no variable NO_SUCH"),
     ],
 )
@@ -90,7 +90,7 @@ def test_options_may_stand_anywhere(order: list[str], monkeypatch: pytest.Monkey
         seen.append((arguments.api, arguments.version, json.loads(arguments.json)))
         return 0
 
-    monkeypatch.setattr("kafka.cli.request.run", record)
+    monkeypatch.setattr(request.COMMAND, "run", record)
     fields = {"topics": [{"name": "a b"}]}
     words = [json.dumps(fields) if word == "JSON" else word for word in order]
     assert main(["request", "-b", "localhost:1", *words]) == 0

@@ -72,12 +72,12 @@ def test_a_session_that_does_not_start_is_told_without_stacks(
     monkeypatch.setattr("kafka.spark.session.local_session", fails)
     monkeypatch.setattr("kafka.cli.spark._check_source", lambda *_, **__: None)
     assert main(WORDS) == 1
-    assert capsys.readouterr().err == "purekafka spark: SparkException: Could not parse; caused by: x\n"
+    assert capsys.readouterr().err == "purekafka spark run: SparkException: Could not parse; caused by: x\n"
     monkeypatch.setenv("PUREKAFKA_TRACEBACK", "1")  # as --verbose does, and taken back after the test
     assert main([*WORDS, "--verbose"]) == 1
     shown = capsys.readouterr().err
     assert str(error) in shown
-    assert shown.endswith("purekafka spark: SparkException: Could not parse; caused by: x\n")
+    assert shown.endswith("purekafka spark run: SparkException: Could not parse; caused by: x\n")
 
 
 @pytest.mark.parametrize(

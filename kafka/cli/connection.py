@@ -1,0 +1,430 @@
+"""How a command gets its clients: options from flags, the environment, a context and a file, or a sandbox.
+
+A flag overrides a variable, a variable overrides the context, the context overrides the file of ``--config``. A current
+context does not apply beside ``--config``, whose file then is complete. ``PUREKAFKA_BOOTSTRAP_SERVERS``,
+``PUREKAFKA_SASL_PASSWORD`` and so on are the options in capital letters.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.cli.words import WrongWord, expand, pair
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator, Mapping
+
+    from typing_extensions import Self
+
+    from kafka.admin import KafkaAdminClient
+    from kafka.broker import Broker
+    from kafka.client_async import KafkaClient
+    from kafka.config import Option
+    from kafka.consumer import KafkaConsumer
+    from kafka.producer import KafkaProducer
+
+__all__ = ["Connection", "Contexts", "Interrupts", "Watchdog", "option_named", "read_options", "settings"]
+
+_PREFIX: Final = "PUREKAFKA_"
+#: Variables that choose where options come from, and are not options themselves.
+_NOT_OPTIONS: Final = {"PUREKAFKA_CONTEXT", "PUREKAFKA_CONFIG", "PUREKAFKA_TRACEBACK", "PUREKAFKA_SECONDS"}
+_BOOTSTRAP_MS: Final = 10_000
+_REQUEST_MS: Final = 30_000
+_API_MS: Final = 60_000
+#: What librdkafka calls an option, where the table of options does not have that name.
+_LIBRDKAFKA: Final = {
+    "allow.auto.create.topics": "allow_auto_create_topics",
+    "queue.buffering.max.ms": "linger_ms",
+    "message.timeout.ms": "delivery_timeout_ms",
+    "message.copy.max.bytes": "",
+    "socket.timeout.ms": "request_timeout_ms",
+    "socket.connection.setup.timeout.ms": "socket_connection_setup_timeout_ms",
+    "sasl.mechanisms": "sasl_mechanism",
+    "compression.level": "compression_level",
+    "batch.num.messages": "",
+    "enable.ssl.certificate.verification": "",
+    "broker.address.family": "",
+    "api.version.request": "",
+    "log.connection.close": "",
+    "topic.metadata.refresh.interval.ms": "metadata_max_age_ms",
+    "fetch.wait.max.ms": "fetch_max_wait_ms",
+}
+#: Options of Java's clients that choose classes; the command line has words for what they do.
+_CLASSES: Final = {"key.serializer", "value.serializer", "key.deserializer", "value.deserializer"}
+
+
+def option_named(name: str) -> Option | None:
+    """Return the option with a name of ours, of Java's clients or of librdkafka; None for one without an effect here.
+
+    >>> option_named("sasl.mechanisms").name
+    'sasl_mechanism'
+    >>> option_named("sasl.pasword")
+    Traceback (most recent call last):
+    kafka.cli.words.WrongWord: there is no option 'sasl.pasword': did you mean sasl.password?
+    """
+    from kafka.config import BY_SPELLING
+
+    if name in _CLASSES:
+        return None
+    found = BY_SPELLING.get(_LIBRDKAFKA.get(name, name))
+    if found is None and name not in _LIBRDKAFKA:
+        from kafka.cli.grammar import nearest
+
+        dotted = [spelling for spelling in BY_SPELLING if ("." in spelling) == ("." in name)]
+        raise WrongWord(f"there is no option {name!r}{nearest(name, dotted)}")
+    return found
+
+
+# Files…
+
+
+def read_options(path: str) -> dict[str, str]:
+    """Return the options in a file: properties as Java and librdkafka read them, or TOML if its name says so."""
+    try:
+        text = Path(path).expanduser().read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+        raise WrongWord(f"--config: cannot read {path}: {reason}") from None
+    if path.endswith(".toml"):
+        found = parse_toml(text, path)
+        options = {name: value for name, value in found.items() if not isinstance(value, dict)}
+        return {name: _text(value) for name, value in options.items()}
+    return parse_properties(text)
+
+
+def parse_properties(text: str) -> dict[str, str]:
+    r"""Read ``name=value`` lines, with comments and lines that continue, as `java.util.Properties` does.
+
+    >>> parse_properties("# broker\nbootstrap.servers = b1:9092,\\\n  b2:9092\nclient.id: me\n")
+    {'bootstrap.servers': 'b1:9092,b2:9092', 'client.id': 'me'}
+    """
+    found: dict[str, str] = {}
+    pending = ""
+    for raw in [*text.splitlines(), ""]:
+        line = pending + raw.lstrip()
+        if not pending and line[:1] in {"", "#", "!"}:
+            continue
+        if (len(line) - len(line.rstrip("\\"))) % 2:
+            pending = line[:-1]
+            continue
+        pending = ""
+        ends = [at for at, char in enumerate(line) if char in "=: \t"]
+        end = ends[0] if ends else len(line)
+        rest = line[end:].lstrip()
+        value = rest[1:] if rest[:1] in {"=", ":"} else rest
+        found[line[:end]] = value.strip().replace("\\\\", "\\")
+    return found
+
+
+def parse_toml(text: str, path: str) -> dict[str, Any]:
+    """Read TOML as far as options need it: tables of strings, numbers, true and false.
+
+    >>> parse_toml('current = "a"\\n[contexts.a]\\nclient_id = "me" # who', "config.toml")
+    {'current': 'a', 'contexts': {'a': {'client_id': 'me'}}}
+    """
+    import re
+
+    found: dict[str, Any] = {}
+    table = found
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.strip()
+        if not line or line.startswith("#"):
+            continue
+        if heading := re.fullmatch(r"\[([^\[\]]+)\]\s*(#.*)?", line):
+            table = found
+            for part in _toml_keys(heading.group(1)):
+                table = table.setdefault(part, {})
+            continue
+        setting = re.fullmatch(
+            r"""("[^"]+"|[\w.-]+)\s*=\s*("(?:[^"\\]|\\.)*"|'[^']*'|true|false|-?[\d_]+(?:\.\d+)?)\s*(#.*)?""", line
+        )
+        if setting is None:
+            raise WrongWord(f"{path}, line {number}: write NAME = VALUE, where VALUE is text in quotes or a number")
+        table[setting.group(1).strip('"')] = _toml_value(setting.group(2))
+    return found
+
+
+def _toml_keys(text: str) -> list[str]:
+    import re
+
+    return [part.strip('"') for part in re.findall(r'"[^"]*"|[^.\s]+', text)]
+
+
+def _toml_value(text: str) -> Any:
+    import json
+
+    if text.startswith("'"):
+        return text[1:-1]
+    return json.loads(text if text.startswith('"') else text.replace("_", ""))
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class Contexts:
+    """The file with the contexts: names of clusters, with their options; only its owner may read it."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        if path is None:
+            home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+            path = Path(home).expanduser() / "purekafka" / "config.toml"
+        self.path = path
+        try:
+            found = parse_toml(path.read_text(encoding="utf-8"), str(path))
+        except FileNotFoundError:
+            found = {}
+        except OSError as error:
+            raise WrongWord(f"cannot read {path}: {error.strerror}") from None
+        self.current: str | None = found.get("current")
+        self.contexts: dict[str, dict[str, str]] = {
+            name: {option: _text(value) for option, value in options.items()}
+            for name, options in found.get("contexts", {}).items()
+        }
+
+    def get(self, name: str) -> dict[str, str]:
+        """Return the options of a context."""
+        if name not in self.contexts:
+            from kafka.cli.grammar import nearest
+
+            raise WrongWord(f"there is no context {name!r}{nearest(name, self.contexts)}; it would be in {self.path}")
+        return self.contexts[name]
+
+    def save(self) -> None:
+        """Write the file, complete or not at all."""
+        import json
+
+        lines = [] if self.current is None else [f"current = {json.dumps(self.current)}", ""]
+        for name, options in sorted(self.contexts.items()):
+            lines.append(f"[contexts.{json.dumps(name)}]")
+            lines += [f"{option} = {json.dumps(value)}" for option, value in sorted(options.items())]
+            lines.append("")
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        partial = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            file.write("\n".join(lines))
+        partial.replace(self.path)
+
+
+# The options of a command…
+
+
+def settings(arguments: Namespace) -> dict[str, str]:
+    """Return the options of a command's clients as texts, by the names of the table of options."""
+    merged: dict[str, str] = {}
+    named = arguments.context or os.environ.get("PUREKAFKA_CONTEXT")
+    file = arguments.config_file or os.environ.get("PUREKAFKA_CONFIG")
+    if file:
+        _merge(merged, read_options(file), f"--config {file}")
+    contexts = None if file and not named else Contexts()
+    chosen = named or (contexts.current if contexts else None)
+    if contexts and chosen:
+        _merge(merged, contexts.get(chosen), f"context {chosen}")
+    if "KAFKA_BOOTSTRAP_SERVERS" in os.environ:  # which `purekafka broker -- COMMAND` sets
+        merged["bootstrap_servers"] = os.environ["KAFKA_BOOTSTRAP_SERVERS"]
+    variables = {name for name in os.environ if name.startswith(_PREFIX)} - _NOT_OPTIONS
+    _merge(merged, {name.removeprefix(_PREFIX).lower(): os.environ[name] for name in variables}, "environment")
+    _merge(merged, dict(pair_of_option(word) for word in arguments.options), "-X", expanded=True)
+    if arguments.bootstrap_servers:
+        merged["bootstrap_servers"] = arguments.bootstrap_servers
+    return merged
+
+
+def pair_of_option(word: str) -> tuple[str, str]:
+    """Split the argument of -X; ``@prompt`` as its value asks for it on the terminal."""
+    name, equals, value = word.partition("=")
+    return (name, _prompted(name)) if equals and value == "@prompt" else pair(word, "-X")
+
+
+def _prompted(name: str) -> str:
+    from getpass import getpass
+
+    if not sys.stdin.isatty():
+        raise WrongWord(f"-X {name}=@prompt: there is no terminal to ask")
+    return getpass(f"{name}: ")
+
+
+def _merge(merged: dict[str, str], found: Mapping[str, str], where: str, *, expanded: bool = False) -> None:
+    for name, value in found.items():
+        try:
+            option = option_named(name)
+        except WrongWord as error:
+            raise WrongWord(f"{where}: {error}") from None
+        if option is not None:
+            text = value if expanded else _prompted(name) if value == "@prompt" else expand(value, f"{where}: {name}")
+            merged[option.name] = text
+
+
+class Connection:
+    """The clients of one command; the end of its block closes them and the sandbox."""
+
+    def __init__(self, arguments: Namespace) -> None:
+        self._stack = ExitStack()
+        self._admin: KafkaAdminClient | None = None
+        self._timeout: float | None = arguments.timeout
+        self.sandbox: Broker | None = None
+        if arguments.sandbox:
+            from kafka.cli.sandbox import start
+
+            self.sandbox = start()
+            self._stack.callback(self.sandbox.close)
+            self.options = {"bootstrap_servers": self.sandbox.bootstrap_servers}
+            for word in arguments.options:
+                _merge(self.options, dict([pair_of_option(word)]), "-X", expanded=True)
+        else:
+            self.options = settings(arguments)
+        _log(arguments.verbose)
+
+    def _configs(self, kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        from kafka.config import BY_SPELLING, parse
+
+        texts = {name: text for name, text in self.options.items() if kind in BY_SPELLING[name].kinds}
+        configs = parse(kind, texts)
+        configs.setdefault("bootstrap_servers", "localhost:9092")
+        limits = {"bootstrap_timeout_ms": _BOOTSTRAP_MS}
+        if self._timeout is not None:
+            limits |= {"request_timeout_ms": _REQUEST_MS}
+            limits |= {"default_api_timeout_ms": _API_MS} if kind in {"admin", "consumer"} else {}
+            limits = {name: min(limit, max(1, round(self._timeout * 900))) for name, limit in limits.items()}
+        return {**limits, **given, **configs}
+
+    def admin(self) -> KafkaAdminClient:
+        """Return the administrator of this command, made when it is first needed."""
+        if self._admin is None:
+            from kafka.admin import KafkaAdminClient
+
+            self._admin = self._stack.enter_context(KafkaAdminClient(**self._configs("admin", {})))
+        return self._admin
+
+    def client(self) -> KafkaClient:
+        """Return a client for requests of any API."""
+        from kafka.client_async import KafkaClient
+
+        return self._stack.enter_context(KafkaClient(**self._configs("client", {})))
+
+    def consumer(self, *topics: str, **configs: Any) -> KafkaConsumer:
+        """Return a consumer; options that the user gave override `configs`."""
+        from kafka.consumer import KafkaConsumer
+
+        return self._stack.enter_context(KafkaConsumer(*topics, **self._configs("consumer", configs)))
+
+    def producer(self, **configs: Any) -> KafkaProducer:
+        """Return a producer; options that the user gave override `configs`."""
+        from kafka.producer import KafkaProducer
+
+        return self._stack.enter_context(KafkaProducer(**self._configs("producer", configs)))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+
+def _log(verbose: int) -> None:
+    import logging
+
+    if verbose:
+        level = logging.DEBUG if verbose > 1 else logging.INFO
+        logging.basicConfig(level=level, format="%(asctime)s %(name)s %(message)s")
+    else:
+        # The error at the end names the cause; a log of the attempts would repeat it.
+        logging.getLogger("kafka").addHandler(logging.NullHandler())
+
+
+class Interrupts:
+    """Holds signals back while records are printed and counted, so that both happen or neither.
+
+    >>> interrupts = Interrupts()
+    >>> with interrupts, interrupts.held():
+    ...     pass  # Ctrl-C here raises KeyboardInterrupt behind this line
+    """
+
+    def __init__(self) -> None:
+        self._holds = False
+        self._waiting: list[tuple[int, Any]] = []
+        self._previous: dict[int, Any] = {}
+
+    def _handle(self, number: int, frame: Any) -> None:
+        if self._holds and not self._waiting:
+            self._waiting.append((number, frame))
+        else:  # also a second Ctrl-C, while the output takes nothing
+            self._previous[number](number, frame)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold signals back in this block."""
+        self._holds = True
+        try:
+            yield
+        finally:
+            self._holds = False
+            while self._waiting:
+                number, frame = self._waiting.pop()
+                self._previous[number](number, frame)
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                handler = signal.getsignal(number)
+                if callable(handler):
+                    self._previous[number] = handler
+                    signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+
+class Watchdog:
+    """Ends a command when its time is over, by the signal of Ctrl-C, which every blocking call obeys."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self.barked = False
+        self.terminated = False
+        self._seconds = seconds
+        self._began = time.monotonic()
+        self._timer: threading.Timer | None = None
+        self._previous: Any = None
+
+    def over(self) -> bool:
+        """Whether the time is over, or nearly so: a client that waited for all of it may end a little earlier."""
+        return self._seconds is not None and time.monotonic() - self._began > 0.85 * self._seconds
+
+    def _bark(self) -> None:
+        self.barked = True
+        if hasattr(signal, "pthread_kill"):
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        else:
+            import _thread
+
+            _thread.interrupt_main()
+
+    def _terminate(self, *_: object) -> None:
+        self.terminated = True
+        raise KeyboardInterrupt
+
+    def __enter__(self) -> Self:
+        main = threading.current_thread() is threading.main_thread()
+        if main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            self._previous = signal.signal(signal.SIGTERM, self._terminate)
+        if main and self._seconds is not None:
+            self._timer = threading.Timer(self._seconds, self._bark)
+            self._timer.daemon = True
+            self._timer.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._previous is not None:
+            signal.signal(signal.SIGTERM, self._previous)

@@ -1,0 +1,220 @@
+"""``purekafka contexts``: the addresses and options of clusters under names, in one file that only its owner reads."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from kafka.cli.connection import Contexts, option_named, read_options
+from kafka.cli.grammar import Argument, Noun, Verb
+from kafka.cli.output import Column, complain, emit
+from kafka.cli.words import WrongWord
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+__all__ = ["COMMAND"]
+
+_NAME = Argument("name", metavar="NAME", complete="context", help="the name of the context")
+
+
+def _shown(option: str, value: str) -> str:
+    from kafka._text import without_passwords
+
+    try:
+        found = option_named(option)
+    except WrongWord:
+        found = None
+    # What names a source, @env:NAME or a file, is not the secret itself.
+    secret = found is not None and found.secret and not (value.startswith("@") and not value.startswith("@@"))
+    return "***" if secret else without_passwords(value)
+
+
+def _list(arguments: Namespace) -> int:
+    contexts = Contexts()
+    rows = [
+        {
+            "name": name,
+            "current": name == contexts.current,
+            "bootstrap_servers": _shown("bootstrap_servers", options.get("bootstrap_servers", "")),
+            "security_protocol": options.get("security_protocol", "PLAINTEXT"),
+        }
+        for name, options in sorted(contexts.contexts.items())
+    ]
+    if not rows and arguments.format == "table":
+        print('There are no contexts yet: see "purekafka contexts add --help".', file=sys.stderr)
+    return emit(arguments, rows, Column.of("name", "current", "bootstrap_servers", "security_protocol"))
+
+
+def _show(arguments: Namespace) -> int:
+    contexts = Contexts()
+    name = arguments.name or contexts.current
+    if name is None:
+        raise WrongWord("no context is in use: name one")
+    rows = [{"option": option, "value": _shown(option, value)} for option, value in sorted(contexts.get(name).items())]
+    return emit(arguments, rows, Column.of("option", "value"))
+
+
+def _options(arguments: Namespace) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for word in arguments.options:
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise WrongWord(f"-X takes NAME=VALUE, not {word!r}")
+        option = option_named(name)
+        if option is not None:
+            found[option.name] = value
+    if arguments.bootstrap_servers:
+        found["bootstrap_servers"] = arguments.bootstrap_servers
+    return found
+
+
+def _add(arguments: Namespace) -> int:
+    contexts = Contexts()
+    options = _options(arguments)
+    if arguments.name in contexts.contexts and not arguments.replace:
+        raise WrongWord(f"there is a context {arguments.name!r} already; --replace overwrites it")
+    return _saved(arguments, contexts, options)
+
+
+def _import(arguments: Namespace) -> int:
+    contexts = Contexts()
+    options: dict[str, str] = {}
+    for name, value in read_options(arguments.file).items():
+        try:
+            option = option_named(name)
+        except WrongWord as error:
+            complain(arguments, f"{arguments.file}: {error}; it is left out")
+            continue
+        if option is not None:
+            options[option.name] = value if not value.startswith("@") else f"@{value}"
+    if arguments.name in contexts.contexts and not arguments.replace:
+        raise WrongWord(f"there is a context {arguments.name!r} already; --replace overwrites it")
+    return _saved(arguments, contexts, options)
+
+
+def _saved(arguments: Namespace, contexts: Contexts, options: dict[str, str]) -> int:
+    if "bootstrap_servers" not in options:
+        raise WrongWord("the brokers are missing: give -b HOST:PORT")
+    contexts.contexts[arguments.name] = options
+    first = contexts.current is None
+    if first:
+        contexts.current = arguments.name
+    contexts.save()
+    print(f"{arguments.name}: saved in {contexts.path}" + (", and in use" if first else ""))
+    return 0
+
+
+def _use(arguments: Namespace) -> int:
+    contexts = Contexts()
+    if arguments.none:
+        contexts.current = None
+    elif arguments.name is None:
+        raise WrongWord("name a context, or give --none")
+    else:
+        contexts.get(arguments.name)
+        contexts.current = arguments.name
+    contexts.save()
+    print("no context is in use" if contexts.current is None else f"{contexts.current}: in use")
+    return 0
+
+
+def _remove(arguments: Namespace) -> int:
+    contexts = Contexts()
+    contexts.get(arguments.name)
+    del contexts.contexts[arguments.name]
+    if contexts.current == arguments.name:
+        contexts.current = None
+    contexts.save()
+    print(f"{arguments.name}: removed")
+    return 0
+
+
+_REPLACE = Argument("--replace", action="store_true", help="overwrite a context that exists")
+
+COMMAND = Noun(
+    "contexts",
+    "keep the addresses and options of clusters under names",
+    [
+        Verb(
+            "list",
+            "list the contexts",
+            _list,
+            examples=["purekafka contexts list", "purekafka contexts list --format json"],
+            connects=False,
+            lists=True,
+        ),
+        Verb(
+            "add",
+            "add a context; the first one is in use at once",
+            _add,
+            [
+                _NAME,
+                Argument(
+                    "-b",
+                    "--bootstrap-server",
+                    "--bootstrap-servers",
+                    dest="bootstrap_servers",
+                    metavar="HOST:PORT[,...]",
+                    help="brokers to connect to first",
+                ),
+                Argument(
+                    "-X",
+                    action="append",
+                    default=[],
+                    dest="options",
+                    metavar="NAME=VALUE",
+                    complete="option",
+                    help="an option of the client; a value @env:NAME, @FILE or @prompt is stored as it is and looked "
+                    "up when the context is used; may be repeated",
+                ),
+                _REPLACE,
+            ],
+            [
+                "purekafka contexts add local -b localhost:9092",
+                "purekafka contexts add prod -b b1:9093 -X sasl.username=ada -X sasl.password=@env:ADA_PASSWORD",
+            ],
+            connects=False,
+        ),
+        Verb(
+            "use",
+            "choose the context of the commands to come",
+            _use,
+            [
+                Argument("name", metavar="NAME", nargs="?", complete="context", help="the name of the context"),
+                Argument("--none", action="store_true", help="use no context"),
+            ],
+            ["purekafka contexts use local", "purekafka contexts use --none"],
+            connects=False,
+        ),
+        Verb(
+            "show",
+            "show the options of a context, without secrets",
+            _show,
+            [
+                Argument(
+                    "name", metavar="NAME", nargs="?", complete="context", help="the name of a context (the one in use)"
+                )
+            ],
+            ["purekafka contexts show", "purekafka contexts show local --format json"],
+            connects=False,
+            lists=True,
+        ),
+        Verb(
+            "remove",
+            "remove a context",
+            _remove,
+            [_NAME],
+            ["purekafka contexts remove local", "purekafka context remove prod"],
+            connects=False,
+        ),
+        Verb(
+            "import",
+            "add a context from client.properties, kcat.conf or TOML",
+            _import,
+            [_NAME, Argument("file", metavar="FILE", complete="file", help="the file to read"), _REPLACE],
+            ["purekafka contexts import prod client.properties", "purekafka contexts import prod kcat.conf --replace"],
+            connects=False,
+        ),
+    ],
+)

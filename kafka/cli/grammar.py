@@ -1,0 +1,428 @@
+"""The words of the command line: nouns, verbs, arguments. Parsers, help, completion, man pages and docs are made of it.
+
+`COMMANDS` names every command and the module that has its table, so that ``--help`` loads none of them. A command is a
+`Noun` with verbs, or a `Verb` itself; both are in the module's ``COMMAND``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
+from typing import Any, Final, NamedTuple, NoReturn
+
+__all__ = [
+    "COMMANDS",
+    "CONNECTION",
+    "CONSENT",
+    "EXIT_CODES",
+    "LISTING",
+    "Argument",
+    "Command",
+    "Noun",
+    "Verb",
+    "load",
+    "nearest",
+    "parse",
+]
+
+
+class Command(NamedTuple):
+    """A command as ``purekafka --help`` lists it."""
+
+    module: str
+    summary: str
+    section: str
+
+
+_DATA: Final = "Records"
+_ADMIN: Final = "Administration"
+_LOAD: Final = "Measuring"
+_LOCAL: Final = "This machine"
+
+#: Name -> the module with its table, what it does, and the section of the help, in the order of the help.
+COMMANDS: Final[dict[str, Command]] = {
+    "produce": Command("produce", "write records from lines, files or JSON", _DATA),
+    "consume": Command("consume", "print records of topics, from any place to any place", _DATA),
+    "tail": Command("consume", "print the last records of topics, and new ones as they arrive", _DATA),
+    "topics": Command("topics", "list, describe, create, change and delete topics", _ADMIN),
+    "demo": Command("demo", "a first look: a broker, a producer and a group of consumers in one process", _LOCAL),
+    "broker": Command("broker", "run a broker of one or several nodes on this machine", _LOCAL),
+    "contexts": Command("contexts", "keep the addresses and options of clusters under names", _LOCAL),
+    "request": Command("request", "send a request of the protocol to a broker and print the reply as JSON", _LOCAL),
+    "protocol": Command("protocol", "show the messages of the protocol; decode and encode them", _LOCAL),
+    "spark": Command("spark", "jobs on Spark: a pipeline, copies, dumps, lag", _LOCAL),
+}
+
+#: The meaning of the exit codes of all commands.
+EXIT_CODES: Final = {
+    0: "all done; also if the reader of the output, such as head, has closed it",
+    1: "something failed: a broker cannot be reached or refuses, one of several items failed, a file cannot be used",
+    2: "the arguments are wrong: an unknown word or option, or a value that is malformed or out of range",
+    3: "nothing was found, with --fail-if-empty; or the reply of purekafka request has an error code in it",
+    124: "the time of --timeout was over",
+    130: "Ctrl-C ended it (143: SIGTERM)",
+}
+
+
+class Argument:
+    """A positional argument or an option: its names, its help, what completes it, and what argparse needs to know."""
+
+    __slots__ = ("complete", "help", "names", "section", "settings")
+
+    def __init__(self, *names: str, help: str, complete: str = "", section: str = "", **settings: Any) -> None:  # noqa: A002 - argparse's name
+        self.names = names
+        self.help = help
+        self.complete = complete
+        """The kind of names that the shell completes: topic, group, context, setting, file; empty for none."""
+        self.section = section
+        self.settings = settings
+
+    @property
+    def positional(self) -> bool:
+        """Whether it is given by its place, not by its name."""
+        return not self.names[0].startswith("-")
+
+    @property
+    def takes_value(self) -> bool:
+        """Whether a word follows the option."""
+        return self.settings.get("action", "store") in {"store", "append"} and self.settings.get("nargs") != "?"
+
+    @property
+    def shown(self) -> str:
+        """The argument as usage lines have it."""
+        metavar = self.settings.get("metavar") or self.names[-1].lstrip("-").upper()
+        if "choices" in self.settings and "metavar" not in self.settings:
+            metavar = "|".join(self.settings["choices"])
+        if not self.positional:
+            return f"{', '.join(self.names)} {metavar}" if self.takes_value else ", ".join(self.names)
+        return {"*": f"[{metavar}...]", "+": f"{metavar}...", "?": f"[{metavar}]"}.get(
+            str(self.settings.get("nargs")), metavar
+        )
+
+
+class Verb:
+    """One thing that the program does: its arguments, examples that run as they are printed, and its function."""
+
+    __slots__ = ("arguments", "epilog", "examples", "name", "own", "run", "runs_command", "summary")
+
+    def __init__(
+        self,
+        name: str,
+        summary: str,
+        run: Callable[[Any], int],
+        arguments: Sequence[Argument] = (),
+        examples: Sequence[str] = (),
+        *,
+        connects: bool = True,
+        lists: bool = False,
+        asks: bool = False,
+        runs_command: bool = False,
+        epilog: str = "",
+    ) -> None:
+        self.name = name
+        self.summary = summary
+        self.run = run
+        self.own = tuple(arguments)
+        shared = (CONSENT if asks else ()) + (LISTING if lists else ()) + (CONNECTION if connects else ())
+        taken = {name for argument in self.own for name in argument.names}
+        self.arguments = self.own + tuple(one for one in shared if not taken.intersection(one.names))
+        self.examples = tuple(examples)
+        self.runs_command = runs_command
+        """Whether words behind ``--`` are a command to run."""
+        self.epilog = epilog
+
+
+class Noun:
+    """A kind of thing, and what can be done with it."""
+
+    __slots__ = ("epilog", "name", "summary", "verbs")
+
+    def __init__(self, name: str, summary: str, verbs: Iterable[Verb], *, epilog: str = "") -> None:
+        self.name = name
+        self.summary = summary
+        self.verbs = {verb.name: verb for verb in verbs}
+        self.epilog = epilog
+
+
+def _positive(word: str) -> float:
+    number = float(word)
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{word} is not above zero")
+    return number
+
+
+#: How a command finds its cluster.
+CONNECTION: Final = (
+    Argument(
+        "-b",
+        "--bootstrap-server",
+        "--bootstrap-servers",
+        dest="bootstrap_servers",
+        metavar="HOST:PORT[,...]",
+        section="Connection",
+        help="brokers to connect to first (localhost:9092)",
+    ),
+    Argument(
+        "-X",
+        action="append",
+        default=[],
+        dest="options",
+        metavar="NAME=VALUE",
+        complete="option",
+        section="Connection",
+        help="an option of the client, such as security.protocol=SSL; names of Java's client and of librdkafka work "
+        "too; may be repeated",
+    ),
+    Argument(
+        "--config",
+        "-F",
+        metavar="FILE",
+        dest="config_file",
+        complete="file",
+        section="Connection",
+        help="read options from a file: client.properties, kcat.conf or TOML",
+    ),
+    Argument(
+        "--context", metavar="NAME", complete="context", section="Connection", help="use the options of a context"
+    ),
+    Argument(
+        "--sandbox",
+        action="store_true",
+        section="Connection",
+        help="use an embedded broker that lives as long as the command, with some topics, records and a group",
+    ),
+    Argument(
+        "--timeout",
+        type=_positive,
+        metavar="SECONDS",
+        section="Connection",
+        help="end with exit code 124 after this time",
+    ),
+    Argument(
+        "-v", "--verbose", action="count", default=0, section="Connection", help="log to standard error; -vv: more"
+    ),
+)
+#: How a command prints what it has found.
+LISTING: Final = (
+    Argument(
+        "-f",
+        "--format",
+        default="table",
+        metavar="FORMAT",
+        section="Output",
+        help="table, json, jsonl, yaml, csv, or a template such as '{name}' (table)",
+    ),
+    Argument("--no-headers", action="store_true", section="Output", help="leave the heading of a table or of CSV out"),
+    Argument("-q", "--quiet", action="store_true", section="Output", help="print names alone, one per line"),
+    Argument(
+        "--fail-if-empty",
+        action="store_true",
+        section="Output",
+        help="end with exit code 3 if there is nothing to print",
+    ),
+    Argument(
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        section="Output",
+        help="when to use colours (auto)",
+    ),
+)
+#: How a command that destroys or moves something gets consent.
+CONSENT: Final = (
+    Argument("-y", "--yes", action="store_true", help="do it without asking"),
+    Argument("--dry-run", action="store_true", help="show what would be done, and do nothing"),
+)
+
+_HELP: Final = Argument("-h", "--help", action="help", help="show this help and exit")
+
+_SINGULAR: Final = {
+    name.removesuffix("s") if not name.endswith("ies") else name: name for name in COMMANDS if name.endswith("s")
+}
+
+
+def load(name: str) -> Noun | Verb:
+    """Return a command's table."""
+    module = import_module(f"kafka.cli.{COMMANDS[name].module}")
+    found: Noun | Verb | dict[str, Verb] = module.COMMAND
+    return found[name] if isinstance(found, dict) else found
+
+
+def nearest(word: str, words: Iterable[str]) -> str:
+    """Return a hint at the word that was probably meant, or an empty text.
+
+    >>> nearest("lsit", ["list", "delete"])
+    ': did you mean list?'
+    """
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, list(words), n=1, cutoff=0.5)
+    return f": did you mean {near[0]}?" if near else ""
+
+
+def parse(words: Sequence[str]) -> tuple[Verb, argparse.Namespace] | None:
+    """Return the verb that the words name, with its arguments; None after help was printed. Exits with 2 if wrong."""
+    words = list(words)
+    behind: list[str] = []
+    if "--" in words:
+        at = words.index("--")
+        words, behind = words[:at], words[at:]
+    if words[:1] == ["help"]:
+        words = [*words[1:3], "--help"]
+    first = _first_word(words)
+    if first is None:
+        _root_help(words)
+        return None
+    name = words.pop(first)
+    name = _SINGULAR.get(name, name)
+    if name not in COMMANDS:
+        _refuse("purekafka", f"unknown command {name!r}{nearest(name, [*COMMANDS, *_SINGULAR])}")
+    found, prog = load(name), f"purekafka {name}"
+    if isinstance(found, Noun):
+        place = _first_word(words)
+        if place is None:
+            stray = next((word for word in words if word not in {"-h", "--help"}), None)
+            if stray is not None and "-h" not in words and "--help" not in words:
+                _refuse(prog, f"a verb is missing: one of {', '.join(found.verbs)}")
+            print(_noun_help(found), end="")
+            return None
+        verb_name = words.pop(place)
+        if verb_name not in found.verbs:
+            _refuse(prog, f"unknown verb {verb_name!r}{nearest(verb_name, found.verbs)}")
+        found, prog = found.verbs[verb_name], f"{prog} {verb_name}"
+    parser = _parser(found, prog)
+    if found.runs_command:
+        arguments = parser.parse_intermixed_args(words)
+        arguments.command = behind[1:]
+    else:
+        arguments = parser.parse_intermixed_args(words + behind)
+    arguments.prog = prog
+    return found, arguments
+
+
+def _first_word(words: list[str]) -> int | None:
+    """Return the index of the first word that is not an option or the value of a shared one."""
+    skip = False
+    for at, word in enumerate(words):
+        if skip:
+            skip = False
+        elif not word.startswith("-"):
+            return at
+        else:
+            skip = word in _WITH_VALUE
+    return None
+
+
+_WITH_VALUE: Final = {name for argument in CONNECTION + LISTING if argument.takes_value for name in argument.names}
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Shows the value of an option once, behind its last name."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=28)
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if not action.option_strings:
+            return super()._format_action_invocation(action)
+        names = ", ".join(sorted(action.option_strings, key=len)[:2])
+        value = "" if action.nargs == 0 else self._format_args(action, action.dest.upper())
+        return f"{names} {value}".rstrip()
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that explains an error in one line, with the option that was probably meant."""
+
+    def error(self, message: str) -> NoReturn:
+        word = message.removeprefix("unrecognized arguments: ")
+        if word != message:
+            first = word.split()[0]
+            if first.startswith("-"):
+                message = f"unknown option {first}{nearest(first.partition('=')[0], self._option_string_actions)}"
+            else:
+                message = f"unexpected argument {first!r}"
+        _refuse(self.prog, message)
+
+
+def _refuse(prog: str, message: str) -> NoReturn:
+    print(f'{prog}: {message}\nSee "{prog} --help".', file=sys.stderr)
+    sys.exit(2)
+
+
+def _parser(verb: Verb, prog: str) -> argparse.ArgumentParser:
+    optional = "" if all(argument.positional for argument in verb.arguments) else " [options]"
+    required = "".join(
+        f" {one.names[0]} {one.settings.get('metavar', '')}".rstrip()
+        for one in verb.own
+        if one.settings.get("required")
+    )
+    positional = "".join(f" {argument.shown}" for argument in verb.own if argument.positional)
+    command = " [-- COMMAND [ARGUMENT...]]" if verb.runs_command else ""
+    examples = "".join(f"\n  {example}" for example in verb.examples)
+    parser = _Parser(
+        prog=prog,
+        usage=f"{prog}{_usage_break(prog, f'{required}{positional}{optional}{command}')}",
+        description=verb.summary[0].upper() + verb.summary[1:] + ".",
+        epilog="\n\n".join(
+            part for part in (_wrapped(verb.epilog), f"Examples:{examples}" if examples else "") if part
+        ),
+        formatter_class=_Formatter,
+        allow_abbrev=False,
+        add_help=False,
+    )
+    sections: dict[str, Any] = {}
+    for argument in (*verb.arguments, _HELP):
+        title = argument.section or ("Arguments" if argument.positional else "Options")
+        if title not in sections:
+            sections[title] = parser.add_argument_group(title)
+        sections[title].add_argument(*argument.names, help=argument.help, **argument.settings)
+    return parser
+
+
+def _usage_break(prog: str, words: str) -> str:
+    """Return what stands behind the program in a usage line, on a separate line if both are too long for one."""
+    return words if len(prog) + len(words) < 72 else f"\n      {words}"
+
+
+def _wrapped(text: str) -> str:
+    if not text:
+        return ""
+    from textwrap import fill
+
+    return "\n\n".join(fill(paragraph, 78) for paragraph in text.split("\n\n"))
+
+
+def _root_help(words: list[str]) -> None:
+    if "--version" in words or "-V" in words:
+        from kafka.version import __version__
+
+        print(f"purekafka {__version__}")
+        return
+    stray = next((word for word in words if word not in {"-h", "--help"}), None)
+    if stray is not None and not {"-h", "--help"} & set(words):
+        _refuse("purekafka", f"unknown option {stray}" if stray not in _WITH_VALUE else "a command is missing")
+    print("usage: purekafka COMMAND [VERB] [arguments] [options]\n\nKafka from the shell, in pure Python.")
+    section = ""
+    for name, command in COMMANDS.items():
+        if command.section != section:
+            section = command.section
+            print(f"\n{section}:")
+        print(f"  {name:<13} {command.summary}")
+    print(
+        '\n"purekafka COMMAND --help" lists the verbs of a command, "purekafka COMMAND VERB --help" their arguments.\n'
+        '"purekafka topics list --sandbox" works without a cluster; --version prints the version.'
+    )
+
+
+def _noun_help(noun: Noun) -> str:
+    width = max(map(len, noun.verbs)) + 2
+    lines = [f"usage: purekafka {noun.name} VERB [arguments] [options]", "", f"{noun.summary}.", "", "Verbs:"]
+    lines[2] = lines[2][0].upper() + lines[2][1:]
+    lines += [f"  {verb.name:<{width}}{verb.summary}" for verb in noun.verbs.values()]
+    examples = [example for verb in noun.verbs.values() for example in verb.examples[:1]]
+    if examples:
+        lines += ["", "Examples:", *(f"  {example}" for example in examples)]
+    lines += ["", f'"purekafka {noun.name} VERB --help" shows the arguments of a verb.']
+    return "\n".join(lines) + "\n"

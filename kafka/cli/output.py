@@ -1,0 +1,418 @@
+"""What commands print: listings in several formats, plans that need consent, and progress.
+
+Data go to standard output, everything else to standard error. Colours and progress appear on a terminal only, and a
+table is cut to the width of a terminal but never in a pipe.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO
+
+from kafka._text import printable
+from kafka.cli.words import WrongWord, reason
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+__all__ = [
+    "Column",
+    "Progress",
+    "agreed",
+    "colored",
+    "complain",
+    "counted",
+    "emit",
+    "json_text",
+    "print_table",
+    "unescape",
+]
+
+FORMATS: Final = ("table", "json", "jsonl", "yaml", "csv")
+_NARROWEST: Final = 8
+_BOLD: Final = "\x1b[1m"
+_PLAIN: Final = "\x1b[0m"
+
+
+class Column(NamedTuple):
+    """A column of a table: the key of its values, which JSON and templates use, and its heading."""
+
+    key: str
+    heading: str
+
+    @classmethod
+    def of(cls, *keys: str) -> list[Column]:
+        """Return columns whose headings are their keys.
+
+        >>> Column.of("topic", "group_id")
+        [Column(key='topic', heading='TOPIC'), Column(key='group_id', heading='GROUP ID')]
+        """
+        return [cls(key, key.upper().replace("_", " ")) for key in keys]
+
+
+def emit(
+    arguments: Namespace,
+    rows: Sequence[Mapping[str, Any]],
+    columns: Sequence[Column],
+    *,
+    items: Sequence[Mapping[str, Any]] | None = None,
+    table: Callable[[], None] | None = None,
+) -> int:
+    """Print rows in the chosen format, and return the exit code: 3 if there are none and --fail-if-empty is given.
+
+    JSON and YAML have `items` where these are richer than the rows; `table` prints in place of a plain table. Quiet
+    output has the first column, each value once.
+    """
+    found = rows if items is None else items
+    if arguments.quiet:
+        for name in dict.fromkeys(_cell(row[columns[0].key]) for row in rows):
+            print(name)
+    elif arguments.format != "table":
+        _print_as(arguments, rows, columns, found)
+    elif table is not None:
+        table()
+    elif rows:
+        print_table(arguments, rows, columns)
+    return 3 if arguments.fail_if_empty and not found else 0
+
+
+def _print_as(
+    arguments: Namespace,
+    rows: Sequence[Mapping[str, Any]],
+    columns: Sequence[Column],
+    found: Sequence[Mapping[str, Any]],
+) -> None:
+    chosen = arguments.format
+    if chosen == "json":
+        print(json_text(found, indent=2))
+    elif chosen == "jsonl":
+        for row in found:
+            print(json_text(row))
+    elif chosen == "yaml":
+        sys.stdout.write("".join(_yaml_items(found, 0)) or "[]\n")
+    elif chosen == "csv":
+        _print_csv(arguments, rows, columns)
+    elif "{" in chosen:
+        _print_template(chosen, rows)
+    else:
+        raise WrongWord(f"--format takes {', '.join(FORMATS)}, or a template with fields in braces, not {chosen!r}")
+
+
+def json_text(value: Any, indent: int | None = None) -> str:
+    """Return JSON: bytes as text or base64, everything that JSON does not know as its text.
+
+    >>> json_text({"id": b"abc", "raw": b"\\xff"})
+    '{"id": "abc", "raw": "base64:/w=="}'
+    """
+    import json
+
+    return json.dumps(value, indent=indent, ensure_ascii=False, default=_json_default)
+
+
+def _json_default(value: Any) -> Any:
+    if isinstance(value, (bytes, bytearray)):
+        try:
+            return bytes(value).decode()
+        except UnicodeDecodeError:
+            from base64 import b64encode
+
+            return f"base64:{b64encode(value).decode()}"
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    return str(value)
+
+
+# Tables…
+
+
+def print_table(
+    arguments: Namespace, rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], out: TextIO | None = None
+) -> None:
+    """Print aligned columns; numbers to the right. On a terminal too narrow for them, the widest texts are cut."""
+    out = out or sys.stdout
+    cells = [[_cell(row.get(column.key)) for column in columns] for row in rows]
+    right = [all(_is_number(row.get(column.key)) for row in rows) for column in columns]
+    headings = [column.heading for column in columns]
+    shown = cells if arguments.no_headers else [headings, *cells]
+    widths = [max((_width(line[at]) for line in shown), default=0) for at in range(len(columns))]
+    if out.isatty():
+        widths = _fitted(widths, right, _terminal_width())
+    lines = [_line(line, widths, right) for line in shown]
+    if not arguments.no_headers and colored(arguments, out):
+        lines[0] = f"{_BOLD}{lines[0]}{_PLAIN}"
+    out.write("".join(f"{line}\n" for line in lines))
+
+
+def _line(cells: list[str], widths: list[int], right: list[bool]) -> str:
+    parts = []
+    for cell, width, number in zip(cells, widths, right, strict=True):
+        text = _cut(cell, width)
+        gap = " " * (width - _width(text))
+        parts.append(gap + text if number else text + gap)
+    return "  ".join(parts).rstrip()
+
+
+def _fitted(widths: list[int], right: list[bool], room: int) -> list[int]:
+    """Return widths that fit: the widest column of text gives way first.
+
+    >>> _fitted([40, 5, 20], [False, True, False], 50)
+    [21, 5, 20]
+    """
+    widths = list(widths)
+    while sum(widths) + 2 * (len(widths) - 1) > room:
+        texts = [at for at, number in enumerate(right) if not number and widths[at] > _NARROWEST]
+        if not texts:
+            break
+        widths[max(texts, key=widths.__getitem__)] -= 1
+    return widths
+
+
+def _terminal_width() -> int:
+    import shutil
+
+    return shutil.get_terminal_size().columns
+
+
+def _width(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    import unicodedata
+
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
+    )
+
+
+def _cut(text: str, width: int) -> str:
+    if _width(text) <= width:
+        return text
+    while _width(text) >= width:
+        text = text[:-1]
+    return f"{text}…"
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
+
+
+def _cell(value: Any) -> str:
+    """Return a value as a table shows it.
+
+    >>> _cell(None), _cell(True), _cell([1, 2]), _cell(1.25)
+    ('-', 'yes', '1,2', '1.2')
+    """
+    if value is None or value == "":
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.1f}"
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(_cell, value)) or "-"
+    if isinstance(value, Mapping):
+        return ",".join(f"{name}={_cell(each)}" for name, each in value.items()) or "-"
+    return printable(str(value))
+
+
+def colored(arguments: Namespace, out: TextIO) -> bool:
+    """Whether to use colours: --color, then NO_COLOR and FORCE_COLOR, then whether it is a terminal that can."""
+    wish = getattr(arguments, "color", "auto")
+    if wish != "auto":
+        return bool(wish == "always")
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return out.isatty() and os.environ.get("TERM") != "dumb"
+
+
+# Other formats…
+
+
+def _print_csv(arguments: Namespace, rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> None:
+    import csv
+
+    keys = list(rows[0]) if rows else [column.key for column in columns]
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    if not arguments.no_headers:
+        writer.writerow(keys)
+    for row in rows:
+        writer.writerow([_csv_cell(row.get(key)) for key in keys])
+
+
+def _csv_cell(value: Any) -> Any:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(str, value))
+    if isinstance(value, Mapping):
+        return ",".join(f"{name}={each}" for name, each in value.items())
+    return value
+
+
+def _print_template(template: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    template = unescape(template)
+    try:
+        for row in rows:
+            print(template.format_map(row))
+    except (KeyError, IndexError, AttributeError) as error:
+        name = error.args[0] if isinstance(error, KeyError) else "0"
+        raise WrongWord(f"--format: there is no field {name!r}; there are {', '.join(rows[0])}") from None
+    except ValueError as error:
+        raise WrongWord(f"--format: {error}") from None
+
+
+_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\", "e": "\x1b"}
+
+
+def unescape(text: str) -> str:
+    r"""Replace ``\n``, ``\t``, ``\xNN`` and so on by what they stand for.
+
+    >>> unescape(r"a\tb\x2c\\")
+    'a\tb,\\'
+    """
+    if "\\" not in text:
+        return text
+    import re
+
+    def replaced(found: re.Match[str]) -> str:
+        code = found.group(1)
+        return chr(int(code[1:], 16)) if len(code) == 3 else _ESCAPES.get(code, found.group())
+
+    return re.sub(r"\\(x[0-9a-fA-F]{2}|.)", replaced, text)
+
+
+def _yaml_items(value: Any, depth: int) -> Iterable[str]:
+    """Yield the lines of a list or mapping in YAML.
+
+    >>> print("".join(_yaml_items([{"name": "a", "partitions": [{"id": 0}], "note": "yes"}], 0)), end="")
+    - name: a
+      partitions:
+        - id: 0
+      note: "yes"
+    """
+    indent = "  " * depth
+    if isinstance(value, Mapping):
+        for name, each in value.items():
+            if isinstance(each, (Mapping, list, tuple)) and each:
+                yield f"{indent}{_yaml_scalar(str(name))}:\n"
+                yield from _yaml_items(each, depth + 1)
+            else:
+                yield f"{indent}{_yaml_scalar(str(name))}: {_yaml_scalar(each)}\n"
+        return
+    for each in value:
+        if isinstance(each, (Mapping, list, tuple)) and each:
+            lines = list(_yaml_items(each, depth + 1))
+            yield f"{indent}- {lines[0].lstrip()}"
+            yield from lines[1:]
+        else:
+            yield f"{indent}- {_yaml_scalar(each)}\n"
+
+
+_YAML_WORDS: Final = {"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
+
+
+def _yaml_scalar(value: Any) -> str:
+    if isinstance(value, str) and _is_plain_yaml(value):
+        return value
+    if isinstance(value, (Mapping, list, tuple)):
+        return "{}" if isinstance(value, Mapping) else "[]"
+    return json_text(value)
+
+
+def _is_plain_yaml(text: str) -> bool:
+    import re
+
+    return bool(re.fullmatch(r"[A-Za-z_/][\w./@-]*( [\w./@-]+)*", text, re.ASCII)) and text.lower() not in _YAML_WORDS
+
+
+# Consent, complaints, progress…
+
+
+def complain(arguments: Namespace, text: object) -> None:
+    """Print an error on standard error in one line, after the command's name."""
+    print(f"{arguments.prog}: {reason(text)}", file=sys.stderr)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number of things in words.
+
+    >>> counted(1, "topic"), counted(1200, "record")
+    ('1 topic', '1,200 records')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def agreed(arguments: Namespace, question: str) -> bool:
+    """Whether to do what was shown: --yes, or an answer on the terminal. False with --dry-run.
+
+    Without a terminal and without either option the command is refused, for no one can answer.
+    """
+    if arguments.dry_run:
+        print("Nothing was changed (--dry-run).", file=sys.stderr)
+        return False
+    if arguments.yes:
+        return True
+    if not sys.stdin.isatty():
+        raise WrongWord("give --yes or --dry-run: there is no terminal to ask for consent")
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() in {"y", "yes"}:
+        return True
+    print("Nothing was changed.", file=sys.stderr)
+    return False
+
+
+class Progress:
+    """Counts of a long command on standard error: redrawn in place on a terminal, at the end for everyone."""
+
+    def __init__(self, arguments: Namespace, what: str, total: int | None = None, *, alone: bool = False) -> None:
+        # Records that appear on the same terminal are progress enough.
+        visible = sys.stderr.isatty() and (alone or not sys.stdout.isatty())
+        self._shows = bool(getattr(arguments, "progress", False)) or visible
+        self._redraws = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._what = what
+        self.total = total
+        self.records = 0
+        self.bytes = 0
+        self._started = self._shown = time.monotonic()
+
+    def add(self, records: int, size: int) -> None:
+        """Count records, and redraw once a second."""
+        self.records += records
+        self.bytes += size
+        if self._shows:
+            now = time.monotonic()
+            if now - self._shown >= 1:
+                self._shown = now
+                self._draw(now)
+
+    def _draw(self, now: float) -> None:
+        text = self.text(now)
+        if self.total:
+            done = min(1.0, self.records / self.total)
+            left = (now - self._started) * (1 - done) / done if done else 0
+            text = f"[{'#' * int(20 * done):<20}] {done:4.0%}  {text}  {left:,.0f} s left"
+        print(
+            f"\r\x1b[K{text}" if self._redraws else text, end="" if self._redraws else "\n", file=sys.stderr, flush=True
+        )
+
+    def text(self, now: float | None = None) -> str:
+        """Return the counts and the rates."""
+        seconds = max((now or time.monotonic()) - self._started, 1e-9)
+        return (
+            f"{self._what} {self.records:,} records, {self.bytes / 1e6:,.1f} MB "
+            f"({self.records / seconds:,.0f}/s, {self.bytes / 1e6 / seconds:,.1f} MB/s)"
+        )
+
+    def end(self, *, always: bool = False) -> None:
+        """Print the final counts; without a terminal only if `always`."""
+        if self._shows or always:
+            with suppress(OSError, ValueError):
+                clear = "\r\x1b[K" if self._shows and self._redraws else ""
+                print(f"{clear}{self.text()}", file=sys.stderr, flush=True)

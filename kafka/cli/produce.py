@@ -1,0 +1,462 @@
+"""``purekafka produce``: write records from lines, files or JSON."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+from kafka.cli.grammar import Argument, Verb
+from kafka.cli.output import Progress, complain, counted
+from kafka.cli.words import Failed, WrongWord, count, pair
+from kafka.errors import IllegalArgumentError, KafkaError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable
+
+    from kafka.producer import FutureRecordMetadata, KafkaProducer
+
+__all__ = ["COMMAND", "Delivery", "record_of"]
+
+_CHUNK: Final = 256 * 1024
+_PENDING: Final = 64
+#: Failures that are shown each; the rest are counted.
+_SHOWN_FAILURES: Final = 20
+#: Records that are settled together.
+_TOGETHER: Final = 1000
+#: A value of this size is sent alone, so that its error is its own.
+_LARGE: Final = 100_000
+
+# A record as KafkaProducer.send_many() takes it.
+Record = tuple[Any, ...]
+
+
+# Input…
+
+
+def _pieces(source: BinaryIO, delimiter: bytes) -> Iterator[list[bytes]]:
+    """Yield the pieces of a stream between delimiters, as many at a time as are there."""
+    rest = b""
+    read: Callable[[int], bytes] = getattr(source, "read1", source.read)
+    while data := read(_CHUNK):
+        found = (rest + data).split(delimiter)
+        rest = found.pop()
+        if found:
+            yield found
+    if rest:
+        yield [rest]
+
+
+class _Lines:
+    """Turns pieces of the input into records."""
+
+    def __init__(self, arguments: Namespace) -> None:
+        from kafka.cli.record_format import unescape_bytes
+
+        self._key_delimiter = unescape_bytes(arguments.key_delimiter or "")
+        self._null = None if arguments.null is None else arguments.null.encode()
+        self._key = _encoder(arguments.key_type)
+        self._value = _encoder(arguments.value_type)
+        self._fixed_key = None if arguments.key is None else self._key(arguments.key.encode())
+        headers = [pair(word, "--header") for word in arguments.header]
+        self._headers = [(name, value.encode()) for name, value in headers] or None
+        self._partition = arguments.partition
+        self._timestamp = _time_of(arguments.timestamp)
+        self.plain = not (
+            self._key_delimiter
+            or self._null is not None
+            or self._fixed_key is not None
+            or self._headers
+            or self._partition is not None
+            or self._timestamp is not None
+            or arguments.value_type != "str"
+        )
+        """Whether records are values alone, as they are in the input."""
+
+    def record(self, piece: bytes) -> Record:
+        """Return the record of a piece; ValueError says what is wrong with it."""
+        key, value = self._fixed_key, piece
+        if self._key_delimiter:
+            before, delimiter, after = piece.partition(self._key_delimiter)
+            if delimiter:
+                value = after
+                key = None if before == self._null else self._key(before)
+        data = None if value == self._null else self._value(value)
+        return key, data, self._headers, self._partition, self._timestamp
+
+
+def _encoder(name: str) -> Callable[[bytes], bytes]:
+    """Return the function that turns text into bytes of a type.
+
+    >>> _encoder("long")(b"7"), _encoder("hex")(b"ff00")
+    (b'\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x07', b'\\xff\\x00')
+    """
+    from base64 import b64decode
+
+    from kafka.cli.record_format import NUMBERS, TYPES
+
+    if name in NUMBERS:
+        from struct import error, pack
+
+        def number(text: bytes) -> bytes:
+            try:
+                return pack(NUMBERS[name], float(text) if name in {"float", "double"} else int(text))
+            except error as reason:
+                raise ValueError(f"{text.decode(errors='replace')!r} is not a {name}: {reason}") from None
+
+        return number
+    functions: dict[str, Callable[[bytes], bytes]] = {
+        "str": lambda text: text,
+        "bytes": lambda text: text,
+        "hex": lambda text: bytes.fromhex(text.decode()),
+        "base64": lambda text: b64decode(text, validate=True),
+        "json": _checked_json,
+        "uuid": lambda text: text,
+    }
+    if name not in functions:
+        from kafka.cli.grammar import nearest
+
+        raise WrongWord(f"there is no type {name!r}{nearest(name, TYPES)}; types are {', '.join(TYPES)}")
+    return functions[name]
+
+
+def _checked_json(text: bytes) -> bytes:
+    import json
+
+    json.loads(text)
+    return text
+
+
+def _time_of(word: str | None) -> int | None:
+    from kafka.cli.ranges import parse_time
+
+    if word is None:
+        return None
+    return int(word) if word.isdigit() else parse_time(word)
+
+
+def record_of(text: bytes, *, partitions: bool = True) -> tuple[str | None, Record]:
+    """Return the topic and the record of a line of ``consume --format jsonl``; ValueError says what is wrong with it.
+
+    >>> record_of(b'{"topic": "a", "partition": 2, "timestamp": 5, "value": "/w==", "value_encoding": "base64"}')
+    ('a', (None, b'\\xff', None, 2, 5))
+    >>> record_of(b'{"value": {"id": 1}}')[1][1]
+    b'{"id":1}'
+    """
+    import json
+
+    fields = json.loads(text)
+    if not isinstance(fields, dict) or "value" not in fields:
+        raise ValueError(
+            'a record is an object with "value", and may have key, headers, partition, timestamp and topic'
+        )
+    headers = fields.get("headers") or None
+    if isinstance(headers, dict):
+        headers = list(headers.items())
+    if headers:
+        headers = [(name, _bytes_of(value, *encoding)) for name, value, *encoding in headers]
+    return fields.get("topic"), (
+        _bytes_of(fields.get("key"), fields.get("key_encoding")),
+        _bytes_of(fields["value"], fields.get("value_encoding")),
+        headers,
+        fields.get("partition") if partitions else None,
+        fields.get("timestamp"),
+    )
+
+
+def _bytes_of(value: Any, encoding: str | None = None) -> bytes | None:
+    if value is None:
+        return None
+    if encoding == "base64":
+        from base64 import b64decode
+
+        return b64decode(value, validate=True)
+    if encoding is not None:
+        raise ValueError(f"the encoding {encoding!r} is unknown: base64 is the only one")
+    if isinstance(value, str):
+        return value.encode()
+    import json
+
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+# Output…
+
+
+class Delivery:
+    """Hands records to a producer, and reports the lines that failed; memory stays bounded."""
+
+    def __init__(self, arguments: Namespace, producer: KafkaProducer, unit: str = "line") -> None:
+        self._arguments = arguments
+        self._producer = producer
+        self._unit = unit
+        self._pending: deque[tuple[int, Sequence[FutureRecordMetadata]]] = deque()
+        self._single: list[FutureRecordMetadata] = []
+        self._single_first = 0
+        self.progress = Progress(arguments, "produced", alone=True)
+        self.failures = 0
+
+    def send_values(self, topic: str, values: list[bytes], first: int) -> None:
+        """Send values without keys, the first of which is of the line `first`."""
+        if max(map(len, values)) > _LARGE:  # one may be too large, which must not be the fault of the others
+            for line, value in enumerate(values, first):
+                self.send(topic, (None, value, None, None, None), line)
+            return
+        self._flush()
+        sent = self._producer.send_many(topic, values)
+        self.progress.add(len(values), sum(map(len, values)))
+        self._wait_for(first, sent)
+
+    def send(self, topic: str, record: Record, line: int) -> None:
+        """Send a record."""
+        key, value, headers, partition, timestamp = record
+        try:
+            future = self._producer.send(topic, value, key, headers, partition, timestamp)
+        except (IllegalArgumentError, TypeError, ValueError) as error:
+            self.fail(line, error)
+            return
+        if self._single and line != self._single_first + len(self._single):
+            self._flush()
+        if not self._single:
+            self._single_first = line
+        self._single.append(future)
+        self.progress.add(1, len(value or b"") + len(key or b""))
+        if len(self._single) == _TOGETHER:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._single:
+            self._wait_for(self._single_first, self._single)
+            self._single = []
+
+    def _wait_for(self, first: int, sent: Sequence[FutureRecordMetadata]) -> None:
+        self._pending.append((first, sent))
+        if len(self._pending) > _PENDING:
+            self._settle(*self._pending.popleft())
+
+    def fail(self, line: int, error: BaseException) -> None:
+        """Report a record that was not written."""
+        self.failures += 1
+        if self.failures <= _SHOWN_FAILURES:
+            complain(self._arguments, f"{self._unit} {line}: {error.args[0] if error.args else error}")
+
+    def _settle(self, first: int, sent: Sequence[FutureRecordMetadata]) -> None:
+        for line, future in enumerate(sent, first):
+            with suppress(KafkaError):
+                if not future.is_done:
+                    future.get()
+            error = future.exception
+            if error is not None:
+                self.fail(line, error)
+                self.progress.records -= 1
+
+    def end(self) -> int:
+        """Wait for all records; return the exit code."""
+        self._flush()
+        while self._pending:
+            self._settle(*self._pending.popleft())
+        self.progress.end()
+        if self.failures > _SHOWN_FAILURES:
+            complain(self._arguments, f"{counted(self.failures, 'record')} failed")
+        return 1 if self.failures else 0
+
+
+def _run(arguments: Namespace) -> int:
+    from kafka.cli.connection import Connection
+
+    if arguments.topic is None and arguments.format != "jsonl":
+        raise WrongWord("name a topic")
+    lines = _Lines(arguments)
+    configs: dict[str, Any] = {}
+    if arguments.compression:
+        configs["compression_type"] = None if arguments.compression == "none" else arguments.compression
+    if arguments.acks is not None:
+        configs["acks"] = arguments.acks if arguments.acks == "all" else int(arguments.acks)
+    if arguments.transactional_id:
+        configs["transactional_id"] = arguments.transactional_id
+    if arguments.timeout:
+        configs["delivery_timeout_ms"] = configs["max_block_ms"] = max(1, round(arguments.timeout * 1000))
+        configs["request_timeout_ms"] = configs["delivery_timeout_ms"]
+        configs["linger_ms"] = 0
+    with Connection(arguments) as connection:
+        producer = connection.producer(**configs)
+        delivery = Delivery(arguments, producer, "record" if arguments.value or arguments.files else "line")
+        try:
+            if not arguments.transactional_id:
+                _send_all(arguments, lines, delivery)
+                return delivery.end()
+            return _in_transaction(arguments, lines, producer, delivery)
+        except KeyboardInterrupt:
+            delivery.progress.end(always=True)
+            raise
+
+
+def _in_transaction(arguments: Namespace, lines: _Lines, producer: KafkaProducer, delivery: Delivery) -> int:
+    producer.init_transactions()
+    producer.begin_transaction()
+    try:
+        _send_all(arguments, lines, delivery)
+        code = delivery.end()
+    except BaseException:
+        producer.abort_transaction()
+        complain(arguments, "the transaction was aborted: no record is visible")
+        raise
+    if code:
+        producer.abort_transaction()
+        raise Failed("the transaction was aborted: no record is visible")
+    producer.commit_transaction()
+    return 0
+
+
+def _send_all(arguments: Namespace, lines: _Lines, delivery: Delivery) -> None:
+    pace = _Pace(arguments.rate) if arguments.rate else None
+    first = 1
+    for pieces in _input(arguments):
+        if arguments.tee:
+            sys.stdout.buffer.write(b"".join(piece + b"\n" for piece in pieces))
+            sys.stdout.buffer.flush()
+        if pace is None:
+            _send(arguments, lines, delivery, pieces, first)
+        else:
+            for at, piece in enumerate(pieces):
+                pace.wait()
+                _send(arguments, lines, delivery, [piece], first + at)
+        first += len(pieces)
+
+
+def _send(arguments: Namespace, lines: _Lines, delivery: Delivery, pieces: list[bytes], first: int) -> None:
+    if lines.plain and arguments.format != "jsonl":
+        delivery.send_values(arguments.topic, pieces, first)
+        return
+    for line, piece in enumerate(pieces, first):
+        _send_one(arguments, lines, delivery, piece, line)
+
+
+def _send_one(arguments: Namespace, lines: _Lines, delivery: Delivery, piece: bytes, line: int) -> None:
+    topic = arguments.topic
+    try:
+        if arguments.format == "jsonl":
+            own, record = record_of(piece, partitions=not arguments.repartition)
+            topic = topic or own
+            if topic is None:
+                raise ValueError("the record has no topic, and the command line names none")
+        else:
+            record = lines.record(piece)
+    except (ValueError, TypeError) as error:
+        delivery.fail(line, error)
+    else:
+        delivery.send(topic, record, line)
+
+
+def _input(arguments: Namespace) -> Iterable[list[bytes]]:
+    from kafka.cli.record_format import unescape_bytes
+
+    if arguments.value or arguments.files:
+        pieces = [text.encode() for text in arguments.value]
+        for name in arguments.files:
+            with sys.stdin.buffer if name == "-" else open(name, "rb") as file:
+                pieces.append(file.read())
+        for number in range(arguments.repeat):
+            yield [piece.replace(b"{i}", b"%d" % number) for piece in pieces]
+        return
+    delimiter = unescape_bytes(arguments.delimiter)
+    if not delimiter:
+        raise WrongWord("--delimiter must not be empty")
+    if arguments.lines:
+        for _ in range(arguments.repeat):
+            with open(arguments.lines, "rb") as file:
+                yield from _pieces(file, delimiter)
+        return
+    if sys.stdin.isatty():
+        print("Type records, one per line; Ctrl-D ends.", file=sys.stderr)
+    yield from _pieces(sys.stdin.buffer, delimiter)
+
+
+class _Pace:
+    """Lets a number of records pass per second."""
+
+    def __init__(self, rate: float) -> None:
+        self._gap = 1 / rate
+        self._next = time.monotonic()
+
+    def wait(self) -> None:
+        now = time.monotonic()
+        if self._next > now:
+            time.sleep(self._next - now)
+        self._next = max(self._next + self._gap, now - 1)
+
+
+def _rate(word: str) -> float:
+    import argparse
+
+    number = float(word)
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{word} is not above zero")
+    return number
+
+
+COMMAND = Verb(
+    "produce",
+    "write records from lines, files or JSON",
+    _run,
+    [
+        Argument(
+            "topic",
+            metavar="TOPIC",
+            nargs="?",
+            complete="topic",
+            help="the topic to write to; with --format jsonl by default the one in each record",
+        ),
+        Argument("files", metavar="FILE", nargs="*", complete="file", help="files whose whole content is a value each"),
+        Argument(
+            "-V",
+            "--value",
+            action="append",
+            default=[],
+            metavar="TEXT",
+            help="write this value; {i} stands for the number of the repetition; may be repeated",
+        ),
+        Argument("-l", "--lines", metavar="FILE", complete="file", help="read lines from a file, not standard input"),
+        Argument(
+            "-f",
+            "--format",
+            default="lines",
+            choices=("lines", "jsonl"),
+            help="lines, or jsonl: what consume --format jsonl prints, with keys, headers, times, partitions (lines)",
+        ),
+        Argument("-k", "--key", metavar="TEXT", help="the key of all records"),
+        Argument("-K", "--key-delimiter", metavar="TEXT", help="the text between key and value, such as : or \\t"),
+        Argument("-D", "--delimiter", default="\\n", metavar="TEXT", help="the text between records (\\n)"),
+        Argument("-H", "--header", action="append", default=[], metavar="NAME=VALUE", help="a header; may be repeated"),
+        Argument("-p", "--partition", type=int, metavar="N", help="the number of the partition (chosen by the key)"),
+        Argument("--repartition", action="store_true", help="with jsonl: choose partitions again, by the keys"),
+        Argument("--timestamp", metavar="TIME", help="the time of all records, in ms or as 2026-01-31T12:00Z (now)"),
+        Argument("--null", metavar="TEXT", help="a key or value of this text is a null; '' for empty ones"),
+        Argument("--key-type", default="str", metavar="TYPE", help="str, hex, base64, json, int, long, double (str)"),
+        Argument("--value-type", default="str", metavar="TYPE", help="the same for values"),
+        Argument("--repeat", type=count, default=1, metavar="N", help="write --value, --lines or files N times"),
+        Argument("--rate", type=_rate, metavar="N", help="at most this number of records per second"),
+        Argument(
+            "-z",
+            "--compression",
+            choices=("none", "gzip", "snappy", "lz4", "zstd"),
+            help="compress batches of records",
+        ),
+        Argument("--acks", choices=("0", "1", "all"), help="how many replicas must have a record (all)"),
+        Argument("--tee", action="store_true", help="print the input on standard output too"),
+        Argument(
+            "--transactional-id",
+            metavar="ID",
+            help="write all records in one transaction; an error or Ctrl-C aborts it",
+        ),
+        Argument("--progress", action="store_true", help="show counts on standard error even without a terminal"),
+    ],
+    [
+        "echo hello | purekafka produce events --sandbox",
+        "purekafka produce events --value 'order {i}' --key eu --header source=shop --repeat 3 --sandbox",
+    ],
+)

@@ -1,0 +1,193 @@
+"""Places in partitions, in the words that all commands share: ``beginning``, ``-10``, ``2h ago``, ``2026-01-31``.
+
+The table in `HELP` has them all. A place for one partition is written ``PARTITION=PLACE``; places are separated by
+commas: ``beginning,2=-100``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from kafka.cli.words import WrongWord
+from kafka.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.consumer import KafkaConsumer
+
+__all__ = ["HELP", "Place", "Places", "parse_partitions", "parse_time", "resolve"]
+
+HELP: Final = (
+    "A PLACE is beginning, end, stored (the group's committed offset), an offset, -N (N records before the end), +N (N "
+    "records after the beginning), or the first record at or after a time: 2026-01-31, 2026-01-31T12:00Z, "
+    '1769817600000ms, "2h ago", yesterday; @ may stand before a time: @-2h. PARTITION=PLACE is for one partition; '
+    "commas separate several: beginning,2=-100."
+)
+
+_WORDS: Final = {
+    "beginning": "earliest",
+    "earliest": "earliest",
+    "start": "earliest",
+    "end": "latest",
+    "latest": "latest",
+    "stored": "stored",
+    "committed": "stored",
+    "current": "stored",
+}
+_UNITS: Final = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 604800}
+_LONG_UNITS: Final = {"sec": "s", "second": "s", "minute": "m", "hour": "h", "day": "d", "week": "w"}
+_DURATION: Final = re.compile(r"(?:(\d+(?:\.\d+)?)\s*([a-z]+)\s*)+")
+_ISO_DURATION: Final = re.compile(r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
+_MILLISECONDS_FROM: Final = 100_000_000_000
+
+
+class Place(NamedTuple):
+    """A place in a partition: how it is given, and the number that belongs to that."""
+
+    kind: str
+    """earliest, latest, stored, offset, back (before the end), ahead (after the beginning) or time."""
+    number: int = 0
+
+    @classmethod
+    def of(cls, word: str) -> Place:
+        """Read a place.
+
+        >>> Place.of("end"), Place.of("-10"), Place.of("1769817600000ms")
+        (Place(kind='latest', number=0), Place(kind='back', number=10), Place(kind='time', number=1769817600000))
+        """
+        text = word.strip()
+        if text.lower() in _WORDS:
+            return cls(_WORDS[text.lower()])
+        if re.fullmatch(r"\d+", text):
+            return cls("offset", int(text))
+        if re.fullmatch(r"[-+]\d+", text):
+            return cls("back" if text[0] == "-" else "ahead", int(text[1:]))
+        return cls("time", parse_time(text))
+
+
+class Places:
+    """Places by partition, and one for all others."""
+
+    def __init__(self, text: str) -> None:
+        self.default: Place | None = None
+        self.by_partition: dict[int, Place] = {}
+        for part in text.split(","):
+            number, equals, word = part.partition("=")
+            if not equals:
+                self.default = Place.of(part)
+            elif number.strip().isdigit():
+                self.by_partition[int(number)] = Place.of(word)
+            else:
+                raise WrongWord(f"{part!r}: the number of a partition must stand before =")
+
+    def of(self, partition: int) -> Place | None:
+        """Return the place in a partition, None if there is none for it."""
+        return self.by_partition.get(partition, self.default)
+
+
+def parse_time(word: str, now: datetime | None = None) -> int:
+    """Return the milliseconds since 1970 of a time; without an offset it is local time.
+
+    >>> parse_time("2026-01-31T12:00Z"), parse_time("@1769860800")
+    (1769860800000, 1769860800000)
+    >>> parse_time("1h30m ago", datetime(2026, 1, 31, 12, tzinfo=timezone.utc))
+    1769855400000
+    >>> parse_time("soon")
+    Traceback (most recent call last):
+    kafka.cli.words.WrongWord: 'soon' is not a place: use beginning, end, stored, an offset, -N, +N, or ...
+    """
+    text = word.strip().removeprefix("@").strip()
+    now = now or datetime.now(timezone.utc)
+    if found := re.fullmatch(r"(\d+)ms", text):
+        return int(found.group(1))
+    if re.fullmatch(r"\d{9,}", text):
+        number = int(text)
+        return number if number >= _MILLISECONDS_FROM else number * 1000
+    days = {"now": now, "today": _midnight(now), "yesterday": _midnight(now) - timedelta(days=1)}
+    if text.lower() in days:
+        return round(days[text.lower()].timestamp() * 1000)
+    if text.endswith(" ago") or text.startswith("-"):
+        seconds = parse_duration(text.removeprefix("-").removesuffix("ago").strip())
+        if seconds is not None:
+            return round(now.timestamp() * 1000 - seconds * 1000)
+    try:
+        moment = datetime.fromisoformat(re.sub(r"[zZ]$", "+00:00", text))
+    except ValueError:
+        raise WrongWord(
+            f"{word!r} is not a place: use beginning, end, stored, an offset, -N, +N, or a time such as "
+            '2026-01-31T12:00Z or "2h ago"'
+        ) from None
+    return round(moment.timestamp() * 1000)
+
+
+def _midnight(moment: datetime) -> datetime:
+    return moment.astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def parse_duration(text: str) -> float | None:
+    """Return the seconds of a duration, None if it is not one.
+
+    >>> parse_duration("1h30m"), parse_duration("3 days"), parse_duration("P1DT2H"), parse_duration("soon")
+    (5400.0, 259200.0, 93600.0, None)
+    """
+    if (iso := _ISO_DURATION.fullmatch(text)) and any(iso.groups()):
+        weeks, days, hours, minutes, seconds = (float(part or 0) for part in iso.groups())
+        return ((weeks * 7 + days) * 24 + hours) * 3600 + minutes * 60 + seconds
+    if not _DURATION.fullmatch(text):
+        return None
+    total = 0.0
+    for number, unit in re.findall(r"(\d+(?:\.\d+)?)\s*([a-z]+)", text):
+        name = unit if unit in _UNITS else _LONG_UNITS.get(unit.removesuffix("s"), "")
+        if name not in _UNITS:
+            return None
+        total += float(number) * _UNITS[name]
+    return total
+
+
+def parse_partitions(words: Iterable[str]) -> set[int] | None:
+    """Return the numbers of partitions, None for all.
+
+    >>> parse_partitions(["0,2-4"]), parse_partitions([])
+    ({0, 2, 3, 4}, None)
+    """
+    found: set[int] = set()
+    parts = [part for word in words for part in word.split(",")]
+    for part in parts:
+        low, dash, high = part.partition("-")
+        if not low.isdigit() or (dash and not high.isdigit()):
+            raise WrongWord(f"--partition takes numbers such as 0,2-4, not {part!r}")
+        found.update(range(int(low), int(high or low) + 1))
+    return found if parts else None
+
+
+def resolve(
+    consumer: KafkaConsumer,
+    places: Mapping[TopicPartition, Place],
+    stored: Mapping[TopicPartition, int] | None = None,
+    base: Mapping[TopicPartition, int] | None = None,
+) -> dict[TopicPartition, int]:
+    """Return the offsets of places, which are never outside of their partition.
+
+    `stored` has the committed offsets for the place of that name; a partition without one begins at its beginning. With
+    `base`, ``+N`` counts from there.
+    """
+    first, last = consumer.beginning_offsets(places), consumer.end_offsets(places)
+    times = {tp: place.number for tp, place in places.items() if place.kind == "time"}
+    found: Mapping[TopicPartition, Any] = consumer.offsets_for_times(times) if times else {}
+    offsets = {}
+    for tp, place in places.items():
+        low, high = first[tp], last[tp]
+        timed = found.get(tp)
+        offset = {
+            "earliest": low,
+            "latest": high,
+            "stored": (stored or {}).get(tp, low),
+            "offset": place.number,
+            "back": high - place.number,
+            "ahead": (base or first).get(tp, low) + place.number,
+            "time": high if timed is None else timed.offset,
+        }[place.kind]
+        offsets[tp] = min(max(offset, low), high)
+    return offsets

@@ -1,0 +1,372 @@
+"""``purekafka topics``: list, describe, create, change and delete topics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafka.cli.grammar import Argument, Noun, Verb
+from kafka.cli.output import Column, agreed, complain, counted, emit, print_table
+from kafka.cli.words import WrongWord, count, pairs
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from kafka.admin import KafkaAdminClient, TopicDescription
+
+__all__ = ["COMMAND", "chosen_topics"]
+
+_TOPICS = Argument("topics", metavar="TOPIC", nargs="+", complete="topic", help="names of topics, or patterns with *")
+_SETTINGS = Argument(
+    "-c",
+    "--set",
+    action="append",
+    default=[],
+    metavar="NAME=VALUE",
+    complete="setting",
+    help="a setting of the topic, such as retention.ms=60000; may be repeated",
+)
+_LIST_COLUMNS = [
+    Column("name", "TOPIC"),
+    Column("partition_count", "PARTITIONS"),
+    Column("replication_factor", "REPLICAS"),
+    Column("internal", "INTERNAL"),
+]
+_DESCRIBE_COLUMNS = [
+    Column("topic", "TOPIC"),
+    *Column.of("partition", "leader", "replicas", "isr"),
+    Column("start", "START"),
+    Column("end", "END"),
+]
+
+
+def _list(arguments: Namespace) -> int:
+    from kafka.cli.connection import Connection
+
+    with Connection(arguments) as connection:
+        found = connection.admin().describe_topics()
+    rows = [_summary(topic) for topic in found if arguments.all or not topic.is_internal]
+    if arguments.pattern:
+        rows = [row for row in rows if _matches(row["name"], arguments.pattern)]
+    return emit(arguments, sorted(rows, key=lambda row: str(row["name"])), _LIST_COLUMNS)
+
+
+def _summary(topic: TopicDescription) -> dict[str, Any]:
+    partitions = topic.partitions
+    return {
+        "name": topic.name,
+        "partition_count": len(partitions),
+        "replication_factor": max((len(each.replica_nodes) for each in partitions), default=0),
+        "internal": topic.is_internal,
+        "id": str(topic.topic_id),
+        "under_replicated": sum(len(each.isr_nodes) < len(each.replica_nodes) for each in partitions),
+        "without_leader": sum(each.leader_id < 0 for each in partitions),
+    }
+
+
+def _matches(name: str, patterns: list[str]) -> bool:
+    from fnmatch import fnmatchcase
+
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def chosen_topics(admin: KafkaAdminClient, words: list[str]) -> list[str]:
+    """Return the topics that names and patterns choose; a pattern that matches none is an error."""
+    if not any(set(word) & set("*?[") for word in words):
+        return list(dict.fromkeys(words))
+    known = sorted(admin.list_topics())
+    found: list[str] = []
+    for word in words:
+        matching = [name for name in known if _matches(name, [word])] if set(word) & set("*?[") else [word]
+        if not matching:
+            raise WrongWord(f"no topic matches {word!r}")
+        found += matching
+    return list(dict.fromkeys(found))
+
+
+def _describe(arguments: Namespace) -> int:
+    from kafka.cli.connection import Connection
+
+    with Connection(arguments) as connection:
+        admin = connection.admin()
+        names = chosen_topics(admin, arguments.topics) if arguments.topics else None
+        described = [topic for topic in admin.describe_topics(names) if names or not topic.is_internal]
+        code = 0
+        for topic in described:
+            if topic.error is not None:
+                complain(arguments, topic.error)
+                code = 1
+        items = _detailed(connection, [topic for topic in described if topic.ok], arguments)
+    rows = [{"topic": item["name"], **row} for item in items for row in item["partitions"]]
+    return code or emit(arguments, rows, _DESCRIBE_COLUMNS, items=items, table=lambda: _print_topics(arguments, items))
+
+
+def _detailed(connection: Any, topics: list[TopicDescription], arguments: Namespace) -> list[dict[str, Any]]:
+    from kafka.admin import ConfigResource, ConfigSourceType
+    from kafka.structs import TopicPartition
+
+    if not topics:
+        return []
+    # A partition without a leader has no offsets to ask for.
+    partitions = [
+        TopicPartition(str(topic.name), each.partition_index)
+        for topic in topics
+        for each in topic.partitions
+        if each.leader_id >= 0
+    ]
+    consumer = connection.consumer()
+    start, end = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
+    resources = [ConfigResource("topic", str(topic.name)) for topic in topics]
+    configs = connection.admin().describe_configs(resources, config_filter="dynamic", raise_errors=False)
+    overrides = configs.get("topic", {})
+    items = []
+    for topic in topics:
+        name = str(topic.name)
+        places = []
+        for each in sorted(topic.partitions, key=lambda one: int(one.partition_index)):
+            tp = TopicPartition(name, each.partition_index)
+            place = {
+                "partition": each.partition_index,
+                "leader": each.leader_id if each.leader_id >= 0 else None,
+                "replicas": each.replica_nodes,
+                "isr": each.isr_nodes,
+                "start": start.get(tp),
+                "end": end.get(tp),
+                "leader_epoch": each.leader_epoch,
+                "offline": each.offline_replicas,
+            }
+            if not arguments.under_replicated or len(each.isr_nodes) < len(each.replica_nodes):
+                places.append(place)
+        changed = {
+            option: entry.value
+            for option, entry in sorted(overrides.get(name, {}).items())
+            if entry.config_source == ConfigSourceType.DYNAMIC_TOPIC_CONFIG
+        }
+        if places or not arguments.under_replicated:
+            items.append({**_summary(topic), "settings": changed, "partitions": places})
+    return items
+
+
+def _print_topics(arguments: Namespace, items: list[dict[str, Any]]) -> None:
+    for number, item in enumerate(items):
+        if number:
+            print()
+        settings = ", ".join(f"{name}={value}" for name, value in item["settings"].items())
+        rows = item["partitions"]
+        print(f"Topic {item['name']}, id {item['id']}")
+        replicas = counted(item["replication_factor"], "replica")
+        print(f"  {counted(len(rows), 'partition')}, {replicas}; settings: {settings or 'defaults'}")
+        print_table(arguments, rows, _DESCRIBE_COLUMNS[1:])
+
+
+def _create(arguments: Namespace) -> int:
+    from kafka.admin import NewTopic
+    from kafka.cli.connection import Connection
+
+    settings = pairs(arguments.set, "--set")
+    placed = _assignments(arguments.assignment) if arguments.assignment else None
+    wanted = [
+        NewTopic(name, arguments.partitions or -1, arguments.replication_factor or -1, placed, settings)
+        for name in dict.fromkeys(arguments.topics)
+    ]
+    code = 0
+    with Connection(arguments) as connection:
+        result = connection.admin().create_topics(
+            wanted, validate_only=arguments.dry_run, raise_errors=False, wait_for_metadata=not arguments.dry_run
+        )
+    for topic in result.topics:
+        if topic.ok:
+            would = "would be created" if arguments.dry_run else "created"
+            size = f" with {counted(topic.num_partitions, 'partition')}" if topic.num_partitions > 0 else ""
+            print(f"{topic.name}: {would}{size}")
+        elif arguments.if_not_exists and topic.error_code == _EXISTS:
+            print(f"{topic.name}: exists")
+        else:
+            complain(arguments, topic.error)
+            code = 1
+    return code
+
+
+_EXISTS = 36
+_UNKNOWN = 3
+
+
+def _assignments(text: str) -> dict[int, list[int]]:
+    """Read where replicas are to be: ``1:2,2:3`` has two partitions, as in Kafka's own script.
+
+    >>> _assignments("1:2,2:3")
+    {0: [1, 2], 1: [2, 3]}
+    """
+    try:
+        return {number: [int(broker) for broker in part.split(":")] for number, part in enumerate(text.split(","))}
+    except ValueError:
+        raise WrongWord(f"--assignment takes brokers by partition, such as 1:2,2:3, not {text!r}") from None
+
+
+def _alter(arguments: Namespace) -> int:
+    from kafka.admin import ConfigResource
+    from kafka.cli.connection import Connection
+
+    changes: dict[str, Any] = {**pairs(arguments.set, "--set"), **dict.fromkeys(arguments.unset)}
+    if not changes and not arguments.partitions:
+        raise WrongWord("give --partitions, --set or --unset")
+    code = 0
+    with Connection(arguments) as connection:
+        admin = connection.admin()
+        names = chosen_topics(admin, arguments.topics)
+        if arguments.partitions:
+            resized = admin.create_partitions(
+                dict.fromkeys(names, arguments.partitions), validate_only=arguments.dry_run, raise_errors=False
+            )
+            code = _report(arguments, resized.results, counted(arguments.partitions, "partition"))
+        if changes:
+            resources = [ConfigResource("topic", name, changes) for name in names]
+            altered = admin.alter_configs(resources, validate_only=arguments.dry_run, raise_errors=False)
+            shown = ", ".join(
+                f"{name} unset" if value is None else f"{name}={value}" for name, value in changes.items()
+            )
+            for name, outcome in altered["topic"].items():
+                if outcome.error is None:
+                    print(f"{name}: {'would have ' if arguments.dry_run else ''}{shown}")
+                else:
+                    complain(arguments, f"topic {name!r}: {outcome}")
+                    code = 1
+    return code
+
+
+def _report(arguments: Namespace, results: Any, what: str) -> int:
+    code = 0
+    for result in results:
+        if result.ok:
+            print(f"{result.name}: {'would have ' if arguments.dry_run else ''}{what}")
+        else:
+            complain(arguments, result.error)
+            code = 1
+    return code
+
+
+def _delete(arguments: Namespace) -> int:
+    from kafka.cli.connection import Connection
+
+    with Connection(arguments) as connection:
+        admin = connection.admin()
+        names = chosen_topics(admin, arguments.topics)
+        found = admin.describe_topics(names)
+        there = [str(topic.name) for topic in found if topic.ok]
+        code = 0
+        for topic in found:
+            if not topic.ok and not (arguments.if_exists and topic.error_code == _UNKNOWN):
+                complain(arguments, topic.error)
+                code = 1
+        if not there:
+            return code
+        rows = [_summary(topic) for topic in found if topic.ok]
+        print_table(arguments, rows, _LIST_COLUMNS)
+        if not agreed(arguments, f"Delete {counted(len(there), 'topic')} with all records?"):
+            return code
+        for gone in admin.delete_topics(there, raise_errors=False).topics:
+            if gone.ok:
+                print(f"{gone.name}: deleted")
+            else:
+                complain(arguments, gone.error)
+                code = 1
+    return code
+
+
+_PLAIN = (
+    Argument("--no-headers", action="store_true", help="leave the heading of the table out"),
+    Argument("--color", choices=("auto", "always", "never"), default="auto", help="when to use colours (auto)"),
+)
+
+COMMAND = Noun(
+    "topics",
+    "list, describe, create, change and delete topics",
+    [
+        Verb(
+            "list",
+            "list the topics",
+            _list,
+            [
+                Argument(
+                    "pattern", metavar="PATTERN", nargs="*", complete="topic", help="names, or patterns such as 'log-*'"
+                ),
+                Argument("-a", "--all", action="store_true", help="include the internal topics of Kafka"),
+            ],
+            ["purekafka topics list --sandbox", "purekafka topics list 'ev*' --sandbox --format json"],
+            lists=True,
+        ),
+        Verb(
+            "describe",
+            "show partitions, leaders, replicas, offsets and settings of topics",
+            _describe,
+            [
+                Argument("topics", metavar="TOPIC", nargs="*", complete="topic", help="names or patterns; all if none"),
+                Argument(
+                    "--under-replicated", action="store_true", help="only partitions with replicas that are not in sync"
+                ),
+            ],
+            ["purekafka topics describe events --sandbox", "purekafka topics describe --sandbox --format yaml"],
+            lists=True,
+        ),
+        Verb(
+            "create",
+            "create topics, and wait until every broker serves them",
+            _create,
+            [
+                Argument("topics", metavar="TOPIC", nargs="+", help="names of the topics"),
+                Argument(
+                    "-p", "--partitions", type=count, metavar="N", help="how many partitions (the broker's default)"
+                ),
+                Argument(
+                    "-r",
+                    "--replication-factor",
+                    type=count,
+                    metavar="N",
+                    help="how many replicas (the broker's default)",
+                ),
+                _SETTINGS,
+                Argument("--assignment", metavar="B:B,B:B", help="the brokers of each partition, such as 1:2,2:3"),
+                Argument("--if-not-exists", action="store_true", help="a topic that exists is not an error"),
+                Argument("--dry-run", action="store_true", help="have the broker check it, and create nothing"),
+            ],
+            [
+                "purekafka topics create logs -p 6 --set retention.ms=86400000 --sandbox",
+                "purekafka topics create events --if-not-exists --sandbox",
+            ],
+        ),
+        Verb(
+            "alter",
+            "add partitions to topics, or change their settings",
+            _alter,
+            [
+                _TOPICS,
+                Argument("-p", "--partitions", type=count, metavar="N", help="raise the number of partitions to this"),
+                _SETTINGS,
+                Argument(
+                    "--unset",
+                    action="append",
+                    default=[],
+                    metavar="NAME",
+                    complete="setting",
+                    help="take a setting back to its default; may be repeated",
+                ),
+                Argument("--dry-run", action="store_true", help="have the broker check it, and change nothing"),
+            ],
+            [
+                "purekafka topics alter events --partitions 6 --sandbox",
+                "purekafka topics alter events --set cleanup.policy=compact --unset retention.ms --sandbox",
+            ],
+        ),
+        Verb(
+            "delete",
+            "delete topics with all their records",
+            _delete,
+            [
+                _TOPICS,
+                Argument("--if-exists", action="store_true", help="a topic that does not exist is not an error"),
+                *_PLAIN,
+            ],
+            ["purekafka topics delete orders --yes --sandbox", "purekafka topics delete 'e*' --dry-run --sandbox"],
+            asks=True,
+        ),
+    ],
+)

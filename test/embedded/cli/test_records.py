@@ -1,0 +1,325 @@
+"""Records from the shell: produce, consume, tail."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kafka import KafkaProducer
+from kafka.broker import Broker
+
+from .conftest import Shell
+
+ODD = [
+    (b"k", b"v", [("h", b"1")]),
+    (None, b"no key", []),
+    (b"tombstone", None, []),
+    (b"", b"", [("empty", b""), ("null", None)]),
+    (b"twice", b"x", [("a", b"1"), ("a", b"2"), ("b", None), ("a", b"1")]),
+    (b"\xff\x00", b"\x80\xfe\n\r\t", [("raw", b"\xc3("), ("", b"no name")]),
+    ("schlüssel".encode(), "日本語 \U0001f600 \u2028".encode(), [("ümlaut", "ä".encode())]),
+    (b'{"json": 1}', b'{"value": null}', []),
+    (b"line\nbreak", b'quote" back\\slash \x00\x1f\x7f', []),
+    (b"surrogate", b"\xed\xa0\x80", []),
+    (None, None, []),
+]
+
+
+def test_c6_consume_into_produce_gives_an_equal_topic(shell: Shell, broker: Broker) -> None:
+    with KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
+        for number, (key, value, headers) in enumerate(ODD * 3):
+            producer.send("events", value, key, headers, number % 3, 1_000_000_000_000 + number * 1001)
+    broker.create_topic("copy", 3)
+    outcome = shell("purekafka consume events --format jsonl | purekafka produce copy --format jsonl")
+    assert (outcome.code, outcome.err) == (0, "")
+    before, after = broker.records("events"), broker.records("copy")
+    assert len(after) == len(ODD) * 3
+    assert [record._replace(topic="copy", offset=record.offset) for record in before] == after
+
+
+def test_c6_the_topic_of_each_record_is_used_if_none_is_named(shell: Shell, broker: Broker) -> None:
+    lines = b'{"topic": "events", "partition": 2, "value": "a"}\n{"topic": "orders", "value": {"id": 1}}\n'
+    assert shell("purekafka produce --format jsonl", stdin=lines).code == 0
+    assert [record.value for record in broker.records("events", 2)] == [b"a"]
+    assert [record.value for record in broker.records("orders")] == [b'{"id":1}']
+    assert shell("purekafka produce", stdin=b"x").code == 2
+
+
+def test_c6_bytes_that_are_not_text_are_marked(shell: Shell, broker: Broker) -> None:
+    broker.append("orders", b"\xff", key=b"\xfe", headers=[("h", b"\xfd")])
+    (record,) = shell("purekafka consume orders -f jsonl").records
+    assert (record["key"], record["key_encoding"]) == ("/g==", "base64")
+    assert (record["value"], record["value_encoding"]) == ("/w==", "base64")
+    assert record["headers"] == [["h", "/Q==", "base64"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("", range(10)),
+        ("--from 4", range(4, 10)),
+        ("--from -3", range(7, 10)),
+        ("--from +8", range(8, 10)),
+        ("--from 4 --to 6", range(4, 6)),
+        ("--to -7", range(3)),
+        ("--from 2 --to +3", range(2, 5)),
+        ("--from 99", ()),
+        ("--from 0=5", range(5, 10)),
+        ("--from end", ()),
+        ("--from 2026-01-01T00:03Z --to 2026-01-01T00:05Z", range(3, 5)),
+        ("--from 1767225720000ms --to @1767225900", range(2, 5)),
+        ("--from 2027-01-01", ()),
+        ("-n 4", range(4)),
+        ("--from 2 -n 1", range(2, 3)),
+        ("--partition 0 -n 2", range(2)),
+    ],
+)
+def test_c7_ranges_are_exact(words: str, expected: range, shell: Shell, broker: Broker) -> None:
+    for number in range(10):
+        broker.append("orders", str(number), timestamp_ms=1_767_225_600_000 + number * 60_000)
+    outcome = shell(f"purekafka consume orders {words}")
+    assert (outcome.code, outcome.lines) == (0, [str(number) for number in expected])
+
+
+def test_c7_places_differ_by_partition(shell: Shell, broker: Broker) -> None:
+    for number in range(12):
+        broker.append("events", str(number), partition=number % 3)
+    outcome = shell("purekafka consume events --from 'beginning,1=-1,2=2' --to '0=1' -f '%p:%o '")
+    assert sorted(outcome.out.split()) == ["0:0", "1:3", "2:2", "2:3"]
+
+
+def test_c7_a_group_commits_only_what_was_printed(shell: Shell, broker: Broker) -> None:
+    for number in range(10):
+        broker.append("orders", str(number))
+    assert shell("purekafka consume orders -g readers -n 4").lines == ["0", "1", "2", "3"]
+    assert broker.committed("readers", "orders") == 4
+    assert shell("purekafka consume orders -g readers --to 6").lines == ["4", "5"]
+    assert broker.committed("readers", "orders") == 6
+    assert shell("purekafka consume orders -g readers").lines == ["6", "7", "8", "9"]
+    assert shell("purekafka consume orders -g readers").lines == []
+    assert shell("purekafka consume orders -g readers --from -2").lines == ["8", "9"]
+    assert broker.committed("readers", "orders") == 10
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ("nope", "there is no topic 'nope'"),
+        ("events -p 7", "topic 'events' has no partition 7; it has 3 partitions"),
+    ],
+)
+def test_c8_what_does_not_exist_ends_with_1(words: str, complaint: str, shell: Shell) -> None:
+    outcome = shell(f"purekafka consume {words}")
+    assert (outcome.code, outcome.out, outcome.err) == (1, "", f"purekafka consume: {complaint}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ("", "name a topic, or give --pattern"),
+        ("events --from soon", "'soon' is not a place"),
+        ("events --from stored", "the place stored needs --group"),
+        ("events -f %z", "unknown token %z"),
+        ("events -f jsn", "--format takes value, json"),
+        ("events --value-type lng", "there is no type 'lng': did you mean long?"),
+        ("events -g g -p 0", "--partition and --group exclude each other"),
+        ("--pattern 'x.*'", "no topic matches 'x.*'"),
+    ],
+)
+def test_c8_wrong_words_end_with_2(words: str, complaint: str, shell: Shell) -> None:
+    outcome = shell(f"purekafka consume {words}")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert complaint in outcome.err
+
+
+def test_c9_tokens_of_kcat_and_rpk(shell: Shell, broker: Broker) -> None:
+    broker.append("orders", b"va\xffl", key="key", headers=[("a", b"1"), ("b", None)], timestamp_ms=1_767_225_600_123)
+    expected = {
+        r"%t %p %o %T": b"orders 0 0 1767225600123",
+        r"%k=%s": b"key=va\xffl",
+        r"%v %V %K %S %%": b"va\xffl 4 3 4 %",
+        r"%R": b"\0\0\0\4",
+        r"%h": b"a=1,b=NULL",
+        r"%H:%h{<%k|%v|%V>}": b"2:<a|1|1><b||-1>",
+        r"%d{strftime[%Y-%m-%d]} %d{%H:%M}": b"2026-01-01 00:00",
+        r"%s{hex} %s{base64} %k{json}": b'7661ff6c dmH/bA== "key"',
+        r"%p{big16}%o{little32}%S{hex}": b"\0\0\0\0\0\0004",
+        r"%k{unpack[cs$]} %e %i\x21\t\n": b"k ey 0 1!\t\n",
+    }
+    for layout, printed in expected.items():
+        assert shell("purekafka consume orders", "--format", layout).raw == printed, layout
+
+
+def test_c9_the_layout_of_the_console_consumer(shell: Shell, broker: Broker) -> None:
+    broker.append("orders", "v", headers=[("a", b"1")], timestamp_ms=5)
+    assert shell("purekafka consume orders -f console").out == "CreateTime:5\tPartition:0\tOffset:0\ta:1\tnull\tv\n"
+
+
+def test_c10_types_by_name_and_records_that_are_not_of_them(shell: Shell, broker: Broker) -> None:
+    for value in (b"\0\0\0\7", b"seven"):
+        broker.append("orders", value, key=b"\0\1")
+    outcome = shell("purekafka consume orders --key-type short --value-type int -f jsonl")
+    first, second = outcome.records
+    assert (first["key"], first["value"]) == (1, 7)
+    assert second["value"] == "seven"
+    assert outcome.code == 0
+    assert "orders-0 offset 1 cannot be decoded: int needs 4 bytes, not 5" in outcome.err
+    assert shell("purekafka consume orders --value-type int --strict").code == 1
+    assert shell("purekafka produce events -p 0 --value-type long", stdin=b"7\n-1\n").code == 0
+    assert [record.value for record in broker.records("events", 0)] == [b"\0" * 7 + b"\7", b"\xff" * 8]
+
+
+def test_c13_lines_keys_headers_nulls_and_counters(shell: Shell, broker: Broker, tmp_path: Path) -> None:
+    def produced(words: str, stdin: bytes = b"") -> list[tuple[bytes | None, bytes | None]]:
+        assert shell(f"purekafka produce orders {words}", stdin=stdin).code == 0
+        found = broker.records("orders")
+        broker.delete_topic("orders")
+        broker.create_topic("orders")
+        return [(record.key, record.value) for record in found]
+
+    assert produced("-K :", b"a:1\nno key\n:\n") == [(b"a", b"1"), (None, b"no key"), (b"", b"")]
+    assert produced("-K '\\t' -D ';'", b"a\t1;b\t2\n;") == [(b"a", b"1"), (b"b", b"2\n")]
+    assert produced("-K : --null NIL", b"NIL:1\nk:NIL\n") == [(None, b"1"), (b"k", None)]
+    assert produced("-V 'n {i}' -k k --repeat 2") == [(b"k", b"n 0"), (b"k", b"n 1")]
+    (tmp_path / "file").write_bytes(b"all\nof it\n")
+    assert produced(f"{tmp_path / 'file'}") == [(None, b"all\nof it\n")]
+    assert produced(f"-l {tmp_path / 'file'}") == [(None, b"all"), (None, b"of it")]
+    assert shell("purekafka produce orders -H a=1 -H a=2 -p 0 --timestamp 5 --tee", stdin=b"x").out == "x\n"
+    (record,) = broker.records("orders")
+    assert (record.headers, record.timestamp) == ([("a", b"1"), ("a", b"2")], 5)
+
+
+def test_c13_each_failure_names_its_line(shell: Shell, broker: Broker) -> None:
+    lines = b"\n".join([b"short", b"x" * 2_000_000, b"short too"])
+    outcome = shell("purekafka produce orders", stdin=lines)
+    assert outcome.code == 1
+    assert outcome.err.startswith("purekafka produce: line 2: ")
+    assert len(outcome.err.splitlines()) == 1
+    assert [record.value for record in broker.records("orders")] == [b"short", b"short too"]
+    outcome = shell("purekafka produce orders --value-type int", stdin=b"1\nx\n3\n")
+    assert (outcome.code, len(broker.records("orders"))) == (1, 4)
+    assert "line 2: invalid literal for int()" in outcome.err
+    outcome = shell("purekafka produce nope -X allow.auto.create.topics=false -X max.block.ms=500", stdin=b"a\n")
+    assert outcome.code == 1
+
+
+def test_c13_a_transaction_is_all_or_nothing(shell: Shell, broker: Broker) -> None:
+    assert shell("purekafka produce orders --transactional-id t --value-type int", stdin=b"1\nx\n").code == 1
+    assert shell("purekafka consume orders --read-committed").out == ""
+    assert shell("purekafka produce orders --transactional-id t", stdin=b"1\n2\n").code == 0
+    assert shell("purekafka consume orders --read-committed").lines == ["1", "2"]
+
+
+def test_filters_choose_by_key_value_and_header(shell: Shell, broker: Broker) -> None:
+    for number in range(4):
+        broker.append("orders", f"v{number}", key=f"k{number % 2}", headers={"n": str(number)})
+    assert shell("purekafka consume orders --filter-key '*1'").lines == ["v1", "v3"]
+    assert shell("purekafka consume orders --filter-value 'v[03]' -n 1").lines == ["v0"]
+    assert shell("purekafka consume orders --filter-header n:2").lines == ["v2"]
+    assert shell("purekafka consume orders --filter-header x --fail-if-empty").code == 3
+
+
+def test_tail_prints_the_last_records_of_all_partitions_by_time(shell: Shell, broker: Broker) -> None:
+    for number in range(9):
+        broker.append("events", str(number), partition=number % 3, timestamp_ms=1000 + number)
+    assert shell("purekafka tail events -n 4 --no-follow").lines == ["5", "6", "7", "8"]
+
+
+# Ends…
+
+
+def start(broker: Broker, *words: str) -> subprocess.Popen[str]:
+    env = {**os.environ, "KAFKA_BOOTSTRAP_SERVERS": broker.bootstrap_servers}
+    command = [sys.executable, "-m", "kafka", *words]
+    return subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_c14_a_signal_ends_it_with_offsets_committed_and_counts(
+    number: signal.Signals, code: int, broker: Broker
+) -> None:
+    for value in ("a", "b"):
+        broker.append("orders", value)
+    with start(broker, "consume", "orders", "-g", "readers", "--follow") as process:
+        assert process.stdout is not None
+        assert [process.stdout.readline() for _ in range(2)] == ["a\n", "b\n"]
+        process.send_signal(number)
+        begun = time.monotonic()
+        _, err = process.communicate(timeout=30)
+        assert time.monotonic() - begun < 10  # a second of its own, on a machine that is busy
+    assert process.returncode == code
+    assert err.startswith("consumed 2 records")
+    assert broker.committed("readers", "orders") == 2
+
+
+def test_c8_a_reader_that_has_seen_enough_ends_it_quietly_with_0(broker: Broker) -> None:
+    for _ in range(40):
+        broker.append_many("orders", ["x" * 1000] * 100)
+    with start(broker, "consume", "orders") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(30) == 0
+        assert process.stderr.read() == ""
+
+
+def test_c8_the_time_of_timeout_ends_with_124(broker: Broker) -> None:
+    with start(broker, "consume", "orders", "--follow", "--timeout", "1") as process:
+        out, err = process.communicate(timeout=30)
+    assert (process.returncode, out) == (124, "")
+    assert "the 1 seconds of --timeout are over" in err
+
+
+def test_c13_memory_is_bounded_with_an_endless_input(broker: Broker) -> None:
+    """100 MB pass through a process that may not have more than 1 GB of addresses: the producer's buffer is 32 MB."""
+    if sys.platform != "linux":
+        pytest.skip("needs /proc")
+    script = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30)); "
+        "from kafka.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    broker.create_topic("big")
+    env = {**os.environ, "KAFKA_BOOTSTRAP_SERVERS": broker.bootstrap_servers}
+    words = [sys.executable, "-c", script, "produce", "big", "--acks", "0"]
+    line = b"x" * 999 + b"\n"
+    with subprocess.Popen(words, env=env, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        for _ in range(100):
+            process.stdin.write(line * 1000)
+        process.stdin.close()
+        assert process.wait(100) == 0
+    assert broker.offsets("big")[1] == 100_000
+
+
+def test_c12_no_control_codes_reach_a_pipe(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    for line in ("purekafka topics list", "purekafka topics describe", "purekafka produce events -V a --progress"):
+        outcome = shell(line)
+        assert "\x1b" not in outcome.out + outcome.err
+        assert "\r" not in outcome.out + outcome.err
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert shell("purekafka topics list").out.startswith("\x1b[1mTOPIC")
+    assert shell("purekafka topics list --color never").out.startswith("TOPIC")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert shell("purekafka topics list").out.startswith("TOPIC")
+    assert "consumed 1 records" in shell("purekafka consume events --progress").err
+
+
+def test_records_are_printed_as_they_are_json_by_json(shell: Shell, broker: Broker) -> None:
+    broker.append("orders", "a", timestamp_ms=5)
+    (line,) = shell("purekafka consume orders -f jsonl").lines
+    assert json.loads(line) == {
+        "topic": "orders",
+        "partition": 0,
+        "offset": 0,
+        "timestamp": 5,
+        "key": None,
+        "value": "a",
+    }
