@@ -83,6 +83,8 @@ class Cluster:
         self.store = storage.store
         self.features = Features(self.store, self.apis.release)
         self.configs = Configs(self.store, configs or {}, lambda: self.features.level(ELIGIBLE_LEADERS) > 0)
+        if self.configs.takes_client_metrics():
+            self.apis.offer_telemetry()
         self.coordinators = Coordinators(self)
         self.nodes: dict[int, Node] = {}
         self._controller_id = -1
@@ -297,6 +299,8 @@ class Cluster:
                 partition.log.config = config
 
         if topic is None:
+            if self.configs.takes_client_metrics():
+                self.apis.offer_telemetry()
             for tell in tuple(self.on_configs_changed):
                 tell()
 

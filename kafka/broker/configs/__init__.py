@@ -30,6 +30,7 @@ MIN_ISR: Final = "min.insync.replicas"
 _OF_LISTENER: Final = re.compile(r"listener\.name\.[^.]+\.(.+)")
 
 _HOUR_MS = 3_600_000
+_REPORTERS = "metric.reporters"
 _IN_HOURS = {"log.retention.ms": "log.retention.hours", "log.roll.ms": "log.roll.hours"}
 
 
@@ -118,6 +119,10 @@ class Configs:
     def broker_bool(self, name: str, node_id: int | None = None) -> bool:
         """Return the value in force as a boolean."""
         return parse_bool(self.broker_value(name, node_id) or "false")
+
+    def takes_client_metrics(self) -> bool:
+        """Whether a reporter other than the default one is named: then clients are offered to push metrics."""
+        return self.broker_value(_REPORTERS) != BROKER_OPTIONS[_REPORTERS].default
 
     def dynamic(self, node_id: int | None) -> dict[str, str]:
         """Return the dynamic options of a node, or with None those of all nodes."""

@@ -50,6 +50,7 @@ class Connection(asyncio.BufferedProtocol):
         self.node = listener.node
         self.number = number
         self.host = ""
+        self.port = 0
         #: The client's principal, from SASL or a client certificate.
         self.principal = ANONYMOUS
         #: Whether requests are served: at once, or after SASL on a listener that asks for it.
@@ -82,7 +83,7 @@ class Connection(asyncio.BufferedProtocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         peer = transport.get_extra_info("peername")
-        self.host = peer[0] if peer else ""
+        self.host, self.port = peer[:2] if peer else ("", 0)
         if certificate := self.peer_certificate():
             from kafka.broker.security.tls import principal_of
 

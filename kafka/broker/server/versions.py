@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from kafka.broker.server.apis import served
 from kafka.errors import IllegalArgumentError, KafkaConfigurationError, UnrecognizedBrokerVersion
 from kafka.protocol.broker_release import KNOWN_RELEASES, apis_of, known_release
 from kafka.protocol.registry import APIS, api_named
 
-__all__ = ["ApiKeyLike", "ApiTable", "api_key_of"]
+__all__ = ["TELEMETRY", "ApiKeyLike", "ApiTable", "api_key_of"]
+
+#: APIs that a broker offers only with a plugin that takes clients' metrics (KIP-714), and the first release with them.
+TELEMETRY: Final = {71: (3, 7), 72: (3, 7)}
 
 ApiKeyLike = int | str | type
 
@@ -43,7 +48,7 @@ class ApiTable:
         offer = None if self.release is None else apis_of(self.release)
         for key in served():
             api = APIS[key]
-            if "broker" not in api.listeners.split():
+            if "broker" not in api.listeners.split() or key in TELEMETRY:
                 continue
             versions = (api.min_version, api.max_version)
             if offer is not None:
@@ -60,6 +65,12 @@ class ApiTable:
     def items(self) -> list[tuple[int, int, int]]:
         """Return key, lowest and highest version of all of them."""
         return [(key, *versions) for key, versions in sorted(self._offered.items())]
+
+    def offer_telemetry(self) -> None:
+        """Offer the APIs for clients' metrics, if the release has them."""
+        for key, since in TELEMETRY.items():
+            if self.release is None or self.release >= since:
+                self._offered[key] = (APIS[key].min_version, APIS[key].max_version)
 
     def copy(self) -> ApiTable:
         """Return a table that offers the same."""
