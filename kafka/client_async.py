@@ -54,7 +54,8 @@ class KafkaClient(Client):
         client.poll(future=future)
         print(future.value)
 
-    Keyword arguments are the options in ``KafkaClient.DEFAULT_CONFIG``. Unless `api_version` is given
+    Keyword arguments are the options in ``KafkaClient.DEFAULT_CONFIG``. `sasl_mechanism` is one of PLAIN, GSSAPI,
+    OAUTHBEARER, SCRAM-SHA-256, SCRAM-SHA-512 and AWS_MSK_IAM. Unless `api_version` is given
     the constructor connects and asks a broker for it, for bootstrap_timeout_ms at most, and raises
     NoBrokersAvailable if none answers.
     """

@@ -24,6 +24,13 @@ from kafka.net.states import ConnectionStates
 
 __all__ = ["BrokerConnection", "ConnectionStates", "collect_hosts", "get_ip_port_afi"]
 
+DEFAULT_KAFKA_PORT: Final = 9092
+AFI_NAMES: Final = {
+    socket.AF_UNSPEC: "unspecified",
+    socket.AF_INET: "IPv4",
+    socket.AF_INET6: "IPv6",
+}
+
 # What `connection_delay` says when there is nothing to wait for: "a very large number", in ms.
 _NO_DELAY_MS: Final = float("inf")
 
@@ -46,6 +53,8 @@ class BrokerConnection(Link):
     """
 
     DEFAULT_CONFIG: Final[dict[str, Any]] = defaults("connection")
+    SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+    SASL_MECHANISMS: Final = ("PLAIN", "GSSAPI", "OAUTHBEARER", "SCRAM-SHA-256", "SCRAM-SHA-512", "AWS_MSK_IAM")
 
     def __init__(
         self,

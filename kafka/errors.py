@@ -1356,13 +1356,13 @@ kafka_errors: dict[int, type[BrokerResponseError]] = dict(sorted(_broker_errors(
 """All known codes with their classes."""
 
 
-def for_code(code: int) -> type[BrokerResponseError]:
+def for_code(error_code: int) -> type[BrokerResponseError]:
     """The class for a code that a broker sent.
 
     >>> for_code(3)
     <class 'kafka.errors.UnknownTopicOrPartitionError'>
     """
-    return kafka_errors.get(code) or _unrecognized(code)
+    return kafka_errors.get(error_code) or _unrecognized(error_code)
 
 
 # Bounded, so that a peer that invents codes cannot fill the memory with classes.

@@ -119,9 +119,9 @@ class Future(Generic[T]):
             raise IllegalStateError(f"{self!r} is already complete")
         return self
 
-    def failure(self, error: BaseException | type[BaseException]) -> Self:
+    def failure(self, e: BaseException | type[BaseException]) -> Self:
         """Complete with an exception, or an exception class to be instantiated; once, as `success`."""
-        if not self.try_failure(error):
+        if not self.try_failure(e):
             raise IllegalStateError(f"{self!r} is already complete")
         return self
 

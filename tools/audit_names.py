@@ -104,7 +104,11 @@ def _check_name(rest: str) -> str:
 
 
 def _sets(cls: type, name: str) -> bool:
-    return re.search(rf"\bself\.{name}\b[^=\n]*=", inspect.getsource(cls)) is not None
+    try:
+        source = inspect.getsource(cls)
+    except (OSError, TypeError):  # a builtin
+        return False
+    return re.search(rf"\bself\.{name}\b[^=\n]*=", source) is not None
 
 
 def _check_module(rest: str) -> str:

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 __all__ = ["READ", "WRITE", "Loop"]
 
 log = logging.getLogger(__name__)
+# A program that does not configure logging gets no output of ours on its stderr.
+logging.getLogger("kafka").addHandler(logging.NullHandler())
 
 T = TypeVar("T")
 

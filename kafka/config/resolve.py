@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, MutableMapping
+from typing import Any, Final
 
 from kafka._text import without_passwords
 from kafka.config.option import CLASSES, FACES, PUBLISHED, Lazy, Option
@@ -15,10 +15,18 @@ from kafka.errors import KafkaConfigurationError
 __all__ = ["Config", "defaults", "parse", "resolve"]
 
 
-class Config(Mapping[str, Any]):
-    """A complete configuration of one kind of object: every option with a checked value. Read-only.
+# Spellings that DEFAULT_CONFIG had in kafka-python, and that programs look up there.
+_HISTORIC: Final = {
+    "api_version_auto_timeout_ms": "bootstrap_timeout_ms",
+    "assignors": "partition_assignment_strategy",
+}
 
-    Secrets can be read by key; the repr masks them.
+
+class Config(MutableMapping[str, Any]):
+    """A complete configuration of one kind of object: every option with a checked value.
+
+    Options are found under each of their spellings. Setting one checks the value; the object takes notice where it
+    reads the option for each call, as its documentation says. Secrets can be read by key; the repr masks them.
 
     >>> from kafka.config import resolve
     >>> config = resolve("admin", {"proxy_url": "socks5://me:pw@proxy:1080"})
@@ -35,10 +43,20 @@ class Config(Mapping[str, Any]):
         self._values = values
 
     def __getitem__(self, name: str) -> Any:
+        if name not in self._values and name in BY_SPELLING:
+            name = BY_SPELLING[name].name
         value = self._values[name]
         if isinstance(value, Lazy):
             value = self._values[name] = value.get()
         return value
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        option = _find(self.kind, name)
+        self._values[option.name] = _checked(self.kind, name, option, value)
+        self.given |= {option.name}
+
+    def __delitem__(self, name: str) -> None:
+        raise TypeError(f"{name} cannot be removed from a configuration: set it to its default")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
@@ -88,7 +106,8 @@ def defaults(kind: str) -> dict[str, Any]:
     >>> defaults("heartbeat")["heartbeat_interval_ms"]
     3000
     """
-    return {name: option.default_for(kind) for name, option in OPTIONS.items() if kind in option.kinds}
+    found = {name: option.default_for(kind) for name, option in OPTIONS.items() if kind in option.kinds}
+    return found | {old: found[name] for old, name in _HISTORIC.items() if name in found}
 
 
 def resolve(kind: str, given: Mapping[str, Any]) -> Config:
@@ -99,9 +118,11 @@ def resolve(kind: str, given: Mapping[str, Any]) -> Config:
     chosen: dict[str, Any] = {}
     for spelling, value in given.items():
         option = _find(kind, spelling)
-        if option.name in chosen:
+        if option.name in chosen and not _is_untouched(kind, option, value, chosen):
             text = f"{option.name} is given twice, the second time as {spelling!r}; give it once"
             raise KafkaConfigurationError(text, option=option.name)
+        if option.name in chosen and value == option.default_for(kind):
+            continue
         if option.obsolete:
             warnings.warn(f"{spelling} no longer has an effect: {option.obsolete}", DeprecationWarning, stacklevel=3)
         if kind in option.idle:
@@ -112,6 +133,14 @@ def resolve(kind: str, given: Mapping[str, Any]) -> Config:
     for rule in RULES:
         rule(values, chosen)
     return Config(kind, values, frozenset(chosen))
+
+
+def _is_untouched(kind: str, option: Option, value: Any, chosen: Mapping[str, Any]) -> bool:
+    """Whether one of two spellings has the default: a program that starts from DEFAULT_CONFIG gives both."""
+    if option.name not in _HISTORIC.values():
+        return False
+    default = option.default_for(kind)
+    return bool(value == default or chosen[option.name] == option.check(default))
 
 
 def parse(kind: str, texts: Mapping[str, str]) -> dict[str, Any]:

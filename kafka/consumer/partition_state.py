@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
 from kafka.config import duration_ms
+from kafka.legacy.subscription_calls import Position
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
@@ -222,6 +223,23 @@ class AssignedPartition:
         """What the last request asked for, as long as it stays the same; the loop's."""
         self.wanted_in: object = None
         """The topology that this was made with."""
+
+    # Historic names.
+
+    @property
+    def position(self) -> Position | None:
+        """The offset of the next record to hand out."""
+        offset = self.cursor.position
+        return None if offset is None else Position(offset)
+
+    @property
+    def highwater(self) -> int | None:
+        """The high watermark."""
+        return self.high_watermark
+
+    def is_fetchable(self) -> bool:
+        """Whether it has a position and is not paused."""
+        return not self.paused and self.cursor.position is not None
 
     def __repr__(self) -> str:
         flags = "".join(f" {name}" for name in ("paused", "leaving") if getattr(self, name))

@@ -21,9 +21,10 @@ from kafka.consumer.arguments import (
 )
 from kafka.consumer.partition_state import AssignedPartition, Chunk, Cursor, Reset
 from kafka.errors import IllegalArgumentError, IllegalStateError
+from kafka.legacy.subscription_calls import SubscriptionCalls
 from kafka.structs import OffsetAndMetadata, SubscriptionPattern, TopicPartition
 
-__all__ = ["ConsumerRebalanceListener", "Mode", "SubscriptionState"]
+__all__ = ["ConsumerRebalanceListener", "Mode", "SubscriptionState", "SubscriptionType", "TopicPartitionState"]
 
 
 class Mode(Enum):
@@ -33,9 +34,13 @@ class Mode(Enum):
     TOPICS = "topics"
     PATTERN = "a pattern"
     MANUAL = "partitions assigned by hand"
+    # The names of kafka-python.
+    AUTO_TOPICS = TOPICS
+    AUTO_PATTERN = PATTERN
+    USER_ASSIGNED = MANUAL
 
 
-class SubscriptionState:
+class SubscriptionState(SubscriptionCalls):
     """The subscription, the assignment and the positions of one consumer.
 
     >>> state = SubscriptionState()
@@ -48,7 +53,8 @@ class SubscriptionState:
     {TopicPartition(topic='events', partition=0): OffsetAndMetadata(offset=5, metadata='', leader_epoch=-1)}
     """
 
-    def __init__(self) -> None:
+    def __init__(self, offset_reset_strategy: str = "earliest") -> None:
+        self.offset_reset_strategy = offset_reset_strategy  # historic; the consumer's option decides
         self.mode = Mode.NONE
         self.pattern: Any = None
         """A compiled pattern, or a SubscriptionPattern for the broker to match."""
@@ -292,3 +298,8 @@ class ConsumerRebalanceListener:
     def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
         """Partitions belong to others already, so nothing can be committed; the same as revoked unless overridden."""
         self.on_partitions_revoked(lost)
+
+
+# Historic names.
+SubscriptionType = Mode
+TopicPartitionState = AssignedPartition

@@ -1,27 +1,36 @@
-"""The functions and classes of ``kafka.util`` in the releases up to 1.4."""
+"""The functions and classes of ``kafka.util`` in kafka-python 1.x and 2.x."""
 
 from __future__ import annotations
 
+import functools
 import logging
+import re
 import struct
+import time
 from collections.abc import Callable, Iterable
 from threading import Event, Thread, current_thread
 from typing import Any, Final
 from weakref import WeakMethod as WeakMethod_
 from zlib import crc32 as _unsigned_crc32
 
-from kafka.errors import BufferUnderflowError
+from kafka.errors import BufferUnderflowError, KafkaTimeoutError
+from kafka.structs import check_topic
 
 __all__ = [
     "MAX_INT",
+    "TOPIC_LEGAL_CHARS",
+    "TOPIC_MAX_LENGTH",
     "TO_SIGNED",
     "Dict",
     "ReentrantTimer",
+    "Timer",
     "WeakMethod",
     "crc32",
+    "ensure_valid_topic_name",
     "group_by_topic_and_partition",
     "read_short_string",
     "relative_unpack",
+    "synchronized",
     "try_method_on_system_exit",
     "write_int_string",
 ]
@@ -200,3 +209,61 @@ def try_method_on_system_exit(obj: Any, method: str, *args: Any, **kwargs: Any) 
             getattr(found, method)(*args, **kwargs)
 
     atexit.register(call)
+
+
+# kafka.util of 2.x
+
+TOPIC_MAX_LENGTH: Final = 249
+TOPIC_LEGAL_CHARS: Final = re.compile("^[a-zA-Z0-9._-]+$")
+
+
+def ensure_valid_topic_name(topic: str) -> None:
+    """Raise TypeError or ValueError for a name that a topic cannot have."""
+    check_topic(topic)
+
+
+class Timer:
+    """Measures the time that is left of a timeout.
+
+    >>> timer = Timer(60_000)
+    >>> timer.expired, timer.timeout_ms > 0
+    (False, True)
+    """
+
+    def __init__(
+        self, timeout_ms: float | None, error_message: str | None = None, start_at: float | None = None
+    ) -> None:
+        self._started_at = time.monotonic() if start_at is None else start_at
+        self._deadline = None if timeout_ms is None else self._started_at + timeout_ms / 1000
+        self._error_message = error_message
+
+    @property
+    def expired(self) -> bool:
+        """Whether the time is up."""
+        return self._deadline is not None and time.monotonic() >= self._deadline
+
+    @property
+    def timeout_ms(self) -> float | None:
+        """Milliseconds left, at least 0; None without a limit."""
+        return None if self._deadline is None else max(0.0, self._deadline - time.monotonic()) * 1000
+
+    @property
+    def elapsed_ms(self) -> float:
+        """Milliseconds since the start."""
+        return (time.monotonic() - self._started_at) * 1000
+
+    def maybe_raise(self) -> None:
+        """Raise KafkaTimeoutError if the time is up."""
+        if self.expired:
+            raise KafkaTimeoutError(self._error_message or f"the time is up after {self.elapsed_ms:.0f} ms")
+
+
+def synchronized(func: Callable[..., Any]) -> Callable[..., Any]:
+    """Run a method while its object's ``_lock`` is held."""
+
+    @functools.wraps(func)
+    def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with self._lock:
+            return func(self, *args, **kwargs)
+
+    return wrapper

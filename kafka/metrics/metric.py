@@ -165,11 +165,14 @@ class AbstractCompoundStat(AbstractStat):
         """The values, each with its name."""
 
 
-class NamedMeasurable(NamedTuple):
+class NamedMeasurable:
     """One of the values of a compound stat."""
 
-    name: MetricName
-    stat: AbstractMeasurable
+    __slots__ = ("name", "stat")
+
+    def __init__(self, metric_name: MetricName, measurable_stat: AbstractMeasurable) -> None:
+        self.name = metric_name
+        self.stat = measurable_stat
 
 
 class KafkaMetric:

@@ -24,6 +24,10 @@ class ConnectionStates(str, Enum):
     AUTHENTICATING = "<authenticating>"
     CONNECTED = "<connected>"
     REAUTHENTICATING = "<reauthenticating>"
+    # Other names of the same states, which programs of older releases compare with.
+    DISCONNECTING = DISCONNECTED
+    API_VERSIONS_SEND = CHECKING_API_VERSIONS
+    API_VERSIONS_RECV = CHECKING_API_VERSIONS  # noqa: PIE796
 
 
 class ConnectionEvent(Enum):

@@ -23,6 +23,7 @@ from kafka.structs import TopicPartition
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from kafka.legacy.produce_result import FutureProduceResult
     from kafka.producer.producer_batch import Delivered, ProducerBatch
 
 __all__ = [
@@ -217,6 +218,15 @@ class FutureRecordMetadata(RecordFuture):
             yield from self._batch.partition.core.wait_for_async(self._batch).__await__()
         return self.get(0)
 
+    @property
+    def _produce_future(self) -> FutureProduceResult:
+        """The outcome of the record's batch, under the name that instrumentation of older releases reads."""
+        from kafka.legacy.produce_result import FutureProduceResult
+
+        result = FutureProduceResult(self._batch.partition.tp)
+        self.add_both(result.settle, self._index)
+        return result
+
     # Following…
 
     def add_callback(self, f: Callable[..., object], *args: Any, **kwargs: Any) -> Self:
@@ -404,3 +414,11 @@ def reporter(report: Callable[[DeliveryReport], object]) -> Callable[[ProducerBa
             raise_after_pass(error)
 
     return settled
+
+
+def __getattr__(name: str) -> Any:
+    if name == "FutureProduceResult":  # a historic name
+        from kafka.legacy.produce_result import FutureProduceResult
+
+        return FutureProduceResult
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -13,7 +13,7 @@ from kafka.errors import KafkaProtocolError
 from kafka.protocol import types
 from kafka.protocol._layout import WireField, element_as_field, layout_of, null_marker
 from kafka.protocol.aliases import SCALAR_ARRAYS
-from kafka.protocol.struct import Struct, StructMeta, describe
+from kafka.protocol.struct import Struct, StructMeta, UnknownFieldError, describe
 from kafka.protocol.types import Schema
 
 # Classes that state a schema
@@ -22,11 +22,15 @@ from kafka.protocol.types import Schema
 def init_by_schema(struct: Struct, schema: Schema, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Set the fields of an instance; what is not given is None."""
     if len(args) > len(schema.names):
-        raise TypeError(f"{describe(type(struct))} takes {len(schema.names)} values {schema.names}, not {len(args)}")
+        raise UnknownFieldError(
+            f"{describe(type(struct))} takes {len(schema.names)} values {schema.names}, not {len(args)}"
+        )
     values = dict(zip(schema.names, args, strict=False))
     for name, value in kwargs.items():
         if name not in schema.names or name in values:
-            raise TypeError(f"{describe(type(struct))} takes {schema.names}, {name!r} is unknown or given twice")
+            raise UnknownFieldError(
+                f"{describe(type(struct))} takes {schema.names}, {name!r} is unknown or given twice"
+            )
         values[name] = value
     for name in schema.names:
         setattr(struct, name, values.get(name))

@@ -8,7 +8,7 @@ from kafka.protocol import _interpret, types
 from kafka.protocol._historic import OLD_TUPLES
 from kafka.protocol._source import Source
 from kafka.protocol.fields import MAKE_EMPTY, Field
-from kafka.protocol.struct import Struct, describe
+from kafka.protocol.struct import Struct, UnknownFieldError, describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -96,7 +96,7 @@ def _init_more(struct_: Any, given: dict[str, Any]) -> None:
                 struct_.unknown_tags = value
                 continue
             names = ", ".join(_spellings(cls))
-            raise TypeError(f"{describe(cls)} has no field {name!r}; it has {names}")
+            raise UnknownFieldError(f"{describe(cls)} has no field {name!r}; it has {names}")
         field = cls._fields[official]
         if not issubclass(field.element, types.AbstractType) and value:
             nested = _nested_class(cls, field)

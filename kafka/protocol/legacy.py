@@ -121,6 +121,14 @@ def _encode(given: Any) -> bytes:
 class KafkaProtocol:
     """Payloads to requests, and responses to payloads, in the versions that 0.8 brokers have."""
 
+    PRODUCE_KEY = 0
+    FETCH_KEY = 1
+    OFFSET_KEY = 2
+    METADATA_KEY = 3
+    OFFSET_COMMIT_KEY = 8
+    OFFSET_FETCH_KEY = 9
+    CONSUMER_METADATA_KEY = 10
+
     @classmethod
     def encode_produce_request(cls, payloads: Iterable[Any] = (), acks: int = 1, timeout: int = 1000) -> Any:
         """Make a request of ``ProduceRequestPayload``."""
@@ -152,12 +160,13 @@ class KafkaProtocol:
         ]
 
     @classmethod
-    def decode_message_set(cls, messages: Any) -> Iterator[OffsetAndMessage]:
+    def decode_message_set(cls, raw_data: Any) -> Iterator[OffsetAndMessage]:
         """Yield the messages of a set, decoded or not, and those within compressed ones."""
-        if messages is None:
+        if raw_data is None:
             return
-        if not isinstance(messages, (list, tuple)):
-            messages = message.MessageSet.decode(messages, bytes_to_read=len(messages))
+        messages = raw_data
+        if not isinstance(raw_data, (list, tuple)):
+            messages = message.MessageSet.decode(raw_data, bytes_to_read=len(raw_data))
         for offset, _, found in messages:
             if isinstance(found, message.Message) and found.is_compressed():
                 yield from (OffsetAndMessage(at, within) for at, _, within in found.decompress())  # type: ignore[arg-type]

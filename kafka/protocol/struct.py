@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
 from kafka.errors import KafkaProtocolError, UnsupportedFieldError, UnsupportedVersionError
 from kafka.protocol import types
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from kafka.protocol._compile import Codec
 
 _S = TypeVar("_S", bound="Struct")
+
+
+class UnknownFieldError(TypeError, ValueError):
+    """A struct was given a field that it does not have. A ValueError too, as in the releases before."""
 
 
 class Absent:
@@ -242,10 +246,17 @@ class StructMeta(type):
 
     # Versions
 
-    def __getitem__(cls: type[_S], version: int) -> type[_S]:  # type: ignore[misc]
-        """Return the class bound to ``version``; negative numbers count from the newest."""
-        # The annotation of ``cls`` is what users' type checkers see; StructMeta is what it is.
-        return cls._of_version(version)  # type: ignore[return-value]
+    @overload
+    def __getitem__(cls: type[_S], version: int) -> type[_S]: ...  # type: ignore[misc]
+    @overload
+    def __getitem__(cls: type[_S], version: slice) -> list[type[_S]]: ...  # type: ignore[misc]
+    def __getitem__(cls: Any, version: int | slice) -> Any:
+        """Return the class bound to ``version``, or a list of them; negative numbers count from the newest."""
+        # The annotations of ``cls`` are what users' type checkers see; StructMeta is what it is.
+        if isinstance(version, slice):
+            numbers = range(cls._versions.high + 1)[version]
+            return [cls._of_version(number) for number in numbers if number in cls._versions]
+        return cls._of_version(version)
 
     def _of_version(cls, version: int) -> StructMeta:
         found = cls._bound.get(version)

@@ -38,7 +38,15 @@ SASL_MECHANISMS: Final[dict[str, type[SaslMechanism] | tuple[str, str]]] = {
 MECHANISMS: Final = SASL_MECHANISMS
 _registering: Final = Lock()
 
-__getattr__, __dir__ = lazy_names(__name__, {"SaslMechanism": "abc"})
+_HOMES: Final = {
+    "SaslMechanism": "abc",
+    "SaslMechanismAwsMskIam": "msk",
+    "SaslMechanismGSSAPI": "gssapi",
+    "SaslMechanismOAuth": "oauth",
+    "SaslMechanismPlain": "plain",
+    "SaslMechanismScram": "scram",
+}
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)
 
 
 def register_sasl_mechanism(name: str, klass: type[SaslMechanism], overwrite: bool = False) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from kafka.coordinator.protocol import ConsumerProtocolMemberAssignment, ConsumerProtocolMemberMetadata, by_topic
@@ -13,7 +14,7 @@ from kafka.structs import TopicPartition
 if TYPE_CHECKING:
     from kafka.cluster import ClusterMetadata
 
-__all__ = ["AbstractPartitionAssignor", "Members", "RebalanceProtocol", "answer", "readers_by_topic"]
+__all__ = ["AbstractPartitionAssignor", "Members", "RebalanceProtocol", "answer", "on_class_too", "readers_by_topic"]
 
 Members = Mapping[str, ConsumerProtocolMemberMetadata]
 """Member id -> what it wants."""
@@ -26,6 +27,20 @@ class RebalanceProtocol(IntEnum):
     """Everyone gives up everything before joining."""
     COOPERATIVE = 1
     """Everyone keeps what it has, and gives up only what goes to another (KIP-429)."""
+
+
+class on_class_too:  # noqa: N801 - a decorator
+    """A method that can be called on the class too, which makes an instance for the call.
+
+    The assignors of kafka-python 1.x and 2.x have class methods.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self.__doc__ = function.__doc__
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        return MethodType(self._function, owner() if instance is None else instance)
 
 
 class AbstractPartitionAssignor(ABC):
@@ -57,6 +72,7 @@ class AbstractPartitionAssignor(ABC):
         ``{member_id: ConsumerProtocolMemberAssignment}``.
         """
 
+    @on_class_too
     def metadata(self, topics: Iterable[str]) -> Any:
         """Return what to tell the leader: topics, and user data of the assignor's own."""
         return ConsumerProtocolMemberMetadata(int(self.version), sorted(topics), b"")

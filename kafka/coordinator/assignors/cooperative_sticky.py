@@ -10,7 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, Members, RebalanceProtocol, answer
+from kafka.coordinator.assignors.abstract import (
+    AbstractPartitionAssignor,
+    Members,
+    RebalanceProtocol,
+    answer,
+    on_class_too,
+)
 from kafka.coordinator.assignors.sticky.balance import Claim, owners
 from kafka.coordinator.assignors.sticky.sticky_assignor import assign_sticky
 from kafka.coordinator.assignors.sticky.user_data import read_generation, write_generation
@@ -32,6 +38,7 @@ class CooperativeStickyAssignor(AbstractPartitionAssignor):
     def __init__(self) -> None:
         self._generation = -1
 
+    @on_class_too
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:
         """Return what to tell the leader; the consumer adds what it owns."""
         # Leaders that do not know KIP-792 look for the generation here.
@@ -45,6 +52,7 @@ class CooperativeStickyAssignor(AbstractPartitionAssignor):
         """Both, so that a group can change over one member at a time."""
         return (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
 
+    @on_class_too
     def assign(self, cluster: ClusterMetadata, members: Members) -> dict[str, ConsumerProtocolMemberAssignment]:
         """Return who reads what for now: nothing that another member still has."""
         claims = {}

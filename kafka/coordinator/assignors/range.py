@@ -12,7 +12,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kafka.coordinator.assignors._racks import Racks, partition_racks, racks_matter
-from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, Members, answer, readers_by_topic
+from kafka.coordinator.assignors.abstract import (
+    AbstractPartitionAssignor,
+    Members,
+    answer,
+    on_class_too,
+    readers_by_topic,
+)
 from kafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 from kafka.structs import TopicPartition
 
@@ -32,8 +38,10 @@ class RangePartitionAssignor(AbstractPartitionAssignor):
     name = "range"
     version = 0
 
-    def assign(self, cluster: ClusterMetadata, members: Members) -> dict[str, ConsumerProtocolMemberAssignment]:
+    @on_class_too
+    def assign(self, cluster: ClusterMetadata, member_metadata: Members) -> dict[str, ConsumerProtocolMemberAssignment]:
         """Return who reads what."""
+        members = member_metadata
         topics = []
         for topic, readers in readers_by_topic(members).items():
             numbers = sorted(cluster.partitions_for_topic(topic) or ())

@@ -5,7 +5,13 @@ from __future__ import annotations
 from itertools import cycle
 from typing import TYPE_CHECKING
 
-from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, Members, answer, readers_by_topic
+from kafka.coordinator.assignors.abstract import (
+    AbstractPartitionAssignor,
+    Members,
+    answer,
+    on_class_too,
+    readers_by_topic,
+)
 from kafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 from kafka.structs import TopicPartition
 
@@ -24,8 +30,10 @@ class RoundRobinPartitionAssignor(AbstractPartitionAssignor):
     name = "roundrobin"
     version = 0
 
-    def assign(self, cluster: ClusterMetadata, members: Members) -> dict[str, ConsumerProtocolMemberAssignment]:
+    @on_class_too
+    def assign(self, cluster: ClusterMetadata, member_metadata: Members) -> dict[str, ConsumerProtocolMemberAssignment]:
         """Return who reads what."""
+        members = member_metadata
         owned: dict[str, list[TopicPartition]] = {member: [] for member in members}
         wants = {member: frozenset(metadata.subscription) for member, metadata in members.items()}
         ranks = ((wanted.group_instance_id is None, wanted.group_instance_id or m, m) for m, wanted in members.items())

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from kafka.metrics.metric import AbstractCompoundStat, AnonMeasurable, MetricConfig, MetricName, NamedMeasurable
 from kafka.metrics.stats.sampled import AbstractSampledStat, Window
@@ -135,11 +135,14 @@ def quantile_of(counts: Sequence[Sequence[float]], scheme: BinScheme, total: flo
     return math.inf
 
 
-class Percentile(NamedTuple):
+class Percentile:
     """The name of a percentile's metric, and which it is: 99 for the 99th."""
 
-    name: MetricName
-    percentile: float
+    __slots__ = ("name", "percentile")
+
+    def __init__(self, metric_name: MetricName, percentile: float) -> None:
+        self.name = metric_name
+        self.percentile = percentile
 
 
 class BucketSizing:

@@ -516,15 +516,32 @@ def test_a_subset_is_what_an_inner_object_takes():
     assert "linger_ms" not in inner
     assert inner.given == {"request_timeout_ms", "ssl_password", "node_id"}
     assert repr(inner) == ("<BrokerConnection configuration: node_id=7, request_timeout_ms=5000, ssl_password='***'>")
-    assert set(inner) == set(defaults("connection"))
+    assert set(inner) == set(defaults("connection")) - {"api_version_auto_timeout_ms"}
 
 
 def test_a_configuration_behaves_as_a_mapping():
     config = resolve("cluster", {})
     assert len(config) == len(list(config)) == len(dict(config))
     assert dict(pickle.loads(pickle.dumps(config))) == dict(config)
-    with pytest.raises(TypeError):
-        config["retry_backoff_ms"] = 1
+    config["retry_backoff_ms"] = 1
+    assert config["retry_backoff_ms"] == 1
+    assert config.given == {"retry_backoff_ms"}
+    with pytest.raises(KafkaConfigurationError, match="retry_backoff_ms"):
+        config["retry_backoff_ms"] = "soon"
+    with pytest.raises(TypeError, match="cannot be removed"):
+        del config["retry_backoff_ms"]
+
+
+def test_the_spellings_of_older_releases_are_in_the_defaults_and_can_be_read():
+    assert defaults("client")["api_version_auto_timeout_ms"] is None
+    assert resolve("producer", {"api_version_auto_timeout_ms": 7000})["api_version_auto_timeout_ms"] == 7000
+    changed = {**defaults("producer"), "api_version_auto_timeout_ms": 7000}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # DEFAULT_CONFIG has options without effect, too
+        assert resolve("producer", changed)["bootstrap_timeout_ms"] == 7000
+        assert resolve("producer", dict(reversed(changed.items())))["bootstrap_timeout_ms"] == 7000
+    with pytest.raises(KafkaConfigurationError, match="given twice"):
+        resolve("producer", {"bootstrap_timeout_ms": 1, "api_version_auto_timeout_ms": 2})
 
 
 def test_texts_become_values():

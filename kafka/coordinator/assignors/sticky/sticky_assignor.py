@@ -13,6 +13,7 @@ from kafka.coordinator.assignors.abstract import (
     Members,
     RebalanceProtocol,
     answer,
+    on_class_too,
     readers_by_topic,
 )
 from kafka.coordinator.assignors.sticky.balance import Claim, balance, owners
@@ -43,6 +44,7 @@ class StickyPartitionAssignor(AbstractPartitionAssignor):
         self._had: list[TopicPartition] = []
         self._generation = -1
 
+    @on_class_too
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:
         """Return what to tell the leader: topics, and what this member had last."""
         data = write_claim(self._had, self._generation)
@@ -60,6 +62,7 @@ class StickyPartitionAssignor(AbstractPartitionAssignor):
         """Eager only: the leader believes the user data, and that is what was had before it was given up."""
         return (RebalanceProtocol.EAGER,)
 
+    @on_class_too
     def assign(self, cluster: ClusterMetadata, members: Members) -> dict[str, ConsumerProtocolMemberAssignment]:
         """Return who reads what."""
         claims = {member: _claim(member, metadata) for member, metadata in members.items()}

@@ -1,0 +1,220 @@
+"""Names and shapes that programs of kafka-python rely on, beyond those in the name lists."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+import time
+
+import pytest
+
+from kafka import KafkaClient
+from kafka.config import resolve
+from kafka.conn import BrokerConnection, ConnectionStates
+from kafka.consumer.subscription_state import SubscriptionState, SubscriptionType, TopicPartitionState
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+from kafka.coordinator.protocol import ConsumerProtocolMemberMetadata
+from kafka.errors import IllegalStateError, KafkaTimeoutError, for_code
+from kafka.future import Future
+from kafka.metrics import AnonMeasurable, MetricName, NamedMeasurable
+from kafka.metrics.stats.percentile import Percentile
+from kafka.producer.future import FutureProduceResult
+from kafka.protocol.metadata import MetadataRequest, MetadataResponse
+from kafka.protocol.struct import Struct
+from kafka.protocol.types import Int16, Schema
+from kafka.structs import OffsetAndMetadata, TopicPartition
+from kafka.util import Timer, ensure_valid_topic_name, synchronized
+
+EVENTS_0 = TopicPartition("events", 0)
+
+
+class Cluster:
+    """Two topics' partitions, which is all that an assignor looks at."""
+
+    def partitions_for_topic(self, topic: str) -> set[int]:
+        return {0, 1}
+
+    def brokers(self) -> set[object]:
+        return set()
+
+
+# Versioned messages behave as the lists that they were
+
+
+def test_a_slice_of_a_message_is_a_list_of_versions() -> None:
+    assert MetadataRequest[0:2] == [MetadataRequest[0], MetadataRequest[1]]
+    assert MetadataRequest[-2:] == [MetadataRequest[len(MetadataRequest) - 2], MetadataRequest[-1]]
+    assert MetadataResponse[::-1][0] is MetadataResponse[-1]
+    assert [r.API_VERSION for r in MetadataRequest] == list(range(len(MetadataRequest)))
+
+
+class Declared(Struct):
+    SCHEMA = Schema(("number", Int16))
+
+
+@pytest.mark.parametrize("cls", [MetadataRequest[1], Declared])
+@pytest.mark.parametrize("kind", [TypeError, ValueError])
+def test_an_unknown_field_is_refused_as_both_generations_did(cls: type[Struct], kind: type[Exception]) -> None:
+    with pytest.raises(kind, match="bogus"):
+        cls(bogus=1)
+
+
+# Small names
+
+
+def test_arguments_have_their_historic_names() -> None:
+    error = RuntimeError("x")
+    assert Future().failure(e=error).exception is error
+    assert for_code(error_code=3).errno == 3
+    named = NamedMeasurable(metric_name=MetricName("a", "g"), measurable_stat=AnonMeasurable(lambda _c, _n: 1))
+    assert (named.name.name, named.stat.measure(None, 0)) == ("a", 1)
+    assert Percentile(metric_name=MetricName("p", "g"), percentile=99).percentile == 99
+
+
+def test_states_that_are_gone_are_other_names_of_those_that_are_left() -> None:
+    assert ConnectionStates.DISCONNECTING is ConnectionStates.DISCONNECTED
+    assert ConnectionStates.API_VERSIONS_SEND is ConnectionStates.CHECKING_API_VERSIONS
+    assert len(set(ConnectionStates)) == len(list(ConnectionStates))
+
+
+def test_the_client_names_what_it_supports() -> None:
+    assert (0, 8, 2) in KafkaClient.API_VERSIONS
+    assert all(mechanism in str(KafkaClient.__doc__) for mechanism in BrokerConnection.SASL_MECHANISMS)
+
+
+def test_the_library_has_a_null_handler() -> None:
+    assert any(isinstance(handler, logging.NullHandler) for handler in logging.getLogger("kafka").handlers)
+
+
+def test_a_program_that_does_not_configure_logging_gets_no_output() -> None:
+    program = "import kafka.conn, logging; logging.getLogger('kafka.conn').error('no output')"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+# Assignors
+
+
+@pytest.mark.parametrize(
+    "assignor",
+    [RangePartitionAssignor, RoundRobinPartitionAssignor, StickyPartitionAssignor, CooperativeStickyAssignor],
+)
+def test_assignors_are_called_on_the_class_and_on_an_instance(assignor: type) -> None:
+    for subject in (assignor, assignor()):
+        metadata = subject.metadata(["events"])
+        assert list(metadata.subscription) == ["events"]
+        members = {name: ConsumerProtocolMemberMetadata(0, ["events"], metadata.user_data) for name in ("m1", "m2")}
+        assignment = subject.assign(Cluster(), members)
+        assert sorted(tp for found in assignment.values() for tp in found.partitions()) == [EVENTS_0, ("events", 1)]
+
+
+def test_member_metadata_may_be_given_by_name() -> None:
+    members = {"m": ConsumerProtocolMemberMetadata(0, ["events"], b"")}
+    for assignor in (RangePartitionAssignor, RoundRobinPartitionAssignor):
+        assert len(assignor.assign(cluster=Cluster(), member_metadata=members)["m"].partitions()) == 2
+
+
+# SubscriptionState
+
+
+def test_a_subscription_answers_under_its_historic_names() -> None:
+    state = SubscriptionState("latest")
+    assert state.subscription is None
+    state.subscribe(["events"])
+    assert state.subscription == {"events"}
+    assert state.mode is SubscriptionType.AUTO_TOPICS
+    assert state.partitions_auto_assigned()
+    assert state.group_subscription() == {"events"}
+    state.group_subscribe(["events", "others"])
+    assert state.group_subscription() == {"events", "others"}
+    state.reset_group_subscription()
+    state.assign_from_subscribed([EVENTS_0])
+    assert isinstance(state.assignment[EVENTS_0], TopicPartitionState)
+    assert state.assigned_partitions() == {EVENTS_0}
+    assert state.is_assigned(EVENTS_0)
+    assert state.missing_fetch_positions() == {EVENTS_0}
+    assert not state.has_all_fetch_positions()
+    assert not state.has_valid_position(EVENTS_0)
+    assert not state.is_fetchable(EVENTS_0)
+    state.seek(EVENTS_0, 7)
+    position = state.position(EVENTS_0)
+    assert position == 7
+    assert position is not None
+    assert (position.offset, state.assignment[EVENTS_0].position) == (7, 7)
+    assert state.fetchable_partitions() == {EVENTS_0}
+    assert state.all_consumed_offsets() == {EVENTS_0: OffsetAndMetadata(7, "", -1)}
+    state.pause(EVENTS_0)
+    assert state.is_paused(EVENTS_0)
+    assert state.paused_partitions() == {EVENTS_0}
+    assert state.fetchable_partitions() == set()
+    assert state.has_default_offset_reset_policy()
+    for strategy in ("earliest", -1, None):
+        state.need_offset_reset(EVENTS_0, strategy)
+        assert state.is_offset_reset_needed(EVENTS_0)
+        assert state.partitions_needing_reset() == {EVENTS_0}
+    state.change_subscription(["others"])
+    assert state.subscription == {"others"}
+    with pytest.raises(IllegalStateError):
+        state.position(TopicPartition("events", 9))
+
+
+def test_a_subscription_by_hand() -> None:
+    state = SubscriptionState()
+    state.assign_from_user([EVENTS_0])
+    assert state.subscription is None
+    assert state.mode is SubscriptionType.USER_ASSIGNED
+
+
+# Others
+
+
+def test_the_outcome_of_a_batch() -> None:
+    result = FutureProduceResult(EVENTS_0)
+    assert not result.wait(0)
+    result.failure(e=KafkaTimeoutError("late"))
+    assert result.wait(0)
+    assert isinstance(result.exception, KafkaTimeoutError)
+
+
+def test_timer() -> None:
+    timer = Timer(1000, "too late", start_at=time.monotonic() - 2)
+    assert timer.expired
+    assert timer.timeout_ms == 0
+    assert timer.elapsed_ms >= 2000
+    with pytest.raises(KafkaTimeoutError, match="too late"):
+        timer.maybe_raise()
+    endless = Timer(None)
+    endless.maybe_raise()
+    assert endless.timeout_ms is None
+
+
+def test_synchronized_and_topic_names() -> None:
+    class Subject:
+        def __init__(self) -> None:
+            self._lock = Lock()
+
+        @synchronized
+        def value(self) -> bool:
+            return self._lock.held
+
+    class Lock:
+        held = False
+
+        def __enter__(self) -> None:
+            self.held = True
+
+        def __exit__(self, *_: object) -> None:
+            self.held = False
+
+    assert Subject().value()
+    ensure_valid_topic_name("events")
+    with pytest.raises(ValueError, match="legal name"):
+        ensure_valid_topic_name("no spaces")
+
+
+def test_a_configuration_is_read_under_historic_names() -> None:
+    assert resolve("consumer", {})["assignors"] == resolve("consumer", {})["partition_assignment_strategy"]
