@@ -22,7 +22,7 @@ EXTRAS = {
     "gssapi": ["gssapi>=1.8"],
     "spark": ["pyspark>=4.0", "pyarrow>=15", "numpy>=1.24"],
     "columns": ["pyarrow>=15", "numpy>=1.24"],
-    "docs": ["sphinx>=7"],
+    "docs": ["furo>=2024.8", "sphinx>=7"],
     "dev": [
         "anyio>=4",
         "hypothesis>=6.90",
@@ -41,7 +41,8 @@ EXTRAS = {
         'uvloop>=0.19; sys_platform != "win32"',
     ],
 }
-EXTRAS["all"] = sorted({need for name in ("cli", "gssapi", "spark") for need in EXTRAS[name]})
+# Without gssapi, which is compiled against the system's Kerberos: a slim image has neither that nor a compiler.
+EXTRAS["all"] = sorted({need for name in ("cli", "columns", "spark") for need in EXTRAS[name]})
 
 setup(
     name="purekafka",
@@ -52,6 +53,13 @@ setup(
     license="Apache-2.0",
     license_files=["LICENSE"],
     author="The purekafka developers",
+    maintainer="The purekafka developers",
+    project_urls={
+        "Documentation": "https://purekafka.readthedocs.io",
+        "Source": "https://github.com/purekafka/purekafka",
+        "Changelog": "https://purekafka.readthedocs.io/en/stable/changes.html",
+        "Issues": "https://github.com/purekafka/purekafka/issues",
+    },
     # Said for editable installs: they then are a directory on the path, in which Spark finds pyspark_purekafka.
     package_dir={"": "."},
     packages=find_packages(include=["kafka", "kafka.*", "pyspark_purekafka"]),
@@ -65,7 +73,11 @@ setup(
     },
     classifiers=[
         "Development Status :: 3 - Alpha",
+        "Framework :: AsyncIO",
+        "Framework :: Pytest",
         "Intended Audience :: Developers",
+        "Intended Audience :: Information Technology",
+        "Intended Audience :: System Administrators",
         "Operating System :: OS Independent",
         "Programming Language :: Python :: 3",
         "Programming Language :: Python :: 3.10",
@@ -73,8 +85,12 @@ setup(
         "Programming Language :: Python :: 3.12",
         "Programming Language :: Python :: 3.13",
         "Programming Language :: Python :: 3.14",
+        "Programming Language :: Python :: Implementation :: CPython",
+        "Topic :: Software Development :: Libraries :: Python Modules",
+        "Topic :: Software Development :: Testing :: Mocking",
         "Topic :: System :: Distributed Computing",
+        "Topic :: System :: Networking",
         "Typing :: Typed",
     ],
-    keywords="kafka client broker consumer producer spark",
+    keywords="kafka kafka-client kafka-python producer consumer admin asyncio streaming testing pytest mock pyspark",
 )

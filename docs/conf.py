@@ -9,8 +9,34 @@ release = version = __version__
 
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.doctest"]
 exclude_patterns = ["_build"]
-html_theme = "alabaster"
-html_theme_options = {"description": "Kafka for Python, without C", "fixed_sidebar": True}
+highlight_language = "none"  # what is code says so
+
+html_theme = "furo"
+html_title = f"purekafka {version}"
+html_static_path = ["_static"]
+
 autodoc_typehints = "description"
 autodoc_member_order = "bysource"
-nitpicky = False
+
+# A reference that leads nowhere is an error (`make docs` runs with -W), apart from these.
+nitpicky = True
+nitpick_ignore_regex = [
+    # The build uses no network, so it has no inventory of Python's and Spark's own documentation.
+    (
+        "py:.*",
+        r"(abc|asyncio|collections|selectors|concurrent|datetime|enum|os|pathlib|random|socket|ssl|threading|typing|uuid|weakref)\..*",
+    ),
+    ("py:.*", r"(pyarrow|pyspark|numpy)\..*|SparkSession"),
+    # Parameters of types, and types of the core that appear in signatures which applications do not call.
+    ("py:class", r"(.*\.)?_?[A-Z]|[KVT]_co|(.*\.)?(Future|Response)T|Self"),
+    ("py:.*", r"kafka\.(_core|_runtime|net)\..*"),
+    (
+        "py:class",
+        r"BrokerVersions|Call|Clock|Config|Delivered|Environment|LinkContext|ProducerBatch|Registration|Release|Results",
+    ),
+    ("py:class", r"(.*\.)?(ApiTable|BinScheme|Cluster|HistogramWindow|LogEntry|Members|Order|Seen|Window)"),
+    (
+        "py:class",
+        r"(.*\.)?(ConsumerProtocolMember(Assignment|Metadata)|NodeId|datetime|array|BatchHeader|Api|Struct|Results|Commits|ConsumerRecord|Request)",
+    ),
+]

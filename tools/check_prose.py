@@ -18,12 +18,32 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-ALL = ("kafka", "pyspark_purekafka", "docs", "README.rst", "CHANGES.rst", "CONTRIBUTING.rst", "tools")
+ALL = (
+    "kafka",
+    "pyspark_purekafka",
+    "docs",
+    "README.rst",
+    "CHANGES.rst",
+    "CODE_OF_CONDUCT.rst",
+    "CONTRIBUTING.rst",
+    "SECURITY.rst",
+    "tools",
+)
 # The paths without a find. A package joins them when its prose is rewritten; in the end they are ALL.
 CLEAN = (
     "README.rst",
     "CHANGES.rst",
+    "CODE_OF_CONDUCT.rst",
+    "SECURITY.rst",
+    "docs/compatibility.rst",
+    "docs/cookbook.rst",
+    "docs/guarantees.rst",
     "docs/index.rst",
+    "docs/internals/index.rst",
+    "docs/moving_confluent.rst",
+    "docs/quickstart.rst",
+    "docs/security.rst",
+    "docs/troubleshooting.rst",
     "docs/internals/aio.rst",
     "docs/admin.rst",
     "docs/benchmarks.rst",

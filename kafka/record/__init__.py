@@ -1,8 +1,8 @@
 """Record batches in all formats of Kafka: reading, building, checking, converting. No I/O, no clock, no thread.
 
-A producer uses :class:`~kafka.record.batch_builder.BatchBuilder`, a consumer
-:class:`~kafka.record.batch_reader.RecordReader`, a broker :mod:`~kafka.record.log_append` and
-:mod:`~kafka.record.control`, a tool :mod:`~kafka.record.batch`.
+A producer uses ``kafka.record.batch_builder.BatchBuilder``, a consumer
+``kafka.record.batch_reader.RecordReader``, a broker ``kafka.record.log_append`` and
+``kafka.record.control``, a tool ``kafka.record.batch``.
 ``MemoryRecords``, ``MemoryRecordsBuilder`` and the modules ``default_records``, ``legacy_records`` and ``util`` keep
 the names that programs have imported from kafka-python; they are faces of the same code.
 

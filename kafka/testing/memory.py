@@ -315,7 +315,7 @@ class MemorySocket:
 
 
 class MemorySelector(selectors.BaseSelector):
-    """A selector over `MemorySocket`s. Sleeping is moving the clock."""
+    """A selector over sockets in memory. To sleep is to move the clock."""
 
     def __init__(self, network: MemoryNetwork) -> None:
         self._network = network

@@ -63,8 +63,13 @@ COLLISION = """
     print(*failures)
 """
 
+# The package is loaded before: two threads that import one module at once are the interpreter's work. In 3.13.0
+# it fails for collections.abc, which replaces itself while it is loaded, and for a package, whose name is not in
+# sys.modules for a moment after it was loaded.
 FIRST_USE = """
     import sys, threading
+
+    import kafka
 
     sys.setswitchinterval(1e-6)
     LINES = sys.argv[1:]

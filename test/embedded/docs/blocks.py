@@ -1,0 +1,160 @@
+"""The code blocks of a page of the documentation, and a way to run those in Python against the embedded broker."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+from unittest.mock import patch
+
+from kafka import KafkaConsumer
+from kafka.broker import Broker
+from kafka.config import OPTIONS
+
+ROOT = Path(__file__).resolve().parents[3]
+# Addresses of the examples; the embedded broker stands behind all of them.
+ADDRESSES = re.compile(r"localhost:9092|kafka:9092|b1:9092(?:,b2:9092)?")
+_DIRECTIVE = re.compile(r"^(?P<indent> *)\.\. (?P<kind>code-block|testsetup|testcleanup)::(?: (?P<language>\S+))?\s*$")
+_LITERAL = re.compile(r"^(?P<indent> *)(?!\.\. )\S?.*::\s*$")
+
+
+class EndOfExample(BaseException):
+    """Ends an example that polls for ever, when there is nothing left to read."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A code block: `language` is None for a literal block, `hidden` is one that readers do not see."""
+
+    page: Path
+    line: int
+    language: str | None
+    text: str
+    hidden: bool = False
+
+    @property
+    def is_doctest(self) -> bool:
+        """Whether the doctest run takes it."""
+        return ">>>" in self.text
+
+    @property
+    def place(self) -> str:
+        """Where it stands."""
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+
+def pages() -> list[Path]:
+    """Return all pages that people read."""
+    front = [ROOT / name for name in ("README.rst", "CONTRIBUTING.rst", "CHANGES.rst", "SECURITY.rst")]
+    return [page for page in front if page.exists()] + sorted(
+        page for page in (ROOT / "docs").rglob("*.rst") if "_build" not in page.parts
+    )
+
+
+def blocks(page: Path) -> list[Block]:
+    """Return the code blocks of a page, in order."""
+    lines = page.read_text(encoding="utf-8").split("\n")
+    found = []
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        match = _DIRECTIVE.match(line) or (_LITERAL.match(line) if ".. " not in line.lstrip()[:3] else None)
+        at += 1
+        if match is None:
+            continue
+        depth = len(match["indent"])
+        body = []
+        start = at
+        while at < len(lines) and (not lines[at].strip() or _indent(lines[at]) > depth):
+            body.append(lines[at])
+            at += 1
+        body = [text for text in body if not re.match(r"^ +:\w+:", text)]
+        kind = match.groupdict().get("kind")
+        language = match.groupdict().get("language") or ("python" if kind in {"testsetup", "testcleanup"} else None)
+        found.append(
+            Block(
+                page,
+                start + 1,
+                language,
+                dedent("\n".join(body)).strip("\n") + "\n",
+                kind != "code-block" and kind is not None,
+            )
+        )
+    return found
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
+
+
+def python_blocks(page: Path) -> list[Block]:
+    """Return what `run` executes of a page."""
+    return [block for block in blocks(page) if block.language == "python" and not block.is_doctest]
+
+
+def run(page: Path, names: dict[str, Any], broker: Broker) -> int:
+    """Execute the Python blocks of a page one after another in one namespace; return how many there are."""
+    done = 0
+    with examples_end(broker):
+        for block in python_blocks(page):
+            code = ADDRESSES.sub(broker.bootstrap_servers, block.text)
+            try:
+                if (file := re.match(r"# (\w+\.py)\n", code)) is not None:
+                    _run_file(Path(file[1]), code)
+                else:
+                    exec(compile("\n" * (block.line - 1) + code, str(page), "exec", dont_inherit=True), names)
+            except EndOfExample:
+                pass
+            except BaseException as error:
+                raise AssertionError(f"{block.place} does not run: {error!r}") from error
+            done += 1
+    return done
+
+
+def _run_file(path: Path, code: str) -> None:
+    """Write a file that the page shows, and run pytest on it if it is a file of tests."""
+    path.write_text(code, encoding="utf-8")
+    if path.name.startswith("test_"):
+        search = os.pathsep.join((str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])))
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(path)]
+        done = subprocess.run(
+            command, check=False, env={**os.environ, "PYTHONPATH": search}, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@contextmanager
+def examples_end(broker: Broker) -> Iterator[None]:
+    """Let consumers read from the beginning, and end an example when there is nothing left to read."""
+    poll = KafkaConsumer.poll
+    empty = 0
+
+    def polled(self: KafkaConsumer[Any, Any], *args: Any, **kwargs: Any) -> Any:
+        nonlocal empty
+        records = poll(self, *args, **kwargs)
+        empty = 0 if records or not self.assignment() else empty + 1
+        if empty >= 2:
+            empty = 0
+            raise EndOfExample
+        return records
+
+    terminate = signal.getsignal(signal.SIGTERM)
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(sys, "path", list(sys.path)))
+        stack.callback(signal.signal, signal.SIGTERM, terminate)
+        for name, value in {
+            "bootstrap_servers": broker.bootstrap_servers,
+            "auto_offset_reset": "earliest",
+            "consumer_timeout_ms": 500,
+        }.items():
+            stack.enter_context(patch.object(OPTIONS[name], "default", value))
+        stack.enter_context(patch.object(KafkaConsumer, "poll", polled))
+        yield

@@ -1,0 +1,82 @@
+"""The API reference is complete: every public name is on a page of docs/reference or docs/protocol."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+# The modules that applications import from. What is below a private name, or below kafka.net, is the library's own.
+PUBLIC = (
+    "kafka",
+    "kafka.admin",
+    "kafka.broker",
+    "kafka.cluster",
+    "kafka.codec",
+    "kafka.conn",
+    "kafka.consumer",
+    "kafka.coordinator.assignors",
+    "kafka.errors",
+    "kafka.future",
+    "kafka.interceptors",
+    "kafka.metrics",
+    "kafka.metrics.stats",
+    "kafka.oauth",
+    "kafka.partitioner",
+    "kafka.producer",
+    "kafka.record",
+    "kafka.sasl",
+    "kafka.serializer",
+    "kafka.spark",
+    "kafka.structs",
+    "kafka.testing",
+)
+# Pieces of the library that these modules export for each other.
+INTERNAL = {
+    "kafka.cluster": {"NodeId"},
+    "kafka.coordinator.assignors": {"comes_with_us", "common_protocol", "make_assignors"},
+    "kafka.interceptors": {"Interceptors"},
+    "kafka.metrics": {"stats"},
+    "kafka.partitioner": {"bind_partitioner"},
+    "kafka.serializer": {"Bound", "bind_deserializer", "bind_serializer"},
+}
+
+
+def documented() -> set[int]:
+    """Return the ids of all objects that a directive of autodoc names."""
+    found = set()
+    for page in DOCS.rglob("*.rst"):
+        text = page.read_text(encoding="utf-8")
+        for kind, name, body in re.findall(r"^\.\. auto(\w+):: (\S+)\n((?:   :.*\n)*)", text, re.MULTILINE):
+            if kind == "module":
+                module = importlib.import_module(name)
+                left_out = set(re.findall(r"[\w.]+", "".join(re.findall(r":exclude-members: (.*)", body))))
+                names = [each for each in public(name) if each not in left_out]
+                found.update(id(getattr(module, each)) for each in names)
+            else:
+                owner, _, attribute = name.rpartition(".")
+                found.add(id(getattr(importlib.import_module(owner), attribute)))
+    return found
+
+
+def public(module_name: str) -> list[str]:
+    """Return what a module exports: `__all__`, or the classes and functions that are its own."""
+    module = importlib.import_module(module_name)
+    names = getattr(module, "__all__", None)
+    if names is None:
+        names = [name for name, value in vars(module).items() if getattr(value, "__module__", "") == module_name]
+    return [name for name in names if not name.startswith("_") and name not in INTERNAL.get(module_name, ())]
+
+
+@pytest.mark.parametrize("module_name", PUBLIC)
+def test_every_public_name_is_in_the_reference(module_name: str) -> None:
+    module = importlib.import_module(module_name)
+    on_pages = documented()
+    values = {name: getattr(module, name) for name in public(module_name)}
+    # Constants are described where they are used; a reference is for what can be called.
+    missing = [name for name, value in values.items() if callable(value) and id(value) not in on_pages]
+    assert not missing
