@@ -107,7 +107,7 @@ class Loop:
         self._handlers: dict[int, Callable[[int], object]] = {}
         self._lock = Lock()
         self._sleepers = 0
-        self._sleep_until: float | None = None  # what the last sleeper's timeout came from
+        self._sleep_until: float | None = None  # what the driver's timeout came from
         self._passing: int | None = None  # the thread that makes a pass right now
         self._put_off: list[BaseException] = []  # what callbacks raise to end the program, until the pass is over
         self.driven_by: int | None = None  # the thread whose only work it is to turn the loop
@@ -317,7 +317,8 @@ class Loop:
         deadline = self._timers.next_deadline()
         if self._ready or self._events:
             return 0.0
-        self._sleep_until = deadline
+        if self._claimed_by is None:  # else the driver may sleep at the same time, towards a deadline of before
+            self._sleep_until = deadline
         if deadline is None:
             return timeout if timeout is None or timeout < _LONGEST_SLEEP else _LONGEST_SLEEP
         wait = min(max(0.0, deadline - self.clock.monotonic()), _LONGEST_SLEEP)

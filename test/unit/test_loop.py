@@ -647,6 +647,28 @@ def test_a_network_thread_wakes_by_itself_when_nobody_came_back(monkeypatch):
         assert not thread.is_alive()
 
 
+def test_a_deadline_that_a_claim_leaves_behind_ends_the_sleep_of_the_driver():
+    """The driver fell asleep before there was any deadline; the thread with the claim slept towards an earlier one."""
+    loop = Loop()
+    first, second = Future(), Future()
+    driver = threading.Thread(target=lambda: [loop.turn() for _ in iter(lambda: second.is_done, True)])
+    driver.start()
+    while not loop._sleepers:
+        time.sleep(0.001)
+    assert loop.claim()
+    loop.call_later(0.01, first.success, None)
+    loop.call_later(0.02, second.success, None)
+    while not first.is_done:
+        loop.turn()
+    loop.release()
+    driver.join(10)
+    lost = driver.is_alive()
+    loop.wakeup()
+    driver.join(10)
+    loop.close()
+    assert not lost
+
+
 def test_a_network_thread_does_not_doze_while_one_claim_lasts(monkeypatch):
     monkeypatch.setattr(network_thread, "_DOZE", 0.01)
     with parked_thread(ClaimedLoop(anew=False)) as (parking, thread):
