@@ -10,17 +10,26 @@ from kafka._runtime.application import ApplicationThread
 from kafka._runtime.network_thread import ThreadDriver
 from kafka.admin.acls import Acls
 from kafka.admin.calls import blocking
+from kafka.admin.client_metrics import ClientMetrics
 from kafka.admin.cluster import Cluster
 from kafka.admin.configs import Configs
 from kafka.admin.core import AdminCore
+from kafka.admin.features import Features
 from kafka.admin.group_description import GroupDescriptions
+from kafka.admin.group_lag import GroupLags
 from kafka.admin.group_offsets import GroupOffsets
 from kafka.admin.groups import Groups
+from kafka.admin.log_dirs import LogDirs
 from kafka.admin.offsets import Offsets
+from kafka.admin.quorum import Quorum
 from kafka.admin.quotas import Quotas
 from kafka.admin.records import Records
+from kafka.admin.replicas import Replicas
+from kafka.admin.requests import Requests
+from kafka.admin.share_groups import ShareGroups
 from kafka.admin.tokens import Tokens
 from kafka.admin.topics import Topics
+from kafka.admin.transactions import Transactions
 from kafka.admin.users import Users
 from kafka.config import Config, defaults, resolve
 from kafka.net.environment import Environment
@@ -39,15 +48,20 @@ class AdminCalls(
     Topics,
     Cluster,
     Configs,
-    Groups,
-    GroupDescriptions,
-    GroupOffsets,
-    Offsets,
+    GroupLags,
+    ShareGroups,
     Acls,
     Quotas,
     Users,
     Tokens,
     Records,
+    Replicas,
+    LogDirs,
+    Transactions,
+    Features,
+    Quorum,
+    ClientMetrics,
+    Requests,
 ):
     """Every call, as a coroutine that waits with an application."""
 
@@ -125,6 +139,17 @@ class KafkaAdminClient:
 
     # Groups…
 
+    group_lag = blocking(GroupLags.group_lag)
+    describe_share_groups = blocking(ShareGroups.describe_share_groups)
+    describe_streams_groups = blocking(ShareGroups.describe_streams_groups)
+    list_share_group_offsets = blocking(ShareGroups.list_share_group_offsets)
+    alter_share_group_offsets = blocking(ShareGroups.alter_share_group_offsets)
+    delete_share_group_offsets = blocking(ShareGroups.delete_share_group_offsets)
+    delete_share_groups = blocking(ShareGroups.delete_share_groups)
+    delete_streams_groups = blocking(ShareGroups.delete_streams_groups)
+    list_streams_group_offsets = blocking(ShareGroups.list_streams_group_offsets)
+    alter_streams_group_offsets = blocking(ShareGroups.alter_streams_group_offsets)
+    delete_streams_group_offsets = blocking(ShareGroups.delete_streams_group_offsets)
     list_groups = blocking(Groups.list_groups)
     list_consumer_groups = blocking(Groups.list_consumer_groups)
     delete_groups = blocking(Groups.delete_groups)
@@ -168,6 +193,49 @@ class KafkaAdminClient:
     # Records…
 
     delete_records = blocking(Records.delete_records)
+
+    # Replicas and log directories…
+
+    describe_log_dirs = blocking(LogDirs.describe_log_dirs)
+    describe_replica_log_dirs = blocking(LogDirs.describe_replica_log_dirs)
+    alter_replica_log_dirs = blocking(LogDirs.alter_replica_log_dirs)
+    elect_leaders = blocking(Replicas.elect_leaders)
+    perform_leader_election = blocking(Replicas.perform_leader_election)
+    alter_partition_reassignments = blocking(Replicas.alter_partition_reassignments)
+    list_partition_reassignments = blocking(Replicas.list_partition_reassignments)
+
+    # Transactions…
+
+    list_transactions = blocking(Transactions.list_transactions)
+    describe_transactions = blocking(Transactions.describe_transactions)
+    describe_producers = blocking(Transactions.describe_producers)
+    abort_transaction = blocking(Transactions.abort_transaction)
+    fence_producers = blocking(Transactions.fence_producers)
+    force_terminate_transaction = blocking(Transactions.force_terminate_transaction)
+    find_hanging_transactions = blocking(Transactions.find_hanging_transactions)
+
+    # Features, the quorum and client metrics…
+
+    list_client_metrics_resources = blocking(ClientMetrics.list_client_metrics_resources)
+    client_instance_id = blocking(ClientMetrics.client_instance_id)
+    telemetry_subscription = blocking(ClientMetrics.telemetry_subscription)
+    push_telemetry = blocking(ClientMetrics.push_telemetry)
+    describe_metadata_quorum = blocking(Quorum.describe_metadata_quorum)
+    add_raft_voter = blocking(Quorum.add_raft_voter)
+    remove_raft_voter = blocking(Quorum.remove_raft_voter)
+    unregister_broker = blocking(Quorum.unregister_broker)
+    describe_features = blocking(Features.describe_features)
+    update_features = blocking(Features.update_features)
+    api_versions = blocking(Features.api_versions)
+    get_broker_version_data = blocking(Features.get_broker_version_data)
+
+    # Requests as they are…
+
+    send_request = blocking(Requests.send_request)
+    send_requests = blocking(Requests.send_requests)
+    broadcast_request = blocking(Requests.broadcast_request)
+    find_coordinator = blocking(Requests.find_coordinator)
+    find_coordinators = blocking(Requests.find_coordinators)
 
     # Looking at the client, and ending…
 

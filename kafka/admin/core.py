@@ -87,6 +87,8 @@ class AdminCore:
         self.config = config
         self.client = make_client(config, environment)
         self.loop = self.client.loop
+        self.client_instance_id: UUID | None = None
+        """The id that brokers gave this client when they were asked for its telemetry subscription."""
         self._default_timeout = config.seconds("default_api_timeout_ms")
 
     # Time…
@@ -356,6 +358,19 @@ class AdminCore:
         if isinstance(answers[key], KafkaError):
             raise answers[key]
         return answers[key]
+
+    async def find_coordinators(self, keys: list[str], key_type: int, deadline: float, what: str) -> dict[str, Any]:
+        """Look coordinators up; return the id of each, or a `KafkaError`."""
+        await self.versions(deadline)
+        cluster = self.client.cluster
+        found: dict[str, Any] = {}
+        async for attempt in self.attempts(deadline, what):
+            with attempt:
+                left = [key for key in keys if key not in found or _is_passing(found[key])]
+                errors = await self._look_up(key_type, left, attempt.deadline, what)
+                found.update({key: errors.get(key, cluster.get_coordinator(key_type, key)) for key in left})
+                any(attempt.again(found[key]) for key in left if _is_passing(found[key]))
+        return {key: found[key] if isinstance(found[key], KafkaError) else int(found[key]) for key in keys}
 
     def _is_known(self, key_type: int, key: str) -> bool:
         known = self.client.cluster.get_coordinator(key_type, key)

@@ -1,0 +1,98 @@
+"""Client metrics (KIP-714): the subscriptions of a cluster, and what a client pushes to it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from uuid import UUID
+
+from kafka.admin.calls import Calls
+from kafka.admin.results import Result
+from kafka.protocol.configs import ListConfigResourcesRequest
+from kafka.protocol.telemetry import GetTelemetrySubscriptionsRequest, PushTelemetryRequest
+
+__all__ = ["ClientMetrics", "TelemetrySubscription"]
+
+_NO_ID: Final = UUID(int=0)
+_CLIENT_METRICS: Final = 16
+
+
+class TelemetrySubscription(Result):
+    """What a broker wants to know of a client, and how often; an empty list of metrics wants nothing."""
+
+    __slots__ = ()
+    client_instance_id: UUID
+    subscription_id: int
+    accepted_compression_types: list[int]
+    push_interval_ms: int
+    telemetry_max_bytes: int
+    delta_temporality: bool
+    requested_metrics: list[str]
+
+
+class ClientMetrics(Calls):
+    """The calls about client metrics."""
+
+    async def list_client_metrics_resources(self, timeout_ms: float | None = None) -> list[str]:
+        """Return the names of the client metrics subscriptions (Kafka 3.7); their settings are a configuration.
+
+        >>> from kafka import KafkaAdminClient
+        >>> from kafka.broker import Broker
+        >>> with Broker() as broker, KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        ...     admin.list_client_metrics_resources()
+        []
+        """
+        return await self._run(timeout_ms, self._list_client_metrics_resources)
+
+    async def _list_client_metrics_resources(self, deadline: float) -> list[str]:
+        kind = ListConfigResourcesRequest
+        what = "list_client_metrics_resources()"
+        await self._core.require(deadline, kind.API_KEY, 0, what, "3.7")
+        more = {"resource_types": [_CLIENT_METRICS]} if await self._core.version_of(kind(), deadline) else {}
+        response = await self._core.ask(kind(**more), deadline, what, checked=True)
+        return [resource.resource_name for resource in response.config_resources]
+
+    async def client_instance_id(self, timeout_ms: float | None = None) -> UUID:
+        """Return the id that brokers give this client, the same for its life (Kafka 3.7)."""
+        return (await self._run(timeout_ms, self._subscribe)).client_instance_id
+
+    async def telemetry_subscription(self, timeout_ms: float | None = None) -> TelemetrySubscription:
+        """Return what brokers want to know of this client (Kafka 3.7)."""
+        return await self._run(timeout_ms, self._subscribe)
+
+    async def push_telemetry(
+        self,
+        subscription: TelemetrySubscription,
+        metrics: bytes,
+        compression_type: int = 0,
+        terminating: bool = False,
+        timeout_ms: float | None = None,
+    ) -> None:
+        """Send metrics (an OTLP ``MetricsData`` message) to the brokers for a subscription (Kafka 3.7)."""
+        request = PushTelemetryRequest(
+            client_instance_id=subscription.client_instance_id,
+            subscription_id=subscription.subscription_id,
+            terminating=terminating,
+            compression_type=compression_type,
+            metrics=bytes(metrics),
+        )
+        await self._run(timeout_ms, self._push, request)
+
+    async def _subscribe(self, deadline: float) -> TelemetrySubscription:
+        kind = GetTelemetrySubscriptionsRequest
+        await self._core.require(deadline, kind.API_KEY, 0, "telemetry_subscription()", "3.7")
+        request = kind(client_instance_id=self._core.client_instance_id or _NO_ID)
+        response = await self._core.ask(request, deadline, "telemetry_subscription()", checked=True)
+        self._core.client_instance_id = response.client_instance_id
+        return TelemetrySubscription(
+            client_instance_id=response.client_instance_id,
+            subscription_id=response.subscription_id,
+            accepted_compression_types=list(response.accepted_compression_types),
+            push_interval_ms=response.push_interval_ms,
+            telemetry_max_bytes=response.telemetry_max_bytes,
+            delta_temporality=response.delta_temporality,
+            requested_metrics=list(response.requested_metrics),
+        )
+
+    async def _push(self, deadline: float, request: Any) -> None:
+        await self._core.require(deadline, request.API_KEY, 0, "push_telemetry()", "3.7")
+        await self._core.ask(request, deadline, "push_telemetry()", checked=True)

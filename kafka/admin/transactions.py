@@ -1,0 +1,481 @@
+"""Transactions and their producers: list, describe, abort and fence them, and find those that hang."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import Any, Final, NamedTuple
+
+from kafka.acl import Named
+from kafka.admin.calls import Calls
+from kafka.admin.partitions import as_partitions, by_topic
+from kafka.admin.results import Result, error_of
+from kafka.cluster import TRANSACTION
+from kafka.errors import KafkaError
+from kafka.protocol.transaction import (
+    DescribeProducersRequest,
+    DescribeTransactionsRequest,
+    InitProducerIdRequest,
+    ListTransactionsRequest,
+    WriteTxnMarkersRequest,
+)
+from kafka.structs import TopicPartition
+
+__all__ = [
+    "AbortTransactionSpec",
+    "FencedProducer",
+    "HangingTransaction",
+    "ListedTransactions",
+    "PartitionProducerState",
+    "ProducerState",
+    "TransactionDescription",
+    "TransactionListing",
+    "TransactionState",
+    "Transactions",
+]
+
+_DURATION_SINCE: Final = 1
+_PATTERN_SINCE: Final = 2
+_LONGEST_TRANSACTION_MS: Final = 900_000
+# How long the transaction may take that fencing begins, which nobody will use.
+_FENCING_TIMEOUT_MS: Final = 60_000
+
+
+class TransactionState(Named, str, Enum):
+    """The state of a transaction, as Kafka writes it."""
+
+    UNKNOWN = "Unknown"
+    EMPTY = "Empty"
+    ONGOING = "Ongoing"
+    PREPARE_COMMIT = "PrepareCommit"
+    PREPARE_ABORT = "PrepareAbort"
+    COMPLETE_COMMIT = "CompleteCommit"
+    COMPLETE_ABORT = "CompleteAbort"
+    DEAD = "Dead"
+    PREPARE_EPOCH_FENCE = "PrepareEpochFence"
+
+    __str__ = str.__str__
+
+
+class TransactionListing(Result):
+    """A transactional id, its producer and its state."""
+
+    __slots__ = ()
+    transactional_id: str
+    producer_id: int
+    state: TransactionState
+
+
+class ListedTransactions(dict[int, list[TransactionListing]]):
+    """Transactions by the broker that coordinates them; `failed` has the errors of brokers that did not answer."""
+
+    __slots__ = ("failed",)
+
+    def __init__(self, found: Mapping[int, list[TransactionListing]], failed: Mapping[int, KafkaError]) -> None:
+        super().__init__(found)
+        self.failed: dict[int, KafkaError] = dict(failed)
+
+    @property
+    def ok(self) -> bool:
+        """Whether every broker answered."""
+        return not self.failed
+
+
+class TransactionDescription(Result):
+    """A transaction: its producer, its state, and the partitions that it wrote to."""
+
+    __slots__ = ()
+    state: TransactionState
+    producer_id: int
+    producer_epoch: int
+    transaction_timeout_ms: int
+    transaction_start_time_ms: int
+    topic_partitions: list[TopicPartition]
+
+
+class ProducerState(Result):
+    """What the leader of a partition knows of a producer; -1 for the start of a transaction that there is not."""
+
+    __slots__ = ()
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_timestamp: int
+    coordinator_epoch: int
+    current_transaction_start_offset: int
+
+
+class PartitionProducerState(Result):
+    """The producers that have written to a partition lately."""
+
+    __slots__ = ()
+    active_producers: list[ProducerState]
+
+
+class AbortTransactionSpec(NamedTuple):
+    """An open transaction of a partition, with what `describe_producers` says of its producer."""
+
+    topic_partition: TopicPartition
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int
+
+
+class FencedProducer(Result):
+    """The producer that has the transactional id now: those before it are fenced."""
+
+    __slots__ = ()
+    producer_id: int
+    producer_epoch: int
+
+
+class HangingTransaction(Result):
+    """An open transaction of a partition that its coordinator does not know."""
+
+    __slots__ = ()
+    topic_partition: TopicPartition
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int
+    start_offset: int
+    last_timestamp: int
+    duration_ms: int
+
+    def as_abort(self) -> AbortTransactionSpec:
+        """Return what `abort_transaction` takes."""
+        return AbortTransactionSpec(
+            self.topic_partition, self.producer_id, self.producer_epoch, max(0, self.coordinator_epoch)
+        )
+
+
+class Transactions(Calls):
+    """The calls about transactions."""
+
+    async def list_transactions(
+        self,
+        broker_ids: Iterable[int] | None = None,
+        producer_id_filters: Iterable[int] = (),
+        state_filters: Iterable[TransactionState | str] = (),
+        duration_filter_ms: int = -1,
+        transactional_id_pattern: str | None = None,
+        timeout_ms: float | None = None,
+        *,
+        raise_errors: bool = True,
+    ) -> ListedTransactions:
+        """List the transactions that brokers coordinate (Kafka 3.0), by broker.
+
+        They may be chosen by producer, by state, by how long they run at least (3.8), and by a regular expression
+        (4.1). A broker that does not answer raises its error; with ``raise_errors=False`` the transactions of the
+        others are returned, with the errors by broker in ``failed``.
+        """
+        return await self._run(
+            timeout_ms,
+            self._list_transactions,
+            None if broker_ids is None else list(broker_ids),
+            {
+                "producer_id_filters": list(producer_id_filters),
+                "state_filters": [TransactionState.build_from(state).value for state in state_filters],
+                "duration_filter": duration_filter_ms,
+                "transactional_id_pattern": transactional_id_pattern,
+            },
+            raise_errors=raise_errors,
+        )
+
+    async def _list_transactions(
+        self, deadline: float, brokers: list[int] | None, filters: dict[str, Any], *, raise_errors: bool
+    ) -> ListedTransactions:
+        kind = ListTransactionsRequest
+        await self._core.require(deadline, kind.API_KEY, 0, "list_transactions()", "3.0")
+        version = await self._core.version_of(kind(), deadline)
+        if filters["duration_filter"] >= 0 and version < _DURATION_SINCE:
+            raise self._core.unsupported("duration_filter_ms", "3.8")
+        if filters["transactional_id_pattern"] is not None and version < _PATTERN_SINCE:
+            raise self._core.unsupported("transactional_id_pattern", "4.1")
+        nodes = await self._core.brokers(deadline) if brokers is None else brokers
+        answers = await self._core.ask_each(
+            nodes, lambda _: kind(**filters), deadline, "list_transactions()", checked=True
+        )
+        found = ListedTransactions(
+            {
+                node: [
+                    TransactionListing(
+                        transactional_id=one.transactional_id,
+                        producer_id=one.producer_id,
+                        state=TransactionState.known(one.transaction_state),
+                    )
+                    for one in answer.transaction_states
+                ]
+                for node, answer in answers.items()
+                if not isinstance(answer, KafkaError)
+            },
+            {node: answer for node, answer in answers.items() if isinstance(answer, KafkaError)},
+        )
+        for error in found.failed.values():
+            if raise_errors:
+                error.results = found
+                raise error
+        return found
+
+    async def describe_transactions(
+        self, transactional_ids: Iterable[str], timeout_ms: float | None = None, *, raise_errors: bool = True
+    ) -> dict[str, TransactionDescription]:
+        """Describe transactions by their transactional ids (Kafka 3.0).
+
+        The first error is raised, with all answers in ``error.results``; with ``raise_errors=False`` an id that cannot
+        be described has its error instead.
+        """
+        ids = list(dict.fromkeys(_transactional_ids(transactional_ids)))
+        return await self._run(timeout_ms, self._describe_transactions, ids, raise_errors=raise_errors)
+
+    async def _describe_transactions(
+        self, deadline: float, ids: list[str], *, raise_errors: bool
+    ) -> dict[str, TransactionDescription]:
+        kind = DescribeTransactionsRequest
+        await self._core.require(deadline, kind.API_KEY, 0, "describe_transactions()", "3.0")
+
+        def read(response: Any) -> dict[str, Any]:
+            return {
+                one.transactional_id: error_of(
+                    one.error_code, f"describe_transactions(): transaction {one.transactional_id!r}"
+                )
+                or _described(one)
+                for one in response.transaction_states
+            }
+
+        found = await self._core.ask_coordinators(
+            ids,
+            lambda some: kind(transactional_ids=some),
+            read,
+            deadline,
+            "describe_transactions()",
+            key_type=TRANSACTION,
+        )
+        return _raised(found, raise_errors)
+
+    async def describe_producers(
+        self,
+        topic_partitions: Mapping[str, Iterable[int]] | Iterable[TopicPartition],
+        broker_id: int | None = None,
+        timeout_ms: float | None = None,
+        *,
+        raise_errors: bool = True,
+    ) -> dict[TopicPartition, PartitionProducerState]:
+        """Return the producers that the leaders of partitions know, or that one broker knows (Kafka 2.8).
+
+        The first error is raised, with all answers in ``error.results``; with ``raise_errors=False`` a partition that
+        failed has its error instead.
+
+        >>> from kafka import KafkaAdminClient, KafkaProducer
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics=["events"]) as broker:
+        ...     with KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
+        ...         sent = producer.send("events", b"record").get(timeout=10)
+        ...     with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        ...         (state,) = admin.describe_producers({"events": [0]}).values()
+        >>> [producer.last_sequence for producer in state.active_producers]
+        [0]
+        """
+        wanted = as_partitions(topic_partitions)
+        found = await self._run(timeout_ms, self._describe_producers, wanted, broker_id)
+        return _raised(found, raise_errors)
+
+    async def _describe_producers(
+        self, deadline: float, wanted: list[TopicPartition], node_id: int | None = None
+    ) -> dict[TopicPartition, Any]:
+        kind = DescribeProducersRequest
+        await self._core.require(deadline, kind.API_KEY, 0, "describe_producers()", "2.8")
+
+        def request(some: list[TopicPartition]) -> Any:
+            return kind(
+                topics=[
+                    kind.TopicRequest(name=topic, partition_indexes=numbers)
+                    for topic, numbers in by_topic(some).items()
+                ]
+            )
+
+        def read(response: Any) -> dict[TopicPartition, Any]:
+            return {
+                TopicPartition(topic.name, one.partition_index): error_of(
+                    one.error_code, f"{topic.name}-{one.partition_index}", one.error_message
+                )
+                or PartitionProducerState(active_producers=[_producer(entry) for entry in one.active_producers])
+                for topic in response.topics
+                for one in topic.partitions
+            }
+
+        return await self._core.ask_leaders(wanted, request, read, deadline, "describe_producers()", node_id=node_id)
+
+    async def abort_transaction(self, spec: AbortTransactionSpec, timeout_ms: float | None = None) -> None:
+        """Abort the open transaction of a producer in one partition (Kafka 2.8), for transactions that hang."""
+        wanted = AbortTransactionSpec(*spec)
+        (partition,) = as_partitions([wanted.topic_partition])
+        await self._run(timeout_ms, self._abort_transaction, wanted._replace(topic_partition=partition))
+
+    async def _abort_transaction(self, deadline: float, spec: AbortTransactionSpec) -> None:
+        kind = WriteTxnMarkersRequest
+        # The first release whose partitions tell of their producers: others cannot say what to abort.
+        await self._core.require(deadline, DescribeProducersRequest.API_KEY, 0, "abort_transaction()", "2.8")
+        partition = spec.topic_partition
+
+        def request(_: Any) -> Any:
+            topic = kind.WritableTxnMarkerTopic(name=partition.topic, partition_indexes=[partition.partition])
+            marker = kind.WritableTxnMarker(
+                producer_id=spec.producer_id,
+                producer_epoch=spec.producer_epoch,
+                transaction_result=False,
+                topics=[topic],
+                coordinator_epoch=spec.coordinator_epoch,
+            )
+            return kind(markers=[marker])
+
+        def read(response: Any) -> dict[TopicPartition, Any]:
+            return {
+                TopicPartition(topic.name, one.partition_index): error_of(
+                    one.error_code, f"abort_transaction(): {topic.name}-{one.partition_index}"
+                )
+                for marker in response.markers
+                for topic in marker.topics
+                for one in topic.partitions
+            }
+
+        found = await self._core.ask_leaders([partition], request, read, deadline, "abort_transaction()")
+        _raised(found, True)
+
+    async def fence_producers(
+        self, transactional_ids: Iterable[str], timeout_ms: float | None = None, *, raise_errors: bool = True
+    ) -> dict[str, FencedProducer]:
+        """Fence the producers that have these transactional ids, and abort their transactions (Kafka 0.11).
+
+        The first error is raised, with all answers in ``error.results``; with ``raise_errors=False`` an id that failed
+        has its error instead.
+        """
+        ids = list(dict.fromkeys(_transactional_ids(transactional_ids)))
+        return _raised(await self._run(timeout_ms, self._fence_producers, ids), raise_errors)
+
+    async def force_terminate_transaction(self, transactional_id: str, timeout_ms: float | None = None) -> None:
+        """Abort the transaction of a transactional id, also a prepared one, and fence its producer (Kafka 0.11)."""
+        (name,) = _transactional_ids([transactional_id])
+        _raised(await self._run(timeout_ms, self._fence_producers, [name]), True)
+
+    async def _fence_producers(self, deadline: float, ids: list[str]) -> dict[str, Any]:
+        kind = InitProducerIdRequest
+        await self._core.require(deadline, kind.API_KEY, 0, "fence_producers()", "0.11")
+
+        async def fence(name: str) -> FencedProducer | KafkaError:
+            request = kind(transactional_id=name, transaction_timeout_ms=_FENCING_TIMEOUT_MS)
+            try:
+                response = await self._core.ask_coordinator(
+                    name,
+                    lambda: request,
+                    lambda response: response.error_code,
+                    deadline,
+                    "fence_producers()",
+                    key_type=TRANSACTION,
+                )
+            except KafkaError as error:
+                return error
+            return FencedProducer(producer_id=response.producer_id, producer_epoch=response.producer_epoch)
+
+        return dict(zip(ids, await self._core.gather([fence(name) for name in ids]), strict=True))
+
+    async def find_hanging_transactions(
+        self,
+        broker_ids: Iterable[int] | None = None,
+        max_transaction_timeout_ms: int = _LONGEST_TRANSACTION_MS,
+        timeout_ms: float | None = None,
+    ) -> list[HangingTransaction]:
+        """Return the transactions that are open in partitions, but not at their coordinators (Kafka 3.0).
+
+        Such a transaction holds up consumers that read committed records; `abort_transaction` ends it. The call looks
+        for transactions without a write for `max_transaction_timeout_ms`, in the partitions that these brokers lead, or
+        in all.
+        """
+        brokers = None if broker_ids is None else list(broker_ids)
+        return await self._run(timeout_ms, self._find_hanging_transactions, brokers, max_transaction_timeout_ms)
+
+    async def _find_hanging_transactions(
+        self, deadline: float, brokers: list[int] | None, limit_ms: int
+    ) -> list[HangingTransaction]:
+        await self._core.require(deadline, ListTransactionsRequest.API_KEY, 0, "find_hanging_transactions()", "3.0")
+        topics = await self._core.topic_metadata(None, deadline, "find_hanging_transactions()")
+        partitions = [
+            TopicPartition(topic.name, entry.partition_index)
+            for topic in topics
+            for entry in topic.partitions
+            if brokers is None or entry.leader_id in brokers
+        ]
+        now = int(self._core.client.environment.clock.time() * 1000)
+        states = await self._describe_producers(deadline, partitions)
+        open_ones = [
+            HangingTransaction(
+                topic_partition=partition,
+                producer_id=producer.producer_id,
+                producer_epoch=producer.producer_epoch,
+                coordinator_epoch=producer.coordinator_epoch,
+                start_offset=producer.current_transaction_start_offset,
+                last_timestamp=producer.last_timestamp,
+                duration_ms=now - producer.last_timestamp,
+            )
+            for partition, state in states.items()
+            if not isinstance(state, KafkaError)
+            for producer in state.active_producers
+            if producer.current_transaction_start_offset >= 0 and now - producer.last_timestamp >= limit_ms
+        ]
+        if not open_ones:
+            return []
+        filters = {
+            "producer_id_filters": sorted({one.producer_id for one in open_ones}),
+            "state_filters": [],
+            "duration_filter": -1,
+            "transactional_id_pattern": None,
+        }
+        listed = await self._list_transactions(deadline, None, filters, raise_errors=True)
+        names = [one.transactional_id for some in listed.values() for one in some]
+        described = await self._describe_transactions(deadline, names, raise_errors=False)
+        known = {
+            (one.producer_id, one.producer_epoch, partition)
+            for one in described.values()
+            if isinstance(one, TransactionDescription)
+            for partition in one.topic_partitions
+        }
+        return [one for one in open_ones if (one.producer_id, one.producer_epoch, one.topic_partition) not in known]
+
+
+def _transactional_ids(given: Any) -> list[str]:
+    if isinstance(given, str):
+        raise TypeError(f"transactional_ids must be a list, not {given!r}; for one, a list with one element")
+    found = list(given)
+    for one in found:
+        if not isinstance(one, str):
+            raise TypeError(f"a transactional id must be a str, not {one!r}")
+    return found
+
+
+def _raised(found: dict[Any, Any], raise_errors: bool) -> dict[Any, Any]:
+    for answer in found.values():
+        if isinstance(answer, KafkaError) and raise_errors:
+            answer.results = found
+            raise answer
+    return found
+
+
+def _described(one: Any) -> TransactionDescription:
+    return TransactionDescription(
+        state=TransactionState.known(one.transaction_state),
+        producer_id=one.producer_id,
+        producer_epoch=one.producer_epoch,
+        transaction_timeout_ms=one.transaction_timeout_ms,
+        transaction_start_time_ms=one.transaction_start_time_ms,
+        topic_partitions=[TopicPartition(topic.topic, number) for topic in one.topics for number in topic.partitions],
+    )
+
+
+def _producer(entry: Any) -> ProducerState:
+    return ProducerState(
+        producer_id=entry.producer_id,
+        producer_epoch=entry.producer_epoch,
+        last_sequence=entry.last_sequence,
+        last_timestamp=entry.last_timestamp,
+        coordinator_epoch=entry.coordinator_epoch,
+        current_transaction_start_offset=entry.current_txn_start_offset,
+    )
