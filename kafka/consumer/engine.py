@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka._runtime.application import Wakeup
 from kafka._runtime.signals import SignalsDeferred
-from kafka.consumer.fetch_collector import Collector
+from kafka.consumer.fetch_collector import FetchCollector
 from kafka.consumer.fetch_connection import FetchSettings
 from kafka.consumer.fetch_response import ReaderSettings, keep_freed_memory
 from kafka.consumer.fetcher import Fetcher
@@ -91,7 +91,7 @@ class Engine:
             ReaderSettings.of(config, *self._deserializers),
             self.waiting.notify,
         )
-        self.collector = Collector(self.subscription, self.fetcher, self.positions)
+        self.collector = FetchCollector(self.subscription, self.fetcher, self.positions)
         self.subscription.on_change = self.fetcher.kick
         self.subscription.on_ready = self.fetcher.arrivals.append
         self.metrics: Metrics | None = None
@@ -112,7 +112,7 @@ class Engine:
         self.closed = False
         self._closing = False
         self._woken = False
-        self._break_armed = False
+        self._commit_scheduled = False
         self._seen_topology: object = None
         self._missed: frozenset[str] = frozenset()
         self.client.cluster.add_listener(lambda _cluster: self.waiting.notify())
@@ -136,7 +136,7 @@ class Engine:
         )
         if self.interceptors is not None and self.interceptors.has("on_commit"):
             membership.committer.on_committed = self._committed.append
-        membership.on_due = self._summon
+        membership.on_due = self._notify_application
         return membership
 
     async def start(self) -> None:
@@ -163,10 +163,10 @@ class Engine:
     def wakeup(self) -> None:
         """End the wait in poll with WakeupError: this one, or the next. Safe from every thread."""
         self._woken = True
-        self._summon()
+        self._notify_application()
         self.loop.wakeup()  # the waiting thread turns the loop, and may be asleep in it
 
-    def _summon(self) -> None:
+    def _notify_application(self) -> None:
         """Let the application look for work: end its wait, and its iteration before the next record."""
         self._end_iteration()
         self.waiting.notify()
@@ -229,22 +229,22 @@ class Engine:
         self.subscription.chunk = chunk
         if self._woken:
             chunk.interrupted = True  # wakeup() was called before it could see the chunk
-        if self.membership is not None and (self.membership.due or not self._break_armed):
-            self._arm_break()
+        if self.membership is not None and (self.membership.due or not self._commit_scheduled):
+            self._schedule_commit()
         return chunk
 
-    def _arm_break(self) -> None:
+    def _schedule_commit(self) -> None:
         """Interrupt slow iterations so that automatic commits keep to their interval."""
         if self.membership is not None and self.membership.due:
-            self._summon()  # it became so before there was anything to interrupt
-        if self.config["enable_auto_commit"] and not self._break_armed:
-            self._break_armed = True
+            self._notify_application()  # it became so before there was anything to interrupt
+        if self.config["enable_auto_commit"] and not self._commit_scheduled:
+            self._commit_scheduled = True
             interval = self.config.seconds("auto_commit_interval_ms")
-            self.loop.call_soon(lambda: self.loop.call_later(interval, self._take_break))
+            self.loop.call_soon(lambda: self.loop.call_later(interval, self._commit_is_due))
 
-    def _take_break(self) -> None:
-        self._break_armed = False
-        self._summon()
+    def _commit_is_due(self) -> None:
+        self._commit_scheduled = False
+        self._notify_application()
 
     async def _poll(self, take: Callable[[int], T | None], limit: int, deadline: float, nothing: T) -> T:
         # Records are taken right before the return: nothing is awaited after that, so no cancellation can lose them.
@@ -252,7 +252,7 @@ class Engine:
         collector.begin()
         try:
             if self.subscription.chunk is not None:
-                self.subscription.put_down()
+                self.subscription.end_iteration()
             while True:
                 if membership is not None:
                     membership.polled()

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from kafka.consumer.partition_state import AssignedPartition, Chunk, Cursor, Fetched
+from kafka.consumer.partition_state import AssignedPartition, Chunk, CompletedFetch, Cursor
 from kafka.errors import KafkaError, LogTruncationError, OffsetOutOfRangeError
 from kafka.structs import TopicPartition
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from kafka.record.columns import Columns
     from kafka.record.consumer_record import ConsumerRecord
 
-__all__ = ["Collector"]
+__all__ = ["FetchCollector"]
 
 
-class Collector:
+class FetchCollector:
     """Takes records out of the buffers of one consumer."""
 
     def __init__(self, subscription: SubscriptionState, fetcher: Fetcher, positions: Positions) -> None:
         self._subscription = subscription
         self._fetcher = fetcher
         self._positions = positions
-        self._row: deque[AssignedPartition] = deque()
+        self._queue: deque[AssignedPartition] = deque()
         self._begun: list[tuple[AssignedPartition, Cursor, int | None, int]] = []
         self.given_back: set[TopicPartition] = set()
         """Of what was taken last: the partitions whose records an iteration had given back."""
@@ -53,7 +53,7 @@ class Collector:
                 self._subscription.move(state, Cursor(position, epoch))
         self._begun.clear()
         # Who stands in the row may have been lost too.
-        self._row.clear()
+        self._queue.clear()
         for state in self._subscription.partitions.values():
             state.in_rotation = False
             self.enter(state)
@@ -62,13 +62,13 @@ class Collector:
     @property
     def may_have_data(self) -> bool:
         """Whether it is worth to look."""
-        return bool(self._row or self._fetcher.arrivals)
+        return bool(self._queue or self._fetcher.arrivals)
 
     def enter(self, state: AssignedPartition) -> None:
         """Put a partition back in the row: it was resumed, or an iteration gave something back."""
         if not state.in_rotation and state.cursor.has_data:
             state.in_rotation = True
-            self._row.append(state)
+            self._queue.append(state)
 
     def take(self, limit: int) -> dict[TopicPartition, list[ConsumerRecord]]:
         """Return up to `limit` records, the partitions' turns in order."""
@@ -83,11 +83,11 @@ class Collector:
                 if rows or taken:
                     if rows:
                         taken[state.topic_partition] = rows
-                    self._row.appendleft(state)
+                    self._queue.appendleft(state)
                     state.in_rotation = True
                     break
                 self.enter(state)
-                self._refuse(state, error)
+                self._handle_error(state, error)
                 continue
             self.enter(state)
             if rows:
@@ -108,7 +108,7 @@ class Collector:
             except KafkaError as error:
                 self.enter(state)
                 if not rows:
-                    self._refuse(state, error)
+                    self._handle_error(state, error)
                     continue
             self.enter(state)
             if rows:
@@ -125,7 +125,7 @@ class Collector:
                 self.enter(state)
                 if taken:
                     break
-                self._refuse(state, error)
+                self._handle_error(state, error)
                 continue
             self.enter(state)
             if columns is not None:
@@ -142,7 +142,7 @@ class Collector:
         arrivals = self._fetcher.arrivals
         while arrivals:
             self.enter(arrivals.popleft())
-        row, partitions = self._row, self._subscription.partitions
+        row, partitions = self._queue, self._subscription.partitions
         for _ in range(len(row)):
             state = row[0]
             cursor = state.cursor
@@ -154,7 +154,7 @@ class Collector:
 
     # Taking from one partition…
 
-    def _next(self, state: AssignedPartition, cursor: Cursor) -> Fetched | None:
+    def _next(self, state: AssignedPartition, cursor: Cursor) -> CompletedFetch | None:
         """Return what to take from: records, or raise the error that stands in their place."""
         current = cursor.current
         if current is None and cursor.fetched:
@@ -208,7 +208,7 @@ class Collector:
             self._drained(cursor, current)
         return None
 
-    def _drained(self, cursor: Cursor, current: Fetched) -> None:
+    def _drained(self, cursor: Cursor, current: CompletedFetch) -> None:
         self._fetcher.drained(current)  # first: between the two lines it is counted as held, never as neither
         cursor.current = None
         if self._fetcher.starved:
@@ -216,7 +216,7 @@ class Collector:
 
     # Errors…
 
-    def _refuse(self, state: AssignedPartition, error: KafkaError) -> None:
+    def _handle_error(self, state: AssignedPartition, error: KafkaError) -> None:
         """Act on an error that stands in the place of records: go elsewhere, or raise it."""
         cursor = state.cursor
         if cursor.current is None and cursor.fetched:

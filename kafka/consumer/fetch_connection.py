@@ -1,10 +1,10 @@
 """Fetching from one broker: two connections, at most one request under way on each.
 
-The main lane has the session and asks for all that may be asked for. The broker holds that request
+The main connection has the session and asks for all that may be asked for. The broker holds that request
 back while there is nothing new. What becomes fetchable meanwhile (a seek, a resume, a buffer that
-was emptied) and has records to fetch does not wait for its end: the side lane asks for it, without a
+was emptied) and has records to fetch does not wait for its end: the side connection asks for it, without a
 session and without waiting. Were it to wait too, both could wait at the broker for partitions that
-have nothing, while a third has plenty. The side lane connects when it is first needed.
+have nothing, while a third has plenty. The side connection connects when it is first needed.
 
 A new leader may have another log than the one that was read (KIP-320). Since Fetch v12 (2.7) each fetch names the
 epoch of the last record, and the response shows where the log was cut. Before that, since 2.1, the connection sends
@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka._core.client import FETCH
-from kafka.consumer.fetch_response import Asked
+from kafka.consumer.fetch_response import FetchTarget
 from kafka.consumer.fetch_session import NO_TOPIC_ID, FetchSession, Outgoing, Wanted
 from kafka.errors import (
     ClusterAuthorizationFailedError,
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from kafka._runtime.tasks import Task
     from kafka.config import Config
     from kafka.conn import BrokerConnection
-    from kafka.consumer.fetch_response import Asked
+    from kafka.consumer.fetch_response import FetchTarget
     from kafka.consumer.fetch_session import Wanted
 
-__all__ = ["FetchSettings", "Lane", "Verdict", "ask_new_leader", "unchecked"]
+__all__ = ["FetchSettings", "FetchConnection", "EpochCheck", "check_new_leader", "unchecked"]
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ class FetchSettings(NamedTuple):
         )
 
 
-class Lane:
+class FetchConnection:
     """One connection's fetches."""
 
     def __init__(
@@ -85,9 +85,9 @@ class Lane:
         client: Client,
         node_id: int,
         settings: FetchSettings,
-        done: Callable[[Lane, Mapping[TopicPartition, Asked], Any, int], None],
-        failed: Callable[[Lane, KafkaError], None],
-        doubted: Callable[[Asked, Verdict], None],
+        done: Callable[[FetchConnection, Mapping[TopicPartition, FetchTarget], Any, int], None],
+        failed: Callable[[FetchConnection, KafkaError], None],
+        doubted: Callable[[FetchTarget, EpochCheck], None],
         *,
         main: bool,
     ) -> None:
@@ -104,8 +104,8 @@ class Lane:
         self._use = FETCH if main else SIDE
         self._done = done
         self._failed = failed
-        self._doubted = doubted
-        self._asked: dict[TopicPartition, Asked] = {}
+        self._log_checked = doubted
+        self._targets: dict[TopicPartition, FetchTarget] = {}
         self._task: Task[object] | None = None
 
     @property
@@ -121,11 +121,13 @@ class Lane:
             if not link.backing_off():
                 link.open()
 
-    def ask(self, wanted: Mapping[TopicPartition, Wanted], asked: dict[TopicPartition, Asked], max_bytes: int) -> None:
+    def ask(
+        self, wanted: Mapping[TopicPartition, Wanted], targets: dict[TopicPartition, FetchTarget], max_bytes: int
+    ) -> None:
         """Send a request for these partitions; `done` or `failed` is called with what comes of it."""
-        self._asked = asked
-        for entry in asked.values():
-            entry.cursor.lane = self
+        self._targets = targets
+        for entry in targets.values():
+            entry.cursor.connection = self
         self._task = self._client.loop.spawn_logged(self._fetch(wanted, max_bytes), f"fetch from broker {self.node_id}")
 
     async def _fetch(self, wanted: Mapping[TopicPartition, Wanted], max_bytes: int) -> None:
@@ -133,10 +135,10 @@ class Lane:
             try:
                 response, version = await self._exchange(wanted, max_bytes)
             finally:
-                asked, self._asked, self._task = self._asked, {}, None
+                asked, self._targets, self._task = self._targets, {}, None
                 for entry in asked.values():
-                    if entry.cursor.lane is self:
-                        entry.cursor.lane = None
+                    if entry.cursor.connection is self:
+                        entry.cursor.connection = None
         except KafkaError as error:
             self.session.failed()
             self._failed(self, error)
@@ -188,16 +190,16 @@ class Lane:
         self, link: BrokerConnection, wanted: Mapping[TopicPartition, Wanted], timeout: float
     ) -> Mapping[TopicPartition, Wanted]:
         """Return those of which the leader has the log that was read."""
-        doubtful = unchecked(wanted, self._asked)
-        if not doubtful:
+        unchecked_partitions = unchecked(wanted, self._targets)
+        if not unchecked_partitions:
             return wanted
-        verdicts = await ask_new_leader(link, doubtful, timeout)
-        for partition, entry in doubtful.items():
-            if partition not in verdicts:
-                self._asked[partition].cursor.checked_epoch = entry.leader_epoch
-        for partition, verdict in verdicts.items():
-            self._doubted(self._asked[partition], verdict)
-        return {partition: entry for partition, entry in wanted.items() if partition not in verdicts}
+        checks = await check_new_leader(link, unchecked_partitions, timeout)
+        for partition, entry in unchecked_partitions.items():
+            if partition not in checks:
+                self._targets[partition].cursor.checked_epoch = entry.leader_epoch
+        for partition, check in checks.items():
+            self._log_checked(self._targets[partition], check)
+        return {partition: entry for partition, entry in wanted.items() if partition not in checks}
 
     def _request(self, kind: Any, outgoing: Outgoing, max_bytes: int, version: int) -> Any:
         from kafka.protocol.fetch import FetchRequest
@@ -271,10 +273,10 @@ class Lane:
 # The first version that checks the epoch which the asker believes in.
 _EPOCHS_CHECKED_SINCE: Final = 2
 # Brokers before 2.3 let other brokers alone ask, if there are rules: then there is no way to know.
-_UNTOLD: Final = (TopicAuthorizationFailedError, ClusterAuthorizationFailedError)
+_NOT_ALLOWED: Final = (TopicAuthorizationFailedError, ClusterAuthorizationFailedError)
 
 
-class Verdict(NamedTuple):
+class EpochCheck(NamedTuple):
     """What a leader says of one partition: where the log goes another way, or why it does not say."""
 
     epoch: int
@@ -283,12 +285,12 @@ class Verdict(NamedTuple):
 
 
 def unchecked(
-    wanted: Mapping[TopicPartition, Wanted], asked: Mapping[TopicPartition, Asked]
+    wanted: Mapping[TopicPartition, Wanted], targets: Mapping[TopicPartition, FetchTarget]
 ) -> dict[TopicPartition, Wanted]:
     """Return those whose leader is new since their last record was known to be in the log; take note of the others."""
     found = {}
     for partition, entry in wanted.items():
-        cursor = asked[partition].cursor
+        cursor = targets[partition].cursor
         if entry.leader_epoch <= cursor.checked_epoch:
             continue
         if entry.last_epoch < 0:  # nothing read yet that could be gone
@@ -298,9 +300,9 @@ def unchecked(
     return found
 
 
-async def ask_new_leader(
-    link: BrokerConnection, doubtful: Mapping[TopicPartition, Wanted], timeout: float
-) -> dict[TopicPartition, Verdict]:
+async def check_new_leader(
+    link: BrokerConnection, unchecked_partitions: Mapping[TopicPartition, Wanted], timeout: float
+) -> dict[TopicPartition, EpochCheck]:
     """Return what is wrong with partitions; those that are as they were are not in it."""
     from kafka.protocol.offset import OffsetForLeaderEpochRequest
 
@@ -310,7 +312,7 @@ async def ask_new_leader(
     part: Any = OffsetForLeaderEpochRequest.OffsetForLeaderPartition
     topic: Any = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
     topics: dict[str, list[Any]] = {}
-    for partition, entry in doubtful.items():
+    for partition, entry in unchecked_partitions.items():
         topics.setdefault(partition.topic, []).append(
             part(
                 partition=partition.partition,
@@ -321,12 +323,12 @@ async def ask_new_leader(
     request = OffsetForLeaderEpochRequest(
         replica_id=-1, topics=[topic(topic=name, partitions=parts) for name, parts in topics.items()]
     )
-    return _read(await link.submit(request, timeout), doubtful)
+    return _read(await link.submit(request, timeout), unchecked_partitions)
 
 
-def _read(response: Any, doubtful: Mapping[TopicPartition, Wanted]) -> dict[TopicPartition, Verdict]:
-    left = dict(doubtful)
-    verdicts: dict[TopicPartition, Verdict] = {}
+def _read(response: Any, unchecked_partitions: Mapping[TopicPartition, Wanted]) -> dict[TopicPartition, EpochCheck]:
+    left = dict(unchecked_partitions)
+    checks: dict[TopicPartition, EpochCheck] = {}
     for topic in response.topics:
         for told in topic.partitions:
             partition = TopicPartition(topic.topic, told.partition)
@@ -335,10 +337,10 @@ def _read(response: Any, doubtful: Mapping[TopicPartition, Wanted]) -> dict[Topi
                 continue
             if told.error_code:
                 error = for_code(told.error_code)(topic_partition=partition)
-                if not isinstance(error, _UNTOLD):
-                    verdicts[partition] = Verdict(-1, -1, error)
+                if not isinstance(error, _NOT_ALLOWED):
+                    checks[partition] = EpochCheck(-1, -1, error)
             elif told.end_offset < entry.offset:  # -1 too: it knows nothing of that epoch
-                verdicts[partition] = Verdict(told.leader_epoch, told.end_offset)
+                checks[partition] = EpochCheck(told.leader_epoch, told.end_offset)
     for partition in left:
-        verdicts[partition] = Verdict(-1, -1, UnknownLeaderEpochError("not answered", topic_partition=partition))
-    return verdicts
+        checks[partition] = EpochCheck(-1, -1, UnknownLeaderEpochError("not answered", topic_partition=partition))
+    return checks

@@ -12,7 +12,7 @@ from enum import Enum, auto
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafka.consumer.partition_state import AssignedPartition, Cursor, Fetched
+from kafka.consumer.partition_state import AssignedPartition, CompletedFetch, Cursor
 from kafka.errors import (
     CorruptRecordError,
     KafkaError,
@@ -29,7 +29,16 @@ if TYPE_CHECKING:
     from kafka.config import Config
     from kafka.serializer import Bound
 
-__all__ = ["Action", "Asked", "ReaderSettings", "classify", "keep_freed_memory", "made_anew", "open_reply", "truncated"]
+__all__ = [
+    "Action",
+    "FetchTarget",
+    "ReaderSettings",
+    "classify",
+    "keep_freed_memory",
+    "topic_recreated",
+    "open_reply",
+    "truncated",
+]
 
 _OFFSET_OUT_OF_RANGE: Final = OffsetOutOfRangeError.errno
 _UNAUTHORIZED: Final = TopicAuthorizationFailedError.errno
@@ -48,7 +57,7 @@ class Action(Enum):
     """The application has to know, when it has taken what came before."""
 
 
-class Asked:
+class FetchTarget:
     """A partition in a request that is under way."""
 
     __slots__ = ("cursor", "offset", "state")
@@ -119,12 +128,12 @@ def classify(error_code: int) -> Action:
     return Action.RETRY
 
 
-def open_reply(asked: Asked, data: Any, settings: ReaderSettings, version: int) -> Fetched | None:
+def open_reply(target: FetchTarget, data: Any, settings: ReaderSettings, version: int) -> CompletedFetch | None:
     """Take the records of a partition; None if there are none. Moves the cursor's fetch offset on."""
     records = data.records
     if not records:
         return None
-    cursor, partition = asked.cursor, asked.state.topic_partition
+    cursor, partition = target.cursor, target.state.topic_partition
     buffer = bytes(records)
     reader = RecordReader(
         buffer,
@@ -144,13 +153,13 @@ def open_reply(asked: Asked, data: Any, settings: ReaderSettings, version: int) 
         end, epoch = reader.verify()
     except CorruptRecordError:
         # Where its batches end cannot be seen; the reader delivers what is good, and then raises.
-        return Fetched(reader, len(buffer), damaged=True)
+        return CompletedFetch(reader, len(buffer), damaged=True)
     if end == cursor.fetch_offset:
         if version < _WHOLE_FIRST_RECORD:
-            return Fetched(None, 0, _too_large(partition, cursor.fetch_offset, len(buffer)))
+            return CompletedFetch(None, 0, _too_large(partition, cursor.fetch_offset, len(buffer)))
         return None
     cursor.fetch_offset, cursor.fetch_epoch = end, epoch
-    return Fetched(reader, len(buffer))
+    return CompletedFetch(reader, len(buffer))
 
 
 def _too_large(partition: TopicPartition, offset: int, size: int) -> KafkaError:
@@ -162,30 +171,30 @@ def _too_large(partition: TopicPartition, offset: int, size: int) -> KafkaError:
     )
 
 
-def truncated(asked: Asked, diverging: Any) -> KafkaError:
+def truncated(target: FetchTarget, diverging: Any) -> KafkaError:
     """Return the error for a log that was cut before the cursor (KIP-320)."""
-    partition = asked.state.topic_partition
+    partition = target.state.topic_partition
     if diverging.end_offset < 0:
         return LogTruncationError(
-            f"the log has nothing of the leader epoch in which the records before offset {asked.offset} were read",
+            f"the log has nothing of the leader epoch in which the records before offset {target.offset} were read",
             topic_partition=partition,
-            offset=asked.offset,
+            offset=target.offset,
         )
     return LogTruncationError(
-        f"the log was cut at offset {diverging.end_offset} by a change of leader, before offset {asked.offset}",
+        f"the log was cut at offset {diverging.end_offset} by a change of leader, before offset {target.offset}",
         topic_partition=partition,
-        offset=asked.offset,
+        offset=target.offset,
         divergent_offsets={partition: OffsetAndMetadata(diverging.end_offset, "", diverging.epoch)},
     )
 
 
-def made_anew(asked: Asked) -> KafkaError:
+def topic_recreated(target: FetchTarget) -> KafkaError:
     """Return the error for a topic that is another one than that in which the cursor's place was found (KIP-516)."""
-    partition = asked.state.topic_partition
+    partition = target.state.topic_partition
     return LogTruncationError(
-        f"topic {partition.topic!r} was deleted and made anew: offset {asked.offset} is one of the topic that is gone",
+        f"topic {partition.topic!r} was deleted and made anew: offset {target.offset} is one of the topic that is gone",
         topic_partition=partition,
-        offset=asked.offset,
+        offset=target.offset,
     )
 
 

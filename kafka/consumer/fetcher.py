@@ -18,10 +18,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka._runtime.timers import Backoff
 from kafka._text import printable
-from kafka.consumer.fetch_connection import FetchSettings, Lane, Verdict
-from kafka.consumer.fetch_response import Action, Asked, ReaderSettings, classify, made_anew, open_reply, truncated
+from kafka.consumer.fetch_connection import EpochCheck, FetchConnection, FetchSettings
+from kafka.consumer.fetch_response import (
+    Action,
+    FetchTarget,
+    ReaderSettings,
+    classify,
+    open_reply,
+    topic_recreated,
+    truncated,
+)
 from kafka.consumer.fetch_session import NO_TOPIC_ID, Wanted
-from kafka.consumer.partition_state import AssignedPartition, Cursor, Fetched
+from kafka.consumer.partition_state import AssignedPartition, CompletedFetch, Cursor
 from kafka.consumer.subscription_state import Mode, SubscriptionState
 from kafka.errors import (
     FixNeededError,
@@ -41,7 +49,7 @@ __all__ = ["ConsumerRecord", "Fetcher"]  # programs written for 1.x and 2.x impo
 
 log = logging.getLogger(__name__)
 
-# Looks at the metadata, with growing pauses between, after which it is said that partitions have no leader: seconds.
+# Looks at the metadata, with growing pauses between, after which it is fields that partitions have no leader: seconds.
 _TELL_AFTER: Final = 6
 _SESSION_CLOSE_TIMEOUT: Final = 1.0  # seconds
 
@@ -79,10 +87,10 @@ class Fetcher:
             client.loop.rng,
         )
         self._replica_time = client.config.seconds("metadata_max_age_ms")
-        self._lanes: dict[int, tuple[Lane, Lane]] = {}
+        self._connections: dict[int, tuple[FetchConnection, FetchConnection]] = {}
         self._by_node: dict[int, list[AssignedPartition]] = {}
         self._grouped: Mapping[TopicPartition, AssignedPartition] | None = None
-        self._wishes: object = None
+        self._metadata_key: object = None
         self._lost = 0
         self._due = False
         self._closed = False
@@ -117,7 +125,7 @@ class Fetcher:
                 pass
         return None
 
-    def drained(self, fetched: Fetched) -> None:
+    def drained(self, fetched: CompletedFetch) -> None:
         """Take note that all of a reply's records of a partition were taken; it counts as held until then."""
         self._drained += fetched.size
         if self.metrics is not None:
@@ -138,7 +146,7 @@ class Fetcher:
         if partitions is not self._grouped:
             self._want_topics()
             self._group(partitions)
-        elif subscription.wishes != self._wishes:
+        elif subscription.metadata_key != self._metadata_key:
             self._want_topics()  # nothing of what is new is assigned before it is known
         self._positions.look()
         for node_id in self._by_node:
@@ -148,7 +156,7 @@ class Fetcher:
         subscription, cluster = self._subscription, self._cluster
         everything = subscription.mode is Mode.PATTERN and hasattr(subscription.pattern, "match")
         newly = everything and not cluster.need_all_topic_metadata
-        self._wishes = subscription.wishes
+        self._metadata_key = subscription.metadata_key
         topics = subscription.wanted_topics
         if self._client.metadata.awaited:
             # Somebody wants to know of topics that are not subscribed to. The answer leads here again.
@@ -192,21 +200,25 @@ class Fetcher:
     # …which of them to ask for now…
 
     def _pump(self, node_id: int) -> None:
-        """Ask a broker for what may be asked for, if one of its lanes is free."""
-        lanes = self._lanes.get(node_id)
-        if lanes is None:
-            lanes = self._lanes[node_id] = (self._lane(node_id, main=True), self._lane(node_id, main=False))
-            lanes[0].connect()
+        """Ask a broker for what may be asked for, if one of its connections is free."""
+        connections = self._connections.get(node_id)
+        if connections is None:
+            connections = self._connections[node_id] = (
+                self._connection(node_id, main=True),
+                self._connection(node_id, main=False),
+            )
+            connections[0].connect()
         now = self._loop.time()
-        lane = next((lane for lane in lanes if lane.idle), None)
-        if lane is None or lane.retry_at > now or lanes[0].retry_at > now:
+        connection = next((connection for connection in connections if connection.idle), None)
+        if connection is None or connection.retry_at > now or connections[0].retry_at > now:
             return
         # From here on cursors are named: the application's thread may put another in its place at any time, and what
         # was found of the one says nothing of the other.
         places = [
-            Asked(state, cursor)
+            FetchTarget(state, cursor)
             for state in self._by_node.get(node_id, ())
-            if self._fetchable(state, cursor := state.cursor, now) and (lane.main or self._has_backlog(state, cursor))
+            if self._fetchable(state, cursor := state.cursor, now)
+            and (connection.main or self._has_backlog(state, cursor))
         ]
         if not places:
             return
@@ -220,14 +232,16 @@ class Fetcher:
                 wanted[partition], asked[partition] = entry, place
         if not wanted:
             return
-        lane.asked_in = self._by_node
-        lane.ask(wanted, asked, max(1, min(self._settings.max_bytes, room)))
+        connection.asked_in = self._by_node
+        connection.ask(wanted, asked, max(1, min(self._settings.max_bytes, room)))
 
-    def _lane(self, node_id: int, *, main: bool) -> Lane:
-        return Lane(self._client, node_id, self._settings, self._answered, self._lane_failed, self._doubted, main=main)
+    def _connection(self, node_id: int, *, main: bool) -> FetchConnection:
+        return FetchConnection(
+            self._client, node_id, self._settings, self._answered, self._connection_failed, self._log_checked, main=main
+        )
 
     def _fetchable(self, state: AssignedPartition, cursor: Cursor, now: float) -> bool:
-        if cursor.position is None or state.paused or state.leaving or cursor.lane is not None or cursor.blocked:
+        if cursor.position is None or state.paused or state.leaving or cursor.connection is not None or cursor.blocked:
             return False
         if state.retry_at > now:
             return False
@@ -241,13 +255,13 @@ class Fetcher:
         return True
 
     def _has_backlog(self, state: AssignedPartition, cursor: Cursor) -> bool:
-        """Whether there are records to fetch, as far as one knows: else the side lane would ask in vain."""
-        if cursor.patient:
+        """Whether there are records to fetch, as far as one knows: else the side connection would ask in vain."""
+        if cursor.side_empty:
             return False
         end = state.stable_offset if self._reading.read_committed else state.high_watermark
         return end is None or cursor.fetch_offset < end
 
-    def _wanted(self, place: Asked) -> Wanted | None:
+    def _wanted(self, place: FetchTarget) -> Wanted | None:
         """Return what to ask for; None if its place is one of a topic that is gone."""
         state, cursor, topology = place.state, place.cursor, self._cluster.topology
         partition = state.topic_partition
@@ -265,7 +279,7 @@ class Fetcher:
         if topic_id is not None and topic_id != cursor.topic_id:
             if cursor.topic_id is not None:
                 state.wanted = None
-                self._deliver(place, Fetched(None, 0, made_anew(place), damaged=True))
+                self._deliver(place, CompletedFetch(None, 0, topic_recreated(place), damaged=True))
                 self._on_data()
                 return None
             cursor.topic_id = topic_id
@@ -296,86 +310,90 @@ class Fetcher:
 
     # …what comes back…
 
-    def _answered(self, lane: Lane, asked: Mapping[TopicPartition, Asked], response: Any, version: int) -> None:
+    def _answered(
+        self, connection: FetchConnection, targets: Mapping[TopicPartition, FetchTarget], response: Any, version: int
+    ) -> None:
         if self._closed:
             return
-        if response is None:  # nothing was left to be asked for
+        if response is None:  # nothing was left to be targets for
             self.kick()
             return
         if self.metrics is not None:
-            self.metrics.answered(self._loop.time() - lane.asked_at, response.throttle_time_ms)
+            self.metrics.answered(self._loop.time() - connection.asked_at, response.throttle_time_ms)
         if response.error_code:
-            self._refused(lane, for_code(response.error_code)(node_id=lane.node_id))
+            self._refused(connection, for_code(response.error_code)(node_id=connection.node_id))
         else:
-            self.errors.pop(lane.node_id, None)
-        came = self._partitions_answered(lane, asked, response, version)
-        if self._grouped is not self._subscription.partitions or lane.asked_in is not self._by_node:
+            self.errors.pop(connection.node_id, None)
+        came = self._partitions_answered(connection, targets, response, version)
+        if self._grouped is not self._subscription.partitions or connection.asked_in is not self._by_node:
             self.kick()  # some may have gone to other brokers, and waited for this answer
         else:
-            self._pump(lane.node_id)
+            self._pump(connection.node_id)
         if came:
             self._on_data()
 
     def _partitions_answered(
-        self, lane: Lane, asked: Mapping[TopicPartition, Asked], response: Any, version: int
+        self, connection: FetchConnection, targets: Mapping[TopicPartition, FetchTarget], response: Any, version: int
     ) -> bool:
         """Take what came for each partition; whether the application's thread must look."""
         came = False
-        if not lane.main:
-            for entry in asked.values():  # also if the reply leaves them out: the side lane would ask without end
-                entry.cursor.patient = True  # until something comes
-        for entry, data in self._match(asked, response):
-            if lane.main:
-                entry.cursor.patient = False
+        if not connection.main:
+            for (
+                entry
+            ) in targets.values():  # also if the reply leaves them out: the side connection would ask without end
+                entry.cursor.side_empty = True  # until something comes
+        for entry, data in self._match(targets, response):
+            if connection.main:
+                entry.cursor.side_empty = False
             came = self._partition_answered(entry, data, response, version) or came
         return came
 
-    def _match(self, asked: Mapping[TopicPartition, Asked], response: Any) -> Iterator[tuple[Asked, Any]]:
-        """Yield the partitions of a reply that are still of interest, with what was asked for."""
-        ids = {partition.topic: self._cluster.topic_id(partition.topic) for partition in asked}
+    def _match(self, targets: Mapping[TopicPartition, FetchTarget], response: Any) -> Iterator[tuple[FetchTarget, Any]]:
+        """Yield the partitions of a reply that are still of interest, with what was targets for."""
+        ids = {partition.topic: self._cluster.topic_id(partition.topic) for partition in targets}
         names = {topic_id: name for name, topic_id in ids.items()}
         for topic in response.responses:
             name = topic.topic or names.get(topic.topic_id)
             for data in topic.partitions:
-                entry = asked.get(TopicPartition(name, data.partition_index)) if name else None
+                entry = targets.get(TopicPartition(name, data.partition_index)) if name else None
                 if entry is None or entry.stale:
                     continue
                 topic_id = ids[entry.state.topic_partition.topic]
                 if topic_id is not None and entry.cursor.topic_id not in {None, topic_id}:
-                    continue  # asked for by name, and made anew meanwhile: it may be of either topic
+                    continue  # targets for by name, and made anew meanwhile: it may be of either topic
                 yield entry, data
 
-    def _refused(self, lane: Lane, error: KafkaError) -> None:
+    def _refused(self, connection: FetchConnection, error: KafkaError) -> None:
         """A whole request was refused: mostly because the broker has dropped the session."""
-        log.debug("Fetch from broker %s: %s", lane.node_id, error)
-        self._rest(lane)
+        log.debug("Fetch from broker %s: %s", connection.node_id, error)
+        self._back_off(connection)
         if isinstance(error, FixNeededError):
-            self._report(lane, error)
+            self._report(connection, error)
 
-    def _partition_answered(self, asked: Asked, data: Any, response: Any, version: int) -> bool:
+    def _partition_answered(self, target: FetchTarget, data: Any, response: Any, version: int) -> bool:
         """Take what came for one partition; whether the application's thread has to look."""
-        state = asked.state
+        state = target.state
         if data.error_code:
-            return self._partition_failed(asked, data, response)
+            return self._partition_failed(target, data, response)
         if data.diverging_epoch.end_offset >= 0:
-            return self._deliver(asked, Fetched(None, 0, truncated(asked, data.diverging_epoch), damaged=True))
+            return self._deliver(target, CompletedFetch(None, 0, truncated(target, data.diverging_epoch), damaged=True))
         state.failures, state.problem = 0, None
         state.high_watermark = data.high_watermark
         if data.last_stable_offset >= 0:
             state.stable_offset = data.last_stable_offset
         if data.preferred_read_replica >= 0 and data.preferred_read_replica != state.replica:
             self._move_to_replica(state, data.preferred_read_replica)
-        fetched = open_reply(asked, data, self._reading, version)
-        return fetched is not None and self._deliver(asked, fetched)
+        fetched = open_reply(target, data, self._reading, version)
+        return fetched is not None and self._deliver(target, fetched)
 
-    def _deliver(self, asked: Asked, fetched: Fetched) -> bool:
-        cursor = asked.cursor
+    def _deliver(self, target: FetchTarget, fetched: CompletedFetch) -> bool:
+        cursor = target.cursor
         cursor.blocked = fetched.damaged
-        cursor.patient = False
+        cursor.side_empty = False
         self._received += fetched.size
         cursor.received += fetched.size
         cursor.fetched.append(fetched)
-        self.arrivals.append(asked.state)
+        self.arrivals.append(target.state)
         return True
 
     def _move_to_replica(self, state: AssignedPartition, node_id: int) -> None:
@@ -385,21 +403,21 @@ class Fetcher:
 
     # …and what goes wrong.
 
-    def _doubted(self, asked: Asked, verdict: Verdict) -> None:
+    def _log_checked(self, target: FetchTarget, check: EpochCheck) -> None:
         """Act on what a new leader says of the log before it is fetched from (brokers before 2.7)."""
-        if asked.stale:
+        if target.stale:
             return
-        error = verdict.error
+        error = check.error
         if error is None:
-            self._deliver(asked, Fetched(None, 0, truncated(asked, verdict), damaged=True))
+            self._deliver(target, CompletedFetch(None, 0, truncated(target, check), damaged=True))
             self._on_data()
             return
-        self._pause(asked.state, error)
+        self._pause(target.state, error)
         if error.invalid_metadata:
             self._cluster.request_update()
 
-    def _partition_failed(self, asked: Asked, data: Any, response: Any) -> bool:
-        state, code = asked.state, data.error_code
+    def _partition_failed(self, target: FetchTarget, data: Any, response: Any) -> bool:
+        state, code = target.state, data.error_code
         partition = state.topic_partition
         error = for_code(code)(topic_partition=partition)
         if state.replica is not None:
@@ -410,7 +428,7 @@ class Fetcher:
         action = classify(code)
         if action is Action.TELL:
             self._pause(state, error)
-            return self._deliver(asked, Fetched(None, 0, error, damaged=True))
+            return self._deliver(target, CompletedFetch(None, 0, error, damaged=True))
         self._pause(state, error)
         if action is Action.REFRESH and not self._take_hint(state, data, response):
             self._cluster.request_update()
@@ -440,25 +458,25 @@ class Fetcher:
         self._loop.call_later(delay, self.kick)
         log.debug("Fetching %s-%s: %s", *state.topic_partition, error)
 
-    def _lane_failed(self, lane: Lane, error: KafkaError) -> None:
+    def _connection_failed(self, connection: FetchConnection, error: KafkaError) -> None:
         if self._closed:
             return
-        for state in self._by_node.get(lane.node_id, ()):
+        for state in self._by_node.get(connection.node_id, ()):
             state.problem = str(error)
         if isinstance(error, InvalidMetadataError) or error.invalid_metadata:
             self._cluster.request_update()
         elif not error.retriable:
-            self._report(lane, error)
-        self._rest(lane)
+            self._report(connection, error)
+        self._back_off(connection)
 
-    def _report(self, lane: Lane, error: KafkaError) -> None:
-        self.errors[lane.node_id] = error
+    def _report(self, connection: FetchConnection, error: KafkaError) -> None:
+        self.errors[connection.node_id] = error
         self._on_data()
 
-    def _rest(self, lane: Lane) -> None:
-        lane.failures += 1
-        delay = self._backoff.delay(lane.failures)
-        lane.retry_at = self._loop.time() + delay
+    def _back_off(self, connection: FetchConnection) -> None:
+        connection.failures += 1
+        delay = self._backoff.delay(connection.failures)
+        connection.retry_at = self._loop.time() + delay
         self._loop.call_later(delay, self.kick)
 
     # From the application's thread again…
@@ -477,18 +495,18 @@ class Fetcher:
         self._closed = True
         self._cluster.remove_listener(self._metadata_changed)
         self._positions.stop()
-        lanes = [lane for pair in self._lanes.values() for lane in pair]
-        for lane in lanes:
-            lane.stop()
+        connections = [connection for pair in self._connections.values() for connection in pair]
+        for connection in connections:
+            connection.stop()
         # A courtesy, which brokers that are slow or silent do without: they drop a session that is not used.
         deadline = min(deadline, self._loop.time() + _SESSION_CLOSE_TIMEOUT)
-        closing = [self._loop.spawn(self._close_session(lane, deadline)) for lane in lanes]
+        closing = [self._loop.spawn(self._close_session(connection, deadline)) for connection in connections]
         for task in closing:
             await task
 
     @staticmethod
-    async def _close_session(lane: Lane, deadline: float) -> None:
+    async def _close_session(connection: FetchConnection, deadline: float) -> None:
         try:
-            await lane.close(deadline)
+            await connection.close(deadline)
         except KafkaError as error:
-            log.debug("The fetch session at broker %s was not closed: %s", lane.node_id, error)
+            log.debug("The fetch session at broker %s was not closed: %s", connection.node_id, error)

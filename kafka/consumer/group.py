@@ -138,7 +138,7 @@ class KafkaConsumer(ConsumerFace):
                     cursor.returned = record
                     yield record
                 if subscription.chunk is chunk:
-                    subscription.put_down()
+                    subscription.end_iteration()
         finally:
             self._iteration = None
 

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from kafka.record.batch_reader import RecordReader
     from kafka.record.consumer_record import ConsumerRecord
 
-__all__ = ["AssignedPartition", "Chunk", "Cursor", "EARLIEST", "Fetched", "LATEST", "Reset", "policy"]
+__all__ = ["AssignedPartition", "Chunk", "Cursor", "EARLIEST", "CompletedFetch", "LATEST", "Reset", "policy"]
 
 
-class Fetched:
+class CompletedFetch:
     """What one reply brought for a partition: records, or why there are none."""
 
     __slots__ = ("count", "damaged", "error", "reader", "size")
@@ -62,17 +62,17 @@ class Cursor:
         "_position",
         "blocked",
         "checked_epoch",
+        "connection",
         "current",
         "fetch_epoch",
         "fetch_offset",
         "fetched",
         "given_back",
         "given_back_end",
-        "lane",
-        "patient",
         "received",
         "reset",
         "returned",
+        "side_empty",
         "taken",
         "topic_id",
     )
@@ -88,21 +88,21 @@ class Cursor:
         """The last leader epoch under which the log was seen to be the one that was read (KIP-320); the loop's."""
         self.reset = reset
         """The place that has to be looked up first."""
-        self.fetched: deque[Fetched] = deque()
+        self.fetched: deque[CompletedFetch] = deque()
         self.received = 0
         """Bytes that were put into `fetched`; the loop's."""
         self.taken = 0
         """Bytes that were taken from it; the application's."""
-        self.current: Fetched | None = None
+        self.current: CompletedFetch | None = None
         """What records are being taken from."""
         self.given_back: list[ConsumerRecord] = []
         """Records that an iteration had taken and has not handed out."""
         self.given_back_end = -1
         """The position after these."""
-        self.lane: Any = None
-        """The lane that has a request for it under way; the loop's."""
-        self.patient = False
-        """Whether the side lane asked for it in vain: it waits for the main lane."""
+        self.connection: Any = None
+        """The connection that has a request for it under way; the loop's."""
+        self.side_empty = False
+        """Whether the side connection asked for it in vain: it waits for the main connection."""
         self.blocked = False
         """Whether what was fetched last has to be taken before there can be more."""
         self.returned: ConsumerRecord | None = None
@@ -220,7 +220,7 @@ class AssignedPartition:
         self.in_rotation = False
         """Whether the application's thread has it among those with data."""
         self.wanted: Wanted | None = None
-        """What the last request asked for, as long as it stays the same; the loop's."""
+        """What the last request asked for, as long as it ownership_ids the same; the loop's."""
         self.wanted_in: object = None
         """The topology that this was made with."""
 
@@ -272,7 +272,7 @@ class Chunk:
         changed = interceptors.through("on_consume", {self.state.topic_partition: self.records})
         self.records = list(changed.get(self.state.topic_partition, ()))
 
-    def put_down(self) -> bool:
+    def give_back(self) -> bool:
         """End the iteration and leave the rest to the next call that takes records; return whether there is a rest."""
         self.interrupted = True
         cursor, records, position, end = self.cursor, self.records, self.cursor.position, self.end

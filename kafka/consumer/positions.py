@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafka._runtime.timers import Backoff
 from kafka.consumer.offset_lookup import Failed, OffsetLookup, no_leader
-from kafka.consumer.partition_state import LATEST, AssignedPartition, Cursor, Fetched, Reset, policy
+from kafka.consumer.partition_state import LATEST, AssignedPartition, CompletedFetch, Cursor, Reset, policy
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.errors import KafkaError, LeaderNotAvailableError, NoOffsetForPartitionError
 from kafka.structs import OffsetAndMetadata, TopicPartition
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 # A leader's id, or one of these.
 _Source = int | str
 _GROUP: Final = "the group"
-_NOBODY: Final = "no leader yet"
+_NO_LEADER: Final = "no leader yet"
 
 Places = dict[TopicPartition, tuple[AssignedPartition, Cursor]]
 
@@ -72,7 +72,7 @@ class Positions:
         if self._stopped:
             return
         by_source: dict[_Source, Places] = {}
-        for partition, (state, cursor) in self._homeless():
+        for partition, (state, cursor) in self._unpositioned():
             by_source.setdefault(self._source(partition, cursor), {})[partition] = state, cursor
         for source, places in by_source.items():
             if source not in self._tasks:
@@ -84,7 +84,7 @@ class Positions:
         for task in tuple(self._tasks.values()):
             task.cancel()
 
-    def _homeless(self) -> Iterator[tuple[TopicPartition, tuple[AssignedPartition, Cursor]]]:
+    def _unpositioned(self) -> Iterator[tuple[TopicPartition, tuple[AssignedPartition, Cursor]]]:
         for partition, state in self._subscription.partitions.items():
             cursor = state.cursor
             if cursor.position is None and not cursor.fetched and not state.leaving:
@@ -95,7 +95,7 @@ class Positions:
         if cursor.reset is None:
             return _GROUP
         leader = self._client.cluster.leader_for_partition(partition)
-        return _NOBODY if leader is None or leader < 0 else leader
+        return _NO_LEADER if leader is None or leader < 0 else leader
 
     async def _run(self, source: _Source, places: Places) -> None:
         """Ask a source once, and let it rest if something went wrong."""
@@ -119,7 +119,7 @@ class Positions:
         """Place what can be placed; return what went wrong."""
         if source == _GROUP:
             return await self._from_commits(places, deadline)
-        if source == _NOBODY:
+        if source == _NO_LEADER:
             leader_of = self._client.cluster.leader_for_partition
             return {partition: no_leader(partition, leader_of(partition)) for partition in places}
         assert isinstance(source, int)
@@ -179,5 +179,5 @@ class Positions:
             if error.retriable or error.invalid_metadata:
                 log.debug("The position of %s-%s is not known yet: %s", *partition, error)
             else:
-                cursor.fetched.append(Fetched(None, 0, error))
+                cursor.fetched.append(CompletedFetch(None, 0, error))
                 self._failed(state)

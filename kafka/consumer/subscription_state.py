@@ -90,7 +90,7 @@ class SubscriptionState(SubscriptionCalls):
         return self._topics | self._group_topics
 
     @property
-    def wishes(self) -> tuple[object, ...]:
+    def metadata_key(self) -> tuple[object, ...]:
         """All that decides which topics to know metadata of; as long as it is equal, that is the same."""
         return self.mode, self.pattern, self._topics, self._group_topics, self.partitions
 
@@ -169,13 +169,13 @@ class SubscriptionState(SubscriptionCalls):
         return {partition: old.get(partition) or AssignedPartition(partition) for partition in partitions}
 
     def _replace(self, partitions: Mapping[TopicPartition, AssignedPartition]) -> None:
-        self.put_down()
+        self.end_iteration()
         self.partitions = partitions
         self.on_change()
 
     def mark_leaving(self, partitions: Collection[TopicPartition]) -> None:
         """Stop fetching and handing out partitions that are about to be revoked; positions stay to be committed."""
-        self.put_down()
+        self.end_iteration()
         for partition in partitions:
             state = self.partitions.get(partition)
             if state is not None:
@@ -207,13 +207,13 @@ class SubscriptionState(SubscriptionCalls):
             if state.cursor.position is not None
         }
 
-    def put_down(self) -> None:
+    def end_iteration(self) -> None:
         """Stop the iteration over its chunk; the next call that takes records gets the rest."""
         chunk = self.chunk
         if chunk is None:
             return
         # In this order: Ctrl-C in between must not lose the rest, and putting down twice does no harm.
-        has_rest = chunk.put_down()
+        has_rest = chunk.give_back()
         self.chunk = None
         if has_rest:
             self.on_ready(chunk.state)
@@ -230,7 +230,7 @@ class SubscriptionState(SubscriptionCalls):
         """Go to an offset. What was fetched is dropped, unless this steps over what could not be read."""
         state = self.get(partition)
         if self.chunk is not None and self.chunk.state is state:
-            self.put_down()
+            self.end_iteration()
         if state.cursor.step_over(offset):
             state.problem = None
             self.on_ready(state)
@@ -248,7 +248,7 @@ class SubscriptionState(SubscriptionCalls):
     def move(self, state: AssignedPartition, cursor: Cursor) -> None:
         """Put a partition somewhere else."""
         if self.chunk is not None and self.chunk.state is state:
-            self.put_down()
+            self.end_iteration()
         state.cursor = cursor
         state.retry_at = 0.0
         state.problem = None
@@ -257,10 +257,10 @@ class SubscriptionState(SubscriptionCalls):
     # Pausing…
 
     def pause(self, partition: TopicPartition) -> None:
-        """Hand out nothing from a partition for now; what was fetched stays."""
+        """Hand out nothing from a partition for now; what was fetched ownership_ids."""
         state = self.get(partition)
         if self.chunk is not None and self.chunk.state is state:
-            self.put_down()
+            self.end_iteration()
         state.paused = True
         self.on_change()
 

@@ -4,7 +4,7 @@ One task (`_stay_member`) joins whenever that is needed and then sleeps; `Heartb
 member lives; both run on the client's loop, never in the application's thread. What the application
 has to do itself (listeners) waits in `rendezvous` until its thread comes by.
 
-Errors that pass are retried here, for ever and with backoff, and said in the log and in `waiting_for`. An
+Errors that pass are retried here, for ever and with backoff, and fields in the log and in `waiting_for`. An
 error that does not pass stops the member; the application sees it in `take_error`, and its next poll
 tries again.
 """
@@ -57,7 +57,7 @@ _JOIN_GRACE: Final = 5.0
 # The longest session that brokers before this release allow unless they are configured, in seconds.
 _LONG_SESSIONS_SINCE: Final = (0, 10, 1)
 # How long the application gets to show that it is waiting in poll() rather than stuck, in seconds.
-_SIGN_OF_LIFE: Final = 1.0
+_LIVENESS_GRACE: Final = 1.0
 
 
 class BaseCoordinator(CoordinatorFinder):
@@ -92,7 +92,7 @@ class BaseCoordinator(CoordinatorFinder):
         self.heartbeat_task = HeartbeatTask(self)
         self.sensors = GroupCoordinatorMetrics(self.heartbeat, metrics, self.config["metric_group_prefix"])
         self.rendezvous = Rendezvous()
-        self.rendezvous.on_waiting = self._attention
+        self.rendezvous.on_waiting = self._notify_application
         self.generation = NO_GENERATION
         self.last_membership = NO_GENERATION
         """The last generation that it was a member of and is not any more."""
@@ -108,7 +108,7 @@ class BaseCoordinator(CoordinatorFinder):
         self._progress = Event()
         self._changes = 0
         self._poll_timer: Timer | None = None
-        self._asked_for_sign = False
+        self._liveness_asked = False
 
     # What the subclass says…
 
@@ -192,7 +192,7 @@ class BaseCoordinator(CoordinatorFinder):
     async def serve_calls(self) -> None:
         """Make the calls that wait for the application. Raises what a listener raised, and errors that do not pass."""
         self.heartbeat.poll()
-        self._asked_for_sign = False
+        self._liveness_asked = False
         error = self.take_error()
         if error is not None:
             raise error
@@ -213,7 +213,7 @@ class BaseCoordinator(CoordinatorFinder):
         self._changes += 1
         self._progress.set()
 
-    def _attention(self) -> None:
+    def _notify_application(self) -> None:
         self._changed()
         self._set_due()
 
@@ -342,7 +342,7 @@ class BaseCoordinator(CoordinatorFinder):
         elif isinstance(error, IllegalGenerationError):
             self.lose_generation(keep_id=True)
         elif not isinstance(error, RejoinNeededError) and not error.retriable:
-            self.stop_for(error)
+            self.fail_with(error)
             return 0
         if isinstance(error, _GONE):
             self.coordinator_dead(error)
@@ -377,7 +377,7 @@ class BaseCoordinator(CoordinatorFinder):
             self._request_rejoin("the coordinator had removed this member")
         elif not error.retriable:
             self._stop_main()
-            self.stop_for(error)
+            self.fail_with(error)
 
     def lose_generation(self, *, keep_id: bool) -> None:
         """Be a member no more; what it held is lost."""
@@ -389,7 +389,7 @@ class BaseCoordinator(CoordinatorFinder):
         if was_member:
             self._on_generation_lost()
 
-    def stop_for(self, error: KafkaError) -> None:
+    def fail_with(self, error: KafkaError) -> None:
         """Stop until the application has seen the error and calls poll() again."""
         log.error(
             "Group %s: %s cannot be a member. The next poll() raises this, the one after it tries again: %s",
@@ -402,7 +402,7 @@ class BaseCoordinator(CoordinatorFinder):
         self.rejoin.clear()
         self.waiting_for = str(error)
         self._error = error
-        self._attention()
+        self._notify_application()
 
     def _polled_again(self) -> None:
         if self.state in {MemberState.LEFT, MemberState.FAILED} and self._error is None:
@@ -428,19 +428,19 @@ class BaseCoordinator(CoordinatorFinder):
         if self.state in {MemberState.LEFT, MemberState.FAILED, MemberState.CLOSED}:
             return
         if not self.heartbeat.poll_timeout_expired():
-            self._asked_for_sign = False
+            self._liveness_asked = False
             self._arm_poll_timer()
-        elif not self._asked_for_sign:
+        elif not self._liveness_asked:
             # A poll() that waits for records for longer than the interval is not stuck: it serves when notified.
-            self._asked_for_sign = True
-            self._attention()
-            grace = min(_SIGN_OF_LIFE, self.heartbeat.poll_interval / 10)
+            self._liveness_asked = True
+            self._notify_application()
+            grace = min(_LIVENESS_GRACE, self.heartbeat.poll_interval / 10)
             self._poll_timer = self.loop.call_later(grace, self._check_poll)
         else:
-            self._dawdled()
+            self._poll_timed_out()
 
-    def _dawdled(self) -> None:
-        self._asked_for_sign = False
+    def _poll_timed_out(self) -> None:
+        self._liveness_asked = False
         why = f"poll() was not called for {self.heartbeat.poll_interval:.0f} s (max_poll_interval_ms)"
         log.warning(
             "Group %s: %s leaves the group because %s. Return fewer records from each poll() (max_poll_records), or "
@@ -453,7 +453,7 @@ class BaseCoordinator(CoordinatorFinder):
         self.rejoin.clear()
         leaving = self.generation
         self.lose_generation(keep_id=self.group_instance_id is not None)
-        self.move(MemberEvent.DAWDLED)
+        self.move(MemberEvent.POLL_TIMEOUT)
         self.waiting_for = f"the application: {why}"
         self.loop.spawn_logged(self._send_leave(leaving, why), "leave the group")
 
@@ -473,7 +473,7 @@ class BaseCoordinator(CoordinatorFinder):
         await self._send_leave(leaving, reason, deadline)
 
     async def _send_leave(self, leaving: Generation, reason: str, deadline: float | None = None) -> None:
-        # A static member stays: that its place is kept while it restarts is what it is static for (KIP-345).
+        # A static member ownership_ids: that its place is kept while it restarts is what it is static for (KIP-345).
         if not leaving.member_id or self.group_instance_id is not None or self.coordinator_id is None:
             return
         now = self.loop.time()

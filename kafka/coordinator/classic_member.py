@@ -63,7 +63,7 @@ class ClassicMember(BaseCoordinator):
         self.joined_version = -1
         """The version of the subscription that the group knows."""
         self.waiting_logged = False
-        self._picture: group_leader.Picture | None = None
+        self._snapshot: group_leader.MetadataSnapshot | None = None
         self._matching: RebalanceCall | None = None
         client.cluster.add_listener(self._metadata_changed)
 
@@ -85,7 +85,9 @@ class ClassicMember(BaseCoordinator):
             offer = await self._assignor_calls.ask_all(self.group_protocols)
             if self.generation == before:
                 return offer
-            await self.assignments.lost()  # it was put out of the group meanwhile, and has nothing that it could keep
+            await (
+                self.assignments.wait_lost()
+            )  # it was put out of the group meanwhile, and has nothing that it could keep
 
     def _metadata(self, assignor: Any, topics: list[str]) -> Any:
         ask = getattr(assignor, "metadata", None)
@@ -95,7 +97,7 @@ class ClassicMember(BaseCoordinator):
         rack = self.config["client_rack"] or None
         if self.rebalance_protocol is RebalanceProtocol.EAGER:
             # Nothing is owned at this moment. Without the generation a static member that restarts says
-            # what it said before, and the group need not rebalance.
+            # what it fields before, and the group need not rebalance.
             return metadata._replace(rack_id=rack)
         return metadata._replace(
             owned_partitions=sorted(self.assignments.held()),
@@ -111,14 +113,14 @@ class ClassicMember(BaseCoordinator):
 
     async def _on_join_prepare(self, generation: int, member_id: str) -> None:  # noqa: ARG002
         self._check_groups_exist()
-        await self.assignments.lost()
+        await self.assignments.wait_lost()
         held = self.assignments.held()
         if self.rebalance_protocol is RebalanceProtocol.EAGER:
-            await self.assignments.give_up(held)
+            await self.assignments.revoke(held)
         else:
             wanted = set(self.subscription.subscribed_topics)
-            await self.assignments.give_up({partition for partition in held if partition.topic not in wanted})
-        await self.assignments.lost()
+            await self.assignments.revoke({partition for partition in held if partition.topic not in wanted})
+        await self.assignments.wait_lost()
         self.log_waiting()
 
     def log_waiting(self) -> None:
@@ -163,12 +165,12 @@ class ClassicMember(BaseCoordinator):
             cluster.set_topics(cluster.wanted_topics | topics)
         if any(cluster.partitions_for_topic(topic) is None for topic in topics):
             await self.client.refresh(self.loop.time() + self.client.settings.request_timeout)
-        self._picture = group_leader.take_picture(cluster, topics)
+        self._snapshot = group_leader.take_snapshot(cluster, topics)
 
     async def _on_join_complete(self, generation: int, member_id: str, protocol: str, assignment: bytes) -> None:
         if self.generation.member_id != member_id or not self.subscription.is_automatic:
             return
-        is_leader = self._picture is not None
+        is_leader = self._snapshot is not None
         assignor = self._assignor_calls.named(protocol)
         given = ConsumerProtocolMemberAssignment.decode(assignment)
         partitions = set(given.partitions())
@@ -183,17 +185,17 @@ class ClassicMember(BaseCoordinator):
         await self._assignor_calls.tell(assignor, given, generation)
         gone = self.assignments.held() - partitions
         if gone:
-            await self.assignments.give_up(gone)
+            await self.assignments.revoke(gone)
             self._request_rejoin("it gave up partitions that other members get")
         if self.generation.is_member:
-            await self.assignments.take(partitions)
+            await self.assignments.assign(partitions)
         self._on_assigned()
         if is_leader:
-            self._compare_picture()
+            self._compare_snapshot()
 
     def _on_generation_lost(self) -> None:
-        self._picture = None
-        self.assignments.lose()
+        self._snapshot = None
+        self.assignments.mark_lost()
 
     def _on_assigned(self) -> None:
         """Called on the loop when an assignment was taken."""
@@ -210,7 +212,7 @@ class ClassicMember(BaseCoordinator):
             and self._matches(cluster) != set(self.subscription.subscribed_topics)
         ):
             self._matching = self.rendezvous.post(RebalanceCall(CallKind.WATCH, (), self.match_pattern))
-        self._compare_picture()
+        self._compare_snapshot()
 
     def _matches(self, cluster: ClusterMetadata) -> set[str]:
         pattern = self.subscription.pattern
@@ -221,9 +223,9 @@ class ClassicMember(BaseCoordinator):
         """Subscribe to what the pattern matches now; in the application's thread."""
         self.subscription.match(self.client.cluster.topics(self.config["exclude_internal_topics"]))
 
-    def _compare_picture(self) -> None:
-        if self._picture is None or self.state is not MemberState.STABLE or self.rejoin.is_set():
+    def _compare_snapshot(self) -> None:
+        if self._snapshot is None or self.state is not MemberState.STABLE or self.rejoin.is_set():
             return
-        if group_leader.take_picture(self.client.cluster, self._picture.keys()) != self._picture:
-            self._picture = None
+        if group_leader.take_snapshot(self.client.cluster, self._snapshot.keys()) != self._snapshot:
+            self._snapshot = None
             self._request_rejoin("partitions were added, or moved to other racks")

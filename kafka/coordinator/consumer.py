@@ -21,7 +21,7 @@ from kafka.coordinator.consumer_group_member import ConsumerGroupMember
 from kafka.coordinator.metrics import ConsumerCoordinatorMetrics
 from kafka.coordinator.offset_commits import AutoCommitTask, OffsetCommitter
 from kafka.coordinator.offset_requests import Identity
-from kafka.coordinator.rebalance import Tenures
+from kafka.coordinator.rebalance import Ownership, OwnershipIds
 from kafka.coordinator.states import Generation, MemberState
 from kafka.errors import (
     CommitFailedError,
@@ -69,7 +69,7 @@ class ConsumerCoordinator(ClassicMember):
 
     DEFAULT_CONFIG: ClassVar[dict[str, Any]] = defaults("consumer_coordinator")
     _KIND: ClassVar[str] = "consumer_coordinator"
-    _modern: ConsumerGroupMember | None = None
+    _kip848: ConsumerGroupMember | None = None
 
     def __init__(
         self,
@@ -90,9 +90,9 @@ class ConsumerCoordinator(ClassicMember):
             client,
             self.group_id,
             self._identity,
-            self._tenures,
+            self._ownership,
             self._commit_refused,
-            reader=self._reader,
+            reader=self._reading_identity,
             on_latency=self.consumer_sensors.committed,
         )
         if self.auto_commit is not None:
@@ -101,18 +101,18 @@ class ConsumerCoordinator(ClassicMember):
         self._committed: deque[tuple[OnCommitted | None, Offsets, Any]] = deque()
         self._seen_version = -1
         if self.config["group_protocol"] != "classic":
-            self._modern = ConsumerGroupMember(self)
+            self._kip848 = ConsumerGroupMember(self)
 
     # The other protocol…
 
     async def _stay_member(self) -> None:
-        if self._modern is not None:
-            await self._modern.run()
+        if self._kip848 is not None:
+            await self._kip848.run()
             if self.state is MemberState.FAILED:
                 return
-            self._modern = None  # the brokers have the classic protocol only
+            self._kip848 = None  # the brokers have the classic protocol only
             if isinstance(self.subscription.pattern, SubscriptionPattern):
-                self.stop_for(
+                self.fail_with(
                     UnsupportedVersionError(
                         "the brokers cannot match a SubscriptionPattern (KIP-848, since 4.0); "
                         "with subscribe(pattern='...') the consumer does"
@@ -123,8 +123,8 @@ class ConsumerCoordinator(ClassicMember):
 
     def _metadata_changed(self, cluster: ClusterMetadata) -> None:
         super()._metadata_changed(cluster)
-        if self._modern is not None:
-            self._modern.reconcile_if_needed()
+        if self._kip848 is not None:
+            self._kip848.reconcile_if_needed()
 
     def _on_assigned(self) -> None:
         if self.auto_commit is not None:
@@ -132,14 +132,14 @@ class ConsumerCoordinator(ClassicMember):
 
     def _stop_main(self) -> None:
         super()._stop_main()
-        if self._modern is not None:
-            self._modern.stop()
+        if self._kip848 is not None:
+            self._kip848.stop()
 
     async def _send_leave(self, leaving: Generation, reason: str, deadline: float | None = None) -> None:
-        if self._modern is None:
+        if self._kip848 is None:
             await super()._send_leave(leaving, reason, deadline)
         elif leaving.is_member:
-            await self._modern.leave(deadline)
+            await self._kip848.leave(deadline)
 
     # The application's thread…
 
@@ -183,7 +183,7 @@ class ConsumerCoordinator(ClassicMember):
             self.rendezvous
             or self._committed
             or self._error is not None
-            or self._asked_for_sign
+            or self._liveness_asked
             or (self.subscription.is_automatic and self.subscription.subscription_version != self._seen_version)
             or (self.auto_commit is not None and self.auto_commit.due(self.loop.time()))
         )
@@ -230,12 +230,12 @@ class ConsumerCoordinator(ClassicMember):
         # Since 2.1 (KIP-211) offsets expire once a group has no members. Before, and for partitions that are assigned
         # by hand, which make no member, they expire some time after their commit.
         expiring = not self.subscription.is_automatic or versions is None or versions.release < _KEPT_FOR_MEMBERS_SINCE
-        return self.auto_commit.changed(offsets, self.committer.stays(offsets), expiring=expiring)
+        return self.auto_commit.changed(offsets, self.committer.ownership_ids(offsets), expiring=expiring)
 
     # Offsets…
 
-    def _tenures(self) -> Tenures | None:
-        return self.assignments.tenures if self.subscription.is_automatic else None
+    def _ownership(self) -> Ownership | None:
+        return self.assignments.ownership if self.subscription.is_automatic else None
 
     def _identity(self) -> Identity:
         if not self.subscription.is_automatic:
@@ -247,14 +247,14 @@ class ConsumerCoordinator(ClassicMember):
             )
         return Identity(self.group_id, generation.generation_id, generation.member_id, self.group_instance_id)
 
-    def _reader(self) -> Identity:
+    def _reading_identity(self) -> Identity:
         # KIP-848: the broker checks that who reads is a member of now.
-        modern = self._modern is not None and self.subscription.is_automatic and self.generation.is_member
+        modern = self._kip848 is not None and self.subscription.is_automatic and self.generation.is_member
         return self._identity() if modern else Identity(self.group_id)
 
     def _commit_refused(self, error: KafkaError, who: Identity) -> KafkaError:
         """Do what a refused commit calls for, and return what it means."""
-        if self._modern is not None:
+        if self._kip848 is not None:
             self.rejoin.set()  # the next heartbeat goes out at once, and tells what is wrong
             return error
         if not self.subscription.is_automatic:
@@ -277,17 +277,17 @@ class ConsumerCoordinator(ClassicMember):
     async def _commit_consumed(self, offsets: Offsets) -> None:
         offsets = self._not_stored(offsets)
         deadline = self.loop.time() + min(self.client.settings.request_timeout, self.heartbeat.poll_interval / 2)
-        await self.committer.commit(offsets, self.committer.stays(offsets), deadline, not_for=_TOPIC_IS_GONE)
+        await self.committer.commit(
+            offsets, self.committer.ownership_ids(offsets), deadline, never_retry=_TOPIC_IS_GONE
+        )
         if self.auto_commit is not None:
             self.auto_commit.reschedule()
 
     def commit_async(self, offsets: Offsets, callback: OnCommitted | None = None) -> Future[Any]:
         """Commit without waiting, in one attempt; `callback(offsets, answer or error)` runs in `serve`."""
-        return self._begin_commit(dict(offsets), self.committer.stays(offsets), callback)
+        return self._begin_commit(dict(offsets), self.committer.ownership_ids(offsets), callback)
 
-    def _begin_commit(
-        self, offsets: Offsets, stays: Mapping[TopicPartition, int] | None, callback: OnCommitted | None
-    ) -> Future[Any]:
+    def _begin_commit(self, offsets: Offsets, ids: OwnershipIds | None, callback: OnCommitted | None) -> Future[Any]:
         future: Future[Any] = Future()
 
         def ended(outcome: Any) -> None:
@@ -298,7 +298,7 @@ class ConsumerCoordinator(ClassicMember):
         future.add_both(ended)
 
         def begin() -> None:
-            self.committer.begin(offsets, stays).chain(future)
+            self.committer.begin(offsets, ids).chain(future)
 
         self.loop.call_soon(begin)
         return future
@@ -319,8 +319,8 @@ class ConsumerCoordinator(ClassicMember):
         """
         # While members wait for their assignments the coordinator takes no commits. That passes, and cooperative
         # members keep partitions meanwhile.
-        stays = self.committer.stays(offsets)
-        work = self.committer.commit(dict(offsets), stays, deadline, outlast=(RebalanceInProgressError,))
+        ids = self.committer.ownership_ids(offsets)
+        work = self.committer.commit(dict(offsets), ids, deadline, also_retry=(RebalanceInProgressError,))
         await self.loop.spawn(work, "commit")
 
     async def committed(
@@ -372,7 +372,7 @@ class ConsumerCoordinator(ClassicMember):
         """Return its state and what it waits for, as plain values."""
         return {
             "group_id": self.group_id,
-            "protocol": "classic" if self._modern is None else "consumer",
+            "protocol": "classic" if self._kip848 is None else "consumer",
             "state": self.state.value,
             "generation": self.generation.generation_id,
             "member_id": self.generation.member_id,
@@ -419,7 +419,7 @@ class ConsumerCoordinator(ClassicMember):
 
     async def _leave(self, reason: str, deadline: float, *, commit: bool, forever: bool, patient: bool) -> None:
         offsets = self._not_stored(self._committable()) if commit else {}
-        reached = _Reached(self.client, float("inf") if patient else _UNREACHABLE_TIMEOUT)
+        reached = _BrokersReachable(self.client, float("inf") if patient else _UNREACHABLE_TIMEOUT)
         try:
             await self._try(reached.during(lambda: self._quiesce(offsets, deadline)), deadline, "the last commit")
             await self.run_commit_callbacks()
@@ -433,7 +433,7 @@ class ConsumerCoordinator(ClassicMember):
                 await self.assignments.revoke_all(self.application)
             finally:
                 self._seen_version = -1
-                self._picture = None
+                self._snapshot = None
                 leave = self._close if forever else self.leave_group
                 await self._try(reached.during(lambda: leave(reason, deadline)), deadline, "leaving the group")
 
@@ -444,7 +444,9 @@ class ConsumerCoordinator(ClassicMember):
         await self.committer.settled(deadline)
         if offsets:
             try:
-                await self.committer.commit(offsets, self.committer.stays(offsets), deadline, not_for=_TOPIC_IS_GONE)
+                await self.committer.commit(
+                    offsets, self.committer.ownership_ids(offsets), deadline, never_retry=_TOPIC_IS_GONE
+                )
             except KafkaError as error:
                 log.warning(
                     "Group %s: the last offsets could not be committed; the records since the last commit will be "
@@ -460,7 +462,7 @@ class ConsumerCoordinator(ClassicMember):
             log.warning("Group %s: %s was given up: %s", self.group_id, what, error)
 
 
-class _Reached:
+class _BrokersReachable:
     """Ends what waits for brokers when for some seconds there was a connection to none of them."""
 
     def __init__(self, client: Client, timeout: float) -> None:

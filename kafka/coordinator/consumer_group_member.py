@@ -44,8 +44,8 @@ log = logging.getLogger(__name__)
 
 _JOIN: Final = 0
 _LEAVE: Final = -1
-_LEAVE_FOR_A_WHILE: Final = -2  # a static member, whose place is kept
-_NAMES_ITSELF_SINCE: Final = 1
+_LEAVE_STATIC: Final = -2  # a static member, whose place is kept
+_CHOSEN_IDS_SINCE: Final = 1
 
 
 class ConsumerGroupMember:
@@ -58,11 +58,11 @@ class ConsumerGroupMember:
         self._interval = coordinator.heartbeat.interval
         self._target: dict[UUID, frozenset[int]] | None = None
         self._names: dict[UUID, str] = {}
-        self._said: dict[str, Any] = {}
+        self._sent: dict[str, Any] = {}
         self._reconciling: Task[object] | None = None
         self._looking_up = False
         self._failures = 0
-        self._occupied_since: float | None = None
+        self._conflict_since: float | None = None
 
     # Staying…
 
@@ -70,7 +70,7 @@ class ConsumerGroupMember:
         """Join and stay; returns where the brokers do not have this protocol, raises nothing else."""
         while True:
             try:
-                await self._beat_for_ever()
+                await self._heartbeat_loop()
             except UnsupportedVersionError as error:  # noqa: PERF203 - each pass waits for the network
                 self._unsupported(error)
                 return
@@ -85,14 +85,14 @@ class ConsumerGroupMember:
             owner.move(MemberEvent.RETRY)
             owner.rejoin.set()
             return
-        owner.stop_for(
+        owner.fail_with(
             UnsupportedVersionError(
                 "the brokers do not have group_protocol='consumer' (KIP-848, since 4.0), or it is switched off there; "
                 f"'auto' falls back to 'classic': {error}"
             )
         )
 
-    async def _beat_for_ever(self) -> None:
+    async def _heartbeat_loop(self) -> None:
         """Send heartbeats when they are due or when there is something to say, until one fails."""
         owner = self._owner
         await owner.find_coordinator()
@@ -111,31 +111,31 @@ class ConsumerGroupMember:
     async def _prepare_to_join(self) -> None:
         owner = self._owner
         owner.move(MemberEvent.START)
-        await owner.assignments.lost()
-        self._said, self._target = {}, None
-        if not self._member_id and await self._may_name_itself():
+        await owner.assignments.wait_lost()
+        self._sent, self._target = {}, None
+        if not self._member_id and await self._may_choose_id():
             self._member_id = urlsafe_b64encode(uuid4().bytes).decode().rstrip("=")
         owner.log_waiting()
         owner.move(MemberEvent.PREPARED)
 
-    async def _may_name_itself(self) -> bool:
+    async def _may_choose_id(self) -> bool:
         owner = self._owner
         deadline = self._loop.time() + owner.client.settings.request_timeout
         node_id = await owner.client.coordinator(0, owner.group_id, deadline)
         link = owner.client.link(node_id, "coordinator")
         await owner.client.open(link, deadline)
         assert link.versions is not None
-        return link.versions.version_for(ConsumerGroupHeartbeatRequest()) >= _NAMES_ITSELF_SINCE
+        return link.versions.version_for(ConsumerGroupHeartbeatRequest()) >= _CHOSEN_IDS_SINCE
 
     async def _beat(self) -> None:
         owner = self._owner
         before = owner.generation
-        said = self._to_say()
+        fields = self._fields_to_send()
         request = ConsumerGroupHeartbeatRequest(
             group_id=owner.group_id,
             member_id=self._member_id,
             member_epoch=max(before.generation_id, _JOIN),
-            **{name: value for name, value in said.items() if name not in self._said or self._said[name] != value},
+            **{name: value for name, value in fields.items() if name not in self._sent or self._sent[name] != value},
         )
         sent = self._loop.time()
         response = await owner.ask(request, "heartbeat")
@@ -146,15 +146,15 @@ class ConsumerGroupMember:
         if owner.generation != before:
             return  # it left meanwhile
         self._failures = 0
-        self._occupied_since = None
-        self._said = said
+        self._conflict_since = None
+        self._sent = fields
         self._take(response)
 
-    def _to_say(self) -> dict[str, Any]:
+    def _fields_to_send(self) -> dict[str, Any]:
         """Return all that the broker is to know; what it knows already is left out of the request."""
         owner = self._owner
         subscription = owner.subscription
-        said: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "instance_id": owner.group_instance_id,
             "rack_id": owner.config["client_rack"] or None,
             "rebalance_timeout_ms": int(owner.heartbeat.poll_interval * 1000),
@@ -163,11 +163,11 @@ class ConsumerGroupMember:
             "topic_partitions": self._by_id(owner.assignments.held()),
         }
         if isinstance(subscription.pattern, SubscriptionPattern):
-            said["subscribed_topic_regex"] = subscription.pattern.pattern
-        elif self._said.get("subscribed_topic_regex"):
-            said["subscribed_topic_regex"] = ""  # no longer
+            fields["subscribed_topic_regex"] = subscription.pattern.pattern
+        elif self._sent.get("subscribed_topic_regex"):
+            fields["subscribed_topic_regex"] = ""  # no longer
         owner.joined_version = subscription.subscription_version
-        return said
+        return fields
 
     def _by_id(self, partitions: Iterable[TopicPartition]) -> list[Any]:
         entry: Any = ConsumerGroupHeartbeatRequest.TopicPartitions
@@ -217,9 +217,9 @@ class ConsumerGroupMember:
             log.info(
                 "Group %s: member %s is assigned %s", owner.group_id, printable(self._member_id), sorted(partitions)
             )
-            await owner.assignments.give_up(owner.assignments.held() - partitions)
+            await owner.assignments.revoke(owner.assignments.held() - partitions)
             if owner.generation.is_member and partitions != owner.assignments.held():
-                await owner.assignments.take(partitions)
+                await owner.assignments.assign(partitions)
         if owner.state is MemberState.COMPLETING:
             owner.move(MemberEvent.COMPLETED if owner.generation.is_member else MemberEvent.RETRY)
 
@@ -229,7 +229,7 @@ class ConsumerGroupMember:
         self._reconciling = None
         if task.exception is not None:
             return  # cancelled, as the client ends; anything else gets another try with the next heartbeat
-        if self._said.get("topic_partitions") != self._by_id(self._owner.assignments.held()):
+        if self._sent.get("topic_partitions") != self._by_id(self._owner.assignments.held()):
             self._owner.rejoin.set()  # say so at once: somebody waits for what was let go
         self.reconcile_if_needed()
 
@@ -252,7 +252,7 @@ class ConsumerGroupMember:
         }
 
     async def _look_up(self, unknown: set[UUID]) -> None:
-        """Ask for topics by id: a pattern that the broker matches leads to topics whose names nobody said here."""
+        """Ask for topics by id: a pattern that the broker matches leads to topics whose names nobody fields here."""
         owner = self._owner
         cluster = owner.client.cluster
         topic: Any = MetadataRequest.MetadataRequestTopic
@@ -284,7 +284,7 @@ class ConsumerGroupMember:
     async def _recover(self, error: KafkaError) -> bool:
         """Get ready for another attempt; False where none can help."""
         owner = self._owner
-        self._said = {}  # the broker may know less than we said
+        self._sent = {}  # the broker may know less than we fields
         if isinstance(error, (FencedMemberEpochError, UnknownMemberIdError)):
             log.warning(
                 "Group %s: the coordinator removed member %s from the group, it joins again: %s",
@@ -295,11 +295,11 @@ class ConsumerGroupMember:
             self.stop()
             owner.lose_generation(keep_id=True)
             owner.move(MemberEvent.RETRY)
-        elif isinstance(error, UnreleasedInstanceIdError) and not self._occupied_too_long():
+        elif isinstance(error, UnreleasedInstanceIdError) and not self._instance_id_conflict():
             owner.move(MemberEvent.RETRY)
         elif not error.retriable:
             self.stop()
-            owner.stop_for(error)
+            owner.fail_with(error)
             return False
         else:
             owner.coordinator_dead(error)
@@ -309,16 +309,16 @@ class ConsumerGroupMember:
         self._failures += 1
         return True
 
-    def _occupied_too_long(self) -> bool:
+    def _instance_id_conflict(self) -> bool:
         """Whether another has had a static member's place for longer than one that was killed would keep it.
 
         The broker does not say which it is: a process that was killed and started again, whose place is free when
         the old session ends, or two that were given the same group_instance_id by mistake.
         """
         now = self._loop.time()
-        if self._occupied_since is None:
-            self._occupied_since = now
-        return now - self._occupied_since > self._owner.heartbeat.timeout
+        if self._conflict_since is None:
+            self._conflict_since = now
+        return now - self._conflict_since > self._owner.heartbeat.timeout
 
     def stop(self) -> None:
         """Go towards no target any more."""
@@ -338,7 +338,7 @@ class ConsumerGroupMember:
         request = ConsumerGroupHeartbeatRequest(
             group_id=owner.group_id,
             member_id=self._member_id,
-            member_epoch=_LEAVE_FOR_A_WHILE if static else _LEAVE,
+            member_epoch=_LEAVE_STATIC if static else _LEAVE,
             instance_id=owner.group_instance_id,
         )
         timeout = None if deadline is None else max(0.0, deadline - self._loop.time())

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka._text import printable
-from kafka.coordinator.assignors import comes_with_us
+from kafka.coordinator.assignors import is_builtin
 from kafka.coordinator.protocol import ConsumerProtocolMemberMetadata
 from kafka.coordinator.rebalance import CallKind, RebalanceCall, Rendezvous
 from kafka.errors import KafkaError, KafkaProtocolError, RejoinNeededError
@@ -19,11 +19,11 @@ from kafka.structs import TopicPartition
 if TYPE_CHECKING:
     from kafka.cluster import ClusterMetadata
 
-__all__ = ["AssignorCalls", "Picture", "assign", "read_members", "take_picture", "topics_of"]
+__all__ = ["AssignorCalls", "MetadataSnapshot", "assign", "read_members", "take_snapshot", "topics_of"]
 
 log = logging.getLogger(__name__)
 
-Picture = Mapping[str, "Sequence[frozenset[str]] | None"]
+MetadataSnapshot = Mapping[str, "Sequence[frozenset[str]] | None"]
 """Topic -> the racks of each of its partitions; None for a topic that is not known."""
 
 
@@ -56,9 +56,9 @@ def assign(
         found: Mapping[str, Any] = assignor.assign(cluster, members)
     except Exception as error:
         raise KafkaError(f"the assignor {assignor.name!r} failed: {error!r}") from error
-    strangers = found.keys() - members.keys()
-    if strangers:
-        raise KafkaError(f"the assignor {assignor.name!r} assigned partitions to {strangers}, which are not members")
+    unknown = found.keys() - members.keys()
+    if unknown:
+        raise KafkaError(f"the assignor {assignor.name!r} assigned partitions to {unknown}, which are not members")
     if cooperative:
         _check_cooperative(assignor, members, found)
     return found
@@ -81,7 +81,7 @@ def _check_cooperative(
                 )
 
 
-def take_picture(cluster: ClusterMetadata, topics: Collection[str]) -> Picture:
+def take_snapshot(cluster: ClusterMetadata, topics: Collection[str]) -> MetadataSnapshot:
     """Return what an assignment depends on: partitions, and where their copies are."""
     from kafka.coordinator.assignors._racks import partition_racks
 
@@ -135,7 +135,7 @@ class AssignorCalls:
             await self.ask(assignor, action)
 
     async def _do(self, action: Callable[[], T], assignors: Sequence[Any]) -> T:
-        names = ", ".join(repr(assignor.name) for assignor in assignors if not comes_with_us(assignor))
+        names = ", ".join(repr(assignor.name) for assignor in assignors if not is_builtin(assignor))
         if not names:
             return action()
         results: list[T] = []

@@ -108,7 +108,7 @@ class CoordinatorFinder:
                     raise
                 self.coordinator_dead(error)
                 failures += 1
-                self._say(f"the coordinator of group {self.group_id}: {error}", failures)
+                self._report_waiting(f"the coordinator of group {self.group_id}: {error}", failures)
                 await self.loop.sleep(pause_after(error, failures, self._backoff))
             else:
                 return node_id
@@ -121,7 +121,7 @@ class CoordinatorFinder:
         link_use = JOINS if use == JOINS else COMMITS
         return await self.client.submit(node_id, request, use=link_use, timeout=timeout)
 
-    def _say(self, what: str, failures: int) -> None:
+    def _report_waiting(self, what: str, failures: int) -> None:
         # Each minute or so at most, once backoff has grown; the first time at once.
         if failures == 1 or failures % 60 == 0:
             log.warning("Waiting for %s", what)
@@ -129,5 +129,5 @@ class CoordinatorFinder:
 
     async def back_off(self, error: KafkaError, failures: int) -> None:
         """Say what it waits for, and wait a little before the next attempt."""
-        self._say(f"group {self.group_id} to let this member in: {error}", failures + 1)
+        self._report_waiting(f"group {self.group_id} to let this member in: {error}", failures + 1)
         await self.loop.sleep(pause_after(error, failures + 1, self._backoff))

@@ -1,7 +1,7 @@
 """Committing offsets and reading committed ones: the attempts, their order, and when an automatic commit is due.
 
 A commit covers what this consumer has at the moment in which it is sent. Each stay of a partition has a
-number of its own (`Tenures`), so an offset from an earlier stay is not committed in a later one, in which
+number of its own (`Ownership`), so an offset from an earlier stay is not committed in a later one, in which
 another member may have been further already. What was lost in between raises CommitFailedError.
 """
 
@@ -45,14 +45,13 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 if TYPE_CHECKING:
     from kafka._core.client import Client
     from kafka.coordinator.lookup import CoordinatorFinder
-    from kafka.coordinator.rebalance import Tenures
+    from kafka.coordinator.rebalance import Ownership, OwnershipIds
 
 __all__ = ["AutoCommitTask", "OffsetCommitter"]
 
 log = logging.getLogger(__name__)
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
-Stays = Mapping[TopicPartition, int]
 
 _COORDINATOR_USE: Final = "coordinator"
 _MOVED: Final = (
@@ -75,7 +74,7 @@ class OffsetCommitter:
         client: Client,
         group_id: str,
         identity: Callable[[], Identity],
-        tenures: Callable[[], Tenures | None],
+        ownership: Callable[[], Ownership | None],
         on_refused: Callable[[KafkaError, Identity], KafkaError],
         *,
         reader: Callable[[], Identity],
@@ -85,9 +84,9 @@ class OffsetCommitter:
         self._loop = client.loop
         self._group_id = group_id
         self._identity = identity
-        self._tenures = tenures
+        self._ownership = ownership
         self._on_refused = on_refused
-        self._reader = reader
+        self._reading_identity = reader
         self._on_latency = on_latency
         self._backoff = Backoff(
             client.config.seconds("retry_backoff_ms"), client.config.seconds("retry_backoff_max_ms"), self._loop.rng
@@ -95,63 +94,63 @@ class OffsetCommitter:
         self._under_way: set[Future[Any]] = set()
         self.on_committed: Callable[[Offsets], object] = lambda _offsets: None
         """Called on the loop after each commit that succeeded."""
-        self.on_stored: Callable[[Mapping[TopicPartition, OffsetAndMetadata | None], Stays | None], object] = (
+        self.on_stored: Callable[[Mapping[TopicPartition, OffsetAndMetadata | None], OwnershipIds | None], object] = (
             lambda _offsets, _stays: None
         )
         """Called on the loop with the offsets that the group has, after they were committed or read."""
-        self._repeated: set[Future[Any]] = set()
+        self._retried: set[Future[Any]] = set()
         """Those under way that are sent again if need be, and so must be waited for by whatever comes after them."""
 
     # Committing…
 
-    def stays(self, offsets: Iterable[TopicPartition]) -> dict[TopicPartition, int] | None:
-        """Return which stays offsets belong to; None where no group says who has what. From any thread."""
-        tenures = self._tenures()
-        return None if tenures is None else tenures.of(offsets)
+    def ownership_ids(self, offsets: Iterable[TopicPartition]) -> dict[TopicPartition, int] | None:
+        """Return which ids offsets belong to; None where no group says who has what. From any thread."""
+        ownership = self._ownership()
+        return None if ownership is None else ownership.ids(offsets)
 
     async def commit(
         self,
         offsets: Offsets,
-        stays: Mapping[TopicPartition, int] | None,
+        ids: OwnershipIds | None,
         deadline: float,
         *,
-        outlast: tuple[type[KafkaError], ...] = (),
-        not_for: tuple[type[KafkaError], ...] = (),
+        also_retry: tuple[type[KafkaError], ...] = (),
+        never_retry: tuple[type[KafkaError], ...] = (),
     ) -> Any:
         """Commit by the deadline, after all commits that were begun before; returns the broker's answer.
 
-        Errors that pass are outlasted; `outlast` names others that are too, `not_for` some that are not.
+        Errors that pass are outlasted; `also_retry` names others that are too, `never_retry` some that are not.
         """
         if not offsets:
             return None
         earlier = tuple(self._under_way)
         ended: Future[Any] = Future()
         self._under_way.add(ended)
-        self._repeated.add(ended)
+        self._retried.add(ended)
         try:
             await self._wait_for(earlier, deadline)
-            return await self._commit_again_and_again(
-                offsets, stays, deadline, (StaleMemberEpochError, *outlast), not_for
+            return await self._commit_with_retries(
+                offsets, ids, deadline, (StaleMemberEpochError, *also_retry), never_retry
             )
         finally:
             self._under_way.discard(ended)
-            self._repeated.discard(ended)
+            self._retried.discard(ended)
             ended.success(None)
 
-    async def _commit_again_and_again(
+    async def _commit_with_retries(
         self,
         offsets: Offsets,
-        stays: Mapping[TopicPartition, int] | None,
+        ids: OwnershipIds | None,
         deadline: float,
-        outlast: tuple[type[KafkaError], ...],
-        not_for: tuple[type[KafkaError], ...],
+        also_retry: tuple[type[KafkaError], ...],
+        never_retry: tuple[type[KafkaError], ...],
     ) -> Any:
         failures = 0
         while True:
             try:
-                return await self.commit_once(offsets, stays, deadline)
+                return await self.commit_once(offsets, ids, deadline)
             except KafkaError as error:  # noqa: PERF203 - each attempt is a request
-                if not isinstance(error, outlast) and (not error.retriable or isinstance(error, not_for)):
+                if not isinstance(error, also_retry) and (not error.retriable or isinstance(error, never_retry)):
                     raise
                 failures += 1
                 delay = pause_after(error, failures, self._backoff)
@@ -160,10 +159,10 @@ class OffsetCommitter:
                 log.info("Group %s: a commit failed and is sent again: %s", self._group_id, error)
                 await self._loop.sleep(delay)
 
-    def begin(self, offsets: Offsets, stays: Mapping[TopicPartition, int] | None) -> Future[Any]:
+    def begin(self, offsets: Offsets, ids: OwnershipIds | None) -> Future[Any]:
         """Begin a commit that is tried once; on the loop. The future has the broker's answer or the error."""
         deadline = self._loop.time() + self._client.settings.request_timeout
-        task = self._loop.spawn(self._commit_in_turn(tuple(self._repeated), offsets, stays, deadline), "commit")
+        task = self._loop.spawn(self._commit_in_turn(tuple(self._retried), offsets, ids, deadline), "commit")
         self._under_way.add(task)
         task.add_both(lambda _: self._under_way.discard(task))
         return task
@@ -172,11 +171,11 @@ class OffsetCommitter:
         self,
         earlier: Iterable[Future[Any]],
         offsets: Offsets,
-        stays: Mapping[TopicPartition, int] | None,
+        ids: OwnershipIds | None,
         deadline: float,
     ) -> Any:
         await self._wait_for(earlier, deadline)
-        return await self.commit_once(offsets, stays, deadline)
+        return await self.commit_once(offsets, ids, deadline)
 
     async def settled(self, deadline: float) -> None:
         """Wait until no commit is under way."""
@@ -187,14 +186,14 @@ class OffsetCommitter:
         for each in earlier:
             await wait_any(self._loop, each, deadline=deadline)
 
-    async def commit_once(self, offsets: Offsets, stays: Mapping[TopicPartition, int] | None, deadline: float) -> Any:
+    async def commit_once(self, offsets: Offsets, ids: OwnershipIds | None, deadline: float) -> Any:
         """Commit in one attempt; raises what one of the partitions was refused with."""
         if not offsets:
             return None
         use, node_id, versions = await self._connected(deadline)
         version = versions.version_for(OffsetCommitRequest(group_id=self._group_id))
         # From here to the submission nothing else runs: what is held now is held when it is sent.
-        self._check_held(stays)
+        self._check_held(ids)
         who = self._identity()
         request = commit_request(version, who, offsets, self._client.cluster.topic_id)
         began = self._loop.time()
@@ -205,15 +204,15 @@ class OffsetCommitter:
             raise
         self._on_latency(self._loop.time() - began)
         self._check_committed(response, who)
-        self.on_stored(offsets, stays)
+        self.on_stored(offsets, ids)
         self.on_committed(offsets)
         return response
 
-    def _check_held(self, stays: Mapping[TopicPartition, int] | None) -> None:
-        tenures = self._tenures()
-        if stays is None or tenures is None:
+    def _check_held(self, ids: OwnershipIds | None) -> None:
+        ownership = self._ownership()
+        if ids is None or ownership is None:
             return
-        gone = tenures.ended(stays)
+        gone = ownership.ended(ids)
         if gone:
             names = ", ".join(f"{partition.topic}-{partition.partition}" for partition in gone)
             raise CommitFailedError(
@@ -273,8 +272,8 @@ class OffsetCommitter:
         use, node_id, versions = await self._connected(deadline)
         cluster = self._client.cluster
         version = versions.version_for(OffsetFetchRequest())
-        request = fetch_request(version, self._reader(), partitions, cluster.topic_id, stable=True)
-        stays = self.stays(partitions)
+        request = fetch_request(version, self._reading_identity(), partitions, cluster.topic_id, stable=True)
+        ids = self.ownership_ids(partitions)
         try:
             response = await self._client.submit(
                 node_id, request, use=use, timeout=max(0.0, deadline - self._loop.time())
@@ -289,7 +288,7 @@ class OffsetCommitter:
             if code and not (version == 0 and code == UnknownTopicOrPartitionError.errno):
                 self._raise_for(code, f"reading the offset of {partition.topic}-{partition.partition}")
             found[partition] = offset
-        self.on_stored(found, stays)
+        self.on_stored(found, ids)
         return found
 
     def _raise_for(self, code: int, what: str) -> None:
@@ -350,18 +349,20 @@ class AutoCommitTask:
         self.due_at = self._loop.time() + self.interval if at is None else at
 
     def stored(
-        self, offsets: Mapping[TopicPartition, OffsetAndMetadata | None], stays: Mapping[TopicPartition, int] | None
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata | None],
+        ids: OwnershipIds | None,
     ) -> None:
-        """Take note of what the group has stored, as seen during these stays."""
+        """Take note of what the group has stored, as seen during these ids."""
         now = self._loop.time()
         for partition, offset in offsets.items():
             if offset is not None:
-                self._stored[partition] = (offset.offset, _stay(stays, partition), now)
+                self._stored[partition] = (offset.offset, _ownership_id(ids, partition), now)
 
     def changed(
         self,
         offsets: Mapping[TopicPartition, OffsetAndMetadata],
-        stays: Mapping[TopicPartition, int] | None,
+        ids: OwnershipIds | None,
         *,
         expiring: bool,
     ) -> dict[TopicPartition, OffsetAndMetadata]:
@@ -374,10 +375,10 @@ class AutoCommitTask:
         for partition, offset in offsets.items():
             number, stay, seen = self._stored.get(partition, (-1, -1, oldest))
             # What was stored in an earlier stay may have been replaced by another member since.
-            if number != offset.offset or stay != _stay(stays, partition) or seen <= oldest:
+            if number != offset.offset or stay != _ownership_id(ids, partition) or seen <= oldest:
                 found[partition] = offset
         return found
 
 
-def _stay(stays: Mapping[TopicPartition, int] | None, partition: TopicPartition) -> int:
-    return 0 if stays is None else stays.get(partition, 0)
+def _ownership_id(ids: OwnershipIds | None, partition: TopicPartition) -> int:
+    return 0 if ids is None else ids.get(partition, 0)

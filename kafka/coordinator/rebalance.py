@@ -7,7 +7,7 @@ before. Losing: nothing may be committed any more, and the next thing that poll(
 
 The loop asks the application for a call (`Rendezvous.ask`) and waits; poll() takes the calls and makes them. The loop
 keeps turning meanwhile: heartbeats are sent, and a listener may commit or call any other method. The subscription is
-changed by the application only, the tenures by the loop only.
+changed by the application only, the ownership by the loop only.
 """
 
 from __future__ import annotations
@@ -26,11 +26,13 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 if TYPE_CHECKING:
     from kafka._runtime.application import Application
 
-__all__ = ["Assignments", "CallKind", "RebalanceCall", "Rendezvous", "Subscription", "Tenures", "tell"]
+__all__ = ["Assignments", "CallKind", "RebalanceCall", "Rendezvous", "Subscription", "Ownership", "tell"]
 
 
 log = logging.getLogger(__name__)
 
+OwnershipIds = Mapping[TopicPartition, int]
+"""For each partition the number of its present ownership; 0 for one that the member does not have."""
 Commit = Callable[[Mapping[TopicPartition, OffsetAndMetadata]], Awaitable[Any]]
 
 
@@ -135,14 +137,14 @@ def tell(listener: Any, kind: CallKind, partitions: Iterable[TopicPartition]) ->
     return None if method is None else method(set(partitions))
 
 
-class Tenures:
+class Ownership:
     """Which partitions a group's member has, and since when: each stay has its number.
 
-    >>> tenures = Tenures()
+    >>> ownership = Ownership()
     >>> p = TopicPartition("events", 0)
-    >>> tenures.replace([p]); first = tenures.of([p])
-    >>> tenures.replace([]); tenures.replace([p])
-    >>> tenures.ended(first)
+    >>> ownership.replace([p]); first = ownership.ids([p])
+    >>> ownership.replace([]); ownership.replace([p])
+    >>> ownership.ended(first)
     [TopicPartition(topic='events', partition=0)]
     """
 
@@ -158,31 +160,31 @@ class Tenures:
         """The partitions that the member has."""
         return set(self._since)
 
-    def of(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+    def ids(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the number of the present stay of each; 0 for what the member does not have."""
         return {partition: self._since.get(partition, 0) for partition in partitions}
 
-    def ended(self, stays: Mapping[TopicPartition, int]) -> list[TopicPartition]:
-        """Return which of these stays are over."""
-        return [partition for partition, stay in stays.items() if not stay or self._since.get(partition) != stay]
+    def ended(self, ids: OwnershipIds) -> list[TopicPartition]:
+        """Return which of these ids are over."""
+        return [partition for partition, stay in ids.items() if not stay or self._since.get(partition) != stay]
 
 
 class Assignments:
     """The assignment of one member, whichever protocol it comes by."""
 
     def __init__(self, subscription: Subscription, rendezvous: Rendezvous) -> None:
-        self.tenures = Tenures()
+        self.ownership = Ownership()
         self._subscription = subscription
         self._rendezvous = rendezvous
         self.commit: Commit | None = None
         """Commits what was consumed before it goes; None if that is not automatic."""
-        self._losing: RebalanceCall | None = None
+        self._lost_call: RebalanceCall | None = None
 
     def held(self) -> set[TopicPartition]:
         """The partitions that the group gave to this member."""
-        return self.tenures.held()
+        return self.ownership.held()
 
-    async def give_up(self, partitions: Collection[TopicPartition]) -> None:
+    async def revoke(self, partitions: Collection[TopicPartition]) -> None:
         """Let go of partitions that the member still holds."""
         if not partitions:
             return
@@ -195,50 +197,52 @@ class Assignments:
 
             await self._rendezvous.ask(RebalanceCall(CallKind.PAUSE, partitions, pause))
             await self._commit_before_loss({tp: consumed[tp] for tp in consumed if tp in self.held()})
-        if self._losing is not None:  # it was put out of the group meanwhile, and hears of that instead
+        if self._lost_call is not None:  # it was put out of the group meanwhile, and hears of that instead
             return
         await self._rendezvous.ask(
             RebalanceCall(
                 CallKind.REVOKED,
                 partitions,
                 # It may be put out of the group while this waits for the application.
-                lambda: self._told(CallKind.REVOKED if self._losing is None else CallKind.LOST, partitions),
+                lambda: self._call_listener(CallKind.REVOKED if self._lost_call is None else CallKind.LOST, partitions),
                 self._without(partitions),
             )
         )
-        self.tenures.replace(self.held() - set(partitions))
+        self.ownership.replace(self.held() - set(partitions))
 
-    async def take(self, partitions: Collection[TopicPartition]) -> None:
+    async def assign(self, partitions: Collection[TopicPartition]) -> None:
         """Hold exactly these partitions; the listener hears which of them are new."""
         added = set(partitions) - self.held()
-        self.tenures.replace(partitions)
+        self.ownership.replace(partitions)
 
-        def assign() -> Any:
+        def call() -> Any:
             if not self._subscription.is_automatic:
                 return None  # it unsubscribed a moment ago
             self._subscription.assign_from_group(sorted(partitions))
             return tell(self._subscription.listener, CallKind.ASSIGNED, added)
 
-        await self._rendezvous.ask(RebalanceCall(CallKind.ASSIGNED, added, assign))
+        await self._rendezvous.ask(RebalanceCall(CallKind.ASSIGNED, added, call))
 
-    def lose(self) -> None:
+    def mark_lost(self) -> None:
         """Hold nothing any more, because the group went on without this member."""
         if not self.held():
             return
         lost = self.held()
-        self.tenures.replace(())
-        if self._losing is None:
-            self._losing = self._rendezvous.post(
-                RebalanceCall(CallKind.LOST, lost, lambda: self._told(CallKind.LOST, lost), self._without(lost))
+        self.ownership.replace(())
+        if self._lost_call is None:
+            self._lost_call = self._rendezvous.post(
+                RebalanceCall(
+                    CallKind.LOST, lost, lambda: self._call_listener(CallKind.LOST, lost), self._without(lost)
+                )
             )
 
-    async def lost(self) -> None:
+    async def wait_lost(self) -> None:
         """Wait until the application has heard of what it lost."""
-        while self._losing is not None:
-            call = self._losing
+        while self._lost_call is not None:
+            call = self._lost_call
             await call.done
-            if self._losing is call:
-                self._losing = None
+            if self._lost_call is call:
+                self._lost_call = None
 
     async def revoke_all(self, application: Application) -> None:
         """Let go of everything, in the application's thread or task, which waits for nothing else."""
@@ -246,16 +250,16 @@ class Assignments:
         kind = CallKind.REVOKED if self.held() else CallKind.LOST
         while (call := self._rendezvous.take()) is not None:
             call.done.try_success(None)  # overtaken by what is done now
-        self._losing = None
+        self._lost_call = None
         try:
             if partitions:
                 await application.call(tell, self._subscription.listener, kind, partitions)
         finally:
-            self.tenures.replace(())
+            self.ownership.replace(())
             if partitions:
                 self._subscription.assign_from_group(())
 
-    def _told(self, kind: CallKind, partitions: Collection[TopicPartition]) -> Any:
+    def _call_listener(self, kind: CallKind, partitions: Collection[TopicPartition]) -> Any:
         here = self._subscription.assigned() & set(partitions)
         return tell(self._subscription.listener, kind, here) if here else None
 

@@ -49,7 +49,7 @@ class MemberEvent(Enum):
     COMPLETED = "the assignment was taken"
     RETRY = "that did not work, or the coordinator does not know it any more"
     LEAVE = "the application unsubscribed"
-    DAWDLED = "poll() was not called for too long"
+    POLL_TIMEOUT = "poll() was not called for too long"
     POLLED = "poll() was called"
     FATAL = "an error came that trying again does not mend"
     CLOSE = "the application closed the consumer"
@@ -75,7 +75,7 @@ NEXT: Final[dict[tuple[MemberState, MemberEvent], MemberState]] = {
         for state in (*_UNDER_WAY, MemberState.STABLE, MemberState.UNJOINED)
     },
     **{
-        (state, MemberEvent.DAWDLED): MemberState.LEFT
+        (state, MemberEvent.POLL_TIMEOUT): MemberState.LEFT
         for state in (*_UNDER_WAY, MemberState.STABLE, MemberState.UNJOINED)
     },
     **{(state, MemberEvent.FATAL): MemberState.FAILED for state in MemberState if state is not MemberState.CLOSED},

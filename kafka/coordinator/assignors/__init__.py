@@ -8,7 +8,7 @@ from kafka._lazy import lazy_names
 
 if TYPE_CHECKING:
     from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
-    from kafka.coordinator.assignors.choice import comes_with_us, common_protocol, make_assignors
+    from kafka.coordinator.assignors.choice import common_protocol, is_builtin, make_assignors
     from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
     from kafka.coordinator.assignors.range import RangePartitionAssignor
     from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
@@ -21,7 +21,7 @@ __all__ = [
     "RebalanceProtocol",
     "RoundRobinPartitionAssignor",
     "StickyPartitionAssignor",
-    "comes_with_us",
+    "is_builtin",
     "common_protocol",
     "make_assignors",
 ]
@@ -33,7 +33,7 @@ _HOMES = {
     "RebalanceProtocol": "abstract",
     "RoundRobinPartitionAssignor": "roundrobin",
     "StickyPartitionAssignor": "sticky.sticky_assignor",
-    "comes_with_us": "choice",
+    "is_builtin": "choice",
     "common_protocol": "choice",
     "make_assignors": "choice",
 }

@@ -12,7 +12,7 @@ from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from kafka.errors import KafkaConfigurationError
 
-__all__ = ["comes_with_us", "common_protocol", "make_assignors"]
+__all__ = ["is_builtin", "common_protocol", "make_assignors"]
 
 _BY_NAME: Final[dict[str, type[AbstractPartitionAssignor]]] = {
     "range": RangePartitionAssignor,
@@ -58,10 +58,10 @@ def _make(strategy: Any) -> Any:
     return strategy() if isinstance(strategy, type) else strategy
 
 
-def comes_with_us(assignor: Any) -> bool:
+def is_builtin(assignor: Any) -> bool:
     """Whether an assignor is one of this library's, and not derived from one.
 
-    >>> comes_with_us(RangePartitionAssignor())
+    >>> is_builtin(RangePartitionAssignor())
     True
     """
     return type(assignor) in _BY_NAME.values()

@@ -15,7 +15,7 @@ import pytest
 
 from kafka.broker import Broker
 from kafka.consumer import KafkaConsumer
-from kafka.consumer.fetch_collector import Collector
+from kafka.consumer.fetch_collector import FetchCollector
 from kafka.errors import WakeupError
 from kafka.interceptors import ConsumerInterceptor
 
@@ -77,7 +77,7 @@ def test_ctrl_c_before_anything_is_taken_repeats_nothing(
     consumer.seek(tp(), 0)
     found = READERS["poll"](consumer)
     with monkeypatch.context() as patch:
-        patch.setattr(Collector, "begin", Mock(side_effect=KeyboardInterrupt))
+        patch.setattr(FetchCollector, "begin", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             READERS[name](consumer)
     assert consumer.position(tp()) == 10
@@ -176,15 +176,15 @@ def test_ctrl_c_while_columns_are_taken_loses_nothing(
     consumer = make_consumer()
     consumer.assign([tp()])
     consumer.seek(tp(), 0)
-    enter = Collector.enter
+    enter = FetchCollector.enter
 
-    def interrupted(self: Collector, state: Any) -> None:
+    def interrupted(self: FetchCollector, state: Any) -> None:
         if state.cursor.position:
-            monkeypatch.setattr(Collector, "enter", enter)
+            monkeypatch.setattr(FetchCollector, "enter", enter)
             raise KeyboardInterrupt
         enter(self, state)
 
-    monkeypatch.setattr(Collector, "enter", interrupted)
+    monkeypatch.setattr(FetchCollector, "enter", interrupted)
     with pytest.raises(KeyboardInterrupt):
         consumer.poll_batches(timeout_ms=10_000)
     assert consumer.position(tp()) == 0

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from kafka.consumer.partition_state import Fetched
+from kafka.consumer.partition_state import CompletedFetch
 from kafka.errors import ClusterAuthorizationFailedError
 from test.unit.consumer.scripted import T0, T1, Cluster, MakeConsumer, read, rest
 
@@ -80,7 +80,7 @@ def test_a_reply_that_is_drained_while_memory_is_counted_frees_its_memory_once(
                 assert fetcher._room() < 0
             return 2 * memory
 
-    reply = cast("Fetched", Reply())
+    reply = cast("CompletedFetch", Reply())
     cursor.current = reply
     fetcher._received += 2 * memory
     engine.collector._drained(cursor, reply)

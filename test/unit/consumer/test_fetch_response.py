@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka.consumer.fetch_response import Action, Asked, ReaderSettings, classify, open_reply
+from kafka.consumer.fetch_response import Action, FetchTarget, ReaderSettings, classify, open_reply
 from kafka.consumer.partition_state import AssignedPartition, Cursor
 from kafka.errors import RecordTooLargeError, kafka_errors
 from kafka.record.batch_builder import BatchBuilder
@@ -35,10 +35,10 @@ def reply(records: bytes | None) -> Any:
     return SimpleNamespace(records=records, aborted_transactions=None)
 
 
-def asked(offset: int) -> Asked:
+def asked(offset: int) -> FetchTarget:
     state = AssignedPartition(TopicPartition("t", 0))
     state.cursor = Cursor(offset)
-    return Asked(state)
+    return FetchTarget(state)
 
 
 def test_the_next_fetch_goes_on_behind_the_last_whole_batch() -> None:

@@ -92,7 +92,7 @@ def test_only_what_was_handed_out_may_be_committed() -> None:
     assert state.consumed() == {A: OffsetAndMetadata(11, "", 7)}
     return_up_to(iteration, 15)
     assert state.consumed()[A].offset == 16
-    state.put_down()
+    state.end_iteration()
     assert state.consumed()[A] == OffsetAndMetadata(20, "", 7)
 
 
@@ -114,8 +114,8 @@ def test_a_chunk_that_is_put_down_twice_gives_back_the_same() -> None:
     state.seek(A, 10)
     iteration = chunk(state, 10, 11, 12, end=13)
     return_up_to(iteration, 10)
-    assert iteration.put_down()  # as where Ctrl-C comes before the subscription takes note
-    state.put_down()
+    assert iteration.give_back()  # as where Ctrl-C comes before the subscription takes note
+    state.end_iteration()
     assert [record.offset for record in state.get(A).cursor.given_back] == [11, 12]
     assert state.consumed()[A].offset == 11
     assert state.chunk is None
@@ -184,16 +184,16 @@ def test_either_topics_or_a_pattern() -> None:
 
 
 def test_a_reply_for_a_place_that_was_left_goes_nowhere() -> None:
-    from kafka.consumer.fetch_response import Asked
+    from kafka.consumer.fetch_response import FetchTarget
 
     state = subscribed(A)
     state.seek(A, 3)
-    before = Asked(state.get(A))
+    before = FetchTarget(state.get(A))
     stale = [before.stale]
     state.seek(A, 3)
     stale.append(before.stale)
     assert stale == [False, True]
-    slow = Asked(state.get(A))
-    state.get(A).cursor.fetch_offset = 9  # another lane was faster
+    slow = FetchTarget(state.get(A))
+    state.get(A).cursor.fetch_offset = 9  # another connection was faster
     assert slow.stale
     assert repr(Cursor(3)) == "<Cursor at 3 fetches 3 has 0 waiting>"

@@ -66,32 +66,32 @@ def loop():
 @pytest.fixture
 def app(loop):
     app = Application(loop)
-    app.do(app.assignments.take([P, Q]))
+    app.do(app.assignments.assign([P, Q]))
     assert app.listener.heard == [("assigned", [P, Q])]
     app.listener.heard.clear()
     return app
 
 
 def test_what_is_given_up_is_gone_when_the_listener_has_run(app):
-    app.do(app.assignments.give_up([P]))
+    app.do(app.assignments.revoke([P]))
     assert app.listener.heard == [("revoked", [P])]
     assert app.assignments.held() == app.subscription.assigned() == {Q}
 
 
 def test_what_is_lost_is_heard_of_once(app):
-    app.assignments.lose()
-    app.assignments.lose()
+    app.assignments.mark_lost()
+    app.assignments.mark_lost()
     assert not app.assignments.held()
-    app.do(app.assignments.lost())
+    app.do(app.assignments.wait_lost())
     assert app.listener.heard == [("lost", [P, Q])]
     assert not app.subscription.assigned()
 
 
 def test_what_is_lost_while_it_waits_to_be_revoked_is_lost(app, loop):
     """A listener that commits what it has processed must not do so when another may have the partition already."""
-    task = loop.spawn(app.assignments.give_up([P]))
+    task = loop.spawn(app.assignments.revoke([P]))
     app.turn()
-    app.assignments.lose()
+    app.assignments.mark_lost()
     app.poll()
     app.turn()
     assert task.is_done

@@ -33,7 +33,7 @@ def test_every_state_can_be_left_for_good_and_nothing_leads_out_of_closed() -> N
 def test_whatever_is_under_way_can_fail_and_be_tried_again() -> None:
     for length in range(len(JOIN) + 1):
         assert walk(*JOIN[:length], MemberEvent.RETRY) is MemberState.UNJOINED
-        assert walk(*JOIN[:length], MemberEvent.DAWDLED, MemberEvent.POLLED) is MemberState.UNJOINED
+        assert walk(*JOIN[:length], MemberEvent.POLL_TIMEOUT, MemberEvent.POLLED) is MemberState.UNJOINED
         assert walk(*JOIN[:length], MemberEvent.FATAL, MemberEvent.POLLED, *JOIN) is MemberState.STABLE
 
 
