@@ -40,6 +40,8 @@ class on_class_too:  # noqa: N801 - a decorator
         self.__doc__ = function.__doc__
 
     def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None and getattr(owner, "__abstractmethods__", None):
+            return self._function
         return MethodType(self._function, owner() if instance is None else instance)
 
 
