@@ -1,11 +1,11 @@
-"""Text for log lines and errors: what brokers say, addresses with passwords in them, numbers of records."""
+"""Text for log lines and errors: text from brokers, addresses, passwords in addresses, numbers of records."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-__all__ = ["counted", "printable", "without_passwords"]
+__all__ = ["counted", "host_port", "printable", "without_passwords"]
 
 # More than this is not a message for people.
 _LONGEST: Final = 10_000
@@ -50,3 +50,12 @@ def counted(records: int) -> str:
     ('1 record', '1200 records')
     """
     return f"{records} record" if records == 1 else f"{records} records"
+
+
+def host_port(host: str, port: int) -> str:
+    """Return an address as users write it.
+
+    >>> host_port("broker", 9092), host_port("::1", 9092)
+    ('broker:9092', '[::1]:9092')
+    """
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -1,7 +1,7 @@
-"""`KafkaClient`, the historic low-level client: raw requests to the brokers of a cluster, driven by `poll`.
+"""`KafkaClient`, the historic low-level client: requests to the brokers of a cluster, driven by `poll`.
 
-It is the client core (`kafka._core.client`) with the names, units and calling rules of the manuals, for
-programs that speak the protocol themselves. One thread at a time; whoever polls turns the loop.
+It gives the client core (`kafka._core.client`) the names, units and calling rules of the manuals, for programs that
+speak the protocol themselves. One thread at a time; the thread that polls turns the loop.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kafka._runtime.signals import SignalsDeferred
 from kafka._runtime.timers import Timer
 from kafka.cluster import ClusterMetadata
 from kafka.config import Config, defaults, resolve
-from kafka.conn import BrokerConnection
+from kafka.conn import can_send_more, connection_delay_ms, send_if_connected
 from kafka.errors import (
     KafkaConnectionError,
     KafkaError,
@@ -35,6 +35,8 @@ from kafka.structs import check_topic
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from kafka.net.connection import Connection
+
 __all__ = ["KafkaClient"]
 
 T = TypeVar("T")
@@ -42,8 +44,8 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
-class KafkaClient(Client):
-    """A client for raw requests.
+class KafkaClient:
+    """A client for requests of the protocol.
 
     ::
 
@@ -71,16 +73,21 @@ class KafkaClient(Client):
         bootstrap: bool = True,
         **configs: Any,
     ) -> None:
-        super().__init__(config if config is not None else resolve("client", configs), environment)
+        self.core = Client(config if config is not None else resolve("client", configs), environment)
+        """The client core: connections, metadata and routing."""
+        self.config = self.core.config
+        self.cluster = self.core.cluster
+        self._loop = self.core.loop
         self._arrived: list[Any] = []
         self._polling = False
         self._scheduled: dict[Callable[[], Any], tuple[Timer, Future[Any]]] = {}
         self._overdue: list[Callable[[], Any]] = []
         self._delayed_tasks = True
+        self.core.delivered = self._delivered
         if bootstrap and self.config["api_version"] is None:
             try:
-                self._run(self.bootstrap())
-                # Programs read the release there that was found out.
+                self._run(self.core.bootstrap())
+                # Programs read the release of the brokers there.
                 self.config = Config("client", {**self.config, "api_version": self.api_version}, self.config.given)
             except BaseException:
                 self.close()
@@ -88,23 +95,25 @@ class KafkaClient(Client):
 
     # Connections…
 
-    def link(self, node_id: NodeId, use: str = "default") -> BrokerConnection:
+    def link(self, node_id: NodeId, use: str = "default") -> Connection:
         """Return the connection to a broker for a use, connected or not."""
         check_node(node_id)
-        link = super().link(node_id, use)
-        link.delivered = self._delivered
-        return link
+        return self.core.link(node_id, use)
 
     def _delivered(self, _future: Future[Any], response: Any) -> None:
-        if self._polling:  # under a driver nobody comes to fetch them
+        if self._polling:  # `poll` returns the responses; a driver's thread has no use for them
             self._arrived.append(response)
 
-    def _known(self, node_id: NodeId) -> BrokerConnection | None:
+    def _known(self, node_id: NodeId) -> Connection | None:
         check_node(node_id)
-        return self._links.get((node_id, "default"))
+        return self.core.known_link(node_id)
+
+    def least_loaded_node(self) -> NodeId | None:
+        """Return the broker with the fewest requests under way, connected ones first; None if all are backing off."""
+        return self.core.least_loaded_node()
 
     def maybe_connect(self, node_id: NodeId, wakeup: bool = True) -> bool:
-        """Begin to connect to a broker, unless that has to wait; whether it is under way or done."""
+        """Begin to connect to a broker, unless it is backing off; return whether an attempt is under way or done."""
         try:
             link = self.link(node_id)
         except UnknownBrokerIdError:
@@ -113,27 +122,27 @@ class KafkaClient(Client):
             link.open()
             if wakeup:
                 self.wakeup()
-        return not link.disconnected()
+        return not link.is_disconnected
 
     def ready(self, node_id: NodeId, metadata_priority: bool = True) -> bool:
-        """Whether a request can be sent to a broker now; connects otherwise, in the polls to come."""
+        """Whether a request can be sent to a broker now; otherwise the next polls connect."""
         self.maybe_connect(node_id)
         return self.is_ready(node_id, metadata_priority)
 
     def is_ready(self, node_id: NodeId, metadata_priority: bool = True) -> bool:
-        """Whether a request can be sent to a broker now; while metadata is due that goes first."""
+        """Whether a request can be sent to a broker now; due metadata has priority."""
         link = self._known(node_id)
-        if metadata_priority and (self.metadata.refreshing or self.cluster.ttl() == 0):
+        if metadata_priority and (self.core.metadata.refreshing or self.cluster.ttl() == 0):
             return False
-        return link is not None and link.connected() and not link.throttled() and link.can_send_more()
+        return link is not None and link.is_connected and not link.throttled() and can_send_more(link)
 
     def await_ready(self, node_id: NodeId, timeout_ms: float = 30000) -> bool:
-        """Wait until a broker can be sent to; KafkaConnectionError if it could not be connected to in time."""
+        """Wait for the connection to a broker; KafkaConnectionError if that takes longer than the timeout."""
         check_time("timeout_ms", timeout_ms)
         link = self.link(node_id)
-        deadline = self.loop.time() + timeout_ms / 1000
+        deadline = self._loop.time() + timeout_ms / 1000
         try:
-            self._run(self.open(link, deadline))
+            self._run(self.core.open(link, deadline))
         except KafkaTimeoutError as error:
             raise KafkaConnectionError(f"{link} is not ready after {timeout_ms:g} ms") from error
         return True
@@ -141,32 +150,32 @@ class KafkaClient(Client):
     def connected(self, node_id: NodeId) -> bool:
         """Whether there is a connection to a broker."""
         link = self._known(node_id)
-        return link is not None and link.connected()
+        return link is not None and link.is_connected
 
     def is_disconnected(self, node_id: NodeId) -> bool:
         """Whether the connection to a broker was closed or has failed."""
         link = self._known(node_id)
-        return link is not None and link.disconnected()
+        return link is not None and link.is_disconnected
 
     def connection_delay(self, node_id: NodeId) -> float:
-        """Milliseconds to wait before sending: the backoff, 0 while connecting, very many when connected."""
+        """Milliseconds to wait before sending: the backoff, 0 while connecting, infinity when connected."""
         link = self._known(node_id)
-        return 0 if link is None else link.connection_delay()
+        return 0 if link is None else connection_delay_ms(link)
 
     def throttle_delay(self, node_id: NodeId) -> float:
-        """Milliseconds until a broker wants more requests; 0 for now."""
+        """Milliseconds until a broker accepts more requests; 0 for now."""
         link = self._known(node_id)
-        return 0 if link is None else link.throttle_delay()
+        return 0 if link is None else link.throttled() * 1000
 
     def bootstrap_connected(self) -> bool:
-        """Whether there is a connection to a bootstrap server, or to a broker learnt from one."""
-        return any(link.connected() for link in self.links())
+        """Whether there is a connection to a bootstrap server or to a broker."""
+        return any(link.is_connected for link in self.core.links())
 
     def in_flight_request_count(self, node_id: NodeId | None = None) -> int:
         """How many requests are under way, to one broker or to all."""
         if node_id is not None:
             check_node(node_id)
-        return sum(link.in_flight_requests for link in self.links(node_id))
+        return sum(link.in_flight_requests for link in self.core.links(node_id))
 
     # Sending…
 
@@ -182,7 +191,7 @@ class KafkaClient(Client):
             raise UnknownBrokerIdError(f"no broker has the id {node_id!r}", node_id=node_id)
         if not self.maybe_connect(node_id, wakeup=False) or not self.connected(node_id):
             return Future[Any]().failure(NodeNotReadyError(f"broker {node_id} is not ready"))
-        future = self.link(node_id).send(request, blocking=False)
+        future = send_if_connected(self.core.link(node_id), request)
         if wakeup:
             self.wakeup()
         return future
@@ -194,13 +203,13 @@ class KafkaClient(Client):
         check_request(request)
         if timeout is not None:
             check_time("timeout", timeout, unit="seconds")
-        return super().submit(node_id, request, use=use, timeout=timeout)
+        return self.core.submit(node_id, request, use=use, timeout=timeout)
 
     def ask(self, request: Any, node_id: NodeId | None = None, timeout_ms: float | None = None) -> Any:
-        """Send a request to whom it is for and wait for the response.
+        """Send a request to the broker that serves it and wait for the response.
 
-        To the controller, to a partition's leader, to a group's or a transaction's coordinator, or to any
-        broker, as the API demands; or to `node_id`. Error codes in the response are the caller's to read.
+        That is the controller, a partition's leader, the coordinator of a group or a transaction, or any broker,
+        depending on the API; or `node_id`. The caller handles error codes in the response.
 
         >>> from kafka.broker import Broker
         >>> from kafka.protocol.metadata import MetadataRequest
@@ -215,8 +224,8 @@ class KafkaClient(Client):
             check_node(node_id)
         if timeout_ms is not None:
             check_time("timeout_ms", timeout_ms)
-        timeout = self.settings.request_timeout if timeout_ms is None else timeout_ms / 1000
-        return self._run(self.request(request, node_id=node_id, deadline=self.loop.time() + timeout))
+        timeout = self.core.settings.request_timeout if timeout_ms is None else timeout_ms / 1000
+        return self._run(self.core.request(request, node_id=node_id, deadline=self._loop.time() + timeout))
 
     def poll(
         self,
@@ -225,17 +234,17 @@ class KafkaClient(Client):
         sleep: bool = True,
         delayed_tasks: bool = True,
     ) -> list[Any]:
-        """Get on with everything until a response came, `future` is done, or the time is up; return the responses.
+        """Send and receive until a response arrives, `future` is done, or the timeout expires; return the responses.
 
-        Runs scheduled tasks too unless `delayed_tasks` is false. With `sleep=False` it does not wait
-        when nothing is under way.
+        Runs scheduled tasks too, unless `delayed_tasks` is false. With `sleep=False` it does not wait if no request
+        is under way.
         """
         if timeout_ms is None:
             timeout_ms = self.config["request_timeout_ms"]
         check_time("timeout_ms", timeout_ms)
         if future is not None and not hasattr(future, "is_done"):
             raise TypeError(f"future must be a Future, as send() returns it, not {future!r}")
-        self.metadata.start()
+        self.core.metadata.start()
         self._delayed_tasks = delayed_tasks
         if delayed_tasks:
             self._run_overdue()
@@ -243,68 +252,68 @@ class KafkaClient(Client):
             timeout_ms = 0
         self._polling = True
         try:
-            self._turn_until(self.loop.time() + timeout_ms / 1000, future)
+            self._turn_until(self._loop.time() + timeout_ms / 1000, future)
         finally:
             self._polling = False
             arrived, self._arrived = self._arrived, []
         return arrived
 
     def _turn_until(self, deadline: float, future: Future[Any] | None) -> None:
-        """Turn the loop at least once, until there is something to return or the time is up."""
-        with SignalsDeferred(self.loop) as pending:
+        """Turn the loop at least once, until there is something to return or the timeout expires."""
+        with SignalsDeferred(self._loop) as pending:
             while not pending:
-                remaining = deadline - self.loop.time()
-                self.loop.turn(0 if future is not None and future.is_done else max(0.0, remaining))
+                remaining = deadline - self._loop.time()
+                self._loop.turn(0 if future is not None and future.is_done else max(0.0, remaining))
                 if remaining <= 0 or (bool(self._arrived) if future is None else future.is_done):
                     return
 
     def _busy(self) -> bool:
-        return any(link.is_opening or link.in_flight_requests for link in self.links())
+        return any(link.is_opening or link.in_flight_requests for link in self.core.links())
 
     def wakeup(self) -> None:
-        """End a poll that another thread waits in, or the next one before it waits."""
-        self.loop.wakeup()
+        """End the poll of another thread, or the next poll before it waits."""
+        self._loop.wakeup()
 
     # Metadata…
 
     def set_topics(self, topics: Iterable[str]) -> Future[ClusterMetadata]:
         """Track these topics; the future resolves when they are known."""
         names = checked_topics(topics, "add_topic")
-        self.loop.check_usable()
+        self._loop.check_usable()
         return self._tracked(self.cluster.set_topics(names))
 
     def add_topic(self, topic: str) -> Future[ClusterMetadata]:
-        """Track one topic more; the future resolves when it is known."""
+        """Track one more topic; the future resolves when it is known."""
         check_topic(topic)
-        self.loop.check_usable()
+        self._loop.check_usable()
         return self._tracked(self.cluster.add_topic(topic))
 
     def _tracked(self, future: Future[ClusterMetadata]) -> Future[ClusterMetadata]:
-        self.metadata.start()
+        self.core.metadata.start()
         return future
 
     # Versions…
 
     @property
     def api_version(self) -> tuple[int, ...] | None:
-        """The brokers' release: as configured, or as found out."""
+        """The release of the brokers: as configured, or as a broker reports it."""
         stated: tuple[int, ...] | None = self.config["api_version"]
-        return stated or (self.versions.release if self.versions is not None else None)
+        return stated or (self.core.versions.release if self.core.versions is not None else None)
 
     def check_version(
         self,
         node_id: NodeId | None = None,
         timeout: float = 2,
-        strict: bool = False,  # noqa: ARG002 - historic: nothing is guessed that could be wrong
+        strict: bool = False,  # noqa: ARG002 - historic: the client does not guess
     ) -> tuple[int, ...]:
         """The release of a broker, or of any; blocks for `timeout` seconds.
 
-        NodeNotReadyError if that broker, NoBrokersAvailable if none could be asked.
+        NodeNotReadyError if that broker, NoBrokersAvailable if no broker answered.
         """
         check_time("timeout", timeout, unit="seconds")
         if node_id is not None:
             check_node(node_id)
-        deadline = self.loop.time() + timeout
+        deadline = self._loop.time() + timeout
         try:
             if node_id is None:
                 return self._run(self._any_version(deadline))
@@ -315,46 +324,46 @@ class KafkaClient(Client):
             if not error.retriable:
                 raise
             if node_id is None:
-                raise self.nobody("No broker could be asked for its version") from error
-            raise NodeNotReadyError(f"broker {node_id} could not be asked for its version: {error}") from error
+                raise self.core.no_brokers_error("No broker answered with its version") from error
+            raise NodeNotReadyError(f"broker {node_id} did not answer with its version: {error}") from error
 
     async def _version_of(self, node_id: NodeId, deadline: float) -> tuple[int, ...]:
-        link = self.link(node_id)
-        await self.open(link, deadline)
+        link = self.core.link(node_id)
+        await self.core.open(link, deadline)
         assert link.versions is not None
         return link.versions.release
 
     async def _any_version(self, deadline: float) -> tuple[int, ...]:
         while True:
-            node_id = await self.some_node(deadline)
+            node_id = await self.core.some_node(deadline)
             try:
                 return await self._version_of(node_id, deadline)
             except KafkaError as error:
-                if not error.retriable or self.loop.time() >= deadline:
+                if not error.retriable or self._loop.time() >= deadline:
                     raise
 
     def get_api_versions(self) -> dict[int, tuple[int, int]] | None:
-        """API keys with the lowest and highest version that the brokers have; None before that is known."""
-        return None if self.versions is None else dict(self.versions.ranges)
+        """API keys with the lowest and highest version of the brokers; None before the first connection."""
+        return None if self.core.versions is None else dict(self.core.versions.ranges)
 
     # Tasks…
 
     def schedule(self, task: Callable[[], Any], at: float) -> Future[Any]:
         """Call `task()` in the first poll after `at` (seconds since the epoch); the future is of its result.
 
-        A task that is scheduled already is scheduled anew.
+        A task that is scheduled already gets the new time.
         """
         check_callable("task", task)
         check_time("at", at, unit="seconds since the epoch", least=float("-inf"))
-        self.loop.check_usable()
+        self._loop.check_usable()
         self.unschedule(task)
         future: Future[Any] = Future()
-        delay = max(0.0, at - self.environment.clock.time())
-        self._scheduled[task] = (self.loop.call_later(delay, self._due, task), future)
+        delay = max(0.0, at - self.core.environment.clock.time())
+        self._scheduled[task] = (self._loop.call_later(delay, self._due, task), future)
         return future
 
     def unschedule(self, task: Callable[[], Any]) -> None:
-        """Take a task back; nothing happens if it is not scheduled."""
+        """Remove a task; nothing happens if it is not scheduled."""
         check_callable("task", task)
         found = self._scheduled.pop(task, None)
         if found is not None:
@@ -368,7 +377,7 @@ class KafkaClient(Client):
             self._run_overdue()
 
     def _run_overdue(self) -> None:
-        while self._overdue:  # one by one: a task may take back another, or put it off
+        while self._overdue:  # one at a time: a task may remove or reschedule another
             task = self._overdue.pop(0)
             _, future = self._scheduled.pop(task)
             try:
@@ -376,18 +385,21 @@ class KafkaClient(Client):
             except Exception as error:  # the task's error is its result
                 future.try_failure(error)
 
+    def health(self) -> dict[str, Any]:
+        """Return what works and what does not, and why, in the form of all clients (see `docs/operations.rst`)."""
+        return self.core.health()
+
     # Ending…
 
     def close(self, node_id: NodeId | None = None) -> None:
         """Close the connections to one broker; without a broker, close the client."""
         if node_id is not None:
             check_node(node_id)
-            for key in [key for key in self._links if key[0] == node_id]:
-                self._links.pop(key).retire()
+            self.core.close_links_to(node_id)
             return
-        self.shut_down()
-        if not self.loop.in_pass:
-            self.loop.close(0.0)
+        self.core.shut_down()
+        if not self._loop.in_pass:
+            self._loop.close(0.0)
 
     def __enter__(self) -> Self:
         return self
@@ -397,21 +409,22 @@ class KafkaClient(Client):
 
     def _run(self, coro: Coroutine[Any, Any, T]) -> T:
         """Turn the loop in this thread until a coroutine has ended."""
-        return run_here(self.loop, self.loop.spawn(coro))
+        return run_here(self._loop, self._loop.spawn(coro))
 
     def __del__(self) -> None:
-        loop = getattr(self, "loop", None)
+        loop = getattr(self, "_loop", None)
         if loop is None or loop.closed:
             return
-        # A client whose constructor raised has not come to the point where there is something to close. One that was
-        # closed in a callback, or shut down, still has its loop, and tasks on it that never began.
+        # A client that was closed in a callback still has its loop, and tasks on it that have not begun.
         try:
-            if not getattr(self, "closed", True):
+            if not self.core.closed:
                 warnings.warn(f"{self!r} was not closed: use it in a with statement", ResourceWarning, stacklevel=2)
         finally:  # warnings may be errors
-            if hasattr(self, "metadata"):
-                self.shut_down()
+            self.core.shut_down()
             loop.close(0.0)
 
+    def __repr__(self) -> str:
+        return repr(self.core).replace("Client", type(self).__name__, 1)
+
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a KafkaClient cannot be copied or pickled: make one in each process that needs one")
+        raise TypeError("a KafkaClient cannot be copied or pickled: create one in each process that needs one")

@@ -1,7 +1,7 @@
-"""The historic face of a connection: one broker, one socket, driven by hand or by a client.
+"""`BrokerConnection`, the historic face of one connection: names, units and calling rules of kafka-python.
 
-The work is done in `kafka.net.link`; here are the names, units and calling rules that programs have
-used since 1.0: milliseconds, `connect()` until connected, `send()` and `recv()`.
+The connection itself is a `kafka.net.connection.Connection`, on a loop that each call turns a little. Times are in
+milliseconds; `connect()` is called until connected; `send()` and `recv()` do not wait.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from kafka._arguments import check_host, check_port, check_request, check_time
-from kafka._runtime.loop import Loop
 from kafka._runtime.network_thread import run_here
 from kafka.config import Config, defaults, parse_servers, resolve
 from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, NodeNotReadyError, TooManyInFlightRequests
 from kafka.future import Future
+from kafka.net.connection import Connection
 from kafka.net.environment import Environment
-from kafka.net.link import Link, LinkContext
-from kafka.net.settings import ConnectionSettings
+from kafka.net.settings import ConnectionContext, ConnectionSettings
 from kafka.net.states import ConnectionStates
+from kafka.net.versions import BrokerVersions
 
 __all__ = ["BrokerConnection", "ConnectionStates", "collect_hosts", "get_ip_port_afi"]
 
@@ -31,15 +31,12 @@ AFI_NAMES: Final = {
     socket.AF_INET6: "IPv6",
 }
 
-# What `connection_delay` says when there is nothing to wait for: "a very large number", in ms.
+# What `connection_delay` returns when there is nothing to wait for: "a very large number", in ms.
 _NO_DELAY_MS: Final = float("inf")
 
 
-class BrokerConnection(Link):
-    """A connection to one broker.
-
-    Made by `KafkaClient` for its brokers. Made by hand it is driven by hand: each of its methods
-    turns its own loop a little.
+class BrokerConnection:
+    """A connection to one broker, driven by the calls of its methods.
 
     ::
 
@@ -62,7 +59,6 @@ class BrokerConnection(Link):
         port: int,
         afi: int = socket.AF_UNSPEC,
         *,
-        context: LinkContext | None = None,
         config: Config | None = None,
         environment: Environment | None = None,
         **configs: Any,
@@ -70,174 +66,225 @@ class BrokerConnection(Link):
         check_host(host)
         check_port(port)
         self.config = config if config is not None else resolve("connection", configs)
-        self._own_loop = None
-        if context is None:
-            environment = environment or Environment()
-            self._own_loop = environment.make_loop(self.config["selector"])
-            context = LinkContext(self._own_loop, ConnectionSettings(self.config), environment)
-        super().__init__(context, host, port, family=afi, node_id=self.config["node_id"])
-        if self.config["metrics"] is not None and self._own_loop is not None:
+        environment = environment or Environment()
+        self._loop = environment.make_loop(self.config["selector"])
+        context = ConnectionContext(self._loop, ConnectionSettings(self.config), environment)
+        self.connection = Connection(context, host, port, family=afi, node_id=self.config["node_id"])
+        """The connection itself."""
+        if self.config["metrics"] is not None:
             from kafka._core.metrics import measure
 
             measure(context, self.config["metrics"], self.config["metric_group_prefix"])
         callback = self.config["state_change_callback"]
         if callback is not None:
-            self.on_state = lambda link: callback(self.node_id, link.sock, self)
-        self._received: list[tuple[Any, Future[Any]]] = []
-        if self._own_loop is not None:
-            self.delivered = lambda future, response: self._received.append((response, future))
+            self.connection.on_state = lambda connection: callback(connection.node_id, connection.sock, self)
+        received: list[tuple[Any, Future[Any]]] = []
+        self._received = received
+        self.connection.delivered = lambda future, response: received.append((response, future))
+
+    # The broker…
+
+    @property
+    def host(self) -> str:
+        """The broker's host."""
+        return self.connection.host
+
+    @property
+    def port(self) -> int:
+        """The broker's port."""
+        return self.connection.port
 
     @property
     def afi(self) -> int:
-        """The address family asked for."""
-        return self.family
+        """The address family given to the constructor."""
+        return self.connection.family
+
+    @property
+    def node_id(self) -> int | str:
+        """The broker's id, as in the option ``node_id``."""
+        return self.connection.node_id
+
+    @property
+    def state(self) -> ConnectionStates:
+        """The state of the connection."""
+        return self.connection.state
+
+    @property
+    def sock(self) -> Any:
+        """The socket, or the TLS stream over it; None while disconnected."""
+        return self.connection.sock
+
+    @property
+    def error(self) -> KafkaError | None:
+        """Why the last attempt failed or the last connection ended; None while all is well."""
+        return self.connection.error
 
     # Connecting…
 
     def connect(self) -> ConnectionStates:
-        """Go on connecting, if need be, and return the state. Does not block; call it until connected."""
+        """Continue to connect, if needed, and return the state. Does not block; call it until connected."""
         if self.disconnected() and not self.blacked_out():
-            self.open()
-        self._turn(0)
+            self.connection.open()
+        self._turn()
         return self.state
 
     def connect_blocking(self, timeout: float = float("inf")) -> bool:
-        """Connect and wait until that is done, for `timeout` seconds at most; whether it is connected."""
+        """Connect and wait until that is done, for `timeout` seconds at most; return whether it is connected."""
         check_time("timeout", timeout, unit="seconds")
-        loop = self._need_own_loop("connect_blocking")
+        loop = self._loop
         deadline = loop.time() + timeout
         while not self.connected() and loop.time() < deadline:
-            delay = self.backing_off()
-            task = loop.spawn(loop.sleep(delay) if delay else _opened(self.open()))
+            delay = self.connection.backing_off()
+            task = loop.spawn(loop.sleep(delay) if delay else _opened(self.connection.open()))
             try:
                 run_here(loop, task, None if timeout == float("inf") else deadline)
             except KafkaTimeoutError:
                 break
             except KafkaError:
-                if self.fatal is not None:
+                if self.connection.fatal is not None:
                     raise
         return self.connected()
 
     def connected(self) -> bool:
-        """Whether it is connected and, where that is asked for, authenticated."""
-        return self.state in {ConnectionStates.CONNECTED, ConnectionStates.REAUTHENTICATING}
+        """Whether it is connected and, where that is configured, authenticated."""
+        return self.connection.is_connected
 
     def connecting(self) -> bool:
-        """Whether it is on the way there."""
-        return self.is_opening
+        """Whether an attempt to connect is under way."""
+        return self.connection.is_opening
 
     def disconnected(self) -> bool:
-        """Whether there is no connection, nor one in the making."""
-        return self.state is ConnectionStates.DISCONNECTED and not self.is_opening
+        """Whether there is neither a connection nor an attempt to connect."""
+        return self.connection.is_disconnected
 
     def blacked_out(self) -> bool:
-        """Whether it is disconnected and has to wait before the next attempt."""
-        return self.backing_off() > 0
+        """Whether it is disconnected and must wait before the next attempt."""
+        return self.connection.backing_off() > 0
 
     def connection_delay(self) -> float:
-        """Milliseconds to wait before trying to send: the backoff, 0 while connecting, very many when connected."""
-        if self.disconnected():
-            return self.backing_off() * 1000
-        return _NO_DELAY_MS if self.connected() else 0
+        """Milliseconds to wait before trying to send: the backoff, 0 while connecting, infinity when connected."""
+        return connection_delay_ms(self.connection)
 
     def throttle_delay(self) -> float:
-        """Milliseconds until the broker wants more requests; 0 for now."""
-        return self.throttled() * 1000
+        """Milliseconds until the broker accepts more requests; 0 for now."""
+        return self.connection.throttled() * 1000
 
     # Sending and receiving…
 
     def can_send_more(self) -> bool:
         """Whether fewer requests are in flight than max_in_flight_requests_per_connection allows."""
-        pipeline = self.pipeline
-        return pipeline.in_flight + pipeline.waiting < self.context.settings.max_in_flight
+        return can_send_more(self.connection)
 
     @property
     def in_flight_requests(self) -> int:
         """How many requests are under way."""
-        return self.pipeline.in_flight + self.pipeline.waiting
+        return self.connection.in_flight_requests
 
     def send(self, request: Any, blocking: bool = True, request_timeout_ms: float | None = None) -> Future[Any]:
         """Send a request; the future resolves to the response.
 
-        Fails at once with NodeNotReadyError, KafkaConnectionError or TooManyInFlightRequests when the
-        connection cannot take it. With `blocking` the bytes are handed to the socket before it returns,
-        as far as they fit; otherwise `send_pending_requests` does that.
+        The future fails at once with NodeNotReadyError, KafkaConnectionError or TooManyInFlightRequests if the
+        connection cannot send it. With `blocking`, the socket has taken the bytes when the call returns, as far as they
+        fit; otherwise `send_pending_requests` does that.
         """
         check_request(request)
         if request_timeout_ms is not None:
             check_time("request_timeout_ms", request_timeout_ms)
-        future: Future[Any] = Future()
-        if self.is_opening:
-            return future.failure(NodeNotReadyError(f"{self} is still connecting"))
-        if not self.connected():
-            return future.failure(KafkaConnectionError(f"{self} is not connected"))
-        if not self.can_send_more():
-            return future.failure(TooManyInFlightRequests(f"{self} has {self.in_flight_requests} requests under way"))
-        future = self.submit(request, None if request_timeout_ms is None else request_timeout_ms / 1000)
+        future = send_if_connected(
+            self.connection, request, None if request_timeout_ms is None else request_timeout_ms / 1000
+        )
         if blocking:
             self.send_pending_requests()
         return future
 
     def send_pending_requests(self) -> bool:
-        """Hand what was queued to the socket; whether all of it went."""
-        self._flush()
-        return not self.pipeline.outgoing
+        """Give the queued bytes to the socket; return whether it took all of them."""
+        return self.connection.flush()
 
     def recv(self) -> list[tuple[Any, Future[Any]]]:
-        """Receive what has come in, without waiting; the responses with the futures that they resolved."""
-        self._turn(0)
-        received, self._received = self._received, []
+        """Receive what has arrived, without waiting; return the responses with the futures that they resolved."""
+        self._turn()
+        received = list(self._received)
+        self._received.clear()
         return received
 
     def requests_timed_out(self) -> bool:
-        """Whether the oldest request waits for longer than its time limit."""
-        deadline = self.pipeline.next_deadline()
+        """Whether the oldest request has waited for longer than its timeout."""
+        deadline = self.connection.pipeline.next_deadline()
         return deadline is not None and deadline <= self._loop.time()
 
     # Versions…
 
     def get_api_versions(self) -> dict[int, tuple[int, int]]:
-        """API keys with the lowest and highest version that the broker has; connects first when used alone."""
-        if self.versions is None:
-            self.connect_blocking(self.context.settings.discovery_timeout)
-        if self.versions is None:
-            raise self.error or KafkaConnectionError(f"{self} is not connected")
-        return dict(self.versions.ranges)
+        """API keys with the lowest and highest version that the broker has; connects first if needed."""
+        return dict(self._versions(0, KafkaConnectionError(f"{self} is not connected")).ranges)
 
     def check_version(self, timeout: float = 2, strict: bool = False, **_historic: Any) -> tuple[int, ...]:  # noqa: ARG002
-        """The broker's release, such as (2, 8); blocks. KafkaError if there is no connection to be had."""
+        """The broker's release, such as (2, 8); blocks. KafkaError if it cannot connect."""
         check_time("timeout", timeout, unit="seconds")
-        if self.versions is None:
-            self.connect_blocking(max(timeout, self.context.settings.discovery_timeout))
-        if self.versions is None:
-            raise self.error or KafkaTimeoutError(f"{self} did not answer in time")
-        return self.versions.release
+        return self._versions(timeout, KafkaTimeoutError(f"{self} did not answer in time")).release
+
+    def _versions(self, timeout: float, unknown: KafkaError) -> BrokerVersions:
+        connection = self.connection
+        if connection.versions is None:
+            self.connect_blocking(max(timeout, connection.context.settings.discovery_timeout))
+        if connection.versions is None:
+            raise connection.error or unknown
+        return connection.versions
 
     # Ending…
 
     def close(self, error: KafkaError | None = None) -> None:
-        """Close; requests under way fail with `error`. The next `connect` connects anew."""
+        """Close; requests under way fail with `error`. The next `connect` connects again."""
         if error is not None and not isinstance(error, KafkaError):
             raise TypeError(f"error must be a KafkaError or None, not {error!r}")
-        super().close(error)
-        if self._own_loop is not None and not self._own_loop.closed:
-            self._turn(0)
+        self.connection.disconnect(error)
+        if not self._loop.closed:
+            self._turn()
 
     def __del__(self) -> None:
-        own = getattr(self, "_own_loop", None)
-        if own is not None and not own.closed:
-            if hasattr(self, "_received"):  # the constructor got to its end
-                super().close(None)
-            own.close(0.0)
+        loop = getattr(self, "_loop", None)
+        if loop is not None and not loop.closed:
+            if hasattr(self, "_received"):  # the constructor has completed
+                self.connection.disconnect()
+            loop.close(0.0)
 
-    def _turn(self, timeout: float) -> None:
-        if self._own_loop is not None and not self._own_loop.in_pass:
-            self._own_loop.turn(timeout)
+    def _turn(self) -> None:
+        if not self._loop.in_pass:
+            self._loop.turn(0)
 
-    def _need_own_loop(self, name: str) -> Loop:
-        if self._own_loop is None:
-            raise RuntimeError(f"{name} is for a connection of your own; this one is driven by its client")
-        return self._own_loop
+    def __str__(self) -> str:
+        return str(self.connection)
+
+    def __repr__(self) -> str:
+        return f"<BrokerConnection {self} {self.state.value} in_flight={self.in_flight_requests}>"
+
+
+# The historic rules, for `KafkaClient` too…
+
+
+def connection_delay_ms(connection: Connection) -> float:
+    """Return the milliseconds to wait before trying to send."""
+    if connection.is_disconnected:
+        return connection.backing_off() * 1000
+    return _NO_DELAY_MS if connection.is_connected else 0
+
+
+def can_send_more(connection: Connection) -> bool:
+    """Return whether fewer requests are in flight than max_in_flight_requests_per_connection allows."""
+    return connection.in_flight_requests < connection.context.settings.max_in_flight
+
+
+def send_if_connected(connection: Connection, request: Any, timeout: float | None = None) -> Future[Any]:
+    """Send a request, or return a failed future if the connection cannot send it now."""
+    if connection.is_opening:
+        return Future[Any]().failure(NodeNotReadyError(f"{connection} is still connecting"))
+    if not connection.is_connected:
+        return Future[Any]().failure(KafkaConnectionError(f"{connection} is not connected"))
+    if not can_send_more(connection):
+        error = TooManyInFlightRequests(f"{connection} has {connection.in_flight_requests} requests under way")
+        return Future[Any]().failure(error)
+    return connection.submit(request, timeout)
 
 
 async def _opened(future: Future[None]) -> None:

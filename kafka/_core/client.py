@@ -12,7 +12,7 @@ heartbeat, and a broker answers the requests of one connection one after another
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeVar
 
 from kafka._core.attempts import Attempts
@@ -20,9 +20,9 @@ from kafka._core.metadata import MetadataKeeper
 from kafka._core.routing import Route, Target, route
 from kafka._runtime.tasks import Task
 from kafka._runtime.timers import Backoff
+from kafka._text import host_port
 from kafka.cluster import GROUP, TRANSACTION, ClusterMetadata
 from kafka.config import OPTIONS, Config
-from kafka.conn import BrokerConnection
 from kafka.errors import (
     ClientClosedError,
     CoordinatorLoadInProgressError,
@@ -39,14 +39,14 @@ from kafka.errors import (
     for_code,
 )
 from kafka.future import Future
+from kafka.net.connection import Connection
 from kafka.net.environment import Environment
-from kafka.net.link import Link, LinkContext
-from kafka.net.settings import ConnectionSettings
+from kafka.net.settings import ConnectionContext, ConnectionSettings
 from kafka.net.states import WAITS_FOR, ConnectionStates
 from kafka.net.versions import BrokerVersions
 from kafka.structs import BrokerMetadata, TopicPartition
 
-__all__ = ["COORDINATOR", "DEFAULT", "FETCH", "PRODUCE", "Client", "NodeId", "make_client"]
+__all__ = ["COORDINATOR", "DEFAULT", "FETCH", "PRODUCE", "Client", "NodeId", "core_of", "make_client"]
 
 log = logging.getLogger(__name__)
 
@@ -73,18 +73,21 @@ class Client:
         self.config = config
         self.loop = self.environment.make_loop(config["selector"])
         self.settings = ConnectionSettings(config)
-        self.context = LinkContext(self.loop, self.settings, self.environment)
+        self.context = ConnectionContext(self.loop, self.settings, self.environment)
         self.cluster = ClusterMetadata(config=config.subset("cluster"), clock=self.environment.clock)
         self.versions: BrokerVersions | None = None
         """What the first broker that answered speaks."""
         self.closed = False
-        self._links: dict[tuple[NodeId, str], BrokerConnection] = {}
-        self._connection_config = config.subset("connection")
+        self.delivered: Callable[[Future[Any], Any], object] | None = None
+        """Called with each future that a response resolved, and the response."""
+        self._links: dict[tuple[NodeId, str], Connection] = {}
         self._backoff = Backoff(
             config.seconds("retry_backoff_ms"), config.seconds("retry_backoff_max_ms"), self.loop.rng
         )
         self._lookups: dict[tuple[int, str], Task[int]] = {}
         self._idle_timer_set = False
+        self.face: object = None
+        """The application's `KafkaClient`, which must live as long as its core."""
         self.metadata = MetadataKeeper(self)
         # However the loop ends (close, the interpreter's end, a crash), no future is left open.
         self.loop.on_close(self.shut_down)
@@ -95,7 +98,7 @@ class Client:
 
     # Connections…
 
-    def link(self, node_id: NodeId, use: str = DEFAULT) -> BrokerConnection:
+    def link(self, node_id: NodeId, use: str = DEFAULT) -> Connection:
         """Return the connection to a broker for a use, connected or not."""
         if self.closed:
             raise ClientClosedError("This client is closed.")
@@ -106,30 +109,26 @@ class Client:
                 return link
             # The broker moved; what was under way at the old address fails and is retried at the new one.
             del self._links[node_id, use]
-            link.retire(KafkaConnectionError(f"{link} is at {broker.host}:{broker.port} now"))
+            link.close(KafkaConnectionError(f"{link} is at {host_port(broker.host, broker.port)} now"))
         if broker is None:
             raise UnknownBrokerIdError(f"no broker has the id {node_id}", node_id=node_id)
-        link = BrokerConnection(
-            broker.host,
-            broker.port,
-            context=self.context,
-            config=self._connection_config.subset("connection", node_id=node_id),
-        )
+        link = Connection(self.context, broker.host, broker.port, node_id=node_id)
         link.on_state = self._link_changed
+        link.delivered = self.delivered
         self._links[node_id, use] = link
         return link
 
-    def known_link(self, node_id: NodeId, use: str = DEFAULT) -> BrokerConnection | None:
+    def known_link(self, node_id: NodeId, use: str = DEFAULT) -> Connection | None:
         """Return the connection to a broker for a use, if one was ever asked for; from any thread."""
         return self._links.get((node_id, use))
 
-    def links(self, node_id: NodeId | None = None) -> Iterator[BrokerConnection]:
+    def links(self, node_id: NodeId | None = None) -> Iterator[Connection]:
         """Go through the connections, of one broker or of all."""
         for (known, _), link in tuple(self._links.items()):
             if node_id is None or known == node_id:
                 yield link
 
-    def _link_changed(self, link: Link) -> None:
+    def _link_changed(self, link: Connection) -> None:
         if link.state is ConnectionStates.CONNECTED:
             if self.versions is None:
                 self.versions = link.versions
@@ -156,7 +155,7 @@ class Client:
             due = (now if since is None else since) + self.settings.max_idle
             if since is not None and due <= now:
                 log.debug("Closing %s, which was idle for %.0f seconds", link, now - since)
-                link.close()
+                link.disconnect()
             else:
                 next_due = due if next_due is None else min(due, next_due)
         self._idle_timer_set = next_due is not None
@@ -216,14 +215,14 @@ class Client:
                 return node_id
             soonest = self.soonest_retry()
             if soonest >= deadline:
-                raise self.nobody("No broker can be reached")
+                raise self.no_brokers_error("No broker can be reached")
             await self.loop.sleep_until(soonest)
 
-    def nobody(self, what: str) -> NoBrokersAvailable:
+    def no_brokers_error(self, what: str) -> NoBrokersAvailable:
         """Return the error that lists each address that was tried, once, and why it did not work."""
         reasons: dict[str, str] = {}
         for link in self.links():
-            address = f"[{link.host}]:{link.port}" if ":" in link.host else f"{link.host}:{link.port}"
+            address = host_port(link.host, link.port)
             if link.error is not None:
                 reason = str(link.error.args[0]).removeprefix(f"{link}: ").removeprefix(f"{address}: ")
                 reasons[address] = reason.replace(f" to {link}", "")
@@ -377,7 +376,7 @@ class Client:
                 raise error
             await self.loop.sleep(delay)
 
-    async def open(self, link: BrokerConnection, deadline: float) -> None:
+    async def open(self, link: Connection, deadline: float) -> None:
         """Wait until a connection is ready."""
         if not link.ready:
             with self.loop.timeout_at(deadline, f"connecting to {link}"):
@@ -417,14 +416,14 @@ class Client:
                 self._links[real, use] = link
             elif link.idle_since is not None:
                 del self._links[node_id, use]
-                link.retire()
+                link.close()
 
     def drop_unready(self) -> None:
         """Forget connections that are not there, with their backoff: the addresses are about to change."""
         for (node_id, use), link in tuple(self._links.items()):
             if not link.ready:
                 del self._links[node_id, use]
-                link.retire(KafkaConnectionError(f"{link} is no longer taken to be part of the cluster"))
+                link.close(KafkaConnectionError(f"{link} is no longer taken to be part of the cluster"))
 
     # How it is…
 
@@ -477,7 +476,7 @@ class Client:
             "metadata_age_s": age,
             "brokers": {
                 f"{node_id}/{use}": {
-                    "address": f"{link.host}:{link.port}",
+                    "address": host_port(link.host, link.port),
                     "state": link.state.value.strip("<>"),
                     "error": None if link.error is None else str(link.error),
                     "failures": link.failures,
@@ -497,7 +496,12 @@ class Client:
         """Close every connection for good; requests under way fail."""
         while self._links:  # what hears of the end of one may have asked for another
             _, link = self._links.popitem()
-            link.retire(error)
+            link.close(error)
+
+    def close_links_to(self, node_id: NodeId) -> None:
+        """Close the connections to one broker for good."""
+        for key in [key for key in self._links if key[0] == node_id]:
+            self._links.pop(key).close()
 
     def shut_down(self) -> None:
         """Close connections and stop keeping metadata. Idempotent; the loop's driver closes the loop."""
@@ -513,7 +517,7 @@ class Client:
         return f"<{type(self).__name__} {self.cluster} connected={ready} of {len(self._links)}>"
 
 
-def _coordinator_request(link: BrokerConnection, key_type: int, key: str) -> Any:
+def _coordinator_request(link: Connection, key_type: int, key: str) -> Any:
     from kafka.protocol.commit import FindCoordinatorRequest
 
     assert link.versions is not None
@@ -527,11 +531,17 @@ def _coordinator_error(response: Any, key: str) -> KafkaError:
     return for_code(entry.error_code)(entry.error_message or f"no coordinator is known for {key!r}")
 
 
-def make_client(config: Config, environment: Environment | None = None) -> Client:
-    """Return the client for a face with this configuration; it has not looked for a broker yet.
+def core_of(client: Any) -> Client:
+    """Return the core of a `KafkaClient`; a core is its own."""
+    core: Client = getattr(client, "core", client)
+    return core
 
-    An application's own gets the options that were given and are a client's, and has to be a
-    `KafkaClient`, which it is where the option is a class derived from that.
+
+def make_client(config: Config, environment: Environment | None = None) -> Client:
+    """Return the client core for a face with this configuration; it has not looked for a broker yet.
+
+    With the option `kafka_client` it is the core of the application's `KafkaClient`, which gets the given options that
+    a client has.
     """
     factory = config["kafka_client"]
     if factory is None:
@@ -539,8 +549,10 @@ def make_client(config: Config, environment: Environment | None = None) -> Clien
     options = {name: config[name] for name in config.given if "client" in OPTIONS[name].kinds}
     options.setdefault("client_id", config["client_id"])
     made = factory(**options, environment=environment, bootstrap=False)
-    if not isinstance(made, Client):
+    core = core_of(made)
+    if not isinstance(core, Client):
         raise KafkaConfigurationError(
             f"kafka_client must make a KafkaClient, not a {type(made).__name__}", option="kafka_client"
         )
-    return made
+    core.face = made
+    return core

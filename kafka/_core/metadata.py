@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka._runtime.tasks import Event, Task, deferred, wait_any
 from kafka._text import printable
 from kafka.errors import KafkaConnectionError, KafkaError, MetadataEmptyBrokerList, for_code
-from kafka.net.reasons import NobodyThereError
+from kafka.net.resolver import NoListenerError
 
 if TYPE_CHECKING:
     from kafka._core.client import Client
-    from kafka.conn import BrokerConnection
+    from kafka.net.connection import Connection
 
 __all__ = ["MetadataKeeper"]
 
@@ -106,12 +106,12 @@ class MetadataKeeper:
             return
         client = self._client
         if now >= deadline:
-            raise client.nobody(
+            raise client.no_brokers_error(
                 f"No bootstrap server answered within {client.settings.discovery_timeout:g} seconds "
                 "(bootstrap_timeout_ms)"
             )
         if now >= give_up and self._nobody_there():
-            raise client.nobody(
+            raise client.no_brokers_error(
                 "Every bootstrap server refuses connections or has an unknown name; "
                 "to wait for a cluster that starts later set bootstrap_timeout_ms"
             )
@@ -119,7 +119,7 @@ class MetadataKeeper:
     def _nobody_there(self) -> bool:
         """Whether no server is slow or lost on the way: each has refused, or has no address, several times."""
         links = [self._client.link(broker.nodeId) for broker in self._client.candidates()]
-        return all(isinstance(link.error, NobodyThereError) and link.failures >= _ROUNDS for link in links)
+        return all(isinstance(link.error, NoListenerError) and link.failures >= _ROUNDS for link in links)
 
     def _next_server(self, busy: set[int | str]) -> int | str | None:
         """Return a server to ask beside those that are being asked."""
@@ -250,7 +250,7 @@ class MetadataKeeper:
         self._tell_once(link)
         client.drop_departed()
 
-    def _tell_once(self, link: BrokerConnection) -> None:
+    def _tell_once(self, link: Connection) -> None:
         """Say in the log that there is a connection, and to what: the first thing to look for when something is odd."""
         if self._told or link.versions is None:
             return
@@ -266,7 +266,7 @@ class MetadataKeeper:
             config["security_protocol"],
         )
 
-    def _request(self, link: BrokerConnection) -> tuple[Any, bool]:
+    def _request(self, link: Connection) -> tuple[Any, bool]:
         """Return the request for what is wanted, as this broker understands it, and whether that is all topics."""
         from kafka.protocol.metadata import MetadataRequest
 

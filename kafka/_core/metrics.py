@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from kafka._core.client import Client
     from kafka.config import Config
     from kafka.metrics import Metrics, Sensor
-    from kafka.net.link import Link, LinkContext
+    from kafka.net.settings import ConnectionContext
 
-__all__ = ["LinkMetrics", "SensorGroup", "make_metrics", "measure"]
+__all__ = ["ConnectionMetrics", "SensorGroup", "make_metrics", "measure"]
 
 
-class LinkMetrics:
+class ConnectionMetrics:
     """The sensors of a client's connections."""
 
     def __init__(self, metrics: Metrics, prefix: str) -> None:
@@ -38,9 +38,9 @@ class LinkMetrics:
         self._add(self._closed, group, "connection-close-rate", Rate())
         self._add_bytes(self._sent, self._received, self._latency, group)
 
-    def on_bytes(self, link: Link, sent: int, received: int) -> None:
-        """Take note of a system call."""
-        node_sent, node_received, _ = self._node(link)
+    def on_bytes(self, node_id: int | str, sent: int, received: int) -> None:
+        """Record a system call."""
+        node_sent, node_received, _ = self._node(node_id)
         if sent:
             self._sent.record(sent)
             node_sent.record(sent)
@@ -48,23 +48,23 @@ class LinkMetrics:
             self._received.record(received)
             node_received.record(received)
 
-    def on_reply(self, link: Link, _name: str, latency: float, _size: int) -> None:
-        """Take note of a reply."""
+    def on_reply(self, node_id: int | str, _name: str, latency: float, _size: int) -> None:
+        """Record a response."""
         self._latency.record(latency * 1000)
-        self._node(link)[2].record(latency * 1000)
+        self._node(node_id)[2].record(latency * 1000)
 
-    def on_state(self, link: Link) -> None:
-        """Take note of a connection that came or went."""
-        if link.state is ConnectionStates.CONNECTED:
+    def on_state(self, _node_id: int | str, state: ConnectionStates) -> None:
+        """Record a new connection or the end of one."""
+        if state is ConnectionStates.CONNECTED:
             self._created.record()
-        elif link.state is ConnectionStates.DISCONNECTED:
+        elif state is ConnectionStates.DISCONNECTED:
             self._closed.record()
 
-    def _node(self, link: Link) -> tuple[Sensor, Sensor, Sensor]:
-        sensors = self._nodes.get(link.node_id)
+    def _node(self, node_id: int | str) -> tuple[Sensor, Sensor, Sensor]:
+        sensors = self._nodes.get(node_id)
         if sensors is None:
-            group = f"{self._prefix}-node-metrics.node-{link.node_id}"
-            sensors = self._nodes[link.node_id] = (
+            group = f"{self._prefix}-node-metrics.node-{node_id}"
+            sensors = self._nodes[node_id] = (
                 self._sensor("bytes-sent", group),
                 self._sensor("bytes-received", group),
                 self._sensor("latency", group),
@@ -92,9 +92,9 @@ class LinkMetrics:
             sensor.add(metric_name, stat)
 
 
-def measure(context: LinkContext, metrics: Metrics, prefix: str) -> LinkMetrics:
+def measure(context: ConnectionContext, metrics: Metrics, prefix: str) -> ConnectionMetrics:
     """Let the connections of `context` record into `metrics`."""
-    made = LinkMetrics(metrics, prefix)
+    made = ConnectionMetrics(metrics, prefix)
     context.on_bytes = made.on_bytes
     context.on_reply = made.on_reply
     context.on_state = made.on_state

@@ -16,7 +16,6 @@ itself goes under `with loop.shield():`; the cancellation comes when the block i
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Coroutine, Generator
 from types import TracebackType, coroutine
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
@@ -28,10 +27,11 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from kafka._runtime.loop import Loop
+    from kafka._runtime.timers import Timer
 
 __all__ = [
     "Event",
-    "Mutex",
+    "Scope",
     "Shield",
     "Task",
     "TaskCancelled",
@@ -279,6 +279,48 @@ class TaskGroup:
             raise self._error
 
 
+class Scope:
+    """Tasks and timers with one end: `cancel()` ends all of them, and the scope can be used again.
+
+    Unlike a `TaskGroup` it has no block that waits: the tasks report to callbacks.
+    """
+
+    __slots__ = ("_loop", "_tasks", "_timers")
+
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+        self._tasks: set[Task[Any]] = set()
+        self._timers: dict[Callable[[], object], Timer] = {}
+
+    def spawn(self, coro: Coroutine[Any, Any, T], name: str, ended: Callable[[Task[T]], object]) -> None:
+        """Start a task; `ended(task)` is called when it is done, unless the scope was cancelled before."""
+        task = self._loop.spawn(coro, name)
+        self._tasks.add(task)
+
+        def end(_result: object) -> None:
+            if task in self._tasks:
+                self._tasks.remove(task)
+                ended(task)
+
+        task.add_both(end)
+
+    def call_at(self, when: float, callback: Callable[[], object]) -> None:
+        """Run `callback()` at `when` and not at the time that was set for it before."""
+        timer = self._timers.get(callback)
+        if timer is not None:
+            timer.cancel()
+        self._timers[callback] = self._loop.call_at(when, callback)
+
+    def cancel(self) -> None:
+        """Cancel the tasks and the timers."""
+        tasks, self._tasks = self._tasks, set()
+        timers, self._timers = self._timers, {}
+        for task in tasks:
+            task.cancel()
+        for timer in timers.values():
+            timer.cancel()
+
+
 class Event:
     """A flag that tasks wait for. Set it on the loop (`loop.call_soon(event.set)` from elsewhere)."""
 
@@ -314,44 +356,6 @@ class Event:
         finally:
             if not waiter.is_done:  # cancelled: leave nothing behind in a long-lived event
                 self._waiters.remove(waiter)
-
-
-class Mutex:
-    """One task at a time, first come first served: `async with mutex:`."""
-
-    __slots__ = ("_held", "_waiters")
-
-    def __init__(self) -> None:
-        self._held = False
-        self._waiters: deque[Future[None]] = deque()
-
-    def locked(self) -> bool:
-        """Whether a task holds it."""
-        return self._held
-
-    async def __aenter__(self) -> None:
-        if not self._held:
-            self._held = True
-            return
-        waiter: Future[None] = Future()
-        self._waiters.append(waiter)
-        try:
-            await waiter  # handed over: it is ours when this returns
-        except BaseException:
-            if waiter.is_done:
-                self._release()
-            else:
-                self._waiters.remove(waiter)
-            raise
-
-    async def __aexit__(self, *_: object) -> None:
-        self._release()
-
-    def _release(self) -> None:
-        if self._waiters:
-            self._waiters.popleft().success(None)
-        else:
-            self._held = False
 
 
 class checkpoint:  # noqa: N801 - reads as a verb: `await checkpoint()`

@@ -125,7 +125,7 @@ class AdminCore:
                 with attempt:
                     await self.client.refresh(attempt.deadline)
         except RetriableError as error:  # which is the last one; each address has its own
-            raise self.client.nobody("No broker answered in time") from error
+            raise self.client.no_brokers_error("No broker answered in time") from error
 
     async def versions(self, deadline: float) -> BrokerVersions:
         """Return what the brokers speak, after finding one if none was found yet."""

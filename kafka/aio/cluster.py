@@ -31,8 +31,8 @@ from kafka.errors import (
     for_code,
 )
 from kafka.net.backoff import Backoff
-from kafka.net.link import Link, LinkContext
-from kafka.net.settings import ConnectionSettings
+from kafka.net.connection import Connection as CoreConnection
+from kafka.net.settings import ConnectionContext, ConnectionSettings
 from kafka.net.states import ConnectionStates
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class MetadataEntries(NamedTuple):
 class Connection:
     """A connection to one broker. `closing` is true from the moment it is closed, aborted or lost."""
 
-    def __init__(self, link: Link, aio: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, link: CoreConnection, aio: asyncio.AbstractEventLoop) -> None:
         self._link = link
         self._aio = aio
         self._under_way: set[asyncio.Future[Any]] = set()
@@ -150,7 +150,7 @@ class Connection:
         if self.closing and not self._under_way:
             self._end(None)
 
-    def _changed(self, link: Link) -> None:
+    def _changed(self, link: CoreConnection) -> None:
         if link.state is ConnectionStates.CONNECTED:
             self._was_ready = True
         elif link.state is ConnectionStates.DISCONNECTED and self._was_ready:
@@ -170,7 +170,7 @@ class Connection:
         self._end(error)
 
     def _end(self, error: KafkaError | None) -> None:
-        self._link.retire(error)
+        self._link.close(error)
         on_end, self._on_end = self._on_end, None
         if on_end is not None:
             on_end()
@@ -224,7 +224,7 @@ class Cluster(Lifecycle):
         """The leader of each partition of each topic."""
         self._away: dict[int, Connection] = {}  # brokers that could not be reached; each keeps its backoff
         self._healing: asyncio.Lock
-        self._context: LinkContext
+        self._context: ConnectionContext
         self._settings: ConnectionSettings
         self._backoff: Backoff
         self._limit: asyncio.TimerHandle | None = None
@@ -257,7 +257,7 @@ class Cluster(Lifecycle):
         loop = environment.make_loop(self.config["selector"])
         self._healing = asyncio.Lock()
         self._settings = ConnectionSettings(self.config)
-        self._context = LinkContext(loop, self._settings, environment)
+        self._context = ConnectionContext(loop, self._settings, environment)
         self._backoff = Backoff(
             self.config.seconds("retry_backoff_ms"), self.config.seconds("retry_backoff_max_ms"), loop.rng
         )
@@ -293,7 +293,7 @@ class Cluster(Lifecycle):
 
     def _connection(self, host: str, port: int, node_id: int | str) -> Connection:
         assert self._aio is not None
-        return Connection(Link(self._context, host, port, node_id=node_id), self._aio)
+        return Connection(CoreConnection(self._context, host, port, node_id=node_id), self._aio)
 
     def _raise_fatal(self, connection: Connection, error: KafkaError) -> None:
         """Raise at once what trying elsewhere, or again, does not change: configuration and credentials."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
+from kafka._text import host_port
+
 __all__ = ["DEFAULT_PORT", "ServerAddress", "parse_servers"]
 
 DEFAULT_PORT: Final = 9092
@@ -20,7 +22,7 @@ class ServerAddress(NamedTuple):
     port: int = DEFAULT_PORT
 
     def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        return host_port(self.host, self.port)
 
 
 def parse_servers(given: Any) -> tuple[ServerAddress, ...]:

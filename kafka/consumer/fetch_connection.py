@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from kafka._core.client import Client
     from kafka._runtime.tasks import Task
     from kafka.config import Config
-    from kafka.conn import BrokerConnection
     from kafka.consumer.fetch_response import FetchTarget
     from kafka.consumer.fetch_session import Wanted
+    from kafka.net.connection import Connection
 
 __all__ = ["FetchSettings", "FetchConnection", "EpochCheck", "check_new_leader", "unchecked"]
 
@@ -187,7 +187,7 @@ class FetchConnection:
         return await link.submit(request, timeout), version
 
     async def _checked(
-        self, link: BrokerConnection, wanted: Mapping[TopicPartition, Wanted], timeout: float
+        self, link: Connection, wanted: Mapping[TopicPartition, Wanted], timeout: float
     ) -> Mapping[TopicPartition, Wanted]:
         """Return those of which the leader has the log that was read."""
         unchecked_partitions = unchecked(wanted, self._targets)
@@ -262,7 +262,7 @@ class FetchConnection:
         with self._client.loop.timeout_at(deadline, "closing the fetch session"):
             await link.submit(request, max(0.0, deadline - self._client.loop.time()))
 
-    def _free_link(self) -> BrokerConnection | None:
+    def _free_link(self) -> Connection | None:
         """Return a connection to the broker that has nothing under way: behind a long poll one would have to wait."""
         for link in self._client.links(self.node_id):
             if link.ready and not link.in_flight_requests:
@@ -301,7 +301,7 @@ def unchecked(
 
 
 async def check_new_leader(
-    link: BrokerConnection, unchecked_partitions: Mapping[TopicPartition, Wanted], timeout: float
+    link: Connection, unchecked_partitions: Mapping[TopicPartition, Wanted], timeout: float
 ) -> dict[TopicPartition, EpochCheck]:
     """Return what is wrong with partitions; those that are as they were are not in it."""
     from kafka.protocol.offset import OffsetForLeaderEpochRequest

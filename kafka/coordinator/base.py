@@ -15,6 +15,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
+from kafka._core.client import core_of
 from kafka._runtime.application import complete
 from kafka._runtime.tasks import Event, Task
 from kafka._text import printable
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from kafka._core.client import Client
     from kafka._runtime.application import Application
     from kafka._runtime.timers import Timer
+    from kafka.client_async import KafkaClient
     from kafka.metrics import Metrics
 
 __all__ = ["BaseCoordinator", "GroupCoordinatorMetrics", "HeartbeatTask"]
@@ -78,7 +80,7 @@ class BaseCoordinator(CoordinatorFinder):
 
     def __init__(
         self,
-        client: Client,
+        client: Client | KafkaClient,
         metrics: Metrics | None = None,
         *,
         config: Config | None = None,
@@ -86,6 +88,7 @@ class BaseCoordinator(CoordinatorFinder):
         **configs: Any,
     ) -> None:
         self.config = config if config is not None else resolve(self._KIND, configs)
+        client = core_of(client)
         super().__init__(client, self.config, application)
         self.group_instance_id: str | None = self.config["group_instance_id"]
         self.heartbeat = Heartbeat(config=self.config.subset("heartbeat"), clock=client.environment.clock)

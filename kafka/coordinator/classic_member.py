@@ -30,6 +30,7 @@ from kafka.errors import UnsupportedVersionError
 if TYPE_CHECKING:
     from kafka._core.client import Client
     from kafka._runtime.application import Application
+    from kafka.client_async import KafkaClient
     from kafka.cluster import ClusterMetadata
     from kafka.coordinator.rebalance import Subscription
     from kafka.metrics import Metrics
@@ -46,7 +47,7 @@ class ClassicMember(BaseCoordinator):
 
     def __init__(
         self,
-        client: Client,
+        client: Client | KafkaClient,
         subscription: Subscription,
         metrics: Metrics | None = None,
         *,

@@ -41,6 +41,7 @@ from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, Subscription
 if TYPE_CHECKING:
     from kafka._core.client import Client
     from kafka._runtime.application import Application
+    from kafka.client_async import KafkaClient
     from kafka.cluster import ClusterMetadata
     from kafka.coordinator.rebalance import Subscription
     from kafka.metrics import Metrics
@@ -73,7 +74,7 @@ class ConsumerCoordinator(ClassicMember):
 
     def __init__(
         self,
-        client: Client,
+        client: Client | KafkaClient,
         subscription: Subscription,
         metrics: Metrics | None = None,
         *,
@@ -87,7 +88,7 @@ class ConsumerCoordinator(ClassicMember):
         if self.config["enable_auto_commit"]:
             self.auto_commit = AutoCommitTask(self, self.config.seconds("auto_commit_interval_ms"))
         self.committer = OffsetCommitter(
-            client,
+            self.client,
             self.group_id,
             self._identity,
             self._ownership,

@@ -16,7 +16,7 @@ from kafka._runtime.clock import SYSTEM_CLOCK, Clock
 from kafka._runtime.loop import Loop
 from kafka._runtime.workers import ThreadWorkers, Workers
 from kafka.errors import KafkaConfigurationError
-from kafka.net.sockets import Lookup
+from kafka.net.resolver import Lookup
 
 __all__ = ["Environment"]
 

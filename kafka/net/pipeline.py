@@ -214,7 +214,7 @@ class Pipeline:
         self._max_in_flight = max_in_flight
         self._waiting: deque[_Entry] = deque()
         self._in_flight: deque[_Entry] = deque()
-        self._leaving: deque[_Entry] = deque()  # produce requests with acks=0, done when they have left
+        self._unacknowledged_writes: deque[_Entry] = deque()  # produce requests with acks=0, done when they have left
         self._correlation_id = 0
 
     @property
@@ -285,8 +285,8 @@ class Pipeline:
         self.outgoing.put([len(data).to_bytes(4, "big") + data])
         return entry.future
 
-    def let_skip_oldest(self) -> None:
-        """Let the reply to the next request pass over the oldest: old brokers ignore what they do not know."""
+    def allow_unanswered_head(self) -> None:
+        """Accept that the next request is answered and the oldest is not: brokers 0.9.0 ignore unknown requests."""
         if self._in_flight:
             self._in_flight[0].skippable = True
 
@@ -296,8 +296,8 @@ class Pipeline:
         entry.correlation_id = correlation_id
         entry.sent_at = now
         if not expect:
-            self._leaving.append(entry)
-            self.outgoing.put(pieces, self._left)
+            self._unacknowledged_writes.append(entry)
+            self.outgoing.put(pieces, self._on_written)
             return
         if entry.decode is None:
             response = type(entry.request).RESPONSE_TYPE
@@ -305,8 +305,8 @@ class Pipeline:
         self._in_flight.append(entry)
         self.outgoing.put(pieces)
 
-    def _left(self) -> None:
-        self._leaving.popleft().future.try_success(None)
+    def _on_written(self) -> None:
+        self._unacknowledged_writes.popleft().future.try_success(None)
 
     # Coming in…
 
@@ -329,7 +329,7 @@ class Pipeline:
             entry.future.try_failure(error)
             raise
         throttle = getattr(response, "throttle_time_ms", 0)
-        if throttle > 0 and self.versions is not None and self.versions.throttles_itself:
+        if throttle > 0 and self.versions is not None and self.versions.expects_client_throttling:
             self._throttle(throttle / 1000, now)
         entry.future.try_success(response)
         return entry.future, response
@@ -369,7 +369,7 @@ class Pipeline:
 
     def next_deadline(self) -> float | None:
         """Return when something must be done although nothing comes in; None for never."""
-        deadlines = [entry.deadline for entry in chain(self._in_flight, self._leaving, self._waiting)]
+        deadlines = [entry.deadline for entry in chain(self._in_flight, self._unacknowledged_writes, self._waiting)]
         if self._waiting and self.open and self.throttled_until:
             deadlines.append(self.throttled_until)
         deadline = min(deadlines, default=math.inf)
@@ -392,7 +392,7 @@ class Pipeline:
         if self.throttled_until and self.throttled_until <= now:
             self.throttled_until = 0.0
         error: KafkaError | None = None
-        for entry in self._leaving:
+        for entry in self._unacknowledged_writes:
             if entry.deadline <= now:
                 waited = now - entry.sent_at
                 error = KafkaTimeoutError(f"{entry.name} could not be written within {waited:.1f} seconds")
@@ -410,7 +410,7 @@ class Pipeline:
         self.throttled_until = 0.0
         self.outgoing = SendQueue()
         in_flight, self._in_flight = self._in_flight, deque()
-        leaving, self._leaving = self._leaving, deque()
+        leaving, self._unacknowledged_writes = self._unacknowledged_writes, deque()
         for entry in (*in_flight, *leaving):
             entry.future.try_failure(error)
 

@@ -14,6 +14,7 @@ from collections.abc import Generator
 from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from kafka._text import host_port
 from kafka.errors import AuthenticationError, KafkaConfigurationError, KafkaConnectionError
 
 __all__ = ["ProxySteps", "ProxyUrl"]
@@ -174,7 +175,7 @@ def _socks5_address(host: str) -> bytes:
 
 def _http_connect(host: str, port: int, proxy: ProxyUrl) -> ProxySteps:
     reader = _Reader(proxy)
-    target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    target = host_port(host, port)
     lines = [f"CONNECT {target} HTTP/1.1", f"Host: {target}"]
     if proxy.username is not None:
         credentials = b64encode(f"{proxy.username}:{proxy.password or ''}".encode()).decode()

@@ -1,27 +1,33 @@
-"""What a connection is told once: a client's options in the units and types that the code works with."""
+"""What the connections of a client share: its options in the units of the code, its loop, resolver and workers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
+
+from kafka._runtime.timers import Backoff
+from kafka.net.resolver import Resolver
 
 if TYPE_CHECKING:
     import ssl
 
+    from kafka._runtime.loop import Loop
+    from kafka.net.environment import Environment
     from kafka.net.proxy import ProxyUrl
+    from kafka.net.states import ConnectionStates
 
-__all__ = ["ConnectionSettings"]
+__all__ = ["ConnectionContext", "ConnectionSettings"]
 
-# The limits where bootstrap_timeout_ms is None, in seconds. Servers that all refuse are most often a mistake in
-# bootstrap_servers, which a person wants to hear of soon; servers that are slow are given the time that they need.
+# The limits where bootstrap_timeout_ms is None, in seconds. If all servers refuse connections, bootstrap_servers is
+# most often wrong, and the error should come soon; slow servers get more time.
 _DISCOVERY: Final = 30.0
 _REFUSAL: Final = 2.0
 
 
 class ConnectionSettings:
-    """Shared by all connections of a client; seconds and bytes throughout. Not to be changed."""
+    """The options of a client for its connections, in seconds and bytes. Immutable by convention."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         protocol = config["security_protocol"]
@@ -70,6 +76,33 @@ class ConnectionSettings:
         from kafka.net.tls import tls_context
 
         return tls_context(self.security, check_hostname=False)
+
+
+class ConnectionContext:
+    """What the connections of a client share besides the settings; observers see all of them."""
+
+    def __init__(self, loop: Loop, settings: ConnectionSettings, environment: Environment) -> None:
+        self.loop = loop
+        self.settings = settings
+        self.workers = environment.workers
+        self.resolver = Resolver(loop, environment.lookup_workers, environment.lookup, environment.reverse)
+        self.make_socket = environment.make_socket
+        self.backoff = Backoff(settings.reconnect_backoff, settings.reconnect_backoff_max, loop.rng)
+        self.scratch = memoryview(bytearray(settings.chunk_size))
+        self.probed_releases: dict[tuple[str, int], tuple[int, ...]] = {}
+        """Releases of brokers before 0.10, found by probing: these do not know ApiVersions."""
+        self.api_versions_seen = False
+        """Whether a broker has answered ApiVersions. A broker that closes the connection now is not an old one."""
+        self.reported: dict[tuple[str, int], tuple[str, float, int]] = {}
+        """The last failure by address, its time and its connection's id: several connections fail for one reason."""
+        self.warned_of_clear_text = False
+        """Whether the log has the warning that the password is not encrypted on its way."""
+        self.on_reply: Callable[[int | str, str, float, int], object] | None = None
+        """Called with the node id, the request's name, its latency in seconds and the response's size."""
+        self.on_state: Callable[[int | str, ConnectionStates], object] | None = None
+        """Called with the node id and the new state of a connection."""
+        self.on_bytes: Callable[[int | str, int, int], object] | None = None
+        """Called with the node id and the bytes sent and received by a system call."""
 
 
 def _parse_proxy(url: str) -> ProxyUrl:

@@ -1,4 +1,4 @@
-"""From a broker's name to a connected stream: name resolution, TCP, proxies, TLS.
+"""From a broker's address to a connected stream: TCP, proxies, TLS.
 
 Coroutines on the client's loop. A cancelled coroutine closes the sockets that it has opened. `OSError` and
 `ssl.SSLError` become Kafka's errors here.
@@ -10,157 +10,34 @@ import errno
 import os
 import socket
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from itertools import chain, zip_longest
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from kafka._runtime.loop import READ, WRITE, Loop
 from kafka._runtime.tasks import wait_any
-from kafka._runtime.workers import ThreadWorkers, Workers
+from kafka._text import host_port
 from kafka.errors import KafkaConnectionError
 from kafka.future import Future
-from kafka.net.reasons import NobodyThereError
+from kafka.net.resolver import NoListenerError
+from kafka.net.states import ConnectionEvent
 
 if TYPE_CHECKING:
-    from kafka._runtime.loop import Loop
-    from kafka.future import Future
     from kafka.net.proxy import ProxyUrl
-    from kafka.net.settings import ConnectionSettings
+    from kafka.net.resolver import Address
+    from kafka.net.settings import ConnectionContext, ConnectionSettings
     from kafka.net.tls import TlsStream
 
 __all__ = [
-    "Address",
     "Dialed",
     "PlainStream",
-    "Resolver",
     "SocketFactory",
     "Stream",
     "dial",
-    "interleave",
+    "open_socket",
     "readiness",
     "tunnel",
     "upgrade",
 ]
-
-# How long a result is reused, in seconds. Names that move (brokers in containers) are looked up again
-# after a failure anyway.
-_FRESH: Final = 10.0
-# How many failed addresses of a name are remembered.
-_REMEMBERED: Final = 64
-# What a resolver says of a name that does not exist; other failures may pass.
-_NO_SUCH_NAME: Final = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
-
-Lookup = Callable[..., list[tuple[Any, ...]]]
-
-
-class Address(NamedTuple):
-    """Where to connect: the family of the socket, and what to give to `connect`."""
-
-    family: int
-    sockaddr: tuple[Any, ...]
-
-    def __str__(self) -> str:
-        host, port = self.sockaddr[:2]
-        return f"[{host}]:{port}" if ":" in str(host) else f"{host}:{port}"
-
-
-class Resolver:
-    """Resolves for one loop. `lookup` has the signature of `socket.getaddrinfo`."""
-
-    def __init__(
-        self,
-        loop: Loop,
-        workers: Workers | None = None,
-        lookup: Lookup = socket.getaddrinfo,
-        reverse: Callable[[tuple[Any, ...], int], tuple[str, str]] = socket.getnameinfo,
-    ) -> None:
-        self._loop = loop
-        self._workers = workers or ThreadWorkers(name="kafka-dns")
-        self._lookup = lookup
-        self._reverse = reverse
-        self._known: dict[tuple[str, int, int], tuple[float, list[Address]]] = {}
-        self._asked: dict[tuple[str, int, int], Future[list[tuple[Any, ...]]]] = {}
-        self._failed: dict[tuple[str, int], dict[Address, int]] = {}
-        self._failures = 0
-
-    async def resolve(self, host: str, port: int, family: int = socket.AF_UNSPEC) -> list[Address]:
-        """Return all addresses of `host` in the order in which to try them. KafkaConnectionError if there is none.
-
-        That is the order of RFC 8305, with those that have `failed` behind the others, the last one to fail at the end.
-        """
-        key = (host, port, family)
-        known = self._known.get(key)
-        if known is not None and self._loop.time() - known[0] < _FRESH:
-            return self._in_order(host, port, known[1])
-        asked = self._asked.get(key)
-        if asked is None:
-            asked = self._asked[key] = self._workers.submit(
-                self._lookup, host, port, family, socket.SOCK_STREAM, socket.IPPROTO_TCP
-            )
-        try:
-            found = await asked
-        except (OSError, UnicodeError) as error:  # UnicodeError: a label that IDNA cannot encode
-            kind = KafkaConnectionError if getattr(error, "errno", None) not in _NO_SUCH_NAME else NobodyThereError
-            reason = getattr(error, "strerror", None) or error
-            raise kind(f"cannot resolve {host}: {reason}", host=host, port=port) from error
-        finally:
-            if asked.is_done:
-                self._asked.pop(key, None)
-        addresses = interleave(Address(entry[0], tuple(entry[4])) for entry in found)
-        if not addresses:
-            raise KafkaConnectionError(f"{host} has no address", host=host, port=port)
-        self._known[key] = (self._loop.time(), addresses)
-        return self._in_order(host, port, addresses)
-
-    def _in_order(self, host: str, port: int, addresses: list[Address]) -> list[Address]:
-        failed = self._failed.get((host, port))
-        return sorted(addresses, key=lambda address: failed.get(address, 0)) if failed else addresses
-
-    def failed(self, host: str, port: int, address: Address) -> None:
-        """Try the other addresses of `host` first from now on: a connection was made to this one, without success.
-
-        What accepts connections may be a load balancer with no broker behind it, or another program.
-        """
-        self._failures += 1
-        failed = self._failed.setdefault((host, port), {})
-        failed.pop(address, None)
-        failed[address] = self._failures
-        if len(failed) > _REMEMBERED:  # names in containers get new addresses all the time
-            del failed[next(iter(failed))]
-
-    def forget(self, host: str) -> None:
-        """Look `host` up again the next time: none of its addresses accepted a connection."""
-        for key in [key for key in self._known if key[0] == host]:
-            del self._known[key]
-
-    async def canonical_names(self, host: str, port: int) -> list[str]:
-        """Return the names behind each address of `host` (KIP-235); an address without a name stands for itself.
-
-        For one bootstrap name with many addresses whose brokers' certificates or Kerberos names are
-        those of the hosts.
-        """
-        names = []
-        for address in await self.resolve(host, port):
-            try:
-                name, _ = await self._workers.submit(self._reverse, address.sockaddr, socket.NI_NAMEREQD)
-            except OSError:
-                name = str(address.sockaddr[0])
-            names.append(name)
-        return list(dict.fromkeys(names))
-
-
-def interleave(addresses: Iterable[Address]) -> list[Address]:
-    """Alternate between families, beginning with the system's first choice (RFC 8305, section 4).
-
-    >>> six, four = socket.AF_INET6, socket.AF_INET
-    >>> [address.sockaddr for address in interleave(Address(*a) for a in [(six, (1,)), (six, (2,)), (four, (3,))])]
-    [(1,), (3,), (2,)]
-    """
-    families: dict[int, list[Address]] = {}
-    for address in dict.fromkeys(addresses):
-        families.setdefault(address.family, []).append(address)
-    return [address for address in chain.from_iterable(zip_longest(*families.values())) if address is not None]
-
 
 # RFC 8305, section 8: the delay before the next address is tried beside the one that has not answered.
 _STAGGER: Final = 0.25
@@ -250,9 +127,16 @@ class Dialed(NamedTuple):
 
 
 async def dial(
-    loop: Loop, addresses: Sequence[Address], settings: ConnectionSettings, make_socket: SocketFactory
+    loop: Loop,
+    addresses: Sequence[Address],
+    settings: ConnectionSettings,
+    make_socket: SocketFactory,
+    name: str = "",
 ) -> Dialed:
-    """Connect to the first address that answers (RFC 8305): the next is tried after a failure, or beside a slow one."""
+    """Connect to the first address that answers (RFC 8305): the next is tried after a failure, or beside a slow one.
+
+    An error lists the addresses, except one that is `name`, which its caller puts in front.
+    """
     waiting = deque(addresses)
     attempts: dict[Future[None], tuple[Any, Address]] = {}
     problems: list[tuple[Address, BaseException]] = []
@@ -273,14 +157,18 @@ async def dial(
     finally:
         for sock, _ in attempts.values():
             _discard(loop, sock)
-    raise _not_connected(problems)
+    raise _not_connected(problems, name)
 
 
-def _not_connected(problems: Sequence[tuple[Address, BaseException]]) -> KafkaConnectionError:
-    told = "; ".join(f"{address}: {getattr(error, 'strerror', None) or error}" for address, error in problems)
+def _not_connected(problems: Sequence[tuple[Address, BaseException]], name: str) -> KafkaConnectionError:
+    reasons = []
+    for address, error in problems:
+        reason = str(getattr(error, "strerror", None) or error)
+        reasons.append(reason if str(address) == name else f"{address}: {reason}")
+    text = "; ".join(reasons)
     if all(isinstance(error, ConnectionRefusedError) for _, error in problems):
-        return NobodyThereError(told or "no address to connect to")
-    return KafkaConnectionError(told)
+        return NoListenerError(text or "no address to connect to")
+    return KafkaConnectionError(text)
 
 
 def _start(
@@ -334,6 +222,53 @@ def _set_options(sock: Any, settings: ConnectionSettings) -> None:
 
 
 # Proxy…
+
+
+class Progress(Protocol):
+    """What an attempt to connect reports on its way."""
+
+    address: Address | None
+    has_other_addresses: bool
+
+    def move(self, event: ConnectionEvent) -> None:
+        """Take the next step."""
+        ...
+
+
+async def open_socket(
+    context: ConnectionContext, host: str, port: int, family: int, progress: Progress | None = None
+) -> Any:
+    """Return a socket that is connected to a broker, through the proxy if there is one."""
+    settings, proxy = context.settings, context.settings.proxy
+    first_host, first_port = (host, port) if proxy is None else (proxy.host, proxy.port)
+    addresses = await context.resolver.resolve(first_host, first_port, family if proxy is None else socket.AF_UNSPEC)
+    if progress is not None:
+        progress.move(ConnectionEvent.DIAL)
+    name = host_port(host, port) if proxy is None else ""
+    try:
+        sock, address, has_others = await dial(context.loop, addresses, settings, context.make_socket, name)
+    except KafkaConnectionError:
+        context.resolver.forget(first_host)
+        raise
+    if proxy is None:
+        if progress is not None:
+            progress.address, progress.has_other_addresses = address, has_others
+        return sock
+    try:
+        if progress is not None:
+            progress.move(ConnectionEvent.TUNNEL)
+        target = host
+        if not proxy.resolves:
+            found = await context.resolver.resolve(host, port, family)
+            target = str(found[0].sockaddr[0])
+            if progress is not None:
+                progress.address, progress.has_other_addresses = found[0], len(found) > 1
+        await tunnel(context.loop, sock, proxy, target, port)
+    except BaseException:
+        context.resolver.failed(first_host, first_port, address)  # the proxy may have another address, too
+        sock.close()
+        raise
+    return sock
 
 
 async def tunnel(loop: Loop, sock: Any, proxy: ProxyUrl, host: str, port: int) -> None:

@@ -51,8 +51,8 @@ class BrokerVersions:
         return cls(apis_of(release), release)
 
     @property
-    def throttles_itself(self) -> bool:
-        """Whether the broker leaves it to the client to wait out a throttle time (KIP-219, since 2.0)."""
+    def expects_client_throttling(self) -> bool:
+        """Whether the client must wait for the throttle time itself (KIP-219, since 2.0)."""
         return self.ranges.get(1, (0, 0))[1] >= 8
 
     def supports(self, api_key: int, version: int = 0) -> bool:

@@ -16,7 +16,7 @@ from kafka.errors import KafkaConnectionError
 
 if TYPE_CHECKING:
     from kafka._core.client import Client
-    from kafka.net.link import Link
+    from kafka.net.connection import Connection
     from kafka.producer.core import ProducerCore
     from kafka.producer.producer_batch import Partition, ProducerBatch
 
@@ -81,7 +81,7 @@ def _silence(core: ProducerCore, partition: Partition) -> str:
     return _no_answer(link, core.now()) or f"sent to {link}, and not answered"
 
 
-def _no_answer(link: Link, now: float) -> str:
+def _no_answer(link: Connection, now: float) -> str:
     since = link.pipeline.oldest_sent_at()
     if since is None:
         return ""
@@ -146,12 +146,12 @@ def _connection(core: ProducerCore, partition: Partition, leader: int) -> str:
     return "" if link.ready else _unreached(link)
 
 
-def _unreached(link: Link) -> str:
+def _unreached(link: Connection) -> str:
     text = _not_ready(link)
     return f"{text}; {_UNREACHED}" if text and link.error is not None else text
 
 
-def _not_ready(link: Link) -> str:
+def _not_ready(link: Connection) -> str:
     """Return why a connection cannot be used."""
     if link.error is not None:
         text = str(link.error).removeprefix(f"{link}: ").removeprefix(f"{link.host}:{link.port}: ")

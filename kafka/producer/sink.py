@@ -19,8 +19,8 @@ from kafka.protocol.produce import ProduceRequest
 from kafka.structs import BrokerMetadata
 
 if TYPE_CHECKING:
-    from kafka.conn import BrokerConnection
     from kafka.future import Future
+    from kafka.net.connection import Connection
     from kafka.producer.producer_batch import Partition
     from kafka.producer.sender import Sender
     from kafka.record.batch_builder import SealedBatch
@@ -96,7 +96,7 @@ class Sink:
         finally:
             self._pump_due = False
 
-    def _ready_link(self) -> BrokerConnection | None:
+    def _ready_link(self) -> Connection | None:
         """Return the connection if it takes requests now; else see to it that this is called again."""
         try:
             link = self._client.link(self.node_id, PRODUCE)
@@ -181,7 +181,7 @@ class Sink:
             sender.look(batch.partition)  # which may find that the next one has to wait: that begins now
         return batches
 
-    def _send(self, link: BrokerConnection, batches: list[ProducerBatch]) -> None:
+    def _send(self, link: Connection, batches: list[ProducerBatch]) -> None:
         try:
             request, names = self._request(link, batches)
         except UnsupportedVersionError as error:
@@ -192,7 +192,7 @@ class Sink:
         future = link.submit(request, self._sender.request_timeout)
         future.add_both(partial(self._answered, batches, names, future))
 
-    def _request(self, link: BrokerConnection, batches: list[ProducerBatch]) -> tuple[ProduceRequest, _Names]:
+    def _request(self, link: Connection, batches: list[ProducerBatch]) -> tuple[ProduceRequest, _Names]:
         """Return the request, and the names of its topics where the reply has their ids instead."""
         # Of the version that will be sent: structs of no version are looked at field by field when they are encoded.
         request_type = self._request_type(link)
@@ -219,7 +219,7 @@ class Sink:
         )
         return request, names
 
-    def _request_type(self, link: BrokerConnection) -> Any:
+    def _request_type(self, link: Connection) -> Any:
         """Return the class of requests in the version for this broker."""
         assert link.versions is not None, "the link is ready"
         version = link.versions.version_for(ProduceRequest)

@@ -68,7 +68,7 @@ class ClusterOffsets:
         self._clock = clock
         self._timeout = config.seconds("default_api_timeout_ms")
         self._patience = patience
-        self._lookup = OffsetLookup(self._client, committed_only=config["isolation_level"] == "read_committed")
+        self._lookup = OffsetLookup(self._client.core, committed_only=config["isolation_level"] == "read_committed")
         self._found: set[TopicPartition] = set()
         self._found_at: float | None = None
 
@@ -161,7 +161,7 @@ class ClusterOffsets:
         return self._insist(lambda: self._find_once(wanted))
 
     def _find_once(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
-        loop = self._client.loop
+        loop = self._client.core.loop
         deadline = loop.time() + min(self._timeout, self._patience)
         try:
             found = run_here(loop, loop.spawn(self._lookup.find(wanted, deadline), "list offsets"))
@@ -202,8 +202,8 @@ class ClusterOffsets:
         from kafka.protocol.commit import OffsetCommitRequest
 
         wanted = {tp: OffsetAndMetadata(offset, "") for tp, offset in offsets.items()}
-        assert self._client.versions is not None
-        version = min(self._client.versions.version_for(OffsetCommitRequest()), _LAST_WITH_NAMES)
+        assert self._client.core.versions is not None
+        version = min(self._client.core.versions.version_for(OffsetCommitRequest()), _LAST_WITH_NAMES)
         response = self._client.ask(commit_request(version, Identity(group), wanted, lambda _topic: None))
         return {tp: for_code(code) for tp, code in committed_codes(response, lambda _topic_id: None) if code}
 

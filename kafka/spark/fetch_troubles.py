@@ -47,10 +47,10 @@ class Troubles:
 
     def __init__(self, client: KafkaClient, poll_timeout: float, loss: DataLoss, *, committed: bool) -> None:
         self._client = client
-        self._loop = client.loop
+        self._loop = client.core.loop
         self._poll_timeout = poll_timeout
         self._loss = loss
-        self._lookup = OffsetLookup(client, committed_only=committed)
+        self._lookup = OffsetLookup(client.core, committed_only=committed)
         self._told: dict[type | None, float] = {}
         self.leaders_only = False
         """A replica that a leader has named was no good: for the rest of the task no leader is to name one."""

@@ -81,9 +81,9 @@ class _Reading:
 
     def __init__(self, client: KafkaClient, ranges: Sequence[OffsetRange], settings: ReadSettings) -> None:
         self._client = client
-        self._loop = client.loop
-        assert isinstance(client.environment.clock, TaskClock)
-        self._clock = client.environment.clock
+        self._loop = client.core.loop
+        assert isinstance(client.core.environment.clock, TaskClock)
+        self._clock = client.core.environment.clock
         self._config: Config = client.config
         self._settings = settings
         committed = self._config["isolation_level"] == "read_committed"
@@ -147,15 +147,15 @@ class _Reading:
         return -1 if leader is None else leader
 
     async def _find_leaders(self) -> None:
-        await self._client.refresh(self._loop.time() + self._client.settings.request_timeout)
+        await self._client.core.refresh(self._loop.time() + self._client.core.settings.request_timeout)
 
     async def _fetch(self, node: int, ranges: list[RangePosition]) -> Any:
         from kafka.protocol.fetch import FetchRequest
 
         client, config = self._client, self._config
-        timeout = client.settings.request_timeout
+        timeout = client.core.settings.request_timeout
         link = client.link(node, FETCH)
-        await client.open(link, self._loop.time() + timeout)
+        await client.core.open(link, self._loop.time() + timeout)
         assert link.versions is not None
         version = min(link.versions.version_for(FetchRequest()), _LAST_WITH_NAMES)
         topics: dict[str, list[Any]] = {}

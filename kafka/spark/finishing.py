@@ -66,7 +66,7 @@ class _Coordinators:
         assert options.topic is not None
         self._config = resolve("producer", {"transaction_timeout_ms": TIMEOUT_MS, **options.client})
         self._client = KafkaClient(config=self._config)
-        self._asker = CoordinatorClient(self._client, self._config)
+        self._asker = CoordinatorClient(self._client.core, self._config)
         self._place = TopicPartition(options.topic, 0)
 
     def close(self) -> None:
@@ -86,7 +86,7 @@ class _Coordinators:
     async def _written(self, family: str, tasks: int, batch: int) -> list[int]:
         """Return the numbers of tasks that there are no more and that have written this batch; it cannot go on."""
         found = []
-        for number in sorted(await task_numbers(self._client, family)):
+        for number in sorted(await task_numbers(self._client.core, family)):
             if number >= tasks:
                 await self._lock_out(f"{family}{number}")
                 mark = await read_mark(self._asker, f"{family}{number}", self._place)
@@ -103,7 +103,7 @@ class _Coordinators:
         self._run(self._end_all(held, committed), "ending the transactions of the batch")
 
     async def _end_all(self, held: Sequence[OpenTransaction], committed: bool) -> None:
-        tasks = [self._client.loop.spawn(self._end(each, committed), "end a transaction") for each in held]
+        tasks = [self._client.core.loop.spawn(self._end(each, committed), "end a transaction") for each in held]
         first: KafkaError | None = None
         for task in tasks:
             try:
@@ -124,7 +124,7 @@ class _Coordinators:
             ) from error
 
     def _run(self, work: Any, what: str) -> Any:
-        loop, limit = self._client.loop, self._config.seconds("max_block_ms")
+        loop, limit = self._client.core.loop, self._config.seconds("max_block_ms")
         deadline = loop.time() + limit
         try:
             return run_here(loop, loop.spawn(work, what), deadline)

@@ -314,7 +314,7 @@ def test_the_session_is_renewed_under_load(
                 assert future.succeeded(), future
             asked += len(futures)
         assert link.failures == 0
-        assert link.connected()
+        assert link.is_connected
         assert asked > 100
 
 

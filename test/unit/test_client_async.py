@@ -125,12 +125,12 @@ def make(cluster):
     yield make
     for client in made:
         client.close()
-        assert client.loop.closed
+        assert client.core.loop.closed
     assert not cluster.network.open_sockets
 
 
 def run(client, coro, seconds=100):
-    return client.loop.run_until(client.loop.spawn(coro), client.loop.time() + seconds)
+    return client.core.loop.run_until(client.core.loop.spawn(coro), client.core.loop.time() + seconds)
 
 
 def late(cluster, loop, seconds):
@@ -141,7 +141,7 @@ def late(cluster, loop, seconds):
 
 def rest(client, seconds):
     """Let time pass while the client does what it likes."""
-    client.loop.run_until(client.loop.spawn(client.loop.sleep(seconds)))
+    client.core.loop.run_until(client.core.loop.spawn(client.core.loop.sleep(seconds)))
 
 
 def test_the_historic_paths_lead_to_one_class():
@@ -171,11 +171,11 @@ def test_a_broker_that_breaks_off_is_not_ancient_where_another_has_answered(make
     cluster.brokers[1].on("ApiVersions", lambda *_: HANG_UP)
     future = client.submit(1, ListGroupsRequest(), timeout=100)
     with pytest.raises(KafkaConnectionError):
-        run(client, client.open(client.link(1), client.loop.time() + 10))
+        run(client, client.core.open(client.link(1), client.core.loop.time() + 10))
     assert future.is_done
     assert not cluster.brokers[1].asked("ListGroups")
     cluster.brokers[1].on("ApiVersions", honest)
-    assert run(client, client.request(ListGroupsRequest(), node_id=1)).groups == []
+    assert run(client, client.core.request(ListGroupsRequest(), node_id=1)).groups == []
     assert client.link(1).versions.release > (4, 0)
 
 
@@ -233,31 +233,31 @@ def test_a_client_may_start_before_its_cluster(make, cluster):
     for broker in cluster.brokers:
         broker.stop()
     client = make(bootstrap=False, bootstrap_timeout_ms=120_000)
-    began = client.loop.time()
-    client.loop.call_later(90, cluster.brokers[1].start)
-    run(client, client.bootstrap(), 120)
-    assert client.loop.time() - began < 92
+    began = client.core.loop.time()
+    client.core.loop.call_later(90, cluster.brokers[1].start)
+    run(client, client.core.bootstrap(), 120)
+    assert client.core.loop.time() - began < 92
 
 
 @pytest.mark.parametrize("seconds", [1.0, 1.8, 2.5, 4.0, 10.0])
 def test_a_cluster_that_takes_its_time_is_found_over_one_connection(make, cluster, seconds):
     client = make(bootstrap=False, bootstrap_servers="b0")
-    late(cluster, client.loop, seconds)
-    before = client.loop.time()
-    run(client, client.bootstrap())
-    assert client.loop.time() - before == pytest.approx(2 * seconds, abs=0.1)
+    late(cluster, client.core.loop, seconds)
+    before = client.core.loop.time()
+    run(client, client.core.bootstrap())
+    assert client.core.loop.time() - before == pytest.approx(2 * seconds, abs=0.1)
     assert [len(broker.sessions) for broker in cluster.brokers] == [1, 0, 0]
 
 
 def test_a_client_that_was_connected_waits_for_a_broker_that_became_slow(make, cluster):
     """It does not ask it what only an ancient broker needs to be asked."""
     client = make(bootstrap_servers="b0")
-    late(cluster, client.loop, 9.0)
+    late(cluster, client.core.loop, 9.0)
     cluster.brokers[0].sessions[0].sock.close()
     rest(client, 0.1)
-    before = client.loop.time()
-    run(client, client.request(MetadataRequest(topics=[]), node_id=0))
-    assert client.loop.time() - before == pytest.approx(18, abs=0.5)
+    before = client.core.loop.time()
+    run(client, client.core.request(MetadataRequest(topics=[]), node_id=0))
+    assert client.core.loop.time() - before == pytest.approx(18, abs=0.5)
     assert len(cluster.brokers[0].sessions) == 2
     assert not cluster.asked("ListGroups")
 
@@ -280,20 +280,20 @@ def test_the_address_that_failed_is_remembered_for_all_connections_to_a_broker(m
     network.names["b1"] = ["10.0.0.1", "b1"]
     network.listen("10.0.0.1", 9092, accepted)
     with pytest.raises(KafkaError, match="accepted the connection and"):
-        run(client, client.request(MetadataRequest(topics=[]), node_id=1))
-    run(client, client.request(MetadataRequest(topics=[]), node_id=1))
+        run(client, client.core.request(MetadataRequest(topics=[]), node_id=1))
+    run(client, client.core.request(MetadataRequest(topics=[]), node_id=1))
     network.listen("10.0.0.1", 9092, lambda end: pytest.fail("the bad address was tried first"))
-    before = client.loop.time()
-    run(client, client.request(MetadataRequest(topics=[]), node_id=1, use=FETCH))
-    assert client.loop.time() - before < 1
+    before = client.core.loop.time()
+    run(client, client.core.request(MetadataRequest(topics=[]), node_id=1, use=FETCH))
+    assert client.core.loop.time() - before < 1
 
 
 def test_a_broker_that_is_starting_and_knows_of_none_is_asked_again_over_the_same_connection(make, cluster):
     client = make(bootstrap=False, bootstrap_servers="b0")
     tell = cluster.metadata
     cluster.brokers[0].on("Metadata", lambda *_: {"controller_id": -1, "brokers": [], "topics": []})
-    client.loop.call_later(10, cluster.brokers[0].on, "Metadata", tell)
-    run(client, client.bootstrap())
+    client.core.loop.call_later(10, cluster.brokers[0].on, "Metadata", tell)
+    run(client, client.core.bootstrap())
     assert len(cluster.brokers[0].sessions) == 1
     assert 8 < len(cluster.brokers[0].asked("Metadata")) < 40
 
@@ -312,9 +312,9 @@ def test_what_any_broker_may_answer_is_not_asked_of_one_that_is_stuck(make, clus
     cluster.brokers[0].stop()
     client.submit(0, MetadataRequest(topics=[]))
     rest(client, 2)
-    before = client.loop.time()
-    run(client, client.request(MetadataRequest(topics=[])))
-    assert client.loop.time() - before < 3
+    before = client.core.loop.time()
+    run(client, client.core.request(MetadataRequest(topics=[])))
+    assert client.core.loop.time() - before < 3
     assert not stuck.is_done
     # Where no other is left it is waited for.
     cluster.brokers[2].stop()
@@ -345,8 +345,8 @@ def test_servers_that_come_up_within_moments_are_found(make, cluster):
     for broker in cluster.brokers:
         broker.stop()
     client = make(bootstrap=False)
-    client.loop.call_later(1.2, cluster.brokers[0].start)
-    run(client, client.bootstrap())
+    client.core.loop.call_later(1.2, cluster.brokers[0].start)
+    run(client, client.core.bootstrap())
     assert client.cluster.update_age() is not None
 
 
@@ -355,9 +355,9 @@ def test_bootstrapping_against_nothing_does_not_spin(cluster):
         broker.stop()
     client = KafkaClient(environment=cluster.network.environment(), bootstrap_servers="b0", bootstrap=False)
     with pytest.raises(NoBrokersAvailable):
-        run(client, client.bootstrap())
+        run(client, client.core.bootstrap())
     attempts = len(cluster.network.sockets)
-    assert client.loop.turns <= 15 * attempts
+    assert client.core.loop.turns <= 15 * attempts
     client.close()
 
 
@@ -436,15 +436,15 @@ def test_submitting_waits_for_the_connection(make):
     client = make()
     for number in (0, 1, 2):
         future = client.submit(number, ListGroupsRequest())
-        assert client.loop.run_until(future, client.loop.time() + 5).groups == []
+        assert client.core.loop.run_until(future, client.core.loop.time() + 5).groups == []
 
 
 def test_poll_returns_at_its_time_without_a_response(make, cluster):
     client = make()
-    before, turns = cluster.network.clock.monotonic(), client.loop.turns
+    before, turns = cluster.network.clock.monotonic(), client.core.loop.turns
     assert client.poll(timeout_ms=5000) == []
     assert cluster.network.clock.monotonic() - before == pytest.approx(5)
-    assert client.loop.turns - turns <= 3
+    assert client.core.loop.turns - turns <= 3
     assert client.poll(timeout_ms=5000, sleep=False) == []
     assert cluster.network.clock.monotonic() - before == pytest.approx(5)
     with pytest.raises(ValueError, match="negative"):
@@ -553,32 +553,32 @@ def test_a_request_goes_where_it_belongs(make, cluster, request_, api, where):
     for broker in cluster.brokers:
         broker.on(api, {})
     client = make()
-    run(client, client.request(request_))
+    run(client, client.core.request(request_))
     assert cluster.asked(api) == [where]
 
 
 def test_a_request_for_anyone_goes_to_anyone(make, cluster):
     client = make()
-    assert run(client, client.request(ListGroupsRequest())).groups == []
+    assert run(client, client.core.request(ListGroupsRequest())).groups == []
 
 
 def test_partitions_of_two_leaders_do_not_fit_into_one_request(make):
     client = make()
-    run(client, client.leader(TopicPartition("t", 0), client.loop.time() + 5))
+    run(client, client.core.leader(TopicPartition("t", 0), client.core.loop.time() + 5))
     topic = ListOffsetsRequest.ListOffsetsTopic(
         name="t",
         partitions=[ListOffsetsRequest.ListOffsetsPartition(partition_index=n, timestamp=-1) for n in (0, 1)],
     )
     with pytest.raises(IllegalArgumentError, match="several leaders"):
-        run(client, client.request(ListOffsetsRequest(replica_id=-1, topics=[topic])))
+        run(client, client.core.request(ListOffsetsRequest(replica_id=-1, topics=[topic])))
 
 
 def test_a_coordinator_that_is_not_there_yet_is_looked_up_again(make, cluster):
     client = make()
     cluster.coordinator_error = 15
-    assert run(client, client.coordinator(0, "g", client.loop.time() + 10)) == 2
+    assert run(client, client.core.coordinator(0, "g", client.core.loop.time() + 10)) == 2
     assert len(cluster.asked("FindCoordinator")) == 2
-    assert run(client, client.coordinator(0, "g", client.loop.time() + 10)) == 2
+    assert run(client, client.core.coordinator(0, "g", client.core.loop.time() + 10)) == 2
     assert len(cluster.asked("FindCoordinator")) == 2
 
 
@@ -588,17 +588,17 @@ def test_a_request_that_could_not_be_sent_is_tried_elsewhere(make, cluster):
     for number in {0, 1, 2} - {(answered + 1) % 3}:
         cluster.brokers[number].stop()
     before = cluster.network.clock.monotonic()
-    assert run(client, client.request(ListGroupsRequest())).groups == []
+    assert run(client, client.core.request(ListGroupsRequest())).groups == []
     assert cluster.network.clock.monotonic() - before < 2
 
 
 def test_a_coordinator_that_went_away_is_looked_up_anew(make, cluster):
     client = make()
-    run(client, client.request(HeartbeatRequest(group_id="g", generation_id=1, member_id="m")))
+    run(client, client.core.request(HeartbeatRequest(group_id="g", generation_id=1, member_id="m")))
     cluster.brokers[2].stop()
     cluster.coordinator = 1
     rest(client, 0.01)
-    run(client, client.request(HeartbeatRequest(group_id="g", generation_id=1, member_id="m")))
+    run(client, client.core.request(HeartbeatRequest(group_id="g", generation_id=1, member_id="m")))
     assert cluster.asked("Heartbeat") == [1, 2]
 
 
@@ -607,15 +607,15 @@ def test_a_request_for_one_broker_is_not_tried_elsewhere(make, cluster):
     other = next(number for number in (0, 1, 2) if not client.connected(number))
     cluster.brokers[other].stop()
     with pytest.raises(NodeNotReadyError, match="refused"):
-        run(client, client.request(ListGroupsRequest(), node_id=other))
+        run(client, client.core.request(ListGroupsRequest(), node_id=other))
 
 
 def test_lookups_of_one_coordinator_at_one_time_are_one(make, cluster):
     client = make()
-    deadline = client.loop.time() + 10
-    tasks = [client.loop.spawn(client.coordinator(0, "g", deadline)) for _ in range(5)]
+    deadline = client.core.loop.time() + 10
+    tasks = [client.core.loop.spawn(client.core.coordinator(0, "g", deadline)) for _ in range(5)]
     for task in tasks:
-        assert client.loop.run_until(task) == 2
+        assert client.core.loop.run_until(task) == 2
     assert len(cluster.asked("FindCoordinator")) == 1
 
 
@@ -623,13 +623,13 @@ def test_a_coordinator_that_is_refused_is_an_error_at_once(make, cluster):
     client = make()
     cluster.coordinator_error = 30
     with pytest.raises(GroupAuthorizationFailedError):
-        run(client, client.coordinator(0, "g", client.loop.time() + 10))
+        run(client, client.core.coordinator(0, "g", client.core.loop.time() + 10))
 
 
 def test_a_topic_that_does_not_exist_is_said_not_to_exist(make):
     client = make()
     with pytest.raises((UnknownTopicOrPartitionError, KafkaTimeoutError)):
-        run(client, client.leader(TopicPartition("nope", 0), client.loop.time() + 2))
+        run(client, client.core.leader(TopicPartition("nope", 0), client.core.loop.time() + 2))
 
 
 def test_uses_have_connections_of_their_own(make, cluster):
@@ -637,7 +637,7 @@ def test_uses_have_connections_of_their_own(make, cluster):
     links = {client.link(0, use) for use in ("default", FETCH, COORDINATOR)}
     assert len(links) == 3
     for link in links:
-        client.loop.run_until(link.open(), client.loop.time() + 5)
+        client.core.loop.run_until(link.open(), client.core.loop.time() + 5)
     assert len(cluster.brokers[0].sessions) >= 3
 
 
@@ -646,10 +646,10 @@ def test_uses_have_connections_of_their_own(make, cluster):
 
 def test_metadata_is_refreshed_by_age_and_not_more_often(make, cluster):
     client = make(metadata_max_age_ms=10_000)
-    asked, turns = len(cluster.asked("Metadata")), client.loop.turns
+    asked, turns = len(cluster.asked("Metadata")), client.core.loop.turns
     rest(client, 60.5)
     assert len(cluster.asked("Metadata")) - asked == 6
-    assert client.loop.turns - turns <= 6 * 15
+    assert client.core.loop.turns - turns <= 6 * 15
 
 
 def test_a_new_topic_is_asked_for_at_once(make, cluster):
@@ -686,7 +686,7 @@ def test_a_lost_connection_asks_for_metadata(make, cluster):
 
 def test_a_broker_that_moved_is_found_at_its_new_address(make, cluster):
     client = make()
-    client.loop.run_until(client.link(0).open(), client.loop.time() + 5)
+    client.core.loop.run_until(client.link(0).open(), client.core.loop.time() + 5)
     moved = ScriptedBroker(cluster.network, "new")
     moved.on("ListGroups", {"groups": []})
     original = cluster.metadata
@@ -698,8 +698,8 @@ def test_a_broker_that_moved_is_found_at_its_new_address(make, cluster):
 
     for broker in cluster.brokers:
         broker.on("Metadata", metadata)
-    run(client, client.refresh(client.loop.time() + 5))
-    run(client, client.request(ListGroupsRequest(), node_id=0))
+    run(client, client.core.refresh(client.core.loop.time() + 5))
+    run(client, client.core.request(ListGroupsRequest(), node_id=0))
     assert moved.asked("ListGroups")
 
 
@@ -737,15 +737,15 @@ def test_an_outage_is_survived_and_does_not_spin(make, cluster):
     for broker in cluster.brokers:
         broker.stop()
     client.cluster.request_update()
-    turns, sockets = client.loop.turns, len(cluster.network.sockets)
+    turns, sockets = client.core.loop.turns, len(cluster.network.sockets)
     rest(client, 600)
     attempts = len(cluster.network.sockets) - sockets
     assert attempts < 600_000 / 30_000 * 3 * 8
-    assert client.loop.turns - turns <= 20 * attempts
+    assert client.core.loop.turns - turns <= 20 * attempts
     for broker in cluster.brokers:
         broker.start()
     rest(client, 60)
-    assert run(client, client.request(ListGroupsRequest())).groups == []
+    assert run(client, client.core.request(ListGroupsRequest())).groups == []
 
 
 def test_waiting_for_metadata_fails_with_the_reason(make, cluster):
@@ -753,7 +753,7 @@ def test_waiting_for_metadata_fails_with_the_reason(make, cluster):
     for broker in cluster.brokers:
         broker.stop()
     with pytest.raises(KafkaError):
-        run(client, client.refresh(client.loop.time() + 5))
+        run(client, client.core.refresh(client.core.loop.time() + 5))
 
 
 def test_old_brokers_are_asked_in_their_way(make, cluster):
@@ -781,11 +781,11 @@ def test_idle_connections_are_closed_and_nothing_happens_after_that(make, cluste
     client = make(connections_max_idle_ms=60_000, metadata_max_age_ms=10_000_000)
     client.submit(0, ListGroupsRequest())
     rest(client, 1)
-    turns = client.loop.turns
+    turns = client.core.loop.turns
     rest(client, 300)
     assert not cluster.network.open_sockets
-    assert client.loop.turns - turns <= 8
-    assert run(client, client.request(ListGroupsRequest())).groups == []
+    assert client.core.loop.turns - turns <= 8
+    assert run(client, client.core.request(ListGroupsRequest())).groups == []
 
 
 def test_a_connection_in_use_is_not_idle(make, cluster):
@@ -804,7 +804,7 @@ def test_a_throttled_broker_is_not_the_least_loaded(make, cluster):
     for broker in cluster.brokers:
         broker.on("ListGroups", {"throttle_time_ms": 10_000, "groups": []})
     node_id = client.least_loaded_node()
-    client.loop.run_until(client.submit(node_id, ListGroupsRequest()), client.loop.time() + 5)
+    client.core.loop.run_until(client.submit(node_id, ListGroupsRequest()), client.core.loop.time() + 5)
     assert client.throttle_delay(node_id) > 9000
     assert not client.is_ready(node_id, metadata_priority=False)
     assert client.least_loaded_node() != node_id
@@ -840,7 +840,7 @@ def test_closing_the_loop_resolves_every_future(cluster):
         broker.on("ListGroups", lambda *_: SILENCE)
     futures = [client.submit(number, ListGroupsRequest()) for number in (0, 1, 2)]
     update = client.cluster.request_update()
-    client.loop.close()
+    client.core.loop.close()
     assert all(isinstance(future.exception, ClientClosedError) for future in futures)
     assert update.is_done
     assert not cluster.network.open_sockets
@@ -857,13 +857,13 @@ def test_a_thousand_brokers(monkeypatch):
     cluster = Cluster(size=1000)
     client = KafkaClient(environment=cluster.network.environment(), bootstrap_servers="b0,b1")
     futures = [client.submit(number, ListGroupsRequest()) for number in range(1000)]
-    turns = client.loop.turns
+    turns = client.core.loop.turns
     for future in futures:
-        client.loop.run_until(future, client.loop.time() + 60)
-    assert client.loop.turns - turns < 100
-    turns = client.loop.turns
+        client.core.loop.run_until(future, client.core.loop.time() + 60)
+    assert client.core.loop.turns - turns < 100
+    turns = client.core.loop.turns
     rest(client, 60)
-    assert client.loop.turns - turns <= 5
+    assert client.core.loop.turns - turns <= 5
     client.close()
     assert not cluster.network.open_sockets
 
@@ -919,7 +919,7 @@ def test_a_topic_name_that_cannot_be_encoded_costs_itself_and_not_the_refresh(ma
     client = make(api_version=None)
     client.cluster.set_topics({"t", name})
     for _ in range(2):
-        run(client, client.refresh(client.loop.time() + 5))
+        run(client, client.core.refresh(client.core.loop.time() + 5))
     assert client.cluster.partitions_for_topic("t") == {0, 1, 2}
     assert client.cluster.topic_error(name) is InvalidTopicError
     assert client.cluster.ttl() > 1000  # it is not asked for again at once
@@ -931,9 +931,9 @@ def test_a_topic_name_that_cannot_be_encoded_costs_itself_and_not_the_refresh(ma
     assert len(texts) == 1
     assert len(texts[0]) < 250
     with pytest.raises(InvalidTopicError):
-        run(client, client.leader(TopicPartition(name, 0), client.loop.time() + 60))
+        run(client, client.core.leader(TopicPartition(name, 0), client.core.loop.time() + 60))
     client.cluster.set_topics({"t"})
-    run(client, client.refresh(client.loop.time() + 5))
+    run(client, client.core.refresh(client.core.loop.time() + 5))
     assert client.cluster.topic_error(name) in {None, InvalidTopicError}
 
 
@@ -941,9 +941,9 @@ def test_a_topic_name_that_cannot_be_encoded_costs_itself_and_not_the_refresh(ma
 def test_a_lookup_in_metadata_is_tried_again_until_its_deadline(make, cluster, what):
     """The first broker asked hangs up, once; there is time for another."""
     client = make()
-    run(client, client.bootstrap())
+    run(client, client.core.bootstrap())
     cluster.controller = -1
-    run(client, client.refresh(client.loop.time() + 5))
+    run(client, client.core.refresh(client.core.loop.time() + 5))
     hung_up = []
 
     def metadata(request, session):
@@ -955,21 +955,25 @@ def test_a_lookup_in_metadata_is_tried_again_until_its_deadline(make, cluster, w
     for broker in cluster.brokers:
         broker.on("Metadata", metadata)
     cluster.controller = 2
-    deadline = client.loop.time() + 5
-    call = client.controller(deadline) if what == "controller" else client.leader(TopicPartition("t", 2), deadline)
+    deadline = client.core.loop.time() + 5
+    call = (
+        client.core.controller(deadline)
+        if what == "controller"
+        else client.core.leader(TopicPartition("t", 2), deadline)
+    )
     assert run(client, call) == 2
     assert hung_up
 
 
 def test_a_lookup_in_metadata_ends_at_its_deadline(make, cluster):
     client = make()
-    run(client, client.bootstrap())
+    run(client, client.core.bootstrap())
     for broker in cluster.brokers:
         broker.on("Metadata", lambda *_: HANG_UP)
-    before = client.loop.time()
+    before = client.core.loop.time()
     with pytest.raises(KafkaError):
-        run(client, client.leader(TopicPartition("t", 2), before + 5))
-    assert client.loop.time() - before == pytest.approx(5, abs=0.5)
+        run(client, client.core.leader(TopicPartition("t", 2), before + 5))
+    assert client.core.loop.time() - before == pytest.approx(5, abs=0.5)
 
 
 @pytest.mark.parametrize("end", ["shut_down", "close", "maybe_connect"])
@@ -978,8 +982,11 @@ def test_a_client_that_is_shut_down_before_its_tasks_began_leaves_no_warning(clu
     """A coroutine that was never awaited is told by a warning, which fails the test."""
     client = KafkaClient(bootstrap_servers="b0", api_version=(2, 8), environment=cluster.network.environment())
     client.set_topics(["t"])
-    getattr(client, end)(*["bootstrap-0"][: end == "maybe_connect"])
-    gone = weakref.ref(client.metadata)
+    if end == "maybe_connect":
+        client.maybe_connect("bootstrap-0")
+    else:
+        (client.close if end == "close" else client.core.shut_down)()
+    gone = weakref.ref(client.core.metadata)
     # Whatever is freed first: the client's finalizer does not run here before what it would end.
     client.__class__ = type("WithoutFinalizer", (KafkaClient,), {"__del__": lambda _self: None})
     del client
@@ -1064,7 +1071,7 @@ def test_what_is_said_of_wrong_arguments(make, cluster):
     partition = "partition must be a TopicPartition, as in TopicPartition('events', 0), not "
     assert complain(client.cluster.leader_for_partition, ("t", 0)) == partition + "('t', 0)"
     assert complain(client.cluster.set_topics, 5) == "topics must be a list of names, not 5"
-    assert complain(client.cluster.update_metadata, "x") == "response must be a MetadataResponse, not 'x'"
+    assert complain(client.cluster.update_metadata, "x") == "metadata must be a MetadataResponse, not 'x'"
     conn = "b", 9092
     assert complain(BrokerConnection, 5, 9092) == "host must be a str, not 5"
     assert complain(BrokerConnection, "b", "9092") == "port must be an integer, not '9092'"
@@ -1075,7 +1082,7 @@ def test_what_is_said_of_wrong_arguments(make, cluster):
     assert complain(alone.send, request, request_timeout_ms=[]).endswith("must be a number of milliseconds, not []")
     assert complain(alone.close, "x") == "error must be a KafkaError or None, not 'x'"
     alone.close()
-    alone._own_loop.close()
+    alone._loop.close()
 
 
 @pytest.mark.parametrize(
@@ -1132,7 +1139,7 @@ def test_the_log_says_once_at_info_that_a_client_is_connected_and_to_what(make, 
     caplog.set_level("INFO", "kafka")
     client = make(client_id="app")
     for _ in range(3):
-        run(client, client.refresh(client.loop.time() + 5))
+        run(client, client.core.refresh(client.core.loop.time() + 5))
     texts = [record.getMessage() for record in caplog.records if record.levelname == "INFO"]
     assert len(texts) == 1
     expected = r"app is connected to cluster c through broker \S+ \(b\d:9092\): Kafka \d\.\d, 3 brokers, PLAINTEXT"
@@ -1147,16 +1154,16 @@ def warned(caplog):
 
 def test_connections_to_one_broker_that_end_together_are_told_once(make, cluster, caplog):
     client = make()
-    run(client, client.bootstrap())
+    run(client, client.core.bootstrap())
     for use in ("default", FETCH, COORDINATOR):
-        run(client, client.open(client.link(1, use), client.loop.time() + 5))
+        run(client, client.core.open(client.link(1, use), client.core.loop.time() + 5))
     caplog.clear()
     cluster.brokers[1].stop()
     rest(client, 0.01)
     assert warned(caplog) == 1
     cluster.brokers[1].start()
     rest(client, 30)
-    run(client, client.open(client.link(1, FETCH), client.loop.time() + 5))
+    run(client, client.core.open(client.link(1, FETCH), client.core.loop.time() + 5))
     caplog.clear()
     cluster.brokers[1].stop()
     rest(client, 0.01)

@@ -66,7 +66,7 @@ def make(network):
     yield make
     for conn in made:
         conn.close()
-        conn._own_loop.close()
+        conn._loop.close()
     assert not network.open_sockets
 
 
@@ -77,13 +77,13 @@ def connect(conn, timeout=60):
 
 def ask(conn, request=None):
     future = conn.send(request or MetadataRequest(topics=[]))
-    conn._own_loop.run_until(future, conn._own_loop.time() + 100)
+    conn._loop.run_until(future, conn._loop.time() + 100)
     return future.value
 
 
 def rest(conn, seconds):
     """Let time pass."""
-    conn._own_loop.run_until(conn._own_loop.spawn(conn._own_loop.sleep(seconds)))
+    conn._loop.run_until(conn._loop.spawn(conn._loop.sleep(seconds)))
 
 
 def answer_late(broker, loop, seconds):
@@ -173,11 +173,11 @@ def test_a_refused_connection_backs_off_with_growing_delays(make, network):
 
 def test_backing_off_does_not_spin(make, network):
     conn = make(reconnect_backoff_ms=1000, reconnect_backoff_max_ms=1000)
-    turns = conn._own_loop.turns
+    turns = conn._loop.turns
     conn.connect_blocking(10)
     attempts = len(network.sockets)
     assert attempts >= 8
-    assert conn._own_loop.turns - turns <= 12 * attempts
+    assert conn._loop.turns - turns <= 12 * attempts
 
 
 def test_an_unreachable_address_times_out(make, network):
@@ -251,7 +251,7 @@ def test_a_family_that_the_machine_does_not_have_is_passed_over(make, broker, ne
             raise OSError(97, "Address family not supported by protocol")
         return network.socket()
 
-    conn.context.make_socket = no_ipv6
+    conn.connection.context.make_socket = no_ipv6
     network.names["broker-name"] = ["one", "broker"]
     connect(conn)
     assert len(tried) == 2
@@ -302,7 +302,7 @@ def test_a_broker_that_cannot_be_asked_is_found_out(make, broker, release, ignor
     broker.on("OffsetFetch", {"topics": []})
     conn = make()
     if latency:
-        answer_late(broker, conn._own_loop, latency)
+        answer_late(broker, conn._loop, latency)
     connect(conn)
     assert conn.check_version()[: len(release)] == release
     assert ask(conn, MetadataRequest(topics=[])).topics == []
@@ -352,7 +352,7 @@ def test_a_broker_that_takes_its_time_is_connected_to_at_the_first_attempt(make,
     broker.on("ListGroups", {})
     broker.ranges[18] = (0, newest)
     conn = make()
-    answer_late(broker, conn._own_loop, seconds)
+    answer_late(broker, conn._loop, seconds)
     before = network.clock.monotonic()
     connect(conn, 100)
     assert network.clock.monotonic() - before == pytest.approx(seconds * (1 if newest == 4 else 2))
@@ -367,7 +367,7 @@ def test_the_second_question_to_a_slow_broker_may_be_answered_later_than_any_lim
     """It was asked in case that the broker is ancient. Once the first one is answered nobody waits for it."""
     broker.on("ListGroups", {})
     conn = make(request_timeout_ms=5000)
-    answer_late(broker, conn._own_loop, 1.5)
+    answer_late(broker, conn._loop, 1.5)
     broker.on("ListGroups", lambda *_: SILENCE)
     connect(conn)
     rest(conn, 60)
@@ -485,7 +485,7 @@ def test_replies_may_be_split_at_every_byte(make, broker, network, limit):
     conn = connect(make(sock_chunk_bytes=64))
     futures = [conn.send(MetadataRequest(topics=[])) for _ in range(3)]
     for future in futures:
-        conn._own_loop.run_until(future, conn._own_loop.time() + 10)
+        conn._loop.run_until(future, conn._loop.time() + 10)
         assert future.value.controller_id == 1
 
 
@@ -519,10 +519,10 @@ def test_requests_are_answered_in_order_and_limited_in_flight(make, broker):
 
 def test_submitted_requests_wait_their_turn(make, broker):
     conn = connect(make(max_in_flight_requests_per_connection=1))
-    futures = [conn.submit(MetadataRequest(topics=[])) for _ in range(10)]
+    futures = [conn.connection.submit(MetadataRequest(topics=[])) for _ in range(10)]
     for future in futures:
-        conn._own_loop.run_until(future, conn._own_loop.time() + 1)
-    assert conn.pipeline.in_flight == 0
+        conn._loop.run_until(future, conn._loop.time() + 1)
+    assert conn.connection.pipeline.in_flight == 0
 
 
 def test_a_reply_out_of_order_ends_the_connection(make, broker):
@@ -556,7 +556,7 @@ def test_bytes_that_are_no_reply_end_the_connection(make, broker, data, error):
     conn = connect(make())
     future = conn.send(MetadataRequest(topics=[]))
     with pytest.raises(error):
-        conn._own_loop.run_until(future, conn._own_loop.time() + 1)
+        conn._loop.run_until(future, conn._loop.time() + 1)
     assert conn.disconnected()
 
 
@@ -592,11 +592,11 @@ def test_whatever_a_broker_answers_at_whatever_step_only_kafka_errors_go_out(dat
     try:
         if conn.connect_blocking(5):
             future = conn.send(MetadataRequest(topics=[]))
-            conn._own_loop.run_until(future, conn._own_loop.time() + 5)
+            conn._loop.run_until(future, conn._loop.time() + 5)
     except KafkaError:
         pass
     conn.close()
-    conn._own_loop.close()
+    conn._loop.close()
     assert not network.open_sockets
 
 
@@ -628,13 +628,13 @@ def test_a_request_without_a_reply_that_cannot_leave_times_out_and_ends_the_conn
         futures.append(conn.send(ProduceRequest(acks=0, timeout_ms=1, topic_data=[])))
         network.clock.advance(0.1)
     before = network.clock.monotonic()
-    assert conn.idle_since is None
+    assert conn.connection.idle_since is None
     with pytest.raises(KafkaTimeoutError, match=r"ProduceRequest could not be written within 3\.0 seconds"):
-        conn._own_loop.run_until(futures[0])
+        conn._loop.run_until(futures[0])
     assert network.clock.monotonic() - before == pytest.approx(2)
     assert all(isinstance(future.exception, (KafkaConnectionError, KafkaTimeoutError)) for future in futures)
     assert conn.disconnected()
-    assert not len(conn.pipeline.outgoing)
+    assert not len(conn.connection.pipeline.outgoing)
 
 
 def test_what_a_full_socket_does_not_take_goes_out_later(make, broker, network):
@@ -662,10 +662,10 @@ def test_a_value_that_cannot_be_encoded_fails_the_request_alone(make, broker):
 def test_a_header_that_cannot_be_encoded_fails_the_request_alone(make, broker):
     """The future of such a request once stayed pending; the option is bounded, a subclass may still set it."""
     conn = connect(make())
-    before, conn.pipeline._client_id = conn.pipeline._client_id, "x" * 40_000
+    before, conn.connection.pipeline._client_id = conn.connection.pipeline._client_id, "x" * 40_000
     future = conn.send(MetadataRequest(topics=[]))
     assert isinstance(future.exception, KafkaProtocolError)
-    conn.pipeline._client_id = before
+    conn.connection.pipeline._client_id = before
     assert ask(conn).controller_id == 1
 
 
@@ -686,11 +686,11 @@ def test_a_request_without_a_reply_times_out_and_ends_the_connection(make, broke
     network.clock.advance(1)
     second = conn.send(MetadataRequest(topics=[]))
     assert not conn.requests_timed_out()
-    turns, before = conn._own_loop.turns, network.clock.monotonic()
+    turns, before = conn._loop.turns, network.clock.monotonic()
     with pytest.raises(RequestTimedOutError, match=r"no reply to MetadataRequest within 5\.0"):
-        conn._own_loop.run_until(first)
+        conn._loop.run_until(first)
     assert network.clock.monotonic() - before == pytest.approx(4)
-    assert conn._own_loop.turns - turns <= 4
+    assert conn._loop.turns - turns <= 4
     with pytest.raises(KafkaConnectionError, match=r"was closed: no reply to MetadataRequest within 5\.0 seconds$"):
         second.result()
     assert conn.disconnected()
@@ -702,7 +702,7 @@ def test_a_request_may_have_a_time_limit_of_its_own(make, broker, network):
     future = conn.send(MetadataRequest(topics=[]), request_timeout_ms=100)
     before = network.clock.monotonic()
     with pytest.raises(RequestTimedOutError):
-        conn._own_loop.run_until(future)
+        conn._loop.run_until(future)
     assert network.clock.monotonic() - before == pytest.approx(0.1)
 
 
@@ -719,7 +719,7 @@ def test_silence_during_the_handshake_times_out(make, broker, network, step):
 
 def test_a_request_that_has_no_time_left_is_not_sent_and_harms_no_other(make, broker, network):
     conn = connect(make())
-    late = conn.submit(MetadataRequest(topics=[]), 0.0)
+    late = conn.connection.submit(MetadataRequest(topics=[]), 0.0)
     assert isinstance(late.exception, KafkaTimeoutError)
     assert ask(conn).controller_id == 1
     assert len(broker.asked("Metadata")) == 1
@@ -729,10 +729,10 @@ def test_a_request_that_has_no_time_left_is_not_sent_and_harms_no_other(make, br
 def test_a_request_that_waits_for_a_connection_fails_at_its_deadline(make, network):
     network.unreachable.add(("broker", 9092))
     conn = make()
-    future = conn.submit(MetadataRequest(topics=[]), 2.0)
+    future = conn.connection.submit(MetadataRequest(topics=[]), 2.0)
     before = network.clock.monotonic()
     with pytest.raises(KafkaTimeoutError):
-        conn._own_loop.run_until(future)
+        conn._loop.run_until(future)
     assert network.clock.monotonic() - before == pytest.approx(2)
 
 
@@ -742,9 +742,9 @@ def test_a_request_waits_out_the_backoff(make, broker, network):
     conn.connect_blocking(0.01)
     assert conn.blacked_out()
     broker.start()
-    future = conn.submit(MetadataRequest(topics=[]))
+    future = conn.connection.submit(MetadataRequest(topics=[]))
     before = network.clock.monotonic()
-    assert conn._own_loop.run_until(future).controller_id == 1
+    assert conn._loop.run_until(future).controller_id == 1
     assert 0.5 < network.clock.monotonic() - before < 1.5
 
 
@@ -754,19 +754,19 @@ def test_a_throttled_connection_waits_without_spinning(make, broker, network):
     conn = connect(make())
     ask(conn)
     assert conn.throttle_delay() == pytest.approx(5000)
-    turns, before = conn._own_loop.turns, network.clock.monotonic()
-    future = conn.submit(MetadataRequest(topics=[]))
-    assert conn._own_loop.run_until(future).controller_id == 2
+    turns, before = conn._loop.turns, network.clock.monotonic()
+    future = conn.connection.submit(MetadataRequest(topics=[]))
+    assert conn._loop.run_until(future).controller_id == 2
     assert network.clock.monotonic() - before == pytest.approx(5)
-    assert conn._own_loop.turns - turns <= 6
+    assert conn._loop.turns - turns <= 6
 
 
 @pytest.mark.parametrize(
     ("asked_ms", "pause", "told"),
     [
         (9_999, 9.999, None),
-        (30_000, 30, "asks this client to pause for 30 seconds, as by a quota"),
-        (2**31 - 1, 60, "to pause for 2147484 seconds, as by a quota; after 60 seconds the client sends to it again"),
+        (30_000, 30, "throttles this client for 30 seconds, for example because of a quota"),
+        (2**31 - 1, 60, "for 2147484 seconds, for example because of a quota; the client pauses for 60 seconds"),
     ],
 )
 def test_a_long_pause_that_a_broker_asks_for_is_cut_and_told(make, broker, network, caplog, asked_ms, pause, told):
@@ -775,7 +775,7 @@ def test_a_long_pause_that_a_broker_asks_for_is_cut_and_told(make, broker, netwo
     conn = connect(make())
     ask(conn)
     before = network.clock.monotonic()
-    conn._own_loop.run_until(conn.submit(MetadataRequest(topics=[]), 120))
+    conn._loop.run_until(conn.connection.submit(MetadataRequest(topics=[]), 120))
     assert network.clock.monotonic() - before == pytest.approx(pause)
     warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert len(warnings) == (told is not None)
@@ -798,12 +798,12 @@ def test_the_broker_hanging_up_fails_what_was_under_way(make, broker):
     conn = connect(make())
     future = conn.send(MetadataRequest(topics=[]))
     with pytest.raises(KafkaConnectionError) as caught:
-        conn._own_loop.run_until(future, conn._own_loop.time() + 1)
+        conn._loop.run_until(future, conn._loop.time() + 1)
     assert caught.value.outcome_unknown
     assert conn.disconnected()
     broker.on("Metadata", {"controller_id": 1})
     assert ask(connect(conn)).controller_id == 1
-    assert conn.failures == 0
+    assert conn.connection.failures == 0
 
 
 @pytest.mark.parametrize("step", ["ApiVersions", "SaslHandshake", "SaslAuthenticate", "Metadata"])
@@ -828,13 +828,13 @@ def test_a_reply_cut_at_any_byte_ends_in_an_error_and_the_next_attempt_works(net
 
         broker.on(step, cutting)
         conn = BrokerConnection("broker", 9092, environment=network.environment(), request_timeout_ms=5000, **SASL)
-        future = conn.submit(MetadataRequest(topics=[]))
+        future = conn.connection.submit(MetadataRequest(topics=[]))
         with contextlib.suppress(KafkaError):
-            conn._own_loop.run_until(future, conn._own_loop.time() + 60)
+            conn._loop.run_until(future, conn._loop.time() + 60)
         assert conn.connect_blocking(60)
         assert ask(conn).controller_id == 1
         conn.close()
-        conn._own_loop.close()
+        conn._loop.close()
     assert not network.open_sockets
 
 
@@ -851,17 +851,17 @@ def test_close_in_every_state_leaves_nothing(make, broker, network, turns):
     broker.on("SaslHandshake", {"error_code": 0, "mechanisms": ["PLAIN"]})
     broker.on("SaslAuthenticate", {})
     conn = make(**SASL)
-    future = conn.submit(MetadataRequest(topics=[]))
+    future = conn.connection.submit(MetadataRequest(topics=[]))
     for _ in range(turns):
-        conn._own_loop.turn(0)
+        conn._loop.turn(0)
     conn.close()
     assert future.is_done
     assert conn.disconnected()
     for _ in range(5):
-        conn._own_loop.turn(0)
+        conn._loop.turn(0)
     assert not network.open_sockets
-    assert not conn._own_loop._tasks
-    assert conn.pipeline.next_deadline() is None
+    assert not conn._loop._tasks
+    assert conn.connection.pipeline.next_deadline() is None
     conn.close()
     assert ask(connect(conn)) is not None
 
@@ -994,7 +994,7 @@ def test_a_client_without_sasl_at_a_listener_with_it_is_told_so(make, broker, ne
     with pytest.raises(IllegalSaslStateError, match=r"SASL_PLAINTEXT.*PLAIN, SCRAM-SHA-512"):
         ask(conn)
     assert network.clock.monotonic() - before < 1
-    assert conn.fatal
+    assert conn.connection.fatal
 
 
 @pytest.mark.parametrize("code", [34, 0])
@@ -1004,7 +1004,7 @@ def test_a_broker_that_hangs_up_for_another_reason_is_not_blamed_on_sasl(make, b
     conn = connect(make())
     with pytest.raises(KafkaConnectionError):
         ask(conn)
-    assert conn.fatal is None
+    assert conn.connection.fatal is None
 
 
 def test_closing_while_the_reason_is_looked_for(make, broker):
@@ -1013,13 +1013,13 @@ def test_closing_while_the_reason_is_looked_for(make, broker):
     conn = connect(make())
     future = conn.send(MetadataRequest(topics=[]))
     for _ in range(4):
-        conn._own_loop.turn(0)
+        conn._loop.turn(0)
     conn.close()
     assert future.is_done
     for _ in range(4):
-        conn._own_loop.turn(0)
-    assert conn.failures == 0
-    assert not conn._own_loop._tasks
+        conn._loop.turn(0)
+    assert conn.connection.failures == 0
+    assert not conn._loop._tasks
 
 
 def test_the_session_is_renewed_between_requests(make, broker, network):
@@ -1038,16 +1038,16 @@ def test_requests_wait_while_the_session_is_renewed(make, broker, network):
     conn = connect(make(**SASL))
     network.clock.advance(9.9)
     broker.on("SaslAuthenticate", lambda *_: SILENCE)
-    futures = [conn.submit(MetadataRequest(topics=[])) for _ in range(3)]
+    futures = [conn.connection.submit(MetadataRequest(topics=[])) for _ in range(3)]
     for _ in range(10):
-        conn._own_loop.turn(0)
+        conn._loop.turn(0)
     assert conn.state is ConnectionStates.REAUTHENTICATING
     assert conn.connected()
     assert not broker.asked("Metadata")
     session = broker.sessions[-1]
     session.reply(*session.unanswered[-1], {"session_lifetime_ms": 0})
     for future in futures:
-        assert conn._own_loop.run_until(future, conn._own_loop.time() + 1).controller_id == 1
+        assert conn._loop.run_until(future, conn._loop.time() + 1).controller_id == 1
 
 
 def test_closing_while_the_session_is_renewed_leaves_nothing(make, broker, network):
@@ -1055,13 +1055,13 @@ def test_closing_while_the_session_is_renewed_leaves_nothing(make, broker, netwo
     conn = connect(make(**SASL))
     network.clock.advance(9.9)
     broker.on("SaslHandshake", lambda *_: SILENCE)
-    future = conn.submit(MetadataRequest(topics=[]))
+    future = conn.connection.submit(MetadataRequest(topics=[]))
     assert conn.state is ConnectionStates.REAUTHENTICATING
     conn.close()
     assert future.is_done
     for _ in range(3):
-        conn._own_loop.turn(0)
-    assert not conn._own_loop._tasks
+        conn._loop.turn(0)
+    assert not conn._loop._tasks
     sasl_broker(broker)
     assert ask(connect(conn)).controller_id == 1
 
@@ -1069,10 +1069,10 @@ def test_closing_while_the_session_is_renewed_leaves_nothing(make, broker, netwo
 def test_an_idle_session_is_renewed_when_it_is_needed_and_not_before(make, broker, network):
     sasl_broker(broker, lifetime=10_000)
     conn = connect(make(**SASL))
-    turns = conn._own_loop.turns
+    turns = conn._loop.turns
     network.clock.advance(3600)
     conn.recv()
-    assert conn._own_loop.turns - turns <= 2
+    assert conn._loop.turns - turns <= 2
     assert len(broker.asked("SaslAuthenticate")) == 1
     ask(conn)
     assert len(broker.asked("SaslAuthenticate")) == 2
@@ -1083,11 +1083,11 @@ def test_a_renewal_that_fails_ends_the_connection(make, broker, network):
     conn = connect(make(**SASL))
     network.clock.advance(9.9)
     broker.on("SaslAuthenticate", {"error_code": 58, "error_message": "expired"})
-    future = conn.submit(MetadataRequest(topics=[]))
+    future = conn.connection.submit(MetadataRequest(topics=[]))
     with pytest.raises(SaslAuthenticationFailedError, match="expired"):
-        conn._own_loop.run_until(future, conn._own_loop.time() + 1)
+        conn._loop.run_until(future, conn._loop.time() + 1)
     assert conn.disconnected()
-    assert conn.failures == 1
+    assert conn.connection.failures == 1
 
 
 # Through proxies
@@ -1208,10 +1208,65 @@ def test_requests_of_one_pass_leave_at_its_end_in_one_system_call(make, broker):
     conn = make()
     assert conn.connect_blocking(10)
     writes = []
-    loop, stream = conn._own_loop, conn._stream
+    loop, stream = conn._loop, conn.connection._stream
     sendmsg = stream.sendmsg
-    stream.sendmsg = lambda pieces: writes.append(conn.pipeline.in_flight) or sendmsg(pieces)
-    loop.call_soon(conn.submit, MetadataRequest(topics=[]))
-    loop.call_soon(conn.submit, MetadataRequest(topics=[]))
+    stream.sendmsg = lambda pieces: writes.append(conn.connection.pipeline.in_flight) or sendmsg(pieces)
+    loop.call_soon(conn.connection.submit, MetadataRequest(topics=[]))
+    loop.call_soon(conn.connection.submit, MetadataRequest(topics=[]))
     loop.turn(0)
     assert writes == [2]
+
+
+# The log of failures
+
+
+def warnings_of(caplog):
+    return [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+
+
+def test_a_refused_connection_is_logged_with_its_address_once_and_the_time_of_the_retry(make, network, caplog):
+    conn = make("10.0.0.1", reconnect_backoff_ms=50)
+    assert not conn.connect_blocking(0.01)
+    (line,) = warnings_of(caplog)
+    assert line.startswith("broker 0 (10.0.0.1:9092): Connection refused; retry in ")
+    assert line.endswith(" ms")
+    assert line.count("10.0.0.1:9092") == 1
+
+
+def test_a_name_is_logged_with_the_addresses_that_refused(make, network, caplog):
+    network.names["broker"] = ["10.0.0.1", "10.0.0.2"]
+    assert not make(reconnect_backoff_ms=50).connect_blocking(0.01)
+    (line,) = warnings_of(caplog)
+    assert "10.0.0.1:9092: Connection refused; 10.0.0.2:9092: Connection refused; retry in " in line
+
+
+def test_repeated_failures_are_counted_in_the_log(make, caplog):
+    assert not make("10.0.0.1").connect_blocking(1)
+    assert any("; failed 2 times in a row; retry in " in line for line in warnings_of(caplog))
+
+
+def test_a_wrong_password_is_logged_without_a_retry(make, broker, caplog):
+    broker.on("SaslHandshake", {"mechanisms": ["PLAIN"]})
+    broker.on("SaslAuthenticate", {"error_code": 58, "error_message": "no such user"})
+    options = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN"}
+    conn = make(sasl_plain_username="ann", sasl_plain_password="pw", **options)
+    with pytest.raises(SaslAuthenticationFailedError):
+        conn.connect_blocking(1)
+    line = warnings_of(caplog)[-1]
+    assert line.endswith("no such user")
+    assert "retry" not in line
+
+
+def test_closing_a_connection_leaves_no_task_and_no_timer(make, broker):
+    """Whatever the connection was doing: opening, waiting for a response, waiting to connect again."""
+    broker.on("Metadata", lambda *_: SILENCE)
+    conn = connect(make())
+    conn.connection.submit(MetadataRequest(topics=[]))
+    rest(conn, 0.1)
+    broker.stop()
+    rest(conn, 0.01)
+    conn.connection.submit(MetadataRequest(topics=[]))
+    conn.close()
+    rest(conn, 0.01)
+    assert not conn._loop._tasks
+    assert not len(conn._loop._timers)

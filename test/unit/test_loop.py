@@ -25,7 +25,7 @@ from kafka._runtime.asyncio_driver import AsyncioDriver, asyncio_driver
 from kafka._runtime.loop import READ, Loop
 from kafka._runtime.network_thread import ThreadDriver, _Parking, run_here
 from kafka._runtime.signals import SignalsDeferred
-from kafka._runtime.tasks import Event, Mutex, TaskCancelled, TaskGroup, checkpoint, wait_any
+from kafka._runtime.tasks import Event, Scope, TaskCancelled, TaskGroup, checkpoint, wait_any
 from kafka._runtime.timers import TimerHeap
 from kafka._runtime.waker import Waker
 from kafka.errors import Cancelled, ClientClosedError, ForkedClientError, IllegalStateError, KafkaTimeoutError
@@ -448,20 +448,51 @@ def test_an_event_wakes_all_and_keeps_no_cancelled_waiter(loop):
         loop.run_until(task)
 
 
-def test_a_mutex_is_fair_and_survives_cancelled_waiters(loop):
-    mutex, order = Mutex(), []
+def test_a_scope_ends_its_tasks_and_timers_with_one_cancel(loop):
+    scope, seen = Scope(loop), []
 
-    async def use(name):
-        async with mutex:
-            order.append(name)
-            await loop.sleep(1)
+    async def never():
+        try:
+            await Future()
+        finally:
+            seen.append("task")
 
-    tasks = [loop.spawn(use(name)) for name in "abc"]
+    for name in "ab":
+        scope.spawn(never(), name, lambda task: seen.append(f"{task.name} reported"))
+    scope.call_at(loop.time() + 1, lambda: seen.append("timer"))
     loop.turn(0)
-    tasks[1].cancel()
-    loop.run_until(tasks[2])
-    assert order == ["a", "c"]
-    assert not mutex.locked()
+    scope.cancel()
+    loop.run_until(loop.spawn(loop.sleep(10)))
+    assert seen == ["task", "task"]
+
+
+def test_a_scope_reports_what_its_tasks_return_and_can_be_used_after_its_end(loop):
+    scope, ended = Scope(loop), []
+
+    async def value(number):
+        return number
+
+    scope.cancel()
+    scope.spawn(value(1), "first", lambda task: ended.append(task.value))
+    loop.run_until(loop.spawn(loop.sleep(1)))
+    scope.cancel()
+    scope.spawn(value(2), "second", lambda task: ended.append(task.value))
+    loop.run_until(loop.spawn(loop.sleep(1)))
+    assert ended == [1, 2]
+    assert not scope._tasks
+
+
+def test_a_scope_has_one_timer_for_each_callback(loop):
+    scope, fired = Scope(loop), []
+    began = loop.time()
+
+    def callback():
+        fired.append(loop.time() - began)
+
+    scope.call_at(began + 5, callback)
+    scope.call_at(began + 2, callback)
+    loop.run_until(loop.spawn(loop.sleep(10)))
+    assert fired == [pytest.approx(2)]
 
 
 def test_wait_any_ends_with_the_first_or_the_deadline(loop):

@@ -334,9 +334,13 @@ def more_requests_than_that_are_refused(subject: Subject) -> None:
     used = subject.use(broker, max_in_flight_requests_per_connection=2)
     broker.intercept("Metadata", lambda _: NO_REPLY)
     request: Callable[[], Any] = lambda: MetadataRequest(topics=[])  # noqa: E731
-    link = used.thing if subject.kind == "connection" else used.thing.link(used.thing.least_loaded_node())
-    used.until(lambda: link.can_send_more() and link.in_flight_requests == 0)
-    futures = [link.send(request()) for _ in range(3)]
+    thing = used.thing
+    if subject.kind == "connection":
+        used.until(lambda: thing.can_send_more() and thing.in_flight_requests == 0)
+        futures = [thing.send(request()) for _ in range(3)]
+    else:
+        used.until(lambda: thing.in_flight_request_count() == 0)
+        futures = [thing.send(thing.least_loaded_node(), request()) for _ in range(3)]
     assert [future.is_done for future in futures] == [False, False, True]
     assert isinstance(futures[2].exception, TooManyInFlightRequests)
 

@@ -190,7 +190,7 @@ def extensions_go_along_with_the_token(subject: Subject) -> None:
 @proves("sasl_oauthbearer_sub_claim_name", "sasl_oauthbearer_scope_claim_name")
 def the_log_names_the_principal_by_that_claim(subject: Subject) -> None:
     endpoint = subject.enter(TokenEndpoint(claims={"who": "ann"}))
-    with subject.caplog.at_level(logging.INFO, "kafka.net.establish"):
+    with subject.caplog.at_level(logging.INFO, "kafka.net.connection_setup"):
         _oauth(subject, endpoint, **{subject.option: "who"})
     assert "as who ann" in subject.caplog.text
 

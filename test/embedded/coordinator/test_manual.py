@@ -73,7 +73,7 @@ def test_a_group_of_one_s_own_kind(client):
     assert not workers.need_rejoin()
     first = workers.generation.generation_id
     workers.request_rejoin("the test wants it")
-    client.loop.run_until(client.loop.spawn(client.loop.sleep(0)))
+    client.core.loop.run_until(client.core.loop.spawn(client.core.loop.sleep(0)))
     workers.ensure_active_group()
     assert workers.prepared == 2
     assert workers.generation.generation_id == first + 1
@@ -104,14 +104,14 @@ def test_who_joins_a_look_up_has_time_of_its_own(client, broker):
     broker.intercept("FindCoordinator", lose_the_first)
 
     async def both():
-        now = client.loop.time()
-        first = client.loop.spawn(client.coordinator(0, "g", now + 0.3))
-        await client.loop.sleep(0.05)
-        assert await client.coordinator(0, "g", now + 30) == 1
+        now = client.core.loop.time()
+        first = client.core.loop.spawn(client.core.coordinator(0, "g", now + 0.3))
+        await client.core.loop.sleep(0.05)
+        assert await client.core.coordinator(0, "g", now + 30) == 1
         with pytest.raises(KafkaError):
             await first
 
-    client.loop.run_until(client.loop.spawn(both()), client.loop.time() + 30)
+    client.core.loop.run_until(client.core.loop.spawn(both()), client.core.loop.time() + 30)
 
 
 def test_a_consumer_s_coordinator(client):
@@ -152,9 +152,9 @@ def test_tasks_and_sensors_have_the_manual_s_names(client):
     coordinator = ConsumerCoordinator(client, SubscriptionState(), group_id="g")
     task = AutoCommitTask(coordinator, 5.0)
     task.reschedule(at=1.0)
-    assert task.due(client.loop.time())
+    assert task.due(client.core.loop.time())
     task.reschedule()
-    assert not task.due(client.loop.time())
+    assert not task.due(client.core.loop.time())
     beats = HeartbeatTask(coordinator)
     beats.reset()
     beats.disable()
@@ -167,8 +167,8 @@ def test_tasks_and_sensors_have_the_manual_s_names(client):
 def test_an_idle_member_wakes_up_for_heartbeats_only(client):
     workers = Workers(client, group_id="w", heartbeat_interval_ms=100, session_timeout_ms=10000)
     workers.ensure_active_group()
-    before = client.loop.turns
-    client.loop.run_until(client.loop.spawn(client.loop.sleep(1.0)))
+    before = client.core.loop.turns
+    client.core.loop.run_until(client.core.loop.spawn(client.core.loop.sleep(1.0)))
     # Ten heartbeats, each a timer, a send and a reply, and the passes that these queue.
-    assert client.loop.turns - before <= 10 * 6
+    assert client.core.loop.turns - before <= 10 * 6
     workers.close()

@@ -50,4 +50,4 @@ def test_the_error_names_the_certificate_where_none_is_given(port: int, given: b
             bootstrap_timeout_ms=2000,
             **mine,
         )
-    assert ("ssl_certfile is not given" in str(caught.value)) is not given
+    assert ("ssl_certfile is not set" in str(caught.value)) is not given

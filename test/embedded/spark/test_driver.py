@@ -105,7 +105,7 @@ def test_a_query_may_be_started_while_the_brokers_are_away(broker: Broker, monke
             if "refused" in record.getMessage():
                 is_away.set()
 
-    is_away, handler, log = threading.Event(), Heard(), logging.getLogger("kafka.net.link")
+    is_away, handler, log = threading.Event(), Heard(), logging.getLogger("kafka.net.connection")
     options = SourceOptions.parse(
         {"kafka.bootstrap.servers": broker.bootstrap_servers, "subscribe": "a", "startingOffsets": "earliest"},
         streaming=True,

@@ -30,7 +30,7 @@ from kafka.config.checks import duration_ms
 from kafka.config.option import ALL_KINDS, PUBLISHED, Lazy
 from kafka.conn import BrokerConnection
 from kafka.errors import KafkaConfigurationError
-from kafka.net.context import LinkContext
+from kafka.net.settings import ConnectionContext
 from kafka.partitioner import DefaultPartitioner
 
 ROOT = Path(__file__).parents[3]
@@ -253,7 +253,7 @@ def test_a_selector_that_is_not_one_is_refused(make, selector):
 @pytest.mark.parametrize("kind", [KafkaClient, BrokerConnection])
 def test_a_client_whose_constructor_failed_half_way_is_collected_without_a_word(kind, monkeypatch):
     """Warnings and errors of finalizers fail the test."""
-    monkeypatch.setattr(LinkContext, "__init__", lambda *_: 1 / 0)
+    monkeypatch.setattr(ConnectionContext, "__init__", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         kind() if kind is KafkaClient else kind("b", 9092)
     gc.collect()

@@ -17,10 +17,9 @@ from kafka._runtime.workers import InlineWorkers, ThreadWorkers
 from kafka.config import resolve
 from kafka.errors import KafkaConnectionError
 from kafka.future import Future
-from kafka.net.context import LinkContext
 from kafka.net.environment import Environment
-from kafka.net.settings import ConnectionSettings
-from kafka.net.sockets import Address, Resolver
+from kafka.net.resolver import Address, Resolver
+from kafka.net.settings import ConnectionContext, ConnectionSettings
 from kafka.testing import MemoryNetwork
 
 FOUR, SIX = socket.AF_INET, socket.AF_INET6
@@ -211,7 +210,7 @@ def test_authentications_that_hang_do_not_hold_up_name_lookups():
     """A token endpoint or a directory service may take its time; its threads are not those of the resolver."""
     environment = Environment(lookup=lambda *_: [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("10.0.0.1", 9092))])
     loop = environment.make_loop()
-    context = LinkContext(loop, ConnectionSettings(resolve("connection", {})), environment)
+    context = ConnectionContext(loop, ConnectionSettings(resolve("connection", {})), environment)
     leave = threading.Event()
     hanging = [context.workers.submit(leave.wait, 30) for _ in range(20)]
     try:

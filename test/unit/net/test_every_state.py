@@ -73,7 +73,7 @@ class Stuck:
         else:
             self._prepare_sasl(config, renewed=state is State.REAUTHENTICATING)
         self.conn = BrokerConnection("broker", 9092, socket.AF_UNSPEC, environment=environment, **config)
-        self.loop = self.conn._own_loop
+        self.loop = self.conn._loop
 
     def _prepare_sasl(self, config, *, renewed):
         config.update(SASL)
@@ -92,7 +92,8 @@ class Stuck:
     def reach(self):
         """Submit a request, and go on until the state is reached where it gets stuck."""
         self.prepare()
-        future = self.conn.submit(MetadataRequest(topics=[]), 3.0 if self.state is State.CONNECTED else PATIENT)
+        timeout = 3.0 if self.state is State.CONNECTED else PATIENT
+        future = self.conn.connection.submit(MetadataRequest(topics=[]), timeout)
         for _ in range(50):
             if self.conn.state is self.state and (self.state is not State.CONNECTED or self.conn.in_flight_requests):
                 break

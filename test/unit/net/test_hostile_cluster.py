@@ -55,15 +55,15 @@ def test_a_hostile_cluster_gets_kafka_errors_out_of_us_and_nothing_else(script):
         request_timeout_ms=2000,
     )
     for coro in (
-        client.bootstrap(),
-        client.request(ListGroupsRequest()),
-        client.coordinator(0, "g", client.loop.time() + 3),
+        client.core.bootstrap(),
+        client.core.request(ListGroupsRequest()),
+        client.core.coordinator(0, "g", client.core.loop.time() + 3),
     ):
-        task = client.loop.spawn(coro)
+        task = client.core.loop.spawn(coro)
         with contextlib.suppress(KafkaError):
-            client.loop.run_until(task, client.loop.time() + 60)
+            client.core.loop.run_until(task, client.core.loop.time() + 60)
     assert network.clock.monotonic() - began < 120
-    assert client.loop.turns < 3000
+    assert client.core.loop.turns < 3000
     client.close()
     assert not network.open_sockets
 
@@ -77,6 +77,6 @@ def test_an_error_instead_of_metadata_is_raised_or_waited_out(error_code):
         environment=network.environment(), bootstrap_servers="broker", bootstrap=False, bootstrap_timeout_ms=3000
     )
     with pytest.raises(KafkaError):
-        client.loop.run_until(client.loop.spawn(client.bootstrap()), client.loop.time() + 60)
-    assert client.loop.turns < 500
+        client.core.loop.run_until(client.core.loop.spawn(client.core.bootstrap()), client.core.loop.time() + 60)
+    assert client.core.loop.turns < 500
     client.close()
