@@ -78,6 +78,7 @@ types: $(INSTALLED)  ## mypy --strict
 
 layers: $(INSTALLED)  ## imports point down only
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/lint-imports --no-cache --config .import-circles.toml
 
 prose: $(INSTALLED)  ## plain English in the documentation, docstrings and messages that were rewritten
 	$(BIN)/python tools/check_prose.py

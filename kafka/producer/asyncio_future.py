@@ -71,7 +71,7 @@ class AsyncRecordFuture(RecordFuture):
 
     def get_loop(self) -> asyncio.AbstractEventLoop:
         """Return the event loop of the producer."""
-        loop = self._batch.partition.core.event_loop
+        loop = self._batch.partition.owner.event_loop
         assert loop is not None, "the producer is one of asyncio"
         return loop
 
@@ -136,8 +136,8 @@ class AsyncRecordFuture(RecordFuture):
         return removed
 
     def _settled(self, _outcome: object) -> None:
-        core = self._batch.partition.core
-        if core.event_thread == get_ident():
+        owner = self._batch.partition.owner
+        if owner.event_thread == get_ident():
             self._call_back()
             return
         try:
@@ -155,7 +155,7 @@ class AsyncRecordFuture(RecordFuture):
 
     def __await__(self) -> Generator[Self, None, RecordMetadata]:
         if not self.done():
-            self._batch.partition.core.hurry(self._batch)
+            self._batch.partition.owner.hurry(self._batch)
             self._asyncio_future_blocking = True
             yield self
         return self.result()

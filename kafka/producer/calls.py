@@ -44,6 +44,7 @@ from kafka.producer.arguments import (
 )
 from kafka.producer.buffer_pool import Reservation
 from kafka.producer.core import ProducerCore
+from kafka.producer.diagnostics import no_answers
 from kafka.producer.future import RecordFuture, RecordFutures, RecordMetadata
 from kafka.producer.producer_batch import Partition, ProducerBatch, Topic
 from kafka.record.batch_builder import BatchBuilder
@@ -111,11 +112,11 @@ class ProducerCalls(Generic[FutureT]):
             from kafka.producer.metrics import ProducerMetrics
 
             self.metrics = make_metrics(config, core.client)
-            core.metrics = ProducerMetrics(self.metrics, config["metric_group_prefix"], core.accumulator)
+            core.measure(ProducerMetrics(self.metrics, config["metric_group_prefix"], core.accumulator))
         if config["on_delivery"] is not None:
-            from kafka.producer.delivery import reporter
+            from kafka.producer.future import reporter
 
-            core.on_settled = reporter(config["on_delivery"])
+            core.sender.on_settled = reporter(config["on_delivery"])
 
     def attach(
         self, face: object, application: Application, event_loop: asyncio.AbstractEventLoop | None = None
@@ -217,7 +218,7 @@ class ProducerCalls(Generic[FutureT]):
     def _failed(self, topic: str, error: BaseException) -> FutureT:
         """Return a future that has failed already."""
         if self.core.transactions is not None:
-            self.core.call_soon(self.core.transactions.trouble, error)
+            self.core.call_soon(self.core.transactions.must_abort, error)
         batch = ProducerBatch(Partition(Topic(topic), -1, self.core), BatchBuilder(1), 0.0, 0)
         batch.settle(error)
         return self.record_future(batch, 0, -1, -1, -1, -1)
@@ -349,7 +350,7 @@ class ProducerCalls(Generic[FutureT]):
             core.metrics.exhausted()
         raise BufferExhaustedError(
             f"buffer_memory ({self.config['buffer_memory']} bytes) stayed full for max_block_ms "
-            f"({self.config['max_block_ms']} ms): {core.hindrances() or _TOO_FAST}"
+            f"({self.config['max_block_ms']} ms): {core.reasons() or _TOO_FAST}"
         )
 
     def _check_may_wait(self, what: str) -> None:
@@ -364,10 +365,10 @@ class ProducerCalls(Generic[FutureT]):
         core = self.core
         try:
             with self._measured("flush"):
-                await self._run(core.flush(), self._deadline(timeout), "flush()")
+                await self._run(core.sender.flush(), self._deadline(timeout), "flush()")
         except KafkaTimeoutError as error:
             left = sum(batch.count for batch in core.accumulator.unsettled())
-            why = core.hindrances()
+            why = core.reasons()
             raise KafkaTimeoutError(
                 f"flush() took longer than {timeout:g} seconds; {counted(left)} left{f': {why}' if why else ''}"
             ) from error
@@ -469,11 +470,9 @@ class ProducerCalls(Generic[FutureT]):
 
     def _why_late(self, what: str, seconds: float) -> str:
         core = self.core
-        from kafka.producer.diagnostics import no_answers, transaction_hindrance
-
-        why = transaction_hindrance(core) or core.hindrances() or no_answers(core.client)
+        why = core.transaction_problem() or core.reasons() or no_answers(core.client)
         why = f" ({why})" if why else ""
-        outcome = "its outcome is not known yet" if what.startswith("commit") else "it goes on"
+        outcome = "its outcome is not known yet" if what.startswith("commit") else "it continues"
         return f"{what} took longer than {seconds:g} seconds{why}; {outcome}: call it again, which waits for the rest"
 
     # EndTransaction…

@@ -1,7 +1,7 @@
-"""The producer without a face: client, accumulator and sender put together, and the ways in from other threads.
+"""The producer without a face: client, accumulator and sender put together, and how other threads call the loop.
 
-A face brings a driver for the loop, checks arguments, and adds records; everything else is here, for the synchronous
-face and the asyncio one alike.
+A face brings a driver for the loop, and calls `kafka.producer.calls`; everything else is here, for the synchronous face
+and the asyncio one alike.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable
-from itertools import accumulate
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka._core.client import make_client
+from kafka._runtime.timers import Backoff
 from kafka.config import Config
 from kafka.errors import (
     Cancelled,
@@ -25,11 +25,13 @@ from kafka.errors import (
     for_code,
 )
 from kafka.net.environment import Environment
-from kafka.producer.diagnostics import hindrance, hindrances, no_answers
+from kafka.producer.built_in_partitioner import BuiltInPartitioner
+from kafka.producer.diagnostics import Diagnostics, no_answers
 from kafka.producer.idempotence import ProducerId
-from kafka.producer.producer_batch import Candidates, Delivered, Partition, ProducerBatch, Topic
+from kafka.producer.producer_batch import Partition, ProducerBatch, Topic
 from kafka.producer.record_accumulator import RecordAccumulator
 from kafka.producer.sender import Sender
+from kafka.producer.sink import Sink
 
 if TYPE_CHECKING:
     import asyncio
@@ -47,12 +49,10 @@ _PRODUCE: Final = 0
 _ZSTD_SINCE: Final = 7
 _V2_SINCE: Final = 3
 _V1_SINCE: Final = 2
-# How long a record may wait for its turn and for an answer before `health()` calls that a problem, in seconds.
-_PATIENCE: Final = 1.0
 
 
 class ProducerCore:
-    """See the head of this file."""
+    """The parts of a producer that run on the loop. See the head of this module."""
 
     def __init__(self, config: Config, environment: Environment | None = None) -> None:
         self.config = config
@@ -63,27 +63,26 @@ class ProducerCore:
         self.call_soon = self.loop.call_soon
         self.closed = False
         self.keeper: Callable[[], object] = lambda: None
-        """Returns what is to be kept alive while records are under way: the face."""
+        """Returns the object that is kept alive while records are under way: the face."""
         self.application: Callable[[], Application | None] = lambda: None
         """Returns what calls of the face wait with."""
         self.event_loop: asyncio.AbstractEventLoop | None = None
-        """That of an asyncio face. The core is made on its thread."""
+        """The event loop of an asyncio face. The core is made on its thread."""
         self.event_thread = get_ident()
         self.metrics: ProducerMetrics | None = None
-        self.on_settled: Callable[[ProducerBatch, Delivered | BaseException], object] | None = None
         self.given_up = 0
         """How many records `shut_down` has given up."""
         self.given_up_because = ""
-        """What kept the records from being written that `shut_down` gave up."""
-        self._adaptive: bool = config["partitioner_adaptive_partitioning_enable"]
-        self._availability_timeout = config.seconds("partitioner_availability_timeout_ms")
+        """What kept these records from being written."""
         self._topic_idle = config.seconds("metadata_max_idle_ms")
         self._sought: dict[str, float] = {}
-        """Names that are asked for and were not found yet, and when a call wanted each last."""
+        """Names that are requested and were not found yet, and when a call wanted each last."""
         self._searches: Counter[str] = Counter()
         """How many calls wait for each of them."""
-        self.accumulator = RecordAccumulator(
+        partitioner = BuiltInPartitioner(config, self.cluster, self.now, self.loop.rng)
+        self.accumulator = accumulator = RecordAccumulator(
             self,
+            partitioner.choose,
             batch_size=config["batch_size"],
             buffer_memory=config["buffer_memory"],
             max_request_size=config["max_request_size"],
@@ -91,31 +90,48 @@ class ProducerCore:
             level=config["compression_level"],
         )
         self.transactions: TransactionManager | None = None
+        self.producer: ProducerId
         if config["transactional_id"] is not None:
             from kafka.producer.transaction_manager import TransactionManager
 
-            self.transactions = TransactionManager(
-                self, config["transactional_id"], config.seconds("transaction_timeout_ms")
+            self.transactions = TransactionManager(self.client, config, accumulator)
+            self.producer = self.transactions.producer
+        else:
+            self.producer = ProducerId(
+                self.client,
+                accumulator,
+                Backoff(config.seconds("retry_backoff_ms"), config.seconds("retry_backoff_max_ms"), self.loop.rng),
+                enabled=config["enable_idempotence"],
+                required="enable_idempotence" in config.given,
             )
-        self.identity = (
-            ProducerId(self, config["enable_idempotence"], "enable_idempotence" in config.given)
-            if self.transactions is None
-            else self.transactions.identity
+        self.diagnostics = Diagnostics(
+            self.client,
+            config["max_in_flight_requests_per_connection"],
+            config.seconds("linger_ms"),
+            self.transaction_problem,
+            self.producer.problem,
         )
-        self.sender = Sender(self)
-        self.loop.on_fork(self.accumulator.forked)
+        self.sender = Sender(self.client, config, accumulator, self.producer, self.transactions, self.diagnostics, Sink)
+        self.producer.sender = self.sender
+        if self.transactions is not None:
+            self.transactions.sender = self.sender
         self.cluster.add_listener(self._metadata_changed)
+        self.loop.on_fork(accumulator.forked)
 
-    # Beginning…
+    def measure(self, metrics: ProducerMetrics) -> None:
+        """Record metrics from now on."""
+        self.metrics = self.sender.metrics = metrics
+
+    # Connecting…
 
     async def bootstrap(self) -> None:
-        """Get to know the cluster, and what its brokers can do."""
+        """Connect to the cluster, and find out which APIs its brokers support."""
         await self.client.bootstrap()
         self.check_features()
 
     def check_features(self) -> None:
-        """Choose the format of batches; raise for what was asked for and brokers do not have."""
-        self.identity.check_supported()
+        """Choose the format of batches; raise for options that the brokers do not support."""
+        self.producer.check_supported()
         versions = self.client.versions
         if versions is None:
             return
@@ -128,25 +144,25 @@ class ProducerCore:
     # From other threads…
 
     def work_soon(self) -> None:
-        """There are new batches to look at."""
+        """Let the sender look at new batches."""
         self.call_soon(self.sender.work)
 
     def hurry_soon(self) -> None:
-        """Somebody waits for memory: nothing lingers."""
+        """Let the sender send batches without waiting for more records: a call waits for memory."""
         self.call_soon(self.sender.hurry_all)
 
     def hurry(self, batch: ProducerBatch) -> None:
-        """Somebody waits for this batch."""
+        """Let the sender send a batch without waiting for more records: a call waits for it."""
         if not batch.hurried and self.sender.linger:
             self.call_soon(self.sender.hurry, batch)
 
     def look_soon(self, partition: Partition) -> None:
-        """The calls that a batch of this partition was kept open for have added their records."""
+        """Let the sender look at a partition: the calls that its open batch waited for have added their records."""
         self.call_soon(self.sender.look, partition)
 
     @property
     def on_loop(self) -> bool:
-        """Whether the caller is run by the loop or is its network thread, which must not wait for itself."""
+        """Whether the loop runs the caller, or the caller is its network thread, which must not wait for itself."""
         return self.loop.in_pass or self.loop.driven_by == get_ident()
 
     async def wait_for(self, batch: ProducerBatch, timeout: float | None) -> None:
@@ -164,12 +180,12 @@ class ProducerCore:
         await application.wait(batch, None if timeout is None else self.now() + timeout)
 
     async def wait_for_async(self, batch: ProducerBatch) -> None:
-        """Wait in a task: of our loop, or of asyncio's."""
+        """Wait in a task, of our loop or of asyncio, until a batch is settled."""
         self.hurry(batch)
         if self.loop.in_pass and self.loop.current_task is not None:
             await batch
             return
-        import asyncio  # whoever comes here by a task of asyncio has loaded it
+        import asyncio  # a task of asyncio that comes here has loaded it
 
         try:
             aio = asyncio.get_running_loop()
@@ -195,26 +211,66 @@ class ProducerCore:
 
     # On the loop…
 
-    async def flush(self) -> None:
-        """Send everything that has been added so far, and wait until all of it is settled."""
-        batches = [batch for batch in self.accumulator.unsettled() if not batch.is_done]
-        self.sender.hurry(*batches)
-        for batch in batches:
-            if not batch.is_done:
-                await batch
-
     async def finish(self) -> None:
-        """Bring to an end what is under way, before the producer is closed."""
+        """Abort the open transaction, and send the remaining batches: the producer is being closed."""
         if self.transactions is not None:
-            await self.transactions.wind_up()
-        await self.flush()
+            await self.transactions.finish()
+        await self.sender.flush()
 
     async def purge(self, in_flight: bool) -> int:
-        """Give up what is not sent, and with `in_flight` what is not answered; how many records that were."""
+        """Give up all batches, with or without the ones in flight; return how many records they had."""
         return self.sender.abandon(Cancelled("The record was purged before it was sent."), in_flight=in_flight)
 
+    def shut_down(self) -> None:
+        """Accept no more records, give up the records under way, close the connections. Idempotent."""
+        if self.closed:
+            return
+        why = self.given_up_because = self.reasons()
+        error = ClientClosedError(f"The producer was closed before this record was written{f': {why}' if why else '.'}")
+        self.accumulator.refuse(ClientClosedError("This producer is closed."))
+        self.closed = True
+        self.given_up = self.sender.abandon(error)
+        self.client.shut_down()
+
+    # Why…
+
+    def reasons(self) -> str:
+        """Return why the records under way are not acknowledged, in words; from any thread."""
+        return self.diagnostics.reasons(batch for batch in self.accumulator.unsettled() if batch.outcome is None)
+
+    def why_unacknowledged(self, batch: ProducerBatch) -> str:
+        """Return why a batch is not acknowledged yet."""
+        return self.diagnostics.why_unacknowledged(batch)
+
+    def transaction_problem(self) -> str:
+        """Return what the present transaction waits for; empty if it does not wait, or there is none."""
+        return "" if self.transactions is None else self.transactions.coordinator.problem()
+
+    async def health(self) -> dict[str, Any]:
+        """Return the state of the producer, on the loop."""
+        return self.health_now()
+
+    def health_now(self) -> dict[str, Any]:
+        """Return the state of the producer. On the loop, or when it is closed: connections change meanwhile."""
+        memory = self.accumulator.memory
+        problems = []
+        more: dict[str, Any] = {}
+        if self.transactions is not None:
+            more["transaction"] = transaction = self.transactions.health()
+            problems = [f"transaction: {why}" for why in (transaction["error"], transaction["waiting_for"]) if why]
+        return self.client.health_with(
+            self.diagnostics.partitions(self.accumulator.unsettled()),
+            problems,
+            closed=self.closed,
+            buffer_available=max(0, memory.free),
+            buffer_waited_for=memory.has_waiters,
+            **more,
+        )
+
+    # Topics…
+
     def known_topic(self, name: str) -> Topic | None:
-        """Return a topic that metadata is known of, also when nothing was sent to it for long; else None."""
+        """Return a topic that the metadata contains, even if nothing was sent to it for long; otherwise None."""
         indexes = self.cluster.partitions_for_topic(name)
         if not indexes:
             return None
@@ -226,9 +282,9 @@ class ProducerCore:
         return topic
 
     async def find_topic(self, name: str, deadline: float, limit: str | None = None) -> Topic:
-        """Return a topic, asking the cluster for it if need be; it may be created by that.
+        """Return a topic, requesting its metadata if necessary, by which brokers may create it.
 
-        `limit` is the time that the caller has, in words: max_block_ms if it is left out.
+        `limit` is the time that the caller has, in words; max_block_ms by default.
         """
         topic = self.known_topic(name)
         if topic is not None:
@@ -243,20 +299,20 @@ class ProducerCore:
             self._searches[name] -= 1
             if not self._searches[name]:
                 del self._searches[name]
-                self._stop_asking(self._not_found())
+                self._stop_requesting(self._not_found())
 
     async def _search(self, name: str, deadline: float, limit: str) -> Topic:
         error: KafkaError | None = None
         asked = False
         while (topic := self.known_topic(name)) is None:
-            # What an earlier answer said may be over: a right was given, a topic made.
+            # An earlier answer may be out of date: a permission was granted, a topic created.
             code = self.cluster.topology.errors.get(name) if asked else None
             if code is not None and not (kind := for_code(code)).retriable:
                 raise kind(f"topic {name!r}: {kind.description}")
             if self.now() >= deadline:
-                said = str(error) if error else no_answers(self.client) if code is None else for_code(code).__name__
+                why = str(error) if error else no_answers(self.client) if code is None else for_code(code).__name__
                 raise KafkaTimeoutError(
-                    f"Topic {name!r} was not found within {limit}{f': {said}' if said else ''}"
+                    f"Topic {name!r} was not found within {limit}{f': {why}' if why else ''}"
                 ) from error
             try:
                 await self.client.refresh(deadline)
@@ -278,7 +334,7 @@ class ProducerCore:
         idle = self._idle_topics()
         for name in idle:
             self.accumulator.retire(name)
-        self._stop_asking(idle | self._not_found())
+        self._stop_requesting(idle | self._not_found())
         self.sender.metadata_changed()
 
     def _idle_topics(self) -> set[str]:
@@ -290,9 +346,9 @@ class ProducerCore:
         return {name for name, topic in tuple(self.accumulator.topics.items()) if topic.used_at < long_ago}
 
     def _not_found(self) -> set[str]:
-        """Return the names that no call waits for, and of which the cluster has said that they are not topics.
+        """Return the names that no call waits for, and that the cluster has answered are not topics.
 
-        A name that got no answer is kept for metadata_max_idle_ms: the call may come again, with little time each.
+        A name without an answer is kept for metadata_max_idle_ms: the call may be repeated, with little time each.
         """
         refused = self.cluster.topology.errors
         long_ago = self.now() - self._topic_idle
@@ -302,109 +358,8 @@ class ProducerCore:
             if name not in self._searches and (name in refused or since < long_ago)
         }
 
-    def _stop_asking(self, names: set[str]) -> None:
+    def _stop_requesting(self, names: set[str]) -> None:
         for name in names:
             self._sought.pop(name, None)
         if names:
             self.cluster.set_topics(self.cluster.wanted_topics - names)
-
-    def hindrances(self) -> str:
-        """Return what keeps the records under way from being acknowledged, in words; from any thread."""
-        return hindrances(self, [batch for batch in self.accumulator.unsettled() if batch.outcome is None])
-
-    async def health(self) -> dict[str, Any]:
-        """Return what works and what does not."""
-        return self.health_now()
-
-    def health_now(self) -> dict[str, Any]:
-        """The same, for whoever is on the loop or finds it closed: connections change while others look at them."""
-        memory = self.accumulator.memory
-        problems = []
-        more: dict[str, Any] = {}
-        if self.transactions is not None:
-            more["transaction"] = transaction = self.transactions.health()
-            problems = [f"transaction: {why}" for why in (transaction["error"], transaction["waiting_for"]) if why]
-        return self.client.health_with(
-            self._partitions_under_way(),
-            problems,
-            closed=self.closed,
-            buffer_available=max(0, memory.free),
-            buffer_waited_for=memory.has_waiters,
-            **more,
-        )
-
-    def _partitions_under_way(self) -> dict[str, dict[str, Any]]:
-        """Return the partitions with records under way, and for each what keeps its oldest record from being written.
-
-        A record that waits for linger_ms, or for the answer to a request that has just been sent, has no problem yet.
-        """
-        found: dict[str, dict[str, Any]] = {}
-        patience = self.config.seconds("linger_ms") + _PATIENCE
-        now = self.now()
-        for batch in self.accumulator.unsettled():
-            if batch.outcome is not None:
-                continue
-            partition = batch.partition
-            name = f"{partition.tp.topic}-{partition.index}"
-            entry = found.get(name)
-            if entry is None:
-                waited = max(0.0, now - batch.created)
-                hindered = batch.error is not None or waited > patience
-                entry = found[name] = {
-                    "records": 0,
-                    "oldest_s": waited,
-                    "attempts": 0,
-                    "leader": self.cluster.leader_for_partition(partition.tp),
-                    "problem": hindrance(self, batch) if hindered else None,
-                }
-            entry["records"] += batch.count
-            entry["attempts"] = max(entry["attempts"], batch.attempts)
-        return found
-
-    # Choosing partitions for records without a key…
-
-    def choose_partition(self, topic: Topic) -> Partition:
-        """Choose the next partition to fill: any that has a leader, those with fewer batches in their queue more often.
-
-        Called with the accumulator's lock held, once for about each batch. To look at all partitions takes longer than
-        to fill a batch where there are thousands, so a choice may be made by what was seen some choices ago.
-        """
-        now = self.now()
-        candidates = topic.candidates
-        if candidates is None or not candidates.hold(topic, self.cluster.topology, now):
-            candidates = topic.candidates = self._candidates(topic, now)
-        candidates.choices_left -= 1
-        able, weights = candidates.able, candidates.weights
-        if len(able) == 1:
-            return able[0]
-        rng = self.loop.rng
-        return rng.choice(able) if weights is None else rng.choices(able, cum_weights=weights)[0]
-
-    def _candidates(self, topic: Topic, now: float) -> Candidates:
-        topology = self.cluster.topology
-        known = topology.topics.get(topic.name, {})
-        everything = list(topic.partitions.values())
-        able = [one for one in everything if one.index in known and known[one.index].leader >= 0] or everything
-        if self._availability_timeout:
-            limit = now - self._availability_timeout
-            able = [one for one in able if one.sink is None or (one.sink.stalled_since or limit) >= limit] or able
-        weights = None
-        if self._adaptive:
-            lengths = [len(one.queue) for one in able]
-            longest = max(lengths)
-            if longest > min(lengths):
-                weights = list(accumulate(longest + 1 - length for length in lengths))
-        return Candidates(able, weights, topic.partitions, topology, now)
-
-    # EndTransaction…
-
-    def shut_down(self) -> None:
-        """Accept no more records, give up the records under way, close the connections. Idempotent."""
-        if self.closed:
-            return
-        why = self.given_up_because = self.hindrances()
-        error = ClientClosedError(f"The producer was closed before this record was written{f': {why}' if why else '.'}")
-        self.accumulator.refuse(ClientClosedError("This producer is closed."))
-        self.closed = True
-        self.given_up = self.sender.abandon(error)
-        self.client.shut_down()

@@ -204,18 +204,16 @@ class FutureRecordMetadata(RecordFuture):
 
     @staticmethod
     def _not_yet(batch: ProducerBatch, timeout: float | None) -> KafkaTimeoutError:
-        from kafka.producer.diagnostics import hindrance
-
         tp = batch.partition.tp
         return KafkaTimeoutError(
             f"The record to {tp.topic}-{tp.partition} was not acknowledged within {timeout} seconds; it is still being "
-            f"sent: {hindrance(batch.partition.core, batch)}",
+            f"sent: {batch.partition.owner.why_unacknowledged(batch)}",
             topic_partition=tp,
         )
 
     def __await__(self) -> Generator[Any, None, RecordMetadata]:
         if not self.is_done:
-            yield from self._batch.partition.core.wait_for_async(self._batch).__await__()
+            yield from self._batch.partition.owner.wait_for_async(self._batch).__await__()
         return self.get(0)
 
     @property
@@ -325,6 +323,10 @@ class RecordFutures(Sequence[FutureT]):
             for at in range(first, end):
                 yield self.record_future(batch, begin + at - first, *facts(at))
 
+    def batches(self) -> list[ProducerBatch]:
+        """Return the batches that the records are in, each once: to follow many records at the price of a few."""
+        return list(dict.fromkeys(batch for batch, _ in self._spans))
+
     def firsts(self) -> Iterator[FutureT]:
         """Return a future for each batch that has records of these."""
         return (self[at] for at in self._firsts)
@@ -344,7 +346,7 @@ class SentRecords(RecordFutures[FutureRecordMetadata]):
         """Wait for all of them, `timeout` seconds at most; the first error is raised."""
         timeout = checked_timeout(timeout, "get()")
         if self._spans:
-            core = self._spans[0][0].partition.core
+            core = self._spans[0][0].partition.owner
             deadline = None if timeout is None else core.now() + timeout
             for batch, _ in self._spans:
                 batch.wait(None if deadline is None else max(0.0, deadline - core.now()))

@@ -152,7 +152,7 @@ class KafkaProducer:
                 elif type(key) is bytes and self._hashes:
                     state = self._topics.get(topic)
                     if state is not None:
-                        line = state.line
+                        line = state.ordered
                         where = line[(murmur2(key) & 0x7FFFFFFF) % len(line)]
                         now = int(self._time() * 1000)
                         with self._lock:

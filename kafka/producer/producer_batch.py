@@ -1,4 +1,10 @@
-"""Batches of records, and the partitions in whose queues they wait."""
+"""Batches of records, the partitions in whose queues they wait, and what a broker's answer means for them.
+
+A batch is open, closed, sealed, sent, settled, in this order. The accumulator fills it, under its lock and on the
+threads of the application; the sender seals it, sends it and settles it, on the loop. It is settled once, with one of
+three outcomes: where it was written, an error, or the smaller batches that it was divided into. As a `Future` it is
+what `flush()` and `get()` wait for: done after its callbacks have run.
+"""
 
 # ruff: noqa: SLF001 - a batch and the futures of its records are one thing in two modules
 
@@ -8,7 +14,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from kafka._runtime.application import complete
 from kafka._runtime.callback_errors import raise_after_pass
@@ -28,16 +34,16 @@ from kafka.record.message_v0_v1 import LegacyBuilder, SealedMessages
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
-    from kafka._core.topology import Topology
+    import asyncio
+    from collections.abc import Coroutine
+
     from kafka._runtime.timers import Timer
-    from kafka.producer.core import ProducerCore
-    from kafka.producer.future import RecordFuture
-    from kafka.producer.sink import Sink
 
 __all__ = [
-    "Candidates",
+    "BatchOwner",
     "Delivered",
     "Divided",
+    "Destination",
     "Partition",
     "ProduceOutcome",
     "ProducerBatch",
@@ -54,10 +60,70 @@ Back = Callable[[Any], object]
 def taken_up(*_: object) -> int:
     """Stand in for a batch's `append` while a record is added to it.
 
-    A signal handler or a finalizer can interrupt that, and send: for it the batch is full. The same holds for
-    everybody after one that raised.
+    A signal handler or a finalizer can interrupt that, and send: its record finds the batch full. So does each later
+    record, if adding raised.
     """
     return FULL
+
+
+class BatchOwner(Protocol):
+    """What a batch and the futures of its records need of their producer: its core."""
+
+    now: Callable[[], float]
+    event_loop: asyncio.AbstractEventLoop | None
+    event_thread: int
+
+    def hurry(self, batch: ProducerBatch) -> None:
+        """Send a batch without waiting for more records."""
+        ...
+
+    def wait_for(self, batch: ProducerBatch, timeout: float | None) -> Coroutine[Any, Any, None]:
+        """Wait until a batch is settled: an application-side coroutine."""
+        ...
+
+    def wait_for_async(self, batch: ProducerBatch) -> Coroutine[Any, Any, None]:
+        """Wait in a task until a batch is settled."""
+        ...
+
+    def why_unacknowledged(self, batch: ProducerBatch) -> str:
+        """Return why a batch is not acknowledged yet, in words."""
+        ...
+
+
+class Destination(Protocol):
+    """The broker that a partition's batches are sent to: the sink of its leader."""
+
+    node_id: int
+    waiting: deque[Partition]
+    in_flight: int
+    stalled_since: float | None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is to be sent, and no answer is awaited."""
+        ...
+
+    def pump(self) -> None:
+        """Send what can be sent."""
+        ...
+
+    def pump_soon(self) -> None:
+        """Send what can be sent, in this pass of the loop or in the next one."""
+        ...
+
+    def stalled(self) -> None:
+        """Remember since when there is something to send that has to wait."""
+        ...
+
+
+class FollowedRecord(Protocol):
+    """The future of a record, as its batch knows it."""
+
+    _index: int
+
+    def _metadata(self, batch: ProducerBatch, index: int, outcome: Any) -> object: ...
+
+    def _moved(self, batch: ProducerBatch, index: int) -> FollowedRecord: ...
 
 
 class Delivered(NamedTuple):
@@ -110,16 +176,16 @@ class ProducerBatch(Future[None]):
         self.reserved = reserved
         """Bytes of buffer_memory that it holds."""
         self.hurried = False
-        """Somebody waits for it: it is sent without waiting for more records."""
+        """A call waits for it: it is sent without waiting for more records."""
         self.expected = 0
         """How many calls were woken because their records fit into it, and have not added them yet."""
         self.keeper: object = None
-        """Keeps the face alive as long as records are under way, so that a producer nobody holds still delivers."""
+        """Keeps the face alive while records are under way, so that a producer without a reference still delivers."""
         self.sealed: SealedBatch | SealedMessages | None = None
         """The bytes as they were sent; a retry sends the same."""
         self.attempts = 0
         self.unsure = False
-        """A broker may have it: it was sent, and the last attempt has no definite answer."""
+        """A broker may have it: it was sent, and an attempt has no definite answer."""
         self.answer: Delivered | BaseException | None = None
         """A final answer that came while an earlier batch of the partition has none."""
         self.error: BaseException | None = None
@@ -128,7 +194,7 @@ class ProducerBatch(Future[None]):
         self.outcome: Delivered | Divided | BaseException | None = None
         # Future, on success, on failure, and so on: flat, as a tuple for each would be one object more for the cycle
         # collector to look at, which took half the time of programs with callbacks. It grows by `extend`, which is
-        # atomic; whoever has the turn takes off the front.
+        # atomic; the thread that has the turn removes from the front.
         self._record_backs: list[Any] = []
         self._turn: list[None] = [None]
 
@@ -160,11 +226,11 @@ class ProducerBatch(Future[None]):
 
     def wait(self, timeout: float | None) -> None:
         """Send it now and wait in this thread until it is settled, `timeout` seconds at most."""
-        complete(self.partition.core.wait_for(self, timeout))
+        complete(self.partition.owner.wait_for(self, timeout))
 
     # Following…
 
-    def follow(self, future: RecordFuture, on_success: Back | None, on_failure: Back | None) -> None:
+    def follow(self, future: FollowedRecord, on_success: Back | None, on_failure: Back | None) -> None:
         """Call one of the two when the record's outcome is there: at once if it is."""
         # As in kafka.future: append first and look second, so that either this thread or the one that settles runs it.
         self._record_backs.extend((future, on_success, on_failure))
@@ -176,7 +242,7 @@ class ProducerBatch(Future[None]):
         assert self.outcome is None, f"settled twice: {self.outcome!r}, {outcome!r}"
         self.outcome = outcome
         self.keeper = None
-        if self.sealed is not None:  # programs keep futures, and shall not keep what they have sent with them
+        if self.sealed is not None:  # programs keep futures, which must not keep the bytes that were sent
             self.sealed.forget()
         self._run_backs_of_records()
         if isinstance(outcome, Divided):
@@ -200,7 +266,7 @@ class ProducerBatch(Future[None]):
             try:
                 self._turn.pop()
             except IndexError:
-                return  # somebody is at it, and looks again afterwards
+                return  # another thread calls them, and looks again afterwards
             try:
                 self._run_some_backs(self._record_backs)
             finally:
@@ -247,31 +313,31 @@ class Partition:
 
     __slots__ = (
         "acknowledged",
-        "answers_due",
-        "broken",
-        "core",
+        "draining",
         "epoch",
+        "epoch_accepted",
         "in_flight",
         "index",
-        "known",
         "next_sequence",
         "not_before",
         "open",
+        "owner",
         "producer_id",
         "queue",
-        "recovering",
         "scheduled",
+        "sequence_gap",
         "sink",
         "timer",
         "topic",
         "tp",
+        "unanswered",
     )
 
-    def __init__(self, topic: Topic, index: int, core: ProducerCore) -> None:
+    def __init__(self, topic: Topic, index: int, owner: BatchOwner) -> None:
         self.topic = topic
         self.index = index
         self.tp = TopicPartition(topic.name, index)
-        self.core = core
+        self.owner = owner
         # Under the accumulator's lock:
         self.queue: deque[ProducerBatch] = deque()
         self.open: ProducerBatch | None = None
@@ -279,17 +345,17 @@ class Partition:
         # On the loop only:
         self.in_flight: deque[ProducerBatch] = deque()
         """Sent and not settled, in order; all of them on one connection."""
-        self.answers_due = 0
-        """How many answers are still to come; those of batches that were given up meanwhile too."""
-        self.recovering = False
-        """A batch has to be sent again: nothing goes out until all answers are in."""
-        self.broken = False
-        """A sequence number was spent on a batch that may not be in the log: the next ones need a new epoch."""
-        self.known = False
-        """Its leader has taken a batch of this epoch, so it will refuse one that does not follow."""
-        self.sink: Sink | None = None
+        self.unanswered = 0
+        """How many sent batches have no answer, including batches that were given up meanwhile."""
+        self.draining = False
+        """A batch must be sent again: nothing is sent until all answers have arrived."""
+        self.sequence_gap = False
+        """A sequence number was spent on a batch that may not be in the log: the next batches need a new epoch."""
+        self.epoch_accepted = False
+        """Its leader has accepted a batch of this epoch, so it refuses one that does not follow."""
+        self.sink: Destination | None = None
         self.scheduled = False
-        """It stands in its sink's line."""
+        """It waits in its sink."""
         self.not_before = 0.0
         self.timer: Any = None
         self.producer_id = -1
@@ -304,53 +370,19 @@ class Partition:
         )
 
 
-class Candidates:
-    """The partitions that records without a key may go to next, and how likely they are to go to each.
-
-    Made by a look at all partitions of the topic, and used for one choice in sixteen partitions: so a choice costs as
-    much as a look at sixteen of them, however many there are.
-    """
-
-    __slots__ = ("able", "choices_left", "partitions", "stale_at", "topology", "weights")
-
-    def __init__(
-        self,
-        able: list[Partition],
-        weights: list[int] | None,
-        partitions: dict[int, Partition],
-        topology: Topology,
-        now: float,
-    ) -> None:
-        self.able = able
-        self.weights = weights
-        """Their weights, each added to those before it; None if all weigh the same."""
-        self.partitions = partitions
-        self.topology = topology
-        self.choices_left = max(1, len(partitions) // _LOOKED_AT_PER_CHOICE)
-        self.stale_at = now + _LONGEST_USE
-
-    def hold(self, topic: Topic, topology: Topology, now: float) -> bool:
-        """Whether they may be chosen from once more."""
-        return (
-            self.choices_left > 0
-            and now < self.stale_at
-            and self.topology is topology
-            and self.partitions is topic.partitions
-        )
-
-
 class Topic:
     """A topic's partitions, and where its records without a key go now (KIP-480, KIP-794)."""
 
-    __slots__ = ("candidates", "filled", "indexes", "line", "name", "partitions", "sticky", "used_at")
+    __slots__ = ("candidates", "filled", "indexes", "name", "ordered", "partitions", "sticky", "used_at")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.partitions: dict[int, Partition] = {}
         self.indexes: list[int] = []
-        self.line: list[Partition] = []
+        self.ordered: list[Partition] = []
         """The partitions in the order of their numbers."""
-        self.candidates: Candidates | None = None
+        self.candidates: Any = None
+        """What the built-in partitioner found at its last look at all partitions."""
         self.sticky: Partition | None = None
         self.filled = 0
         """Bytes that went to the sticky partition since it was chosen."""
@@ -359,13 +391,13 @@ class Topic:
 
 
 class ProduceOutcome(Enum):
-    """What to do with the batch."""
+    """What a broker's answer to a batch means."""
 
     DONE = "written"
     RETRY = "send the same bytes again"
-    SEQUENCE = "not written: the broker expects another sequence number, or knows the producer no more"
+    SEQUENCE = "not written: the broker expects another sequence number, or has forgotten the producer"
     DIVIDE = "not written: too large for the broker"
-    FAIL = "not written, and never will be"
+    FAIL = "not written, and it will not be"
 
 
 _SEQUENCE: Final = (OutOfOrderSequenceNumberError, UnknownProducerIdError, InvalidProducerEpochError)
@@ -373,14 +405,14 @@ _TOO_LARGE: Final = (MessageSizeTooLargeError, RecordListTooLargeError)
 
 
 def classify(error: KafkaError, records: int) -> ProduceOutcome:
-    """Return what an error means for a batch of so many records.
+    """Return what an error means for a batch of this many records.
 
     >>> from kafka.errors import for_code
     >>> [classify(for_code(code)(), records).name for code, records in ((6, 100), (10, 100), (10, 1))]
     ['RETRY', 'DIVIDE', 'FAIL']
     """
     if isinstance(error, DuplicateSequenceNumberError):
-        # The broker has it, from so long ago that it does not remember where.
+        # The broker has it, and has forgotten its offset.
         return ProduceOutcome.DONE
     if isinstance(error, _SEQUENCE):
         return ProduceOutcome.SEQUENCE

@@ -1,21 +1,20 @@
 """Records that wait to be sent: a queue of batches per partition, the last of them open, all within buffer_memory.
 
 The threads of the application fill it and the sender empties it; one lock guards everything here, and it is held for
-the length of one append. What the sender has to look at is handed over per batch, never per record: a batch is
-*fresh* when it is opened, a partition is *left* when its batch is full and the next record goes to another partition,
-and the loop is called when the first of these comes.
+the length of one append. The sender learns of work per batch, never per record: a batch is *fresh* when it is opened, a
+partition is *left* when its batch is full and the next record goes to another partition, and the loop is called when
+the first of these comes.
 
-The thread that holds the lock may come in again: a signal handler or a finalizer that sends can run between any two
-instructions. Therefore the lock is reentrant, and what holds for such a *call from inside* is this.
+A signal handler or a finalizer that sends can run between any two instructions of the thread that holds the lock.
+Therefore the lock is reentrant, and for such a *call from inside*:
 
-- A batch that a record is being added to looks full to it (`taken_up`), any other takes its record.
-- It opens no batch. Its record gets a batch of its own, and the partition's open batch is closed without a look at what
-  is in it: what is sent later is behind it. Who was interrupted and opens a batch looks whether it is still the last.
-- It waits for nothing: its memory is taken even if there is none, and what would turn the loop, which might seal the
-  batch that is being added to, is refused (`check_outside`).
+- A batch that a record is being added to looks full to it (`taken_up`); any other batch accepts its record.
+- It opens no batch. Its record gets a separate batch, and the partition's open batch is closed without a look at its
+  content: later records are behind it. The interrupted call, if it opens a batch, checks whether that is still last.
+- It does not wait: its memory is allocated even if there is too little, and calls that would turn the loop, which might
+  seal the batch that is being added to, are refused (`check_outside`).
 
-Ctrl-C may come at the same places. A batch knows what memory it holds, and one that did not get to its place
-is taken back.
+Ctrl-C may come at the same places. A batch stores how much memory it holds, and one that was not queued is released.
 
 Nothing here does I/O or reads a clock.
 """
@@ -25,17 +24,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 from kafka.errors import IllegalStateError, RecordTooLargeError
 from kafka.producer.buffer_pool import BufferPool, Reservation
-from kafka.producer.producer_batch import Partition, ProducerBatch, Topic, taken_up
+from kafka.producer.producer_batch import BatchOwner, Partition, ProducerBatch, Topic, taken_up
 from kafka.record.batch_builder import FULL, BatchBuilder, record_size
 from kafka.record.header import V2_HEADER_SIZE
 from kafka.record.message_v0_v1 import LegacyBuilder, message_size
-
-if TYPE_CHECKING:
-    from kafka.producer.core import ProducerCore
 
 __all__ = ["RecordAccumulator", "too_large"]
 
@@ -46,12 +42,32 @@ _REQUEST_OVERHEAD: Final = 512
 _FRAMING: Final = 128
 
 
+class AccumulatorOwner(BatchOwner, Protocol):
+    """What the accumulator needs of the producer: to call the loop, from any thread."""
+
+    keeper: Callable[[], object]
+    call_soon: Callable[..., None]
+
+    def work_soon(self) -> None:
+        """Let the sender look at new batches."""
+        ...
+
+    def hurry_soon(self) -> None:
+        """Let the sender send batches without waiting for more records."""
+        ...
+
+    def look_soon(self, partition: Partition) -> None:
+        """Let the sender look at a partition."""
+        ...
+
+
 class RecordAccumulator:
-    """See the head of this file."""
+    """The batches of all partitions. See the head of this module."""
 
     def __init__(
         self,
-        core: ProducerCore,
+        owner: AccumulatorOwner,
+        choose: Callable[[Topic], Partition],
         *,
         batch_size: int,
         buffer_memory: int,
@@ -70,16 +86,18 @@ class RecordAccumulator:
         """All batches that are not settled, oldest first."""
         self.magic = 2
         self.refusal: BaseException | None = None
-        """Why no records are taken any more."""
+        """Why no records are accepted now."""
+        self.closed = False
+        """No records will be accepted any more."""
         self.max_request_size = max_request_size
-        self._core = core
+        self._owner = owner
         self._batch_size = max(1, min(batch_size, max_request_size - _REQUEST_OVERHEAD, buffer_memory))
         self._codec = codec
         self._level = level
         self._fresh: list[ProducerBatch] = []
         self._left: list[Partition] = []
         self._retired: dict[str, Topic] = {}
-        self._choose: Callable[[Topic], Partition] = core.choose_partition
+        self._choose = choose
 
     def forked(self) -> None:
         """In the child of a fork: each call gets a clear error, also if another thread of the parent had the lock."""
@@ -134,15 +152,15 @@ class RecordAccumulator:
             self.check_admits()
             self.memory.queue(reservation)
             granted = self.memory.grant()
-        _wake_soon(self._core, granted)
-        self._core.hurry_soon()
+        _wake_soon(self._owner, granted)
+        self._owner.hurry_soon()
 
     def cancel(self, reservation: Reservation) -> None:
         """Wait for memory no more."""
         with self.lock:
             self._arrived(reservation)
             granted = self.memory.cancel(reservation)
-        _wake_soon(self._core, granted)
+        _wake_soon(self._owner, granted)
 
     def add_reserved(
         self,
@@ -164,7 +182,7 @@ class RecordAccumulator:
             if found is None and reservation.held:
                 return self._open(topic, partition, reservation.size, reservation, timestamp, key, value, headers)
             granted = self.memory.queue_again(reservation) if found is None else self.memory.cancel(reservation)
-        _wake_soon(self._core, granted)
+        _wake_soon(self._owner, granted)
         return found
 
     def _arrived(self, reservation: Reservation) -> None:
@@ -173,7 +191,7 @@ class RecordAccumulator:
         if batch is not None:
             batch.expected -= 1
             if not batch.expected:
-                self._core.look_soon(batch.partition)
+                self._owner.look_soon(batch.partition)
 
     def extend(
         self, topic: Topic, values: list[bytes | None], start: int, timestamp: int
@@ -226,27 +244,27 @@ class RecordAccumulator:
             partition = self._sticky_partition(topic)
         if (opened := partition.open) is not None:  # its records were first
             self.close(opened)
-        batch = ProducerBatch(partition, builder, self._core.now(), 0)
+        batch = ProducerBatch(partition, builder, self._owner.now(), 0)
         self._queue(batch, builder.size, reservation)
         if partition is topic.sticky:
             topic.filled += builder.size
         return batch
 
-    # …also in the midst of that…
+    # …also within such a call…
 
     def check_outside(self, what: str) -> None:
-        """Raise if the calling thread was interrupted while it held the lock: what waits would wait for itself."""
+        """Raise if the calling thread was interrupted while it held the lock: it would wait for itself."""
         if self.inside():
             raise IllegalStateError(
                 f"{what} was called by a signal handler or a finalizer that interrupted this producer within send(), "
-                "where only send() to a topic that it knows can be called: have the handler take a note, or raise, and "
-                "do the rest after it"
+                "where only send() to a topic that it knows can be called: set a flag in the handler, or raise, and "
+                f"call {what} afterwards"
             )
 
     def _add_inside(
         self, topic: Topic, partition: Partition | None, record: tuple[int, bytes | None, bytes | None, Headers]
     ) -> tuple[ProducerBatch, int]:
-        """Give a record a batch of its own."""
+        """Put a record into a separate batch."""
         with self.lock:
             self.check_admits()
             builder = self._builder(self._room_for(topic, partition, *record[1:]))
@@ -256,12 +274,12 @@ class RecordAccumulator:
     def _queue_inside(
         self, topic: Topic, partition: Partition | None, builder: BatchBuilder | LegacyBuilder
     ) -> ProducerBatch:
-        """Queue a batch that takes no more records."""
+        """Queue a batch that accepts no more records."""
         if partition is None:
             partition = topic.sticky or self._choose(topic)
         if (opened := partition.open) is not None:
             self._shut(opened)
-        batch = ProducerBatch(partition, builder, self._core.now(), 0)
+        batch = ProducerBatch(partition, builder, self._owner.now(), 0)
         self._queue(batch, builder.size, None)
         return batch
 
@@ -272,7 +290,7 @@ class RecordAccumulator:
 
     @property
     def batch_size(self) -> int:
-        """How large batches are to be, before compression."""
+        """The size of batches, before compression."""
         return self._batch_size
 
     def _append(
@@ -301,7 +319,7 @@ class RecordAccumulator:
         if (full := self.sticky.get(topic.name)) is not None:
             # Before it is closed: Ctrl-C in between costs one look, and in the other order linger_ms.
             if not self._fresh and not self._left:
-                self._core.work_soon()
+                self._owner.work_soon()
             self._left.append(full.partition)
             self.close(full)
         partition = self._sticky_partition(topic)
@@ -309,7 +327,7 @@ class RecordAccumulator:
         if found is not None:
             # Records with keys have opened one there.
             self.sticky[topic.name] = found[0]
-            if partition.open is not found[0]:  # not any more
+            if partition.open is not found[0]:  # not open any more
                 self._shut(found[0])
         return found
 
@@ -346,17 +364,17 @@ class RecordAccumulator:
             partition = self._sticky_partition(topic)
         if (opened := partition.open) is not None:
             self.close(opened)
-        batch = ProducerBatch(partition, self._builder(self._batch_size), self._core.now(), 0)
+        batch = ProducerBatch(partition, self._builder(self._batch_size), self._owner.now(), 0)
         index = batch.append(timestamp, key, value, headers)
         if reservation is not None:
             joined = self.memory.join(batch, target, self._batch_size - batch.builder.size)
             batch.expected = len(joined)
-            _wake_soon(self._core, joined)
+            _wake_soon(self._owner, joined)
         self._queue(batch, reserved, reservation)
         partition.open = batch
         if sticky:
             self.sticky[topic.name] = batch
-        if partition.queue[-1] is not batch:  # somebody came in between: what is sent from now on is behind that
+        if partition.queue[-1] is not batch:  # a call from inside has queued another: later records are behind that
             self._shut(batch)
         return batch, index
 
@@ -366,26 +384,26 @@ class RecordAccumulator:
         return LegacyBuilder(self.magic, limit, self._codec, self._level)
 
     def _queue(self, batch: ProducerBatch, size: int, reservation: Reservation | None) -> None:
-        """Have a batch sent when its time has come; it holds so much memory from now on.
+        """Queue a batch for sending, and allocate its memory.
 
-        Ctrl-C may come between any two steps. Nobody appends to a batch that is in no queue, and the loop is woken
-        before there is something that whoever comes next takes for a sign that it was; it waits for the lock.
+        Ctrl-C may come between any two steps. No call appends to a batch that is in no queue, and the loop is called
+        before the lists say that it was; it waits for the lock.
         """
         try:
-            batch.keeper = self._core.keeper()
+            batch.keeper = self._owner.keeper()
             self.memory.allocate(batch, size, reservation)
             batch.partition.topic.used_at = batch.created
             batch.partition.queue.append(batch)
             self.incomplete[batch] = None
             if not self._fresh and not self._left:
-                self._core.work_soon()
+                self._owner.work_soon()
             self._fresh.append(batch)
         except BaseException:
             if batch not in self._fresh:
                 if batch in batch.partition.queue:
                     batch.partition.queue.remove(batch)
                 self.incomplete.pop(batch, None)
-                _wake_soon(self._core, self.memory.release(batch))
+                _wake_soon(self._owner, self.memory.release(batch))
             raise
 
     def _sticky_partition(self, topic: Topic) -> Partition:
@@ -405,7 +423,7 @@ class RecordAccumulator:
             return taken
 
     def close(self, batch: ProducerBatch) -> None:
-        """Let a batch take no more records. The lock is held."""
+        """Close a batch for records. The caller holds the lock."""
         assert self.inside()
         if not self._shut(batch):
             return
@@ -414,10 +432,10 @@ class RecordAccumulator:
         if partition is partition.topic.sticky:
             partition.topic.filled += size
         if size < batch.reserved and (granted := self.memory.release(batch, size)):
-            _wake_soon(self._core, granted)
+            _wake_soon(self._owner, granted)
 
     def _shut(self, batch: ProducerBatch) -> bool:
-        """Let nobody find a batch to add to; whether it could be found until now."""
+        """Let no call find a batch to add to; whether it could be found until now."""
         partition = batch.partition
         name = partition.topic.name
         # In this order: one that is not open is not the one for records without a key either.
@@ -429,12 +447,12 @@ class RecordAccumulator:
         return True
 
     def close_for_sending(self, batch: ProducerBatch) -> None:
-        """Let a batch that is about to be sealed take no more records."""
+        """Close a batch that is about to be sealed."""
         with self.lock:
             self.close(batch)
 
     def remove(self, batch: ProducerBatch) -> None:
-        """Take a batch that was given up out of its queue."""
+        """Remove a batch that was given up from its queue."""
         with self.lock:
             self.close(batch)
             queue = batch.partition.queue
@@ -447,20 +465,21 @@ class RecordAccumulator:
             partition.queue.extendleft(reversed(list(batches)))
 
     def divided(self, parts: Iterable[ProducerBatch]) -> None:
-        """Account for the parts of a batch that was divided; they have its memory."""
+        """Register the parts of a batch that was divided; they hold its memory."""
         with self.lock:
             for part in parts:
                 self.incomplete[part] = None
 
     def settled(self, batch: ProducerBatch) -> None:
-        """Give the memory of a batch back."""
+        """Release the memory of a batch."""
         with self.lock:
             self.incomplete.pop(batch, None)
             granted = self.memory.release(batch)
         _wake(granted)
 
     def refuse(self, error: BaseException) -> None:
-        """Take no more records; whoever waits for memory hears why."""
+        """Accept no more records; calls that wait for memory raise the error."""
+        self.closed = True
         with self.lock:
             self.refusal = error
             self.sticky.clear()
@@ -472,11 +491,11 @@ class RecordAccumulator:
             reservation.ready.try_failure(error)
 
     def pause(self, error: BaseException) -> None:
-        """Take no records until `admit()`: whoever comes, and whoever waits for memory, hears why."""
+        """Accept no records until `admit()`: calls that send, or wait for memory, raise the error."""
         with self.lock:
             self.refusal = error
             for topic in self.topics.values():
-                for partition in topic.line:
+                for partition in topic.ordered:
                     if partition.open is not None:
                         self.close(partition.open)
             waiting = self.memory.refuse_all()
@@ -484,12 +503,12 @@ class RecordAccumulator:
             reservation.ready.try_failure(error)
 
     def admit(self) -> None:
-        """Take records again."""
+        """Accept records again."""
         with self.lock:
             self.refusal = None
 
     def check_admits(self) -> None:
-        """Raise if records are not taken now."""
+        """Raise if records are not accepted now."""
         if self.refusal is not None:
             raise self.refusal.with_traceback(None)
 
@@ -508,17 +527,17 @@ class RecordAccumulator:
                 topic = Topic(name)
             known = sorted(indexes)
             if known != topic.indexes:
-                # New objects, not changed ones: the fast path reads them without the lock.
-                topic.partitions = {at: topic.partitions.get(at) or Partition(topic, at, self._core) for at in known}
-                topic.line = [topic.partitions[at] for at in known]
+                # New objects, not changed ones: send() reads them without the lock.
+                topic.partitions = {at: topic.partitions.get(at) or Partition(topic, at, self._owner) for at in known}
+                topic.ordered = [topic.partitions[at] for at in known]
                 topic.indexes = known
             self.topics[name] = topic
             return topic
 
     def retire(self, name: str) -> None:
-        """Put a topic aside that nothing is sent to. Its sequence numbers go on if it comes back.
+        """Remove a topic that nothing is sent to. Its sequence numbers continue if it returns.
 
-        From 0 again they would be those of batches that brokers remember, and drop as sent twice.
+        From 0 again they would be numbers of batches that brokers remember, which drop such batches as sent twice.
         """
         with self.lock:
             topic = self._retired[name] = self.topics.pop(name)
@@ -527,7 +546,7 @@ class RecordAccumulator:
             topic.sticky = None
 
     def all_topics(self) -> list[Topic]:
-        """Return the topics that anything was ever sent to."""
+        """Return all topics that records were sent to."""
         return [*self.topics.values(), *self._retired.values()]
 
 
@@ -545,7 +564,7 @@ def _wake(reservations: list[Reservation]) -> None:
         reservation.ready.try_success(None)
 
 
-def _wake_soon(core: ProducerCore, reservations: list[Reservation]) -> None:
+def _wake_soon(owner: AccumulatorOwner, reservations: list[Reservation]) -> None:
     """Wake calls that wait for memory; a thread that waits may be the one that turns the loop."""
     if reservations:
-        core.call_soon(_wake, reservations)
+        owner.call_soon(_wake, reservations)

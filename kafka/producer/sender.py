@@ -1,25 +1,26 @@
-"""When each partition may send, in which order, and what its answers mean: the rules that keep order and lose nothing.
+"""When each partition may send, in which order, and what answers mean: the rules that keep order and lose nothing.
 
 Runs on the loop only. What holds at any time:
 
-- The batches of a partition that are in flight are all on one connection, in order, so their answers come in order.
-  When the leader moves, the first batch to the new one goes out after the last answer of the old one.
-- When one has to be sent again, nothing more goes out until all answers are in; then all that are not settled go back
-  to the head of the queue in their order. So no batch can overtake another.
+- The batches of a partition that are in flight are all on one connection, in order, so their answers arrive in order.
+  When the leader moves, the first batch to the new one is sent after the last answer of the old one.
+- When one must be sent again, nothing more is sent until all answers have arrived; then all batches that are not
+  settled return to the head of the queue in their order. So no batch can overtake another.
 - Batches are settled in order. An answer that comes before its turn waits in the batch.
 - A batch that was sent keeps its bytes and its sequence number, until an answer has shown that no broker has it.
-- A sequence number that was spent on a batch which is not in the log, or of which nobody knows, leaves a gap that the
-  broker would refuse ("broken"). The partition then goes on under the next epoch, from sequence 0: the epoch is the
-  partition's own, since brokers compare it per partition, and a request of the old one that is still on its way
-  somewhere is refused from then on. This is KIP-360's way, without its round trip.
-- A broker that does not know a producer takes any sequence number from it (KIP-360), so the second batch of an epoch
-  could be taken where the first was not. The first one travels alone.
+- A sequence number that was spent on a batch which is not in the log, or whose outcome is unknown, leaves a gap that
+  the broker would refuse (`sequence_gap`). The partition then continues under the next epoch, from sequence 0: the
+  epoch is the partition's own, since brokers compare it per partition, and from then on a broker refuses a late request
+  of the old one. This is KIP-360's way, without its round trip.
+- A broker that does not know a producer accepts any sequence number from it (KIP-360), so it could accept the second
+  batch of an epoch without the first. The first one is in flight alone.
 - Without idempotence a retry could overtake; so with retries allowed one batch per partition is in flight at a time.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from kafka._runtime.timers import Backoff
@@ -33,15 +34,26 @@ from kafka.errors import (
     OutcomeUnknownTimeoutError,
 )
 from kafka.future import Future
-from kafka.producer.diagnostics import hindrance
 from kafka.producer.idempotence import SEQUENCES, SequenceNumbers
-from kafka.producer.producer_batch import Delivered, Divided, ProduceOutcome, ProducerBatch
-from kafka.producer.sink import Sink
+from kafka.producer.producer_batch import (
+    Delivered,
+    Destination,
+    Divided,
+    Partition,
+    ProduceOutcome,
+    ProducerBatch,
+    classify,
+)
 from kafka.record.batch import split_batch
 
 if TYPE_CHECKING:
-    from kafka.producer.core import ProducerCore
-    from kafka.producer.producer_batch import Partition
+    from kafka._core.client import Client
+    from kafka.config import Config
+    from kafka.producer.diagnostics import Diagnostics
+    from kafka.producer.idempotence import ProducerId
+    from kafka.producer.metrics import ProducerMetrics
+    from kafka.producer.record_accumulator import RecordAccumulator
+    from kafka.producer.transaction_manager import TransactionManager
 
 __all__ = ["Sender"]
 
@@ -58,34 +70,50 @@ _COVERS_EARLIER: Final = (ProduceOutcome.DONE, ProduceOutcome.SEQUENCE, ProduceO
 
 
 class Sender:
-    """See the head of this file."""
+    """Decides what each partition sends. See the head of this module."""
 
-    def __init__(self, core: ProducerCore) -> None:
-        config = core.config
-        self.core = core
-        self.client = core.client
-        self.loop = core.loop
-        self.accumulator = core.accumulator
-        self.transactions = core.transactions
-        self._numbering = SequenceNumbers(self)
+    def __init__(
+        self,
+        client: Client,
+        config: Config,
+        accumulator: RecordAccumulator,
+        producer: ProducerId,
+        transactions: TransactionManager | None,
+        diagnostics: Diagnostics,
+        sink_to: Callable[[int, Sender], Destination],
+    ) -> None:
+        self.client = client
+        self.loop = client.loop
+        self.accumulator = accumulator
+        self.producer = producer
+        self.transactions = transactions
         self.acks: int = config["acks"]
         self.request_timeout = config.seconds("request_timeout_ms")
         self.max_in_flight: int = config["max_in_flight_requests_per_connection"]
-        self.leaderless: set[Partition] = set()
         self.linger = config.seconds("linger_ms")
+        self.metrics: ProducerMetrics | None = None
+        self.on_settled: Callable[[ProducerBatch, Delivered | BaseException], object] | None = None
+        """Called with each batch that is written or given up."""
+        self.gathering: dict[Destination, None] | None = None
+        """The brokers that there is something to send to, while partitions are looked at."""
+        self._diagnostics = diagnostics
+        self._sink_to = sink_to
+        self._compression = config["compression_type"], config["compression_level"]
         self._delivery_timeout = config.seconds("delivery_timeout_ms")
         self._retries: float = config["retries"]
-        self._sinks: dict[int, Sink] = {}
-        self.gathering: dict[Sink, None] | None = None
-        """The brokers that there is something to send to, while partitions are looked at."""
+        self._sinks: dict[int, Destination] = {}
+        self._leaderless: set[Partition] = set()
         self._resting: set[Partition] = set()
         """Partitions that wait for a point in time: the end of the linger, or of a backoff."""
         self._answer_awaited: Future[None] | None = None
         self._backoff = Backoff(
             config.seconds("retry_backoff_ms"), config.seconds("retry_backoff_max_ms"), self.loop.rng
         )
+        self._numbers = SequenceNumbers(
+            producer, accumulator, self._retry_later, is_transactional=transactions is not None
+        )
 
-    # Something happened…
+    # Events…
 
     def work(self) -> None:
         """Look at the partitions whose batches were opened, and at those whose batches are full now."""
@@ -95,14 +123,14 @@ class Sender:
         self._look_and_pump([*left, *(batch.partition for batch in fresh)])
 
     def hurry(self, *batches: ProducerBatch) -> None:
-        """Somebody waits for these: send them without waiting for more records."""
+        """Send batches without waiting for more records, as a call waits for them."""
         for batch in batches:
             batch.hurried = True
         self._look_and_pump([batch.partition for batch in batches if not batch.partition.scheduled])
 
     def _look_and_pump(self, partitions: list[Partition]) -> None:
-        """Let partitions stand in line, then send to their leaders at once: a pass of the loop less."""
-        sinks: dict[Sink, None] = {}
+        """Queue partitions at their leaders' sinks, then send at once: that saves a pass of the loop."""
+        sinks: dict[Destination, None] = {}
         self.gathering = sinks
         try:
             for partition in partitions:
@@ -113,40 +141,40 @@ class Sender:
             sink.pump()
 
     def hurry_all(self) -> None:
-        """Somebody waits for memory, or for the end: nothing lingers."""
+        """Send all batches that wait for more records, as a call waits for memory."""
         for partition in tuple(self._resting):
             self.look(partition)
 
     def metadata_changed(self) -> None:
-        """Let partitions whose leader is another now go there."""
+        """Send the batches of partitions whose leader has moved to the new leader."""
         leader_of = self.client.cluster.leader_for_partition
-        for partition in (*self.leaderless, *self._resting):
+        for partition in (*self._leaderless, *self._resting):
             if partition.sink is None or leader_of(partition.tp) != partition.sink.node_id:
                 partition.not_before = 0.0
             self.look(partition)
         for node_id, sink in tuple(self._sinks.items()):
-            for partition in tuple(sink.line):
+            for partition in tuple(sink.waiting):
                 if leader_of(partition.tp) != sink.node_id:
-                    sink.line.remove(partition)
+                    sink.waiting.remove(partition)
                     partition.scheduled = False
                     self.look(partition)
             if sink.is_idle and self.client.cluster.broker_metadata(node_id) is None:
                 del self._sinks[node_id]  # the broker has left the cluster
 
     def ready(self) -> bool:
-        """Whether all is there that sending needs; if not, `resume` is called when it is."""
-        return self.core.identity.ready()
+        """Whether the producer has the id that sending needs; if not, `resume` is called when it has."""
+        return self.producer.ready()
 
     def resume(self) -> None:
-        """What sending needs is there: go on."""
+        """Continue to send: there is a producer id, or no batch needs one."""
         for sink in tuple(self._sinks.values()):
             sink.pump_soon()
 
     # Choosing what to send…
 
     def look(self, partition: Partition) -> None:
-        """Let a partition stand in line, if it has something that may be sent now."""
-        if partition.scheduled or partition.recovering:
+        """Queue a partition at its leader's sink, if it has a batch that may be sent now."""
+        if partition.scheduled or partition.draining:
             return
         queue = partition.queue
         if queue and queue[0].answer is not None:
@@ -171,7 +199,7 @@ class Sender:
             return
         partition.sink = sink
         partition.scheduled = True
-        sink.line.append(partition)
+        sink.waiting.append(partition)
         sink.pump_soon()
 
     def _patience(self, batch: ProducerBatch) -> float:
@@ -184,8 +212,10 @@ class Sender:
         """Return how many batches of a partition may be in flight."""
         if self.transactions is not None and not self.transactions.admits(partition):
             return 0
-        if self.core.identity.wanted:
-            return min(_REMEMBERED, self.max_in_flight) if partition.known and not partition.broken else 1
+        if self.producer.enabled:
+            return (
+                min(_REMEMBERED, self.max_in_flight) if partition.epoch_accepted and not partition.sequence_gap else 1
+            )
         return 1 if self._retries and self.acks else self.max_in_flight
 
     def _rest_until(self, partition: Partition, when: float) -> None:
@@ -197,42 +227,46 @@ class Sender:
             timer.cancel()
         partition.timer = self.loop.call_at(when, self.look, partition)
 
+    def _retry_later(self, partition: Partition) -> None:
+        """Look at a partition again after the first backoff."""
+        self.rest(partition, self.backoff(1))
+
     def rest(self, partition: Partition, delay: float) -> None:
         """Look at a partition again after a while."""
         partition.not_before = self.loop.time() + delay
         self.look(partition)
 
     def backoff(self, failures: int) -> float:
-        """Return the seconds to wait after so many failures."""
+        """Return the seconds to wait after this many failures in a row."""
         return self._backoff.delay(failures)
 
-    def _sink_of(self, partition: Partition) -> Sink | None:
+    def _sink_of(self, partition: Partition) -> Destination | None:
         """Return the sink of the partition's leader; without one the partition waits for metadata."""
         leader = self.client.cluster.leader_for_partition(partition.tp)
         if leader is None or leader < 0:
-            self.leaderless.add(partition)
-            # Asked again after each update that brings none; the cluster sees to the pauses between.
+            self._leaderless.add(partition)
+            # Requested again after each update that brings none; the cluster pauses between requests.
             self.client.cluster.request_update()
             return None
-        self.leaderless.discard(partition)
+        self._leaderless.discard(partition)
         sink = self._sinks.get(leader)
         if sink is None:
-            sink = self._sinks[leader] = Sink(leader, self)
+            sink = self._sinks[leader] = self._sink_to(leader, self)
         return sink
 
-    def next_batch(self, partition: Partition, sink: Sink) -> ProducerBatch | None:
+    def next_batch(self, partition: Partition, sink: Destination) -> ProducerBatch | None:
         """Return the batch that a partition sends next, sealed; None if it may not send to this sink now."""
-        if partition.recovering or not partition.queue or len(partition.in_flight) >= self._window(partition):
+        if partition.draining or not partition.queue or len(partition.in_flight) >= self._window(partition):
             return None
         if self.client.cluster.leader_for_partition(partition.tp) != sink.node_id:
             self.look(partition)
             return None
         batch = partition.queue[0]
-        if self.core.identity.wanted and not self._numbering.numbered(partition, batch):
+        if self.producer.enabled and not self._numbers.ensure_epoch(partition, batch):
             return None
         if batch.sealed is None:
             try:
-                self._numbering.seal(batch)
+                self._numbers.seal(batch)
             except KafkaError as error:
                 self._drop(batch, error)
                 self.look(partition)
@@ -240,109 +274,108 @@ class Sender:
         return batch
 
     def taken(self, batch: ProducerBatch) -> None:
-        """A batch goes out."""
+        """Move a batch from the queue to the batches in flight."""
         partition = batch.partition
         first = partition.queue.popleft()
         assert first is batch, "a partition sends in order"
         partition.in_flight.append(batch)
-        partition.answers_due += 1
+        partition.unanswered += 1
         batch.attempts += 1
         batch.error = None
 
     def sent(self, batches: list[ProducerBatch]) -> None:
-        """A request is made of these."""
-        metrics = self.core.metrics
-        if metrics is not None:
-            metrics.sent(batches, self.loop.time())
+        """Count a request with these batches."""
+        if self.metrics is not None:
+            self.metrics.sent(batches, self.loop.time())
 
-    # When the answers come…
+    # Answers…
 
     def answered(
         self,
         batch: ProducerBatch,
-        verdict: ProduceOutcome,
+        outcome: ProduceOutcome,
         answer: Delivered | BaseException,
         *,
         definite: bool = True,
         at_once: bool = False,
     ) -> None:
-        """Take the answer to one attempt; `definite` if this attempt has not written the batch, whatever the error."""
+        """Handle the answer to one attempt; `definite` unless its error leaves open whether the batch is written."""
         partition = batch.partition
-        partition.answers_due -= 1
+        partition.unanswered -= 1
         if batch.outcome is None:
             if not definite:
                 batch.unsure = True
                 if self.transactions is not None:
                     self.transactions.unanswered()
-            elif verdict in _COVERS_EARLIER:
+            elif outcome in _COVERS_EARLIER:
                 batch.unsure = False
-            if verdict is ProduceOutcome.DONE:
+            if outcome is ProduceOutcome.DONE:
                 batch.answer = answer
-                partition.known = True
+                partition.epoch_accepted = True
                 if self.transactions is not None:
                     self.transactions.written()
-            elif self._is_final(batch, verdict, answer):
+            elif self._is_final(batch, outcome, answer):
                 assert isinstance(answer, BaseException)
                 batch.answer = self._final_error(batch, answer)
             else:
                 assert isinstance(answer, BaseException)
-                self._to_be_sent_again(batch, verdict, answer, at_once)
+                self._to_be_sent_again(batch, outcome, answer, at_once)
         self._advance(partition)
 
-    def _is_final(self, batch: ProducerBatch, verdict: ProduceOutcome, error: object) -> bool:
+    def _is_final(self, batch: ProducerBatch, outcome: ProduceOutcome, error: object) -> bool:
         """Whether an attempt that has not succeeded is the last."""
         if self.transactions is not None:
-            # No new epoch without an end of the transaction. Behind a batch that is sent again the wrong sequence
-            # number is merely the echo.
+            # There is no new epoch before the end of the transaction. Behind a batch that is sent again, a wrong
+            # sequence number is only a consequence.
             lost = isinstance(error, InvalidProducerEpochError) or batch.partition.in_flight[0] is batch
-            if not self.transactions.is_sending or (verdict is ProduceOutcome.SEQUENCE and lost):
+            if not self.transactions.is_sending or (outcome is ProduceOutcome.SEQUENCE and lost):
                 return True
-        if verdict is ProduceOutcome.RETRY:
+        if outcome is ProduceOutcome.RETRY:
             return batch.attempts > self._retries or (self.acks == 0 and batch.unsure)
-        return verdict is ProduceOutcome.FAIL or (verdict is ProduceOutcome.SEQUENCE and not self.core.identity.wanted)
+        return outcome is ProduceOutcome.FAIL or (outcome is ProduceOutcome.SEQUENCE and not self.producer.enabled)
 
     def _to_be_sent_again(
-        self, batch: ProducerBatch, verdict: ProduceOutcome, error: BaseException, at_once: bool
+        self, batch: ProducerBatch, outcome: ProduceOutcome, error: BaseException, at_once: bool
     ) -> None:
         partition = batch.partition
-        partition.recovering = True
+        partition.draining = True
         batch.error = error
         if isinstance(error, InvalidProducerEpochError):
-            self.core.identity.renew()
-        if verdict is ProduceOutcome.DIVIDE:
+            self.producer.renew()
+        if outcome is ProduceOutcome.DIVIDE:
             batch.hurried = True
         elif (
-            not at_once and partition.in_flight[0] is batch and (verdict is ProduceOutcome.RETRY or batch.attempts > 1)
+            not at_once and partition.in_flight[0] is batch and (outcome is ProduceOutcome.RETRY or batch.attempts > 1)
         ):
-            # A new number may be all that is missing: the first attempt with one is made at once.
+            # A new number may be all that is needed: the first attempt with one is made at once.
             soon = isinstance(error, ConcurrentTransactionsError)
             partition.not_before = self.loop.time() + (_SOON if soon else self.backoff(batch.attempts))
-        if partition.in_flight[0] is batch and verdict is ProduceOutcome.SEQUENCE:
-            # Nothing before it is unsettled, so the gap is real: we gave up a batch, or the broker lost its end.
-            if not partition.broken:
-                log.warning("%s-%s: %s; going on under a new epoch", *partition.tp, error)
-            partition.broken = True
-        elif verdict is ProduceOutcome.DIVIDE:
-            partition.broken = self.core.identity.wanted and self.transactions is None
-        if self.core.metrics is not None:
-            self.core.metrics.retried(batch)
+        if partition.in_flight[0] is batch and outcome is ProduceOutcome.SEQUENCE:
+            # All before it is settled, so the gap is real: a batch was given up, or the broker lost the end of its log.
+            if not partition.sequence_gap:
+                log.warning("%s-%s: %s; continuing under a new epoch", *partition.tp, error)
+            partition.sequence_gap = True
+        elif outcome is ProduceOutcome.DIVIDE:
+            partition.sequence_gap = self.producer.enabled and self.transactions is None
+        if self.metrics is not None:
+            self.metrics.retried(batch)
 
     def _advance(self, partition: Partition) -> None:
-        """Settle what has its turn, and go on sending when all that must be known is."""
+        """Settle the batches whose turn it is, and continue to send when all answers that matter have arrived."""
         in_flight = partition.in_flight
         while in_flight and in_flight[0].answer is not None:
             self._finish(in_flight.popleft())
-        if partition.recovering:
-            if partition.answers_due:
+        if partition.draining:
+            if partition.unanswered:
                 return
-            partition.recovering = False
+            partition.draining = False
             again = list(in_flight)
             in_flight.clear()
             self.accumulator.put_back(partition, self._divided(again))
         self.look(partition)
 
     def _settle_answered(self, partition: Partition) -> None:
-        """Settle batches that got their answer while one before them was sent again."""
+        """Settle batches that were answered while one before them was sent again."""
         while not partition.in_flight and partition.queue and partition.queue[0].answer is not None:
             self._finish(partition.queue.popleft())
 
@@ -356,12 +389,12 @@ class Sender:
         self._settle(batch, answer)
 
     def _left_gap(self, batch: ProducerBatch) -> None:
-        """A batch was given up: if it had a sequence number, those behind it need another."""
-        if batch.sealed is not None and self.core.identity.wanted:
+        """Remember that a batch was given up: if it had a sequence number, the batches behind it need others."""
+        if batch.sealed is not None and self.producer.enabled:
             partition = batch.partition
-            partition.broken = True
-            if partition.answers_due:
-                partition.recovering = True
+            partition.sequence_gap = True
+            if partition.unanswered:
+                partition.draining = True
 
     def _divided(self, batches: list[ProducerBatch]) -> list[ProducerBatch]:
         """Replace the first batch, if it was too large, by smaller ones (KIP-126)."""
@@ -370,17 +403,16 @@ class Sender:
         whole = batches[0]
         sealed = whole.sealed
         assert sealed is not None
-        config = self.core.config
         limit = max(1, sealed.uncompressed_size // 2)
         parts = []
-        for builder in split_batch(sealed, limit, config["compression_type"], config["compression_level"]):
+        for builder in split_batch(sealed, limit, *self._compression):
             part = ProducerBatch(whole.partition, builder, whole.created, 0)
             part.keeper = whole.keeper
             part.timer = self.loop.call_at(part.created + self._delivery_timeout, self._expired, part)
             parts.append(part)
         if self.transactions is not None:
-            self._numbering.seal_parts(whole, parts)
-        # The memory is the last part's to give back, as it is settled last.
+            self._numbers.seal_parts(whole, parts)
+        # The last part holds the memory, as it is settled last.
         parts[-1].reserved, whole.reserved = whole.reserved, 0
         self.accumulator.divided(parts)
         self._settle(whole, Divided(tuple(parts)))
@@ -388,8 +420,6 @@ class Sender:
 
     @staticmethod
     def _is_too_large(batch: ProducerBatch) -> bool:
-        from kafka.producer.producer_batch import classify
-
         error = batch.error
         return isinstance(error, KafkaError) and classify(error, batch.count) is ProduceOutcome.DIVIDE
 
@@ -400,16 +430,16 @@ class Sender:
             batch.timer.cancel()
             batch.timer = None
         self.accumulator.settled(batch)
-        if self.core.metrics is not None:
-            self.core.metrics.settled(batch, outcome)
+        if self.metrics is not None:
+            self.metrics.settled(batch, outcome)
         if self.transactions is not None and isinstance(outcome, BaseException):
             self.transactions.lost(batch, outcome)
-        if self.core.on_settled is not None and not isinstance(outcome, Divided):
-            self.core.on_settled(batch, outcome)
+        if self.on_settled is not None and not isinstance(outcome, Divided):
+            self.on_settled(batch, outcome)
         batch.settle(outcome)
 
     def _final_error(self, batch: ProducerBatch, error: BaseException) -> BaseException:
-        """Return an error that tells the truth about whether the batch may be in the log."""
+        """Return an error that is true about whether the batch may be in the log."""
         if self.transactions is not None and not self.transactions.is_sending:
             return self.transactions.aborted(error)
         if not batch.unsure or getattr(error, "outcome_unknown", False):
@@ -422,7 +452,7 @@ class Sender:
         return unknown
 
     def _expired(self, batch: ProducerBatch) -> None:
-        """delivery_timeout_ms is over."""
+        """Give a batch up: delivery_timeout_ms has passed."""
         batch.timer = None
         if batch.outcome is not None:
             return
@@ -434,7 +464,7 @@ class Sender:
         tp = partition.tp
         error = kind(
             f"{counted(batch.count)} to {tp.topic}-{tp.partition} not acknowledged within {spent:.1f} seconds "
-            f"(delivery_timeout_ms) after {batch.attempts} attempts: {hindrance(self.core, batch)}",
+            f"(delivery_timeout_ms) after {batch.attempts} attempts: {self._diagnostics.why_unacknowledged(batch)}",
             topic_partition=tp,
         )
         error.__cause__ = batch.error
@@ -442,7 +472,7 @@ class Sender:
         self._advance(partition)
 
     def _drop(self, batch: ProducerBatch, error: BaseException) -> None:
-        """Give a batch up, wherever it is."""
+        """Give a batch up, in the queue or in flight."""
         partition = batch.partition
         if batch in partition.in_flight:
             partition.in_flight.remove(batch)
@@ -453,9 +483,17 @@ class Sender:
         self._settle(batch, batch.answer or error)
 
     def give_up(self, partition: Partition, error: KafkaError) -> None:
-        """Fail all that a partition has not sent yet."""
+        """Fail all batches that a partition has not sent yet."""
         for batch in tuple(partition.queue):
             self._drop(batch, self._final_error(batch, error))
+
+    async def flush(self) -> None:
+        """Send all batches that exist now, and wait until they are settled."""
+        batches = [batch for batch in self.accumulator.unsettled() if not batch.is_done]
+        self.hurry(*batches)
+        for batch in batches:
+            if not batch.is_done:
+                await batch
 
     async def quiet(self) -> None:
         """Wait until no request is under way."""
@@ -463,14 +501,14 @@ class Sender:
             self._answer_awaited = self._answer_awaited or Future()
             await self._answer_awaited
 
-    def one_answer_less(self) -> None:
-        """A request has its answer, and what it said is done."""
+    def request_done(self) -> None:
+        """Notify `quiet` that a request is answered, and the answer handled."""
         awaited, self._answer_awaited = self._answer_awaited, None
         if awaited is not None:
             awaited.success(None)
 
     def abandon(self, error: BaseException, *, in_flight: bool = True) -> int:
-        """Fail everything, at the end or when asked to; return how many records that were."""
+        """Fail all batches, with or without the ones in flight; return how many records they have."""
         records = 0
         partitions = set()
         for batch in self.accumulator.unsettled():

@@ -1,7 +1,7 @@
-"""What goes to one broker: the line of partitions that have something to send, and the requests in flight.
+"""What is sent to one broker: the queue of partitions that have a batch to send, and the requests in flight.
 
-A partition stands in the line once, at its end, so that none starves; a request takes one batch from each in turn, up
-to max_request_size. Whether a partition may send, and what an answer means for it, is the sender's to say.
+A partition waits there once, at the end, so that none starves; a request takes one batch of each in turn, up to
+max_request_size. The sender decides whether a partition may send, and what an answer means for it.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _Names = dict[int, str]
 
 
 class Sink:
-    """See the head of this file."""
+    """The requests to one broker. See the head of this module."""
 
     def __init__(self, node_id: int, sender: Sender) -> None:
         self.node_id = node_id
-        self.line: deque[Partition] = deque()
+        self.waiting: deque[Partition] = deque()
         self.in_flight = 0
         self.stalled_since: float | None = None
-        """Since when there is something to send and nothing goes out."""
+        """Since when there is something to send and nothing is sent."""
         self._sender = sender
         self._client = sender.client
         self._loop = sender.loop
@@ -56,7 +56,7 @@ class Sink:
         """A timer is set for the end of a throttle."""
 
     def pump_soon(self) -> None:
-        """Send what can be sent, when the partitions that are being looked at have all come, or in the pass to come."""
+        """Send what can be sent: when all partitions have been looked at, or in the next pass of the loop."""
         if self._sender.gathering is not None:
             self._sender.gathering[self] = None
         elif not self._pump_due:
@@ -66,17 +66,17 @@ class Sink:
     @property
     def is_idle(self) -> bool:
         """Whether nothing is to be sent, and no answer is awaited."""
-        return not (self.line or self.in_flight or self._opening)
+        return not (self.waiting or self.in_flight or self._opening)
 
     def stalled(self) -> None:
-        """Take note that there is something to send, which may have to wait for an answer."""
+        """Remember since when there is something to send that has to wait."""
         if self.stalled_since is None:
             self.stalled_since = self._loop.time()
 
     def pump(self) -> None:
         """Send what can be sent."""
         self._pump_due = False
-        if not self.line or self._client.closed:  # closed: what stood in the line has its outcome
+        if not self.waiting or self._client.closed:  # closed: the batches have their outcome
             self.stalled_since = None
             return
         self.stalled()
@@ -85,19 +85,19 @@ class Sink:
         link = self._ready_link()
         if link is None:
             return
-        self._pump_due = True  # what comes into the line meanwhile is seen here
+        self._pump_due = True  # partitions that are added meanwhile are seen here
         try:
-            while self.line and self.in_flight < self._sender.max_in_flight:
+            while self.waiting and self.in_flight < self._sender.max_in_flight:
                 batches = self._fill()
                 if batches:
                     self._send(link, batches)
-            if self.line:
+            if self.waiting:
                 self.stalled()  # the rest waits for an answer
         finally:
             self._pump_due = False
 
     def _ready_link(self) -> Connection | None:
-        """Return the connection if it takes requests now; else see to it that this is called again."""
+        """Return the connection if it accepts requests now; otherwise `pump` is called again when it may."""
         try:
             link = self._client.link(self.node_id, PRODUCE)
         except UnknownBrokerIdError:
@@ -112,7 +112,7 @@ class Sink:
                 return None
             return link
         if link.fatal is not None and not link.is_opening and link.backing_off():
-            # What comes after the pause tries again: rights and passwords may be given later.
+            # Records after the pause try again: permissions and passwords may be granted later.
             self._fail_all(link.fatal)
             return None
         if not self._opening:
@@ -140,17 +140,17 @@ class Sink:
         self.pump_soon()
 
     def _disband(self) -> None:
-        """The cluster does not know this broker any more: its partitions have to find another."""
-        line, self.line = self.line, deque()
+        """Let the partitions find another broker: this one has left the cluster."""
+        waiting, self.waiting = self.waiting, deque()
         self._client.cluster.request_update()
-        for partition in line:
+        for partition in waiting:
             partition.scheduled = False
             self._sender.rest(partition, self._sender.backoff(1))
 
     def _fail_all(self, error: KafkaError) -> None:
-        """Trying again is in vain: the broker refuses who we say we are, or we refuse the broker."""
-        line, self.line = self.line, deque()
-        for partition in line:
+        """Fail all batches: the broker refuses our credentials, or we refuse the broker's."""
+        waiting, self.waiting = self.waiting, deque()
+        for partition in waiting:
             partition.scheduled = False
             self._sender.give_up(partition, error)
 
@@ -158,11 +158,11 @@ class Sink:
 
     def _fill(self) -> list[ProducerBatch]:
         """Take batches for one request, one of each partition."""
-        sender, line = self._sender, self.line
+        sender, waiting = self._sender, self.waiting
         batches: list[ProducerBatch] = []
         room = sender.accumulator.max_request_size
-        for _ in range(len(line)):
-            partition = line.popleft()
+        for _ in range(len(waiting)):
+            partition = waiting.popleft()
             partition.scheduled = False
             batch = sender.next_batch(partition, self)
             if batch is None:
@@ -170,7 +170,7 @@ class Sink:
             assert batch.sealed is not None
             if batches and batch.sealed.size > room:
                 partition.scheduled = True
-                line.append(partition)
+                waiting.append(partition)
                 continue
             room -= batch.sealed.size
             sender.taken(batch)
@@ -213,7 +213,7 @@ class Sink:
                 topics.append(topic_data(topic_id=topic_id, partition_data=partitions))
                 names[topic_id.int] = name
         transactions = self._sender.transactions
-        fields = {} if transactions is None else {"transactional_id": transactions.identity.transactional_id}
+        fields = {} if transactions is None else {"transactional_id": transactions.producer.transactional_id}
         request = request_type(
             acks=self._sender.acks, timeout_ms=int(self._sender.request_timeout * 1000), topic_data=topics, **fields
         )
@@ -227,7 +227,7 @@ class Sink:
         newest = None if transactions is None else transactions.newest_produce()
         return ProduceRequest[version if newest is None else min(newest, version)]
 
-    # Being answered…
+    # Answers…
 
     def _answered(self, batches: list[ProducerBatch], names: _Names, future: Future[Any], _outcome: object) -> None:
         self.in_flight -= 1
@@ -239,21 +239,21 @@ class Sink:
                 self._sender.answered(batch, ProduceOutcome.DONE, Delivered(-1, -1))
         else:
             self._take_response(batches, names, future.value)
-        self._sender.one_answer_less()
-        if self.line:
+        self._sender.request_done()
+        if self.waiting:
             self.pump_soon()
         else:
             self.stalled_since = None
 
     def _failed(self, batches: list[ProducerBatch], error: BaseException) -> None:
-        """The request has no answer."""
+        """Handle the failure of a request: it has no answer."""
         if not isinstance(error, KafkaError):
             error = KafkaProtocolError(f"the request failed: {error!r}")
         if error.invalid_metadata:
             self._client.cluster.request_update()
         for batch in batches:
-            verdict = classify(error, batch.count)
-            self._sender.answered(batch, verdict, error, definite=not error.outcome_unknown)
+            outcome = classify(error, batch.count)
+            self._sender.answered(batch, outcome, error, definite=not error.outcome_unknown)
 
     def _take_response(self, batches: list[ProducerBatch], names: _Names, response: Any) -> None:
         results = {}
@@ -287,12 +287,12 @@ class Sink:
                 known = cluster.update_partition_leader(partition.tp, leader.leader_id, leader.leader_epoch, brokers)
             if not known:
                 cluster.request_update()
-        verdict = classify(error, batch.count)
-        answer: Delivered | KafkaError = Delivered(-1, -1) if verdict is ProduceOutcome.DONE else error
-        self._sender.answered(batch, verdict, answer, definite=not error.outcome_unknown, at_once=known)
+        outcome = classify(error, batch.count)
+        answer: Delivered | KafkaError = Delivered(-1, -1) if outcome is ProduceOutcome.DONE else error
+        self._sender.answered(batch, outcome, answer, definite=not error.outcome_unknown, at_once=known)
 
     def __repr__(self) -> str:
-        return f"<Sink to {self.node_id} line={len(self.line)} in_flight={self.in_flight}>"
+        return f"<Sink to {self.node_id} waiting={len(self.waiting)} in_flight={self.in_flight}>"
 
 
 def on_the_wire(sealed: SealedBatch | SealedMessages) -> Any:

@@ -1,10 +1,15 @@
-"""TC"""
+"""The requests of a transactional producer to its coordinators, each sent until one is answered.
+
+`CoordinatorClient` knows where to send a request, in which version, and when to send it again. `AddPartitions`,
+`EndTransaction` and `TransactionalProducerId` are the parts of a transaction that need it; they decide what an answer
+means and tell their `TransactionOwner`, the transaction manager. Runs on the loop only.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kafka._core.client import COORDINATOR
 from kafka._runtime.timers import Backoff
@@ -42,9 +47,8 @@ if TYPE_CHECKING:
     from kafka._runtime.tasks import Task
     from kafka.config import Config
     from kafka.net.versions import BrokerVersions
-    from kafka.producer.core import ProducerCore
     from kafka.producer.producer_batch import Partition
-    from kafka.producer.transaction_manager import Transaction, TransactionManager
+    from kafka.producer.record_accumulator import RecordAccumulator
     from kafka.structs import TopicPartition
 
 __all__ = [
@@ -52,6 +56,8 @@ __all__ = [
     "CoordinatorClient",
     "CoordinatorRequest",
     "EndTransaction",
+    "Transaction",
+    "TransactionOwner",
     "TransactionalProducerId",
     "end_request_of",
     "init_request_of",
@@ -61,14 +67,27 @@ log = logging.getLogger(__name__)
 
 # Markers are written within milliseconds, so the first wait for them is short: in seconds.
 _SOON: Final = 0.005
-_WORTH_TELLING: Final = 4
-"""Failures in a row after which somebody should hear of it: about a second, with the default backoff."""
+_WORTH_LOGGING: Final = 4
+"""Failures in a row after which the log shows them: about a second, with the default backoff."""
+_INIT_PRODUCER_ID: Final = 22
+_NO_ID: Final = -1
 
 
 class CoordinatorRequest:
-    """A request to a coordinator, and what became of the attempts to ask it."""
+    """A request to a coordinator, and what became of the attempts to send it."""
 
-    __slots__ = ("build", "doubtful", "key", "kind", "newest", "read", "request_type", "step", "unanswered", "wanted")
+    __slots__ = (
+        "build",
+        "key",
+        "kind",
+        "maybe_applied",
+        "newest",
+        "read",
+        "request_type",
+        "step",
+        "unanswered",
+        "wanted",
+    )
 
     def __init__(
         self,
@@ -80,7 +99,6 @@ class CoordinatorRequest:
         read: Callable[[Any], KafkaError | None],
         newest: int = 2**15,
         wanted: Callable[[], bool] = lambda: True,
-        doubtful: bool = False,
     ) -> None:
         self.step = step
         self.kind = kind
@@ -92,91 +110,96 @@ class CoordinatorRequest:
         self.read = read
         """Finds the error in a response."""
         self.newest = newest
-        """The last version to use, whatever the broker has."""
+        """The last version to use, even if the broker supports later ones."""
         self.wanted = wanted
-        """Whether to ask again after an error that may pass."""
-        self.doubtful = doubtful
-        """An earlier attempt may have been carried out, whatever the last answer says."""
+        """Whether to send it again after a retriable error."""
+        self.maybe_applied = False
+        """The coordinator may have carried out an earlier attempt, though the last answer is an error."""
         self.unanswered = False
         """An attempt has no answer: it may still arrive at the coordinator."""
 
 
 class CoordinatorClient:
-    """See the head of this file."""
+    """Sends requests to the coordinators of transactions and groups."""
 
     def __init__(self, client: Client, config: Config) -> None:
         self.versions: BrokerVersions | None = None
-        """What the coordinator that was asked last speaks."""
+        """The API versions of the coordinator that was used last."""
         self.waiting_for: str | None = None
-        """What keeps the present question from its answer, in words; None while nothing does."""
-        self.asking: str | None = None
-        """What is being asked for, in words."""
+        """What the present request waits for, in words; None if it waits for its first answer, or there is none."""
+        self.requesting: str | None = None
+        """What is being requested, in words."""
+        self.client = client
         self._waited_for: str | None = None
-        self._client = client
         self._loop = client.loop
         limit = config.seconds("retry_backoff_max_ms")
-        self._backoff = Backoff(config.seconds("retry_backoff_ms"), limit, self._loop.rng)
+        self.backoff = Backoff(config.seconds("retry_backoff_ms"), limit, self._loop.rng)
         self._short = Backoff(_SOON, config.seconds("retry_backoff_ms"), self._loop.rng)
 
-    async def ask(self, question: CoordinatorRequest) -> Any:
-        """Return the response that has no error; raises an error that does not pass by itself."""
+    async def send(self, request: CoordinatorRequest) -> Any:
+        """Return the response without an error; raises an error that a retry does not clear."""
         failures = 0
-        self.asking, self._waited_for = question.step.value, None
+        self.requesting, self._waited_for = request.step.value, None
         try:
             while True:
                 try:
-                    response = await self._send(question)
-                    error = question.read(response)
+                    response = await self._attempt(request)
+                    error = request.read(response)
                 except KafkaError as failed:
                     error = failed
                 if error is None:
                     return response
                 failures += 1
-                await self._pause(question, error, failures)
+                await self._pause(request, error, failures)
         finally:
-            self.waiting_for = self.asking = None
+            self.waiting_for = self.requesting = None
 
-    def too_late(self, what: str, seconds: float) -> KafkaTimeoutError:
-        """Return the error of something that was asked for and did not come within so many seconds."""
-        why = self._waited_for or no_answers(self._client)
+    def timeout_error(self, what: str, seconds: float) -> KafkaTimeoutError:
+        """Return the error of a call that was not done within this time."""
+        why = self._waited_for or no_answers(self.client)
         return KafkaTimeoutError(f"{what} took longer than {seconds:g} seconds{f': {why}' if why else ''}")
 
-    async def _send(self, question: CoordinatorRequest) -> Any:
-        client = self._client
+    def problem(self) -> str:
+        """Return what the present request waits for; empty if there is none."""
+        if self.waiting_for is not None:
+            return f"the transaction waits for its coordinator, {self.waiting_for}"
+        if self.requesting is not None:
+            silent = no_answers(self.client)
+            return f"the transaction waits for its coordinator, {self.requesting}{f': {silent}' if silent else ''}"
+        return ""
+
+    async def _attempt(self, request: CoordinatorRequest) -> Any:
+        client = self.client
         deadline = self._loop.time() + client.settings.request_timeout
-        node_id = await client.coordinator(question.kind, question.key, deadline)
+        node_id = await client.coordinator(request.kind, request.key, deadline)
         link = client.link(node_id, COORDINATOR)
         await client.open(link, deadline)
         assert link.versions is not None
         self.versions = link.versions
-        version = min(link.versions.version_for(question.request_type), question.newest)
-        return await link.submit(question.build(version), deadline - self._loop.time())
+        version = min(link.versions.version_for(request.request_type), request.newest)
+        return await link.submit(request.build(version), deadline - self._loop.time())
 
-    async def _pause(self, question: CoordinatorRequest, error: KafkaError, failures: int) -> None:
-        """Wait before the next attempt; raise the error if there is to be none."""
-        question.doubtful = question.doubtful or may_have_happened(error)
-        question.unanswered = question.unanswered or error.outcome_unknown
-        meaning = meaning_of(error, question.step)
-        if not meaning.passes or not question.wanted():
+    async def _pause(self, request: CoordinatorRequest, error: KafkaError, failures: int) -> None:
+        """Wait before the next attempt; raise the error if there is not to be one."""
+        request.maybe_applied = request.maybe_applied or may_have_happened(error)
+        request.unanswered = request.unanswered or error.outcome_unknown
+        meaning = meaning_of(error, request.step)
+        if not meaning.is_retriable or not request.wanted():
             raise error
         if meaning is Meaning.SOON:
             await self._loop.sleep(self._short.delay(failures))
             return
-        self.waiting_for = self._waited_for = f"{question.step.value}: {error}"
-        # Not what passes in an instant, as every coordinator has it when it starts; then each minute or so.
-        if failures == _WORTH_TELLING or failures % 60 == 0:
-            log.warning("Transaction of %s waits for %s", question.key, self.waiting_for)
+        self.waiting_for = self._waited_for = f"{request.step.value}: {error}"
+        # Not the errors of an instant, which each coordinator has when it starts; then once a minute or so.
+        if failures == _WORTH_LOGGING or failures % 60 == 0:
+            log.warning("Transaction of %s waits for %s", request.key, self.waiting_for)
         if meaning is Meaning.LOOK_UP:
-            self._client.cluster.forget_coordinator(question.kind, question.key)
-        await self._loop.sleep(self._backoff.delay(failures))
-
-
-_INIT_PRODUCER_ID: Final = 22
-_NOBODY: Final = -1
+            self.client.cluster.forget_coordinator(request.kind, request.key)
+        await self._loop.sleep(self.backoff.delay(failures))
 
 
 def init_request_of(expected: Who, timeout: float, wanted: Callable[[], bool] = lambda: True) -> CoordinatorRequest:
-    """Return what is asked of the coordinator for a transactional id: by who has it, or without a producer id anew."""
+    """Return the request for a producer id; `expected` is the present producer, or has no producer id."""
     return CoordinatorRequest(
         Step.INIT,
         TRANSACTION,
@@ -189,140 +212,8 @@ def init_request_of(expected: Who, timeout: float, wanted: Callable[[], bool] = 
     )
 
 
-class TransactionalProducerId(ProducerId):
-    """Waits to be told: `init_transactions()` and each end of a transaction say who the producer is."""
-
-    def __init__(self, core: ProducerCore, transactional_id: str, timeout: float, asker: CoordinatorClient) -> None:
-        super().__init__(core, wanted=True, insisted=True)
-        self.transactional_id = transactional_id
-        self.timeout = timeout
-        """Seconds that a transaction may take."""
-        self._asker = asker
-
-    @property
-    def who(self) -> Who:
-        """The producer as requests name it."""
-        return Who(self.transactional_id, self.producer_id, self.epoch)
-
-    def check_supported(self) -> None:
-        """Raise if the brokers are too old."""
-        versions = self._core.client.versions
-        if versions is not None and not versions.supports(_INIT_PRODUCER_ID):
-            release = ".".join(map(str, versions.release))
-            raise UnsupportedVersionError(
-                f"transactions (transactional_id) need brokers of Kafka 0.11 or newer; this one is {release}"
-            )
-
-    def ready(self) -> bool:
-        """Whether batches can be numbered."""
-        return self.producer_id != _NOBODY
-
-    def renew(self) -> None:
-        """Nothing that a batch meets changes the id: the transaction is aborted first."""
-
-    def take(self, producer_id: int, epoch: int) -> None:
-        """Go on as who the coordinator says."""
-        self.producer_id, self.epoch = producer_id, epoch
-        self._core.sender.resume()
-
-    async def obtain(self, wanted: Callable[[], bool]) -> None:
-        """Take over the transactional id: what an earlier producer left open is aborted, and it is locked out."""
-        await self._request(Who(self.transactional_id, _NOBODY, _NOBODY), wanted)
-
-    @property
-    def can_renew(self) -> bool:
-        """Whether the coordinator gives another epoch to a producer that tells its present one (since 2.5)."""
-        versions = self._asker.versions
-        return versions is not None and versions.supports(_INIT_PRODUCER_ID, 3)
-
-    async def renew_epoch(self, *, ahead: int, wanted: Callable[[], bool]) -> None:
-        """Get another epoch; the coordinator refuses if its own is not ours plus `ahead`."""
-        expected = self.who._replace(epoch=self.epoch + ahead)
-        self.producer_id = _NOBODY  # not ready meanwhile
-        await self._request(expected, wanted)
-
-    async def _request(self, expected: Who, wanted: Callable[[], bool]) -> None:
-        response = await self._asker.ask(init_request_of(expected, self.timeout, wanted))
-        self.take(response.producer_id, response.producer_epoch)
-
-
-log = logging.getLogger(__name__)
-
-
-class AddPartitions:
-    """The partitions of the present transaction."""
-
-    def __init__(self, transactions: TransactionManager) -> None:
-        self._transactions = transactions
-        self._added: set[TopicPartition] = set()
-        self._pending: dict[TopicPartition, Partition] = {}
-        self._task: Task[None] | None = None
-
-    def reset(self) -> None:
-        """Another transaction begins."""
-        self._added.clear()
-        self._pending.clear()
-
-    def admits(self, partition: Partition) -> bool:
-        """Whether a partition is added; it will be, otherwise, and the sender looks at it again then."""
-        if partition.tp in self._added:
-            return True
-        if partition.tp not in self._pending:
-            self._pending[partition.tp] = partition
-            if self._task is None:
-                self._task = partition.core.loop.spawn(self._add_all(partition.core.sender.look), "add partitions")
-        return False
-
-    async def over(self) -> None:
-        """Wait until no request is under way; nothing more is asked for."""
-        self._pending.clear()
-        if self._task is not None:
-            await self._task
-
-    async def _add_all(self, look: Callable[[Partition], None]) -> None:
-        transactions = self._transactions
-        try:
-            await transactions.ready()
-            while self._pending and transactions.is_sending:
-                batch = dict(self._pending)
-                await self._add(batch)
-                for partition in batch.values():
-                    look(partition)
-        except KafkaError as error:
-            log.debug("Partitions were not added: %s", error)  # the transactions know, and tell
-        finally:
-            self._task = None
-
-    async def _add(self, batch: dict[TopicPartition, Partition]) -> None:
-        transactions, who = self._transactions, self._transactions.identity.who
-        question = CoordinatorRequest(
-            Step.ADD,
-            TRANSACTION,
-            who.transactional_id,
-            AddPartitionsToTxnRequest,
-            lambda version: add_partitions_request(version, who, batch),
-            worst_of_partitions,
-            newest=NEWEST_ADD_PARTITIONS,
-            wanted=lambda: transactions.is_sending,
-        )
-        current = transactions.current
-        current.asked = True
-        try:
-            await transactions.asker.ask(question)
-        except KafkaError as error:
-            raise transactions.take_error(error, question) from error
-        current.late = current.late or question.unanswered
-        current.confirmed = True
-        self._added.update(batch)
-        for tp in batch:
-            self._pending.pop(tp, None)
-
-
-log = logging.getLogger(__name__)
-
-
 def end_request_of(who: Who, *, committed: bool, is_v2: bool) -> CoordinatorRequest:
-    """Return what is asked of the coordinator to commit or abort a transaction."""
+    """Return the request to commit or to abort a transaction."""
     return CoordinatorRequest(
         Step.END,
         TRANSACTION,
@@ -334,115 +225,322 @@ def end_request_of(who: Who, *, committed: bool, is_v2: bool) -> CoordinatorRequ
     )
 
 
-class EndTransaction:
-    """See the head of this file."""
+class Transaction:
+    """One transaction: what brokers may know of it, which decides how it can end and how the next one begins."""
 
-    def __init__(self, transactions: TransactionManager, core: ProducerCore) -> None:
-        self._transactions = transactions
-        self._identity = transactions.identity
-        self._asker = transactions.asker
-        self._core = core
+    __slots__ = (
+        "groups",
+        "has_unanswered",
+        "is_v2",
+        "lost_id",
+        "outcome_unknown",
+        "registered",
+        "registration_sent",
+        "sequence_gap",
+        "started",
+        "timed_out",
+    )
+
+    def __init__(self, started: float, *, is_v2: bool) -> None:
+        self.started = started
+        self.is_v2 = is_v2
+        self.groups: set[str] = set()
+        """The groups that were added at the coordinator."""
+        self.registration_sent = False
+        """A request was sent that makes the transaction known to the coordinator."""
+        self.registered = False
+        """The coordinator knows the transaction."""
+        self.has_unanswered = False
+        """A request of the transaction was not answered, and may still arrive at a broker."""
+        self.sequence_gap = False
+        """A sequence number was spent on a batch that is not in the log."""
+        self.outcome_unknown = False
+        """A sequence number was spent on a batch of which no broker has said whether it is in the log."""
+        self.lost_id = False
+        """The coordinator does not accept this producer id and epoch any more: others are needed."""
+        self.timed_out = False
+        """The coordinator has aborted the transaction because it took too long."""
+
+    def note(self, request: CoordinatorRequest) -> None:
+        """Remember whether a request of the transaction may still arrive."""
+        self.has_unanswered = self.has_unanswered or request.unanswered
+
+
+class TransactionOwner(Protocol):
+    """What the parts of a transaction need of the transaction manager."""
+
+    current: Transaction
+    error: KafkaError | None
+    coordinator: CoordinatorClient
+    producer: TransactionalProducerId
 
     @property
-    def _current(self) -> Transaction:
-        return self._transactions.current
+    def is_sending(self) -> bool:
+        """Whether batches may be sent."""
+        ...
+
+    def look(self, partition: Partition) -> None:
+        """Let the sender look at a partition again."""
+        ...
+
+    async def ready(self) -> None:
+        """Wait until the producer has its epoch."""
+        ...
+
+    def must_abort(self, cause: BaseException) -> None:
+        """Let the transaction end by an abort only."""
+        ...
+
+    def fatal(self, cause: BaseException) -> KafkaError:
+        """Let the producer end; return the error that says why."""
+        ...
+
+    def failed(self, error: KafkaError, request: CoordinatorRequest) -> KafkaError:
+        """Do what an error before the end of the transaction means; return what to raise."""
+        ...
+
+
+class TransactionalProducerId(ProducerId):
+    """The producer id of a transactional_id: the coordinator gives it, with an epoch that fences other producers.
+
+    `init_transactions()` and the ends of transactions obtain it; nothing that happens to a batch does.
+    """
+
+    def __init__(
+        self, coordinator: CoordinatorClient, accumulator: RecordAccumulator, transactional_id: str, timeout: float
+    ) -> None:
+        super().__init__(coordinator.client, accumulator, coordinator.backoff, enabled=True, required=True)
+        self.transactional_id = transactional_id
+        self.timeout = timeout
+        """Seconds that a transaction may take."""
+        self._coordinator = coordinator
+
+    @property
+    def who(self) -> Who:
+        """The producer as requests name it."""
+        return Who(self.transactional_id, self.producer_id, self.epoch)
+
+    def check_supported(self) -> None:
+        """Raise if the brokers are too old."""
+        versions = self._client.versions
+        if versions is not None and not versions.supports(_INIT_PRODUCER_ID):
+            release = ".".join(map(str, versions.release))
+            raise UnsupportedVersionError(
+                f"transactions (transactional_id) need brokers of Kafka 0.11 or newer; this one is {release}"
+            )
+
+    def ready(self) -> bool:
+        """Whether batches can be numbered."""
+        return self.producer_id != _NO_ID
+
+    def renew(self) -> None:
+        """Do nothing: an error of a batch does not change the id, as the transaction is aborted first."""
+
+    def accept(self, producer_id: int, epoch: int) -> None:
+        """Use the id and epoch that the coordinator has given."""
+        self.producer_id, self.epoch = producer_id, epoch
+        self.sender.resume()
+
+    async def obtain(self, wanted: Callable[[], bool]) -> None:
+        """Take over the transactional id: the coordinator aborts an open transaction of it and fences its producer."""
+        await self._request(Who(self.transactional_id, _NO_ID, _NO_ID), wanted)
+
+    @property
+    def can_renew(self) -> bool:
+        """Whether the coordinator gives another epoch to a producer that sends its present one (since 2.5)."""
+        versions = self._coordinator.versions
+        return versions is not None and versions.supports(_INIT_PRODUCER_ID, 3)
+
+    async def renew_epoch(self, *, ahead: int, wanted: Callable[[], bool]) -> None:
+        """Get another epoch; the coordinator refuses if its own is not ours plus `ahead`."""
+        expected = self.who._replace(epoch=self.epoch + ahead)
+        self.producer_id = _NO_ID  # not ready meanwhile
+        await self._request(expected, wanted)
+
+    async def _request(self, expected: Who, wanted: Callable[[], bool]) -> None:
+        response = await self._coordinator.send(init_request_of(expected, self.timeout, wanted))
+        self.accept(response.producer_id, response.producer_epoch)
+
+
+class AddPartitions:
+    """Adds partitions to a classic transaction before they are written to: in one request all that wait by then.
+
+    Batches of a partition stay in its queue until it is added. One request is under way at a time.
+    """
+
+    def __init__(self, owner: TransactionOwner) -> None:
+        self._owner = owner
+        self._added: set[TopicPartition] = set()
+        self._pending: dict[TopicPartition, Partition] = {}
+        self._task: Task[None] | None = None
+
+    def reset(self) -> None:
+        """Forget the partitions: another transaction begins."""
+        self._added.clear()
+        self._pending.clear()
+
+    def admits(self, partition: Partition) -> bool:
+        """Whether a partition is added; if not, it will be, and then the sender looks at it again."""
+        if partition.tp in self._added:
+            return True
+        if partition.tp not in self._pending:
+            self._pending[partition.tp] = partition
+            if self._task is None:
+                self._task = self._owner.coordinator.client.loop.spawn(self._add_all(), "add partitions")
+        return False
+
+    async def finish(self) -> None:
+        """Wait until no request is under way, and send no more."""
+        self._pending.clear()
+        if self._task is not None:
+            await self._task
+
+    async def _add_all(self) -> None:
+        owner = self._owner
+        try:
+            await owner.ready()
+            while self._pending and owner.is_sending:
+                some = dict(self._pending)
+                await self._add(some)
+                for partition in some.values():
+                    owner.look(partition)
+        except KafkaError as error:
+            log.debug("Partitions were not added: %s", error)  # the owner raises it
+        finally:
+            self._task = None
+
+    async def _add(self, some: dict[TopicPartition, Partition]) -> None:
+        owner, who = self._owner, self._owner.producer.who
+        request = CoordinatorRequest(
+            Step.ADD,
+            TRANSACTION,
+            who.transactional_id,
+            AddPartitionsToTxnRequest,
+            lambda version: add_partitions_request(version, who, some),
+            worst_of_partitions,
+            newest=NEWEST_ADD_PARTITIONS,
+            wanted=lambda: owner.is_sending,
+        )
+        current = owner.current
+        current.registration_sent = True
+        try:
+            await owner.coordinator.send(request)
+        except KafkaError as error:
+            raise owner.failed(error, request) from error
+        current.note(request)
+        current.registered = True
+        self._added.update(some)
+        for tp in some:
+            self._pending.pop(tp, None)
+
+
+class EndTransaction:
+    """Ends a transaction at its coordinator: what a refusal means, and which epoch the next transaction needs."""
+
+    def __init__(self, owner: TransactionOwner, accumulator: RecordAccumulator) -> None:
+        self._owner = owner
+        self._producer = owner.producer
+        self._accumulator = accumulator
+        self._now = owner.coordinator.client.loop.time
 
     async def end(self, *, committed: bool) -> None:
-        """Commit or abort at the coordinator; raises what the producer has to hear."""
-        who, current = self._identity.who, self._current
-        question = end_request_of(who, committed=committed, is_v2=current.is_v2)
+        """Commit or abort; raises what the application must know."""
+        who, current = self._producer.who, self._owner.current
+        request = end_request_of(who, committed=committed, is_v2=current.is_v2)
         try:
-            response = await self._asker.ask(question)
+            response = await self._owner.coordinator.send(request)
         except KafkaError as error:
-            current.late = current.late or question.unanswered
+            current.note(request)
             if committed:
-                raise self._not_committed(error, question) from error
-            self._not_aborted(error, question)
+                raise self._not_committed(error, request) from error
+            self._not_aborted(error, request)
             return
-        current.late = current.late or question.unanswered
+        current.note(request)
         if current.is_v2 and response.producer_id >= 0:
-            self._identity.take(response.producer_id, response.producer_epoch)
+            self._producer.accept(response.producer_id, response.producer_epoch)
 
-    def _not_committed(self, error: KafkaError, question: CoordinatorRequest) -> KafkaError:
+    def _not_committed(self, error: KafkaError, request: CoordinatorRequest) -> KafkaError:
         """The coordinator refuses to commit; returns what to raise."""
-        if question.doubtful:
-            # It may have committed at an earlier attempt, and refuses the repetition now.
-            return self._transactions.fail(
+        owner = self._owner
+        if request.maybe_applied:
+            # It may have committed at an earlier attempt, and refuse the repetition now.
+            return owner.fatal(
                 TransactionOutcomeUnknownError(
                     f"Whether the transaction was committed is not known: {error}; close this producer, and find out "
                     f"from what is in the log how far it came"
                 )
             )
         meaning = meaning_of(error, Step.END)
-        # Version two says INVALID_TXN_STATE to who commits what the coordinator has aborted by itself.
-        if (meaning is Meaning.FENCED or isinstance(error, InvalidTxnStateError)) and self.ran_out_of_time():
-            self._transactions.trouble(self.out_of_time(error))
+        # In version two, INVALID_TXN_STATE answers a commit of what the coordinator has aborted without a request.
+        if (meaning is Meaning.FENCED or isinstance(error, InvalidTxnStateError)) and self.has_timed_out():
+            owner.must_abort(self.timeout_error(error))
         elif meaning in {Meaning.FENCED, Meaning.FATAL}:
-            self._transactions.fail(error)
+            owner.fatal(error)
         else:
-            self._current.lost_id = meaning is Meaning.LOST_ID
-            self._transactions.trouble(error)
-        return self._transactions.error or error
+            owner.current.lost_id = meaning is Meaning.LOST_ID
+            owner.must_abort(error)
+        return owner.error or error
 
-    def _not_aborted(self, error: KafkaError, question: CoordinatorRequest) -> None:
-        """The coordinator refuses to abort: there is nothing to abort any more, or we are out."""
+    def _not_aborted(self, error: KafkaError, request: CoordinatorRequest) -> None:
+        """The coordinator refuses to abort: there is nothing to abort any more, or the producer is fenced."""
+        current = self._owner.current
         meaning = meaning_of(error, Step.END)
         if meaning is Meaning.LOST_ID:
-            self._current.lost_id = True
-        elif meaning is Meaning.FENCED and not question.doubtful and self.ran_out_of_time():
-            log.info("The transaction of %s took too long: it is aborted already", question.key)
-        elif isinstance(error, InvalidTxnStateError) and not self._current.confirmed:
-            # What was sent has not made it known to the coordinator, and may do so later.
-            self._current.lost_id = True
+            current.lost_id = True
+        elif meaning is Meaning.FENCED and not request.maybe_applied and self.has_timed_out():
+            log.info("The transaction of %s took too long: the coordinator has aborted it already", request.key)
+        elif isinstance(error, InvalidTxnStateError) and not current.registered:
+            # The requests that were sent have not registered it at the coordinator, and may do so later.
+            current.lost_id = True
         else:
-            raise self._transactions.fail(error) from error
+            raise self._owner.fatal(error) from error
 
-    # Another epoch…
-
-    async def renew(self) -> None:
-        """Get an epoch that nothing of the past has (KIP-360)."""
-        if not self._identity.can_renew:
-            self._go_on_as_before()
+    async def renew_epoch(self) -> None:
+        """Get an epoch that no request of the past has (KIP-360)."""
+        if not self._producer.can_renew:
+            self._reset_sequences()
             return
         try:
-            await self._identity.renew_epoch(ahead=int(self._current.ran_out), wanted=lambda: not self._core.closed)
+            await self._producer.renew_epoch(
+                ahead=int(self._owner.current.timed_out), wanted=lambda: not self._accumulator.closed
+            )
         except KafkaError as error:
-            raise self._transactions.fail(error) from error
+            raise self._owner.fatal(error) from error
 
-    def _go_on_as_before(self) -> None:
-        """Before 2.5 the numbers go on from what each leader has; where that is not known, nothing goes on."""
-        if self._current.unsure or self._current.lost_id:
-            why = "records were sent and never answered for" if self._current.unsure else "the coordinator has lost it"
-            raise self._transactions.fail(
+    def _reset_sequences(self) -> None:
+        """Before 2.5 the numbers continue from what each leader has; where that is not known, the producer ends."""
+        current = self._owner.current
+        if current.outcome_unknown or current.lost_id:
+            unknown = "records were sent and never answered for"
+            why = unknown if current.outcome_unknown else "the coordinator has lost it"
+            raise self._owner.fatal(
                 FatalTransactionError(
-                    f"The transaction is aborted, but {why}, and brokers before 2.5 let no producer go on after that: "
-                    "close this one and make another"
+                    f"The transaction is aborted, but {why}, and brokers before 2.5 let no producer continue after "
+                    "that: close this one and make another"
                 )
             )
-        for topic in self._core.accumulator.all_topics():
-            for partition in topic.line:
+        for topic in self._accumulator.all_topics():
+            for partition in topic.ordered:
                 partition.next_sequence = partition.acknowledged
-                partition.broken = False
+                partition.sequence_gap = False
 
-    # Out of time…
-
-    def ran_out_of_time(self) -> bool:
+    def has_timed_out(self) -> bool:
         """Whether a fence is the coordinator's own, for a transaction that took longer than transaction_timeout_ms.
 
-        It ends such a transaction under the next epoch, which it gives to nobody: a newer producer gets the one after
-        that. So asking for another epoch with that one in hand succeeds if, and only if, nobody has taken over. That
-        holds only if the coordinator had the transaction for sure, and was not asked to end it before.
+        It ends such a transaction under the next epoch, which it gives to no producer: a newer producer gets the one
+        after that. So a request for another epoch with that one in hand succeeds if, and only if, no producer has taken
+        over. That holds only if the coordinator knew the transaction, and was not asked to end it before.
         """
-        current = self._current
-        is_late = self._core.now() - current.started >= self._identity.timeout
-        current.ran_out = is_late and current.confirmed and self._identity.can_renew
-        return current.ran_out
+        current = self._owner.current
+        is_late = self._now() - current.started >= self._producer.timeout
+        current.timed_out = is_late and current.registered and self._producer.can_renew
+        return current.timed_out
 
-    def out_of_time(self, cause: KafkaError) -> AbortableTransactionError:
+    def timeout_error(self, cause: KafkaError) -> AbortableTransactionError:
         """Return the error of a transaction that took too long."""
         error = AbortableTransactionError(
-            f"The transaction took longer than transaction_timeout_ms ({self._identity.timeout * 1000:.0f}), so the "
-            f"coordinator has aborted it; abort_transaction() lets the producer go on, if no other has taken over"
+            f"The transaction took longer than transaction_timeout_ms ({self._producer.timeout * 1000:.0f}), so the "
+            f"coordinator has aborted it; abort_transaction() lets the producer continue, if no other has taken over"
         )
         error.__cause__ = cause
         return error

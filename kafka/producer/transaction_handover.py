@@ -53,7 +53,7 @@ class HandoverProducer(KafkaProducer):
         # The id is a task's when there is one.
         super().__init__(**{"transactional_id": _ID, **configs})
         # Not the one of the transactions, which tells what they wait for.
-        self._asker = CoordinatorClient(self._core.client, self._core.config)
+        self._coordinator = CoordinatorClient(self._core.client, self._core.config)
 
     def take_over(self, transactional_id: str, timeout: float | None = None) -> None:
         """Go on under an id, which may be the present one: whoever had it is locked out, what they left open aborted.
@@ -79,9 +79,9 @@ class HandoverProducer(KafkaProducer):
         self._calls.check_open()
         seconds = self._calls.max_block
         try:
-            return self._driver.run(question(self._core.client, self._asker), self._core.now() + seconds, what)
+            return self._driver.run(question(self._core.client, self._coordinator), self._core.now() + seconds, what)
         except KafkaTimeoutError as error:
-            raise self._asker.too_late(what, seconds) from error
+            raise self._coordinator.timeout_error(what, seconds) from error
 
     def close(self, timeout: float | None = None, null_logger: bool = False) -> None:
         """Do what every producer does, but abort no transaction that is left for somebody else to end."""

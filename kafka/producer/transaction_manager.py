@@ -1,10 +1,24 @@
-"""TM"""
+"""Transactions: which calls are possible, what follows from errors, and how each transaction ends.
+
+Runs on the loop only. Each call moves the state (`transaction_protocol`) and leaves its work to a task: a caller that
+times out, or is interrupted, leaves while the work continues, and calling again waits for the rest. The state is busy
+(INITIALIZING, COMMITTING, ABORTING) until a caller has received the result.
+
+There are two ways to run a transaction. *Classic*: each partition and group is added at the coordinator before
+anything is written to it, and the epoch stays as it is. *Version two* (KIP-890), where the cluster has finalized it:
+the first write adds, and each end gives the producer another epoch, so that no late request can get into the next
+transaction. Classic gets there by requesting an epoch after every transaction with a request that may still be under
+way: otherwise that request could end, or join, a later transaction.
+
+A transaction that cannot be committed fails at once: the state is MUST_ABORT, no record is accepted, nothing more is
+sent, records that wait fail.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Coroutine, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kafka.cluster import GROUP, TRANSACTION
 from kafka.errors import (
@@ -23,6 +37,7 @@ from kafka.producer.transaction_coordinator import (
     CoordinatorClient,
     CoordinatorRequest,
     EndTransaction,
+    Transaction,
     TransactionalProducerId,
 )
 from kafka.producer.transaction_protocol import (
@@ -38,12 +53,14 @@ from kafka.producer.transaction_protocol import (
 from kafka.protocol.transaction import AddOffsetsToTxnRequest, TxnOffsetCommitRequest
 
 if TYPE_CHECKING:
+    from kafka._core.client import Client
     from kafka._runtime.tasks import Task
-    from kafka.producer.core import ProducerCore
+    from kafka.config import Config
     from kafka.producer.producer_batch import Partition, ProducerBatch
+    from kafka.producer.record_accumulator import RecordAccumulator
     from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 
-__all__ = ["TransactionManager"]
+__all__ = ["RecordSender", "TransactionManager"]
 
 log = logging.getLogger(__name__)
 
@@ -54,27 +71,52 @@ _FEATURE: Final = "transaction.version"
 _SENDING: Final = frozenset({State.IN_TRANSACTION, State.COMMITTING})
 
 
-class TransactionManager:
-    """See the head of this file."""
+class RecordSender(Protocol):
+    """What a transaction needs of the sender."""
 
-    def __init__(self, core: ProducerCore, transactional_id: str, timeout: float) -> None:
+    async def flush(self) -> None:
+        """Send all batches, and wait until they are settled."""
+        ...
+
+    def abandon(self, error: BaseException, *, in_flight: bool = True) -> int:
+        """Fail all batches, with or without the ones in flight."""
+        ...
+
+    async def quiet(self) -> None:
+        """Wait until no request is under way."""
+        ...
+
+    def look(self, partition: Partition) -> None:
+        """Send the batches of a partition if that is possible now."""
+        ...
+
+
+class TransactionManager:
+    """The transactions of one producer. See the head of this module."""
+
+    sender: RecordSender
+    """Set by the core, which makes the sender after this."""
+
+    def __init__(self, client: Client, config: Config, accumulator: RecordAccumulator) -> None:
         self.state = State.UNINITIALIZED
         self.error: KafkaError | None = None
-        """Why the transaction has to be aborted, or the producer cannot go on."""
-        self.asker = CoordinatorClient(core.client, core.config)
-        self.identity = TransactionalProducerId(core, transactional_id, timeout, self.asker)
+        """Why the transaction must be aborted, or the producer cannot continue."""
+        self.coordinator = CoordinatorClient(client, config)
+        self.producer = TransactionalProducerId(
+            self.coordinator, accumulator, config["transactional_id"], config.seconds("transaction_timeout_ms")
+        )
         self.current = Transaction(0.0, is_v2=False)
-        self._core = core
-        self._loop = core.loop
-        self._enlisting = AddPartitions(self)
-        self._ending = EndTransaction(self, core)
+        self._accumulator = accumulator
+        self._loop = client.loop
+        self._partitions = AddPartitions(self)
+        self._end = EndTransaction(self, accumulator)
         self._work: Task[None] | None = None
         """What the state is busy with."""
         self._offsets: Task[None] | None = None
         """The last send_offsets_to_transaction; the one before it has ended when it begins."""
         self._clearing: Task[None] | None = None
         self._renewing: Task[None] | None = None
-        core.accumulator.pause(self._refusal())
+        accumulator.pause(self._refusal())
 
     # Calls…
 
@@ -83,40 +125,40 @@ class TransactionManager:
         await self._do(Event.INIT, self._init)
 
     async def take_over(self, transactional_id: str) -> None:
-        """Between two transactions: go on under another id, or under the same as a producer that was just made."""
+        """Between two transactions: continue under another id, or under the same one as a new producer."""
 
         async def change() -> None:
             await _quietly(self._renewing)
             self._check_not_failed()
-            self.identity.transactional_id = transactional_id
+            self.producer.transactional_id = transactional_id
             await self._init()
 
         await self._do(Event.TAKE_OVER, change)
 
     async def leave_open(self) -> tuple[requests.Who, bool]:
-        """Have all of the transaction written; return what somebody else needs to end it: who, and whether it is v2."""
-        await self._core.flush()
+        """Write all of the transaction; return what another producer needs to end it: the id, and whether it is v2."""
+        await self.sender.flush()
         if self._offsets is not None:
             await self._offsets
         if self.state is not State.IN_TRANSACTION:
             raise self._refusal()
-        return self.identity.who, self.current.is_v2
+        return self.producer.who, self.current.is_v2
 
     async def begin(self) -> None:
-        """Open a transaction; nothing is asked of anybody."""
+        """Open a transaction; this sends no request."""
         self._allow(Event.BEGIN)
-        versions = self.asker.versions
+        versions = self.coordinator.versions
         level = 0 if versions is None else versions.features.get(_FEATURE, (0, 0))[1]
         is_v2 = versions is not None and level >= 2 and versions.supports(_END, requests.NEWEST_CLASSIC_END + 1)
         self.current = Transaction(self._loop.time(), is_v2=is_v2)
-        self._enlisting.reset()
+        self._partitions.reset()
         self._offsets = self._clearing = None
 
     async def send_offsets(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: ConsumerGroupMetadata
     ) -> None:
         """Let a group's offsets be committed with the transaction."""
-        versions = self.asker.versions
+        versions = self.coordinator.versions
         if versions is not None and group.member_id:
             self._check_members(versions.supports(_TXN_OFFSET_COMMIT, requests.OFFSETS_KNOW_MEMBERS))
         self._allow(Event.SEND_OFFSETS)
@@ -129,27 +171,27 @@ class TransactionManager:
         if not supported:
             raise UnsupportedVersionError(
                 "fencing by the consumer's group membership (KIP-447) needs brokers of Kafka 2.5 or newer; for older "
-                "ones give the group's name instead of consumer.group_metadata(), and let each input partition have "
-                "a producer with a transactional_id of its own"
+                "ones give the group's name instead of consumer.group_metadata(), and use one producer, with its "
+                "own transactional_id, for each input partition"
             )
 
     async def commit(self) -> None:
-        """Send what is left, then end the transaction: all of it becomes visible."""
+        """Send the remaining batches, then end the transaction: all of it becomes visible."""
         await self._do(Event.COMMIT, self._commit)
 
     async def abort(self) -> None:
         """End the transaction: nothing of it becomes visible."""
         await self._do(Event.ABORT, self._abort)
 
-    async def wind_up(self) -> None:
-        """The producer is being closed: abort what is open, wait for what is ending."""
+    async def finish(self) -> None:
+        """Abort an open transaction, or wait for one that is ending: the producer is being closed."""
         if is_allowed(self.state, Event.ABORT):
             await self.abort()
         elif self.state is State.COMMITTING:
             await self.commit()
 
     async def _do(self, call: Event, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Begin the work of a call, or join the one that goes on, and hear its end."""
+        """Begin the work of a call, or join the work that is under way, and wait for its end."""
         before = self.state
         self._allow(call)
         if self.state is not before:
@@ -170,12 +212,12 @@ class TransactionManager:
         self.state = next_state(self.state, event)
         if event is Event.DONE:
             self.error = None
-        if self._core.closed:
+        if self._accumulator.closed:
             return
         if is_allowed(self.state, Event.SEND):
-            self._core.accumulator.admit()
+            self._accumulator.admit()
         else:
-            self._core.accumulator.pause(self._refusal())
+            self._accumulator.pause(self._refusal())
 
     def _refusal(self) -> KafkaError:
         """Return what `send()` raises in this state."""
@@ -187,93 +229,99 @@ class TransactionManager:
             return error
         raise AssertionError("records are refused where there is a reason")
 
-    # What goes wrong…
+    # Errors…
 
-    def trouble(self, cause: BaseException) -> None:
-        """The transaction cannot be committed any more."""
+    def must_abort(self, cause: BaseException) -> None:
+        """Let the transaction end by an abort only."""
         if self.state not in _SENDING:
             return
         if isinstance(cause, AbortableTransactionError):
             self.error = cause
         else:
             self.error = AbortableTransactionError(
-                f"The transaction cannot be committed; abort_transaction() lets the producer go on: {cause}"
+                f"The transaction cannot be committed; abort_transaction() lets the producer continue: {cause}"
             )
             self.error.__cause__ = cause
-        self._move(Event.TROUBLE)
+        self._move(Event.ABORTABLE_ERROR)
         self._clear_soon()
 
-    def fail(self, cause: BaseException) -> KafkaError:
-        """The producer cannot go on; returns the error that says so."""
+    def fatal(self, cause: BaseException) -> KafkaError:
+        """Let the producer end; return the error that says why."""
         if self.state is not State.FAILED:
             if isinstance(cause, FatalTransactionError):
                 self.error = cause
             elif isinstance(cause, KafkaError) and meaning_of(cause, Step.END) is Meaning.FENCED:
                 self.error = ProducerFencedError(
-                    f"another producer has taken over transactional_id {self.identity.transactional_id!r}, or the "
+                    f"another producer has taken over transactional_id {self.producer.transactional_id!r}, or the "
                     f"transaction took longer than transaction_timeout_ms; close this producer"
                 )
             else:
-                self.error = FatalTransactionError(f"This producer cannot go on, close it: {cause}")
+                self.error = FatalTransactionError(f"This producer cannot continue, close it: {cause}")
             if self.error is not cause:
                 self.error.__cause__ = cause
             self._work = None
-            self._move(Event.FAILURE)
+            self._move(Event.FATAL_ERROR)
             self._clear_soon()
         assert self.error is not None
         return self.error
 
-    def take_error(self, error: KafkaError, question: CoordinatorRequest) -> KafkaError:
-        """Do what an error at a step before the end means; returns what to raise."""
-        self.current.late = self.current.late or question.unanswered
-        meaning = meaning_of(error, question.step)
-        if meaning is Meaning.FENCED and self._ending.ran_out_of_time():
-            self.trouble(self._ending.out_of_time(error))
+    def failed(self, error: KafkaError, request: CoordinatorRequest) -> KafkaError:
+        """Do what an error before the end of the transaction means; return what to raise."""
+        self.current.note(request)
+        meaning = meaning_of(error, request.step)
+        if meaning is Meaning.FENCED and self._end.has_timed_out():
+            self.must_abort(self._end.timeout_error(error))
         elif meaning in {Meaning.FENCED, Meaning.FATAL}:
-            self.fail(error)
+            self.fatal(error)
         else:
             self.current.lost_id = self.current.lost_id or meaning is Meaning.LOST_ID
-            self.trouble(error)
+            self.must_abort(error)
         return self.error or error
 
-    # What the sender asks and tells…
+    # For the sender…
 
     @property
     def is_sending(self) -> bool:
-        """Whether batches may go out."""
+        """Whether batches may be sent."""
         return self.state in _SENDING
 
     def admits(self, partition: Partition) -> bool:
-        """Whether a partition may be written to now; sees to it that it may be later."""
+        """Whether a partition may be written to now; if not, it is added, and the sender looks at it again."""
         if self.state not in _SENDING:
             return False
         if self.current.is_v2:
-            self.current.asked = True
+            self.current.registration_sent = True
             return True
-        return self._enlisting.admits(partition)
+        return self._partitions.admits(partition)
 
     def newest_produce(self) -> int | None:
-        """The last version of Produce to use; None is whatever the broker has."""
+        """The last version of Produce to use; None for no limit."""
         return None if self.current.is_v2 else requests.NEWEST_CLASSIC_PRODUCE
 
+    def look(self, partition: Partition) -> None:
+        """Let the sender look at a partition again."""
+        self.sender.look(partition)
+
     def written(self) -> None:
-        """A leader has taken a batch."""
-        self.current.confirmed = True
+        """Remember that a leader has written a batch."""
+        self.current.registered = True
 
     def unanswered(self) -> None:
-        """A produce request has no definite answer: it may still arrive."""
-        self.current.late = True
+        """Remember that a produce request has no definite answer: it may still arrive."""
+        self.current.has_unanswered = True
 
     def lost(self, batch: ProducerBatch, error: BaseException) -> None:
-        """A batch was given up, so there is nothing whole to commit."""
+        """Let the transaction end without a commit, as a batch was given up."""
         current = self.current
-        current.broken = current.broken or batch.sealed is not None
-        current.unsure = current.unsure or (batch.unsure and not isinstance(error, UnknownProducerIdError))
+        current.sequence_gap = current.sequence_gap or batch.sealed is not None
+        current.outcome_unknown = current.outcome_unknown or (
+            batch.unsure and not isinstance(error, UnknownProducerIdError)
+        )
         if not isinstance(error, TransactionAbortedError) and self.state in _SENDING:
             if meaning_of_lost_record(error) is Meaning.ABORT:
-                self.trouble(error)
+                self.must_abort(error)
             else:
-                self.fail(error)
+                self.fatal(error)
 
     def aborted(self, cause: BaseException | None) -> TransactionAbortedError:
         """Return the error of records whose transaction is not committed."""
@@ -287,7 +335,7 @@ class TransactionManager:
 
     async def _init(self) -> None:
         try:
-            await self.identity.obtain(lambda: not self._core.closed)
+            await self.producer.obtain(lambda: not self._accumulator.closed)
         except KafkaError:
             self._work = None
             self._move(Event.REFUSED)
@@ -302,10 +350,10 @@ class TransactionManager:
         if before is not None:
             await before
         await self.ready()
-        current, who, name = self.current, self.identity.who, str(group.group_id)
-        current.asked = True
+        current, who, name = self.current, self.producer.who, str(group.group_id)
+        current.registration_sent = True
         if not current.is_v2 and name not in current.groups:
-            await self._ask_in_transaction(
+            await self._send_in_transaction(
                 TRANSACTION,
                 who.transactional_id,
                 AddOffsetsToTxnRequest,
@@ -313,7 +361,7 @@ class TransactionManager:
                 requests.plain_error,
             )
             current.groups.add(name)
-        await self._ask_in_transaction(
+        await self._send_in_transaction(
             GROUP,
             name,
             TxnOffsetCommitRequest,
@@ -322,18 +370,18 @@ class TransactionManager:
             newest=2**15 if current.is_v2 else requests.NEWEST_CLASSIC_OFFSETS,
         )
 
-    async def _ask_in_transaction(
+    async def _send_in_transaction(
         self, kind: int, key: str, request_type: Any, build: Any, read: Any, newest: int = 2**15
     ) -> None:
-        question = CoordinatorRequest(
+        request = CoordinatorRequest(
             Step.OFFSETS, kind, key, request_type, build, read, newest=newest, wanted=lambda: self.is_sending
         )
         try:
-            await self.asker.ask(question)
+            await self.coordinator.send(request)
         except KafkaError as error:
-            raise self.take_error(error, question) from error
-        self.current.late = self.current.late or question.unanswered
-        self.current.confirmed = True
+            raise self.failed(error, request) from error
+        self.current.note(request)
+        self.current.registered = True
 
     async def ready(self) -> None:
         """Wait until the producer has its epoch."""
@@ -341,110 +389,74 @@ class TransactionManager:
             await self._renewing
 
     async def _commit(self) -> None:
-        await self._core.flush()
+        await self.sender.flush()
         if self._offsets is not None:
             await self._offsets
         if self.state is not State.COMMITTING:
             assert self.error is not None
             raise self.error.with_traceback(None)
         current = self.current
-        if not current.asked:
+        if not current.registration_sent:
             return
         await self.ready()
-        await self._ending.end(committed=True)
-        if not current.is_v2 and current.late and self.identity.can_renew:
-            # The commit stands, whatever becomes of this. The next transaction waits for it.
-            self._renewing = self._loop.spawn(self._ending.renew(), "get another epoch")
+        await self._end.end(committed=True)
+        if not current.is_v2 and current.has_unanswered and self.producer.can_renew:
+            # The commit stands, however this ends. The next transaction waits for it.
+            self._renewing = self._loop.spawn(self._end.renew_epoch(), "get another epoch")
 
     async def _abort(self) -> None:
         self._clear_soon()
         assert self._clearing is not None
         await self._clearing
-        await self._enlisting.over()
+        await self._partitions.finish()
         if self._offsets is not None:
             await _quietly(self._offsets)
         await _quietly(self._renewing)
         self._check_not_failed()
         current = self.current
-        if current.asked and not (current.lost_id or current.ran_out):
-            await self._ending.end(committed=False)
-        if current.lost_id or current.ran_out or (not current.is_v2 and (current.late or current.broken)):
-            await self._ending.renew()
+        if current.registration_sent and not (current.lost_id or current.timed_out):
+            await self._end.end(committed=False)
+        has_leftovers = not current.is_v2 and (current.has_unanswered or current.sequence_gap)
+        if current.lost_id or current.timed_out or has_leftovers:
+            await self._end.renew_epoch()
 
     def _check_not_failed(self) -> None:
         if self.state is State.FAILED:
             assert self.error is not None
             raise self.error.with_traceback(None)
 
-    # Clearing away what will not be sent…
+    # Giving up the batches of a transaction…
 
     def _clear_soon(self) -> None:
-        """Give up all batches: at once those that are not sent, the others when their answers are in."""
-        if self._clearing is None and not self._core.closed:
+        """Give up all batches: the unsent ones at once, the others when their answers have arrived."""
+        if self._clearing is None and not self._accumulator.closed:
             self._clearing = self._loop.spawn(self._clear(), "give up the transaction's records")
 
     async def _clear(self) -> None:
-        sender = self._core.sender
+        sender = self.sender
         sender.abandon(self.aborted(None), in_flight=False)
         await sender.quiet()
-        # What came back to the queue meanwhile, to be sent again.
+        # Batches that returned to the queue meanwhile, to be sent again.
         sender.abandon(self.aborted(None))
 
-    # How it is…
+    # Its state…
 
     def health(self) -> dict[str, Any]:
-        """Return what people want to know."""
+        """Return the part of `health()` that is about transactions."""
         return {
-            "transactional_id": self.identity.transactional_id,
+            "transactional_id": self.producer.transactional_id,
             "state": self.state.value,
             "error": None if self.error is None else str(self.error),
-            "waiting_for": self.asker.waiting_for,
-            "producer_id": self.identity.producer_id,
-            "epoch": self.identity.epoch,
+            "waiting_for": self.coordinator.waiting_for,
+            "producer_id": self.producer.producer_id,
+            "epoch": self.producer.epoch,
         }
 
 
 async def _quietly(task: Task[None] | None) -> None:
-    """Wait for a task whose outcome was told already."""
+    """Wait for a task whose outcome has been raised elsewhere."""
     if task is not None:
         try:
             await task
         except KafkaError as error:
             log.debug("Before the abort: %s", error)
-
-
-class Transaction:
-    """One transaction: what may be known of it outside."""
-
-    __slots__ = (
-        "asked",
-        "broken",
-        "confirmed",
-        "groups",
-        "is_v2",
-        "late",
-        "lost_id",
-        "ran_out",
-        "started",
-        "unsure",
-    )
-
-    def __init__(self, started: float, *, is_v2: bool) -> None:
-        self.started = started
-        self.is_v2 = is_v2
-        self.groups: set[str] = set()
-        """Added at the coordinator."""
-        self.asked = False
-        """Something was sent that makes it known to the coordinator."""
-        self.confirmed = False
-        """The coordinator has it for sure."""
-        self.late = False
-        """A request of it was not answered, and may still arrive somewhere."""
-        self.broken = False
-        """A sequence number was spent on a batch that is not in the log."""
-        self.unsure = False
-        """One was spent on a batch of which nobody knows."""
-        self.lost_id = False
-        """The coordinator does not go on with this producer id and epoch: others are needed."""
-        self.ran_out = False
-        """The coordinator has aborted it because it took too long."""

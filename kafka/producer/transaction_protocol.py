@@ -1,4 +1,11 @@
-"""TP"""
+"""What the transaction protocol says, without I/O: requests, what errors mean, and the states of a producer.
+
+Requests come in the form that each version has. Versions that belong to the second version of the protocol (KIP-890)
+must not be used where the cluster has not finalized it: the broker takes them to mean more than their predecessors. The
+meaning of an error depends on the error and the step alone (KIP-98 as KIP-360, 447, 588, 654 and 890 left it). The
+states are a table: a call that is not in it is refused in that state, with advice; an event that happens and is not in
+it is a bug.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +43,33 @@ from kafka.protocol.transaction import (
 )
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 
-__all__: list[str] = []
+__all__ = [
+    "CALLS",
+    "NEWEST_ADD_PARTITIONS",
+    "NEWEST_CLASSIC_END",
+    "NEWEST_CLASSIC_OFFSETS",
+    "NEWEST_CLASSIC_PRODUCE",
+    "NEWEST_INIT",
+    "OFFSETS_KNOW_MEMBERS",
+    "Event",
+    "Meaning",
+    "State",
+    "Step",
+    "Who",
+    "add_offsets_request",
+    "add_partitions_request",
+    "commit_offsets_request",
+    "end_request",
+    "init_request",
+    "is_allowed",
+    "may_have_happened",
+    "meaning_of",
+    "meaning_of_lost_record",
+    "next_state",
+    "plain_error",
+    "worst_of_offsets",
+    "worst_of_partitions",
+]
 
 NEWEST_INIT: Final = 5  # 6 is for two-phase commit (KIP-939)
 NEWEST_ADD_PARTITIONS: Final = 3  # later ones are for brokers
@@ -44,7 +77,7 @@ NEWEST_CLASSIC_PRODUCE: Final = 11
 NEWEST_CLASSIC_END: Final = 4
 NEWEST_CLASSIC_OFFSETS: Final = 4
 OFFSETS_KNOW_MEMBERS: Final = 3
-"""TxnOffsetCommit from here on tells who the consumer is (KIP-447)."""
+"""The first version of TxnOffsetCommit that names the consumer's group member (KIP-447)."""
 _INIT_KNOWS_EPOCHS: Final = 3
 
 
@@ -57,7 +90,7 @@ class Who(NamedTuple):
 
 
 def init_request(version: int, who: Who, timeout: float) -> Any:
-    """Return the request for a producer id; with that of `who`, for another epoch of it (KIP-360)."""
+    """Return the request for a producer id, or for another epoch of the one that `who` has (KIP-360)."""
     fields: dict[str, Any] = {
         "transactional_id": who.transactional_id,
         "transaction_timeout_ms": round(timeout * 1000),
@@ -91,7 +124,7 @@ def add_offsets_request(version: int, who: Who, group_id: str) -> Any:
 def commit_offsets_request(
     version: int, who: Who, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: ConsumerGroupMetadata
 ) -> Any:
-    """Return the request that commits offsets as soon as the transaction is."""
+    """Return the request that lets offsets be committed with the transaction."""
     partition_type: Any = TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition
     topic_type: Any = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
     by_topic: dict[str, list[Any]] = {}
@@ -159,14 +192,14 @@ def worst_of_offsets(response: Any) -> KafkaError | None:
 
 
 def _worst(codes: Mapping[TopicPartition, int]) -> KafkaError | None:
-    """Return one that does not pass before one that does; those that only suffer for others say nothing."""
+    """Return an error that a retry does not clear before one that it may, OPERATION_NOT_ATTEMPTED last."""
     found = [for_code(code)(topic_partition=partition) for partition, code in codes.items() if code]
-    told = [error for error in found if not isinstance(error, OperationNotAttemptedError)] or found
-    return min(told, key=lambda error: error.retriable, default=None)
+    causes = [error for error in found if not isinstance(error, OperationNotAttemptedError)] or found
+    return min(causes, key=lambda error: error.retriable, default=None)
 
 
 class Step(Enum):
-    """What is asked of a coordinator."""
+    """What is requested of a coordinator."""
 
     INIT = "getting a producer id"
     ADD = "adding partitions to the transaction"
@@ -177,22 +210,22 @@ class Step(Enum):
 class Meaning(Enum):
     """What to do about an error."""
 
-    SOON = "ask again in a moment: the last transaction's markers are not all written"
-    RETRY = "ask again"
-    LOOK_UP = "look the coordinator up and ask again"
-    ABORT = "the transaction has to be aborted; the producer can go on after that"
-    LOST_ID = "the same, and the coordinator knows the producer id no more: take another (KIP-360)"
+    SOON = "send the request again in a moment: the last transaction's markers are not all written"
+    RETRY = "send the request again"
+    LOOK_UP = "look the coordinator up and send the request again"
+    ABORT = "the transaction must be aborted; the producer can continue after that"
+    LOST_ID = "as ABORT, and the coordinator has lost the producer id: get another (KIP-360)"
     FENCED = "another producer has this transactional id, or the transaction took too long"
-    FATAL = "the producer cannot go on"
-    REFUSED = "nothing was done, and will not be until something is mended; the call may be repeated then"
+    FATAL = "the producer cannot continue"
+    REFUSED = "nothing was done; the call may be repeated when the cause is fixed"
 
     @property
-    def passes(self) -> bool:
-        """Whether asking again may help."""
+    def is_retriable(self) -> bool:
+        """Whether sending the request again may help."""
         return self in {Meaning.SOON, Meaning.RETRY, Meaning.LOOK_UP}
 
 
-# In this order: the first that fits decides.
+# The first rule that fits decides.
 _RULES: Final[tuple[tuple[type[KafkaError] | tuple[type[KafkaError], ...], Meaning], ...]] = (
     (AbortableTransactionError, Meaning.ABORT),
     (ConcurrentTransactionsError, Meaning.SOON),
@@ -213,8 +246,8 @@ _RULES: Final[tuple[tuple[type[KafkaError] | tuple[type[KafkaError], ...], Meani
 _OTHERWISE: Final = {
     Step.INIT: Meaning.REFUSED,
     Step.ADD: Meaning.ABORT,
-    # A member that its group has moved on from, missing rights, metadata that is too long: all of it is undone by an
-    # abort, and nothing of it harms the next transaction.
+    # A member that its group has replaced, missing permissions, metadata that is too long: an abort undoes all of it,
+    # and nothing of it harms the next transaction.
     Step.OFFSETS: Meaning.ABORT,
     Step.END: Meaning.FATAL,
 }
@@ -227,13 +260,13 @@ def meaning_of(error: KafkaError, step: Step) -> Meaning:
     >>> [meaning_of(for_code(code)(), Step.END).name for code in (16, 51, 90, 49, 53)]
     ['LOOK_UP', 'SOON', 'FENCED', 'LOST_ID', 'FATAL']
     >>> meaning_of(for_code(53)(), Step.INIT)
-    <Meaning.REFUSED: 'nothing was done, and will not be until something is mended; the call may be repeated then'>
+    <Meaning.REFUSED: 'nothing was done; the call may be repeated when the cause is fixed'>
     """
     for kinds, meaning in _RULES:
         if isinstance(error, kinds):
             return Meaning.REFUSED if step is Step.INIT and meaning is Meaning.FATAL else meaning
     if error.retriable:
-        # What no broker has said is about the way there: another one may be the coordinator by now.
+        # An error that no broker has sent concerns the way there: another broker may be the coordinator by now.
         return Meaning.RETRY if isinstance(error, BrokerResponseError) else Meaning.LOOK_UP
     return _OTHERWISE[step]
 
@@ -241,8 +274,8 @@ def meaning_of(error: KafkaError, step: Step) -> Meaning:
 def meaning_of_lost_record(error: BaseException) -> Meaning:
     """Return what it means for the transaction that a batch was given up with an error.
 
-    A partition's leader answers INVALID_PRODUCER_EPOCH both to a producer that another one has taken over from and to
-    one whose transaction took too long. The coordinator tells the two apart, when it is asked to abort (KIP-588).
+    A partition's leader answers INVALID_PRODUCER_EPOCH both to a producer that another one has replaced and to one
+    whose transaction took too long. The coordinator distinguishes the two, in its answer to the abort (KIP-588).
     """
     if isinstance(error, InvalidProducerEpochError):
         return Meaning.ABORT
@@ -254,15 +287,15 @@ def meaning_of_lost_record(error: BaseException) -> Meaning:
 
 
 def may_have_happened(error: KafkaError) -> bool:
-    """Whether a coordinator that answers with this, or does not answer, may have done what it was asked all the same.
+    """Whether the coordinator may have carried out a request that ended with this error.
 
-    A coordinator that loses its office while it writes the decision does not know whether it was written.
+    A broker that stops being the coordinator while it writes the decision does not know whether it was written.
     """
     return error.outcome_unknown or isinstance(error, (InvalidCoordinatorError, RequestTimedOutError, UnknownError))
 
 
 class State(Enum):
-    """Where a producer is."""
+    """The state of a transactional producer."""
 
     UNINITIALIZED = "not initialized"
     INITIALIZING = "being initialized"
@@ -270,12 +303,12 @@ class State(Enum):
     IN_TRANSACTION = "in a transaction"
     COMMITTING = "committing"
     ABORTING = "aborting"
-    MUST_ABORT = "in a transaction that has to be aborted"
+    MUST_ABORT = "in a transaction that must be aborted"
     FAILED = "failed"
 
 
 class Event(Enum):
-    """What the application calls, and what happens."""
+    """Calls of the application, and events of the producer."""
 
     INIT = "init_transactions()"
     TAKE_OVER = "take_over()"
@@ -284,10 +317,10 @@ class Event(Enum):
     SEND_OFFSETS = "send_offsets_to_transaction()"
     COMMIT = "commit_transaction()"
     ABORT = "abort_transaction()"
-    DONE = "the end of what was called"
+    DONE = "the end of a call"
     REFUSED = "a refusal"
-    TROUBLE = "an error that an abort mends"
-    FAILURE = "an error that nothing mends"
+    ABORTABLE_ERROR = "an error that an abort clears"
+    FATAL_ERROR = "an error that ends the producer"
 
 
 CALLS: Final = (Event.INIT, Event.TAKE_OVER, Event.BEGIN, Event.SEND, Event.SEND_OFFSETS, Event.COMMIT, Event.ABORT)
@@ -295,43 +328,43 @@ CALLS: Final = (Event.INIT, Event.TAKE_OVER, Event.BEGIN, Event.SEND, Event.SEND
 _NEXT: Final = {
     (State.UNINITIALIZED, Event.INIT): State.INITIALIZING,
     (State.UNINITIALIZED, Event.TAKE_OVER): State.INITIALIZING,
-    (State.INITIALIZING, Event.INIT): State.INITIALIZING,  # again, after a timeout: waits on
+    (State.INITIALIZING, Event.INIT): State.INITIALIZING,  # again, after a timeout: waits for the rest
     (State.INITIALIZING, Event.DONE): State.READY,
     (State.INITIALIZING, Event.REFUSED): State.UNINITIALIZED,
-    (State.READY, Event.TAKE_OVER): State.INITIALIZING,  # under another id, or anew under the same
+    (State.READY, Event.TAKE_OVER): State.INITIALIZING,  # under another id, or again under the same
     (State.READY, Event.BEGIN): State.IN_TRANSACTION,
     (State.IN_TRANSACTION, Event.SEND): State.IN_TRANSACTION,
     (State.IN_TRANSACTION, Event.SEND_OFFSETS): State.IN_TRANSACTION,
     (State.IN_TRANSACTION, Event.COMMIT): State.COMMITTING,
     (State.IN_TRANSACTION, Event.ABORT): State.ABORTING,
-    (State.IN_TRANSACTION, Event.TROUBLE): State.MUST_ABORT,
+    (State.IN_TRANSACTION, Event.ABORTABLE_ERROR): State.MUST_ABORT,
     (State.COMMITTING, Event.COMMIT): State.COMMITTING,
     (State.COMMITTING, Event.DONE): State.READY,
-    (State.COMMITTING, Event.TROUBLE): State.MUST_ABORT,
+    (State.COMMITTING, Event.ABORTABLE_ERROR): State.MUST_ABORT,
     (State.MUST_ABORT, Event.ABORT): State.ABORTING,
-    (State.MUST_ABORT, Event.TROUBLE): State.MUST_ABORT,  # the first one is told
+    (State.MUST_ABORT, Event.ABORTABLE_ERROR): State.MUST_ABORT,  # the first error is kept
     (State.ABORTING, Event.ABORT): State.ABORTING,
     (State.ABORTING, Event.DONE): State.READY,
-    (State.ABORTING, Event.TROUBLE): State.ABORTING,  # it is being aborted as it is
-    **{(state, Event.FAILURE): State.FAILED for state in State},
+    (State.ABORTING, Event.ABORTABLE_ERROR): State.ABORTING,  # it is being aborted already
+    **{(state, Event.FATAL_ERROR): State.FAILED for state in State},
 }
 
 _ADVICE: Final = {
     State.UNINITIALIZED: "call init_transactions() first, once",
     State.INITIALIZING: "init_transactions() is not done: call it again, which waits for the rest",
-    State.READY: "no transaction is open: begin_transaction() comes first",
-    State.IN_TRANSACTION: "a transaction is open: commit_transaction() or abort_transaction() comes first",
+    State.READY: "no transaction is open: call begin_transaction() first",
+    State.IN_TRANSACTION: "a transaction is open: call commit_transaction() or abort_transaction() first",
     State.COMMITTING: (
         "commit_transaction() was called and its outcome is not known: call it again, which waits for the rest"
     ),
     State.ABORTING: "abort_transaction() is not done: call it again, which waits for the rest",
     State.MUST_ABORT: "the transaction cannot be committed any more: call abort_transaction()",
-    State.FAILED: "this producer cannot go on: close it and make another",
+    State.FAILED: "this producer cannot continue: close it and make another",
 }
 
 
 def is_allowed(state: State, event: Event) -> bool:
-    """Whether something may be called in a state.
+    """Whether an event is possible in a state.
 
     >>> is_allowed(State.READY, Event.BEGIN), is_allowed(State.READY, Event.SEND)
     (True, False)
@@ -340,24 +373,24 @@ def is_allowed(state: State, event: Event) -> bool:
 
 
 def next_state(state: State, event: Event) -> State:
-    """Return where an event leads; IllegalStateError with advice where it has no place.
+    """Return the state after an event; IllegalStateError with advice where it is not possible.
 
     >>> next_state(State.READY, Event.BEGIN)
     <State.IN_TRANSACTION: 'in a transaction'>
     >>> next_state(State.READY, Event.COMMIT)
     Traceback (most recent call last):
-    kafka.errors.IllegalStateError: commit_transaction() has no place while the producer is ready: \
-no transaction is open: begin_transaction() comes first
+    kafka.errors.IllegalStateError: cannot call commit_transaction() while the producer is ready: \
+no transaction is open: call begin_transaction() first
     """
     try:
         return _NEXT[state, event]
     except KeyError:
         raise IllegalStateError(
-            f"{event.value} has no place while the producer is {state.value}: {_advice(state, event)}"
+            f"cannot call {event.value} while the producer is {state.value}: {_advice(state, event)}"
         ) from None
 
 
 def _advice(state: State, event: Event) -> str:
     if state is State.READY and event is Event.INIT:
-        return "it was initialized, which is needed once: go on with begin_transaction()"
+        return "it is initialized, which is needed once: continue with begin_transaction()"
     return _ADVICE[state]

@@ -96,7 +96,7 @@ class _Coordinators:
 
     async def _lock_out(self, name: str) -> None:
         timeout = self._config.seconds("transaction_timeout_ms")
-        await self._asker.ask(init_request_of(Who(name, _NOBODY, _NOBODY), timeout))
+        await self._asker.send(init_request_of(Who(name, _NOBODY, _NOBODY), timeout))
 
     def end(self, held: Sequence[OpenTransaction], *, committed: bool) -> None:
         """Commit or abort open transactions; each is tried, the first error raised."""
@@ -116,7 +116,7 @@ class _Coordinators:
     async def _end(self, held: OpenTransaction, committed: bool) -> None:
         who = Who(held.transactional_id, held.producer_id, held.epoch)
         try:
-            await self._asker.ask(end_request_of(who, committed=committed, is_v2=held.is_v2))
+            await self._asker.send(end_request_of(who, committed=committed, is_v2=held.is_v2))
         except KafkaError as error:
             raise type(error)(
                 f"the transaction {who.transactional_id!r} was not ended: {error} If the batch takes longer than "
@@ -131,4 +131,4 @@ class _Coordinators:
         except KafkaTimeoutError as error:
             if loop.time() < deadline:  # its own
                 raise
-            raise self._asker.too_late(what, limit) from error
+            raise self._asker.timeout_error(what, limit) from error

@@ -67,7 +67,7 @@ async def read_mark(asker: CoordinatorClient, name: str, where: TopicPartition, 
 
     With ``stable`` a transaction that has one and is not over yet is waited for.
     """
-    response = await asker.ask(
+    response = await asker.send(
         CoordinatorRequest(
             Step.OFFSETS,
             GROUP,

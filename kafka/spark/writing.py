@@ -131,18 +131,16 @@ class RowSender:
         self._deliveries.check()
 
     def _send_each(self, topic: str, value: Any, key: Any, headers: Any, partition: Any) -> None:
-        """For brokers with formats of old: record by record."""
-        last: ProducerBatch | None = None
+        """Send record by record, for brokers with historic formats."""
         rows = (repeat(None) if column is None else column.to_pylist() for column in (key, headers, partition))
         values = [data.encode() if isinstance(data, str) else data for data in value.to_pylist()]
+        records = []
         for data, own_key, pairs, index in zip(values, *rows, strict=False):
-            if isinstance(own_key, str):
-                own_key = own_key.encode()  # noqa: PLW2901 - the same, as bytes
             own_headers = [(pair["key"], pair["value"]) for pair in pairs or ()]
-            future = self._producer.send(topic, data, own_key, own_headers or None, index)
-            if future._batch is not last:  # noqa: SLF001 - one look per batch, not per record
-                last = future._batch  # noqa: SLF001
-                self._deliveries.watch(last)
+            own_key = own_key.encode() if isinstance(own_key, str) else own_key  # noqa: PLW2901 - the same, as bytes
+            records.append((own_key, data, own_headers or None, index))
+        for batch in self._producer.send_many(topic, records).batches():
+            self._deliveries.watch(batch)
 
 
 def _by_topic(rows: Any, topic: str | None) -> Iterator[tuple[str, Any]]:

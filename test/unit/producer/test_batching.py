@@ -85,7 +85,7 @@ def prepared(make_producer, partitions: int, **options: Any) -> tuple[Any, Any]:
 
 def choices(core: Any, topic: Any, count: int) -> Counter[int]:
     with core.accumulator.lock:
-        return Counter(core.choose_partition(topic).index for _ in range(count))
+        return Counter(core.accumulator._choose(topic).index for _ in range(count))
 
 
 @pytest.mark.parametrize("uneven", [False, True], ids=["even", "uneven"])
@@ -94,16 +94,16 @@ def test_a_choice_among_many_partitions_does_not_look_at_all_of_them(make_produc
     core, topic = prepared(make_producer, partitions)
     topic.partitions = counting = Counting(topic.partitions)
     if uneven:
-        topic.line[7].queue.extend([None] * 3)
+        topic.ordered[7].queue.extend([None] * 3)
     choices(core, topic, partitions)
-    topic.line[7].queue.clear()
+    topic.ordered[7].queue.clear()
     assert counting.looks <= 17
 
 
 @pytest.mark.parametrize("partitions", [4, 40, 400])
 def test_partitions_with_fewer_batches_waiting_are_chosen_more_often(make_producer, partitions):
     core, topic = prepared(make_producer, partitions)
-    half = topic.line[: partitions // 2]
+    half = topic.ordered[: partitions // 2]
     for partition in half:
         partition.queue.extend([None] * 9)
     found = choices(core, topic, 40_000)
@@ -116,9 +116,9 @@ def test_partitions_with_fewer_batches_waiting_are_chosen_more_often(make_produc
 
 def test_partitions_are_chosen_alike_without_adaptive_partitioning(make_producer):
     core, topic = prepared(make_producer, 100, partitioner_adaptive_partitioning_enable=False)
-    topic.line[0].queue.extend([None] * 50)
+    topic.ordered[0].queue.extend([None] * 50)
     found = choices(core, topic, 50_000)
-    topic.line[0].queue.clear()
+    topic.ordered[0].queue.clear()
     assert all(350 < found[index] < 650 for index in range(100))
 
 
@@ -146,10 +146,10 @@ def test_a_broker_that_takes_no_data_is_avoided_among_many_partitions_too(make_p
     core, topic = prepared(make_producer, 1000, partitioner_availability_timeout_ms=500)
     choices(core, topic, 1)
     silent = SimpleNamespace(stalled_since=core.now() - 0.45)
-    for partition in topic.line[::2]:
+    for partition in topic.ordered[::2]:
         partition.sink = silent
     core.keeper().rest(0.1)
     found = choices(core, topic, 2000)
-    for partition in topic.line[::2]:
+    for partition in topic.ordered[::2]:
         partition.sink = None
     assert all(index % 2 for index in found)

@@ -37,11 +37,14 @@ class Filled:
             look_soon=lambda partition: None,
             hurry_soon=lambda: None,
             call_soon=lambda f, *args: f(*args),
-            choose_partition=lambda topic: topic.line[next(turn) % len(topic.line)],
             transactions=None,
         )
+
+        def choose(topic):
+            return topic.ordered[next(turn) % len(topic.ordered)]
+
         self.accumulator = accumulator = RecordAccumulator(
-            core, batch_size=batch_size, buffer_memory=20_000, max_request_size=20_000, codec=None, level=None
+            core, choose, batch_size=batch_size, buffer_memory=20_000, max_request_size=20_000, codec=None, level=None
         )
         self.topic = accumulator.topic("t", range(partitions))
         self.producer = producer = object.__new__(KafkaProducer)
@@ -73,11 +76,11 @@ class Filled:
     def check(self):
         """Each record is where its future says, and all that is queued is accounted for."""
         assert self.memory_lost() == 0
-        queued = [batch for partition in self.topic.line for batch in partition.queue]
+        queued = [batch for partition in self.topic.ordered for batch in partition.queue]
         assert set(queued) == set(self.accumulator.incomplete) == set(self.accumulator._fresh)
         for batch in self.accumulator.sticky.values():
             assert batch.partition.open is batch
-        for partition in self.topic.line:
+        for partition in self.topic.ordered:
             assert partition.open is None or partition.queue[-1] is partition.open
         values = {batch: _values(batch.builder.seal().data) for batch in queued}
         for value, future in self.futures.items():
@@ -147,7 +150,7 @@ def keyed_elsewhere(filled):
     for _ in range(8):
         filled.send(partition=0)
     filled.send(partition=1)
-    filled.topic.sticky = filled.topic.line[1]
+    filled.topic.sticky = filled.topic.ordered[1]
 
 
 PREPARED = {
@@ -204,7 +207,7 @@ def test_what_is_sent_after_a_handler_is_behind_what_it_sent(prepare, act):
         last = filled.futures[next(reversed(filled.futures))]
         if hasattr(filled, "inner"):
             inner = filled.futures[filled.inner]
-            queue = list(filled.topic.line[0].queue)
+            queue = list(filled.topic.ordered[0].queue)
             assert (queue.index(inner._batch), inner._index) < (queue.index(last._batch), last._index)
 
 

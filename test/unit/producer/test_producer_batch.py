@@ -201,3 +201,14 @@ def test_sent_records_of_many_batches_are_found_without_a_search_of_all():
     assert (last._batch, last._index) == (batches[0], 33_333)
     assert found == sum(at // 3 for at in range(100_000))
     assert steps[0] < 100_000 * 25, "lines per record"
+
+
+def test_the_batches_of_many_records_are_each_listed_once():
+    first, _ = make_batch(3)
+    second, _ = make_batch(2)
+    sent = SentRecords(lambda at: (7, -1, at))
+    sent.add(first, 0, 1)
+    sent.add(second, 0, 2)
+    sent.add(first, 1, 2)
+    assert sent.batches() == [first, second]
+    assert [future._batch for future in sent.firsts()] == [first, second, first]

@@ -223,7 +223,7 @@ def test_the_requests_of_a_transaction_come_in_order(coordinator, make):
     producer.begin()
     producer.send()
     offsets = {TopicPartition("t", 0): OffsetAndMetadata(3, "", -1)}
-    producer.run(producer.core.flush())
+    producer.run(producer.core.sender.flush())
     producer.run(producer.transactions.send_offsets(offsets, ConsumerGroupMetadata("g")))
     producer.commit()
     names = [name for name in coordinator.names() if name != "FindCoordinator"]
@@ -335,7 +335,7 @@ def test_a_fence_after_the_time_may_be_the_coordinators_own(coordinator, make):
     producer = make(transaction_timeout_ms=5000)
     producer.begin()
     producer.send()
-    producer.run(producer.core.flush())
+    producer.run(producer.core.sender.flush())
     producer.rest(6)
     coordinator.script["EndTxn"] = deque([90])
     with pytest.raises(AbortableTransactionError, match="transaction_timeout_ms"):
@@ -351,7 +351,7 @@ def test_a_fence_after_the_time_that_is_another_producers(coordinator, make):
     producer = make(transaction_timeout_ms=5000)
     producer.begin()
     producer.send()
-    producer.run(producer.core.flush())
+    producer.run(producer.core.sender.flush())
     producer.rest(6)
     coordinator.script["EndTxn"] = deque([90])
     coordinator.script["InitProducerId"] = deque([90])
@@ -367,7 +367,7 @@ def test_a_transaction_the_coordinator_may_not_have_had_is_not_taken_for_late(co
     coordinator.script["AddPartitionsToTxn"] = deque([SILENCE, 90])
     producer.begin()
     producer.send()
-    producer.run(producer.core.flush())
+    producer.run(producer.core.sender.flush())
     with pytest.raises(ProducerFencedError):
         producer.commit()
 
@@ -387,7 +387,7 @@ def test_sequence_numbers_go_on_after_a_clean_abort(coordinator, make):
     producer = make()
     producer.begin()
     producer.send()
-    producer.run(producer.core.flush())
+    producer.run(producer.core.sender.flush())
     producer.abort()
     producer.begin()
     producer.send()
@@ -401,9 +401,9 @@ def test_a_batch_that_was_refused_is_a_gap_that_takes_another_epoch(coordinator,
     coordinator.script["Produce"] = deque([0, 29])
     producer.begin()
     producer.send()
-    producer.run(producer.core.flush())
+    producer.run(producer.core.sender.flush())
     producer.send()
-    producer.run(producer.core.flush())
+    producer.run(producer.core.sender.flush())
     producer.abort()
     producer.begin()
     producer.send()
@@ -418,7 +418,7 @@ def test_before_2_5_the_number_of_a_refused_batch_is_used_again(coordinator, mak
     producer.begin()
     for _ in range(2):
         producer.send()
-        producer.run(producer.core.flush())
+        producer.run(producer.core.sender.flush())
     producer.abort()
     producer.begin()
     producer.send()
@@ -433,7 +433,7 @@ def test_before_2_5_nothing_goes_on_after_a_batch_of_which_nobody_knows(coordina
     coordinator.script["Produce"] = deque([SILENCE] * 3)
     producer.begin()
     producer.send()
-    producer.run(producer.core.flush())
+    producer.run(producer.core.sender.flush())
     with pytest.raises(FatalTransactionError, match=r"2\.5"):
         producer.abort()
 
@@ -443,7 +443,7 @@ def test_a_lost_id_is_taken_anew_without_an_end(coordinator, make):
     coordinator.script["AddPartitionsToTxn"] = deque([49])
     producer.begin()
     batch = producer.send()
-    producer.run(producer.core.flush())
+    producer.run(producer.core.sender.flush())
     assert isinstance(batch.outcome, TransactionAbortedError)
     producer.abort()
     assert coordinator.asked("EndTxn") == []
@@ -549,5 +549,5 @@ def test_what_is_asked_for_in_vain_is_told_with_the_last_refusal(coordinator, ma
     coordinator.script["InitProducerId"] = deque([14] * 1000)
     with pytest.raises(KafkaTimeoutError):
         producer.run(producer.transactions.take_over("other"), seconds=30.0)
-    error = producer.transactions.asker.too_late("taking over", 30.0)
+    error = producer.transactions.coordinator.timeout_error("taking over", 30.0)
     assert str(error).startswith("taking over took longer than 30 seconds: getting a producer id: [Error 14]")
