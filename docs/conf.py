@@ -1,14 +1,20 @@
 """Sphinx settings."""
 
+import sys
+from pathlib import Path
+
 from kafka.version import __version__
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "purekafka"
 author = "The purekafka developers"
 copyright = "The purekafka developers, Apache License 2.0"
 release = version = __version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.doctest"]
+extensions = ["pictures", "sphinx.ext.autodoc", "sphinx.ext.doctest"]
 exclude_patterns = ["_build"]
+default_role = "code"
 highlight_language = "none"  # what is code says so
 
 html_theme = "furo"

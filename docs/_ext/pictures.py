@@ -1,0 +1,214 @@
+"""Pictures that the build of the documentation draws: sequence diagrams, layers, and charts of the benchmarks.
+
+Each is SVG within the page, with the colours of the theme, so that it can be read in both colour schemes, and with
+words that can be searched. No other program and no network is needed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import Directive, directives
+
+FONT = 14
+LINE = 19
+STEP = 46
+BOX = 34
+STYLE = (
+    'style="max-width:100%;height:auto;color:var(--color-foreground-primary,#000);'
+    'font-family:var(--font-stack,sans-serif)"'
+)
+
+
+def text(x: float, y: float, words: str, *, anchor: str = "middle", size: int = FONT, bold: bool = False) -> str:
+    """Return a line of text."""
+    weight = ' font-weight="600"' if bold else ""
+    return (
+        f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" font-size="{size}"{weight} fill="currentColor">'
+        f"{escape(words)}</text>"
+    )
+
+
+def box(x: float, y: float, width: float, height: float, *, opacity: float = 0.06) -> str:
+    """Return a box with a border."""
+    return (
+        f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="6" fill="currentColor" '
+        f'fill-opacity="{opacity}" stroke="currentColor" stroke-opacity="0.45"/>'
+    )
+
+
+def line(x1: float, y1: float, x2: float, y2: float, more: str) -> str:
+    """Return a line."""
+    return f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}" stroke="currentColor" {more}/>'
+
+
+def width_of(words: str) -> float:
+    """Return about how wide a text is."""
+    return len(words) * FONT * 0.62 + 22
+
+
+def svg(width: float, height: float, parts: Iterable[str], title: str) -> str:
+    """Return the whole picture."""
+    return (
+        f'<svg viewBox="0 0 {width:g} {height:g}" width="{width:g}" role="img" aria-label="{escape(title)}" {STYLE}>'
+        '<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+        '<path d="M0,0 L8,4 L0,8 z" fill="currentColor"/></marker></defs>'
+        f"{''.join(parts)}</svg>"
+    )
+
+
+class Picture(Directive):
+    """What the pictures have in common: the title is what a screen reader says."""
+
+    has_content = True
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        """Return the picture."""
+        return [nodes.raw("", f'<div class="picture">{self.draw()}</div>', format="html")]
+
+    def draw(self) -> str:
+        """Return the SVG."""
+        raise NotImplementedError
+
+
+class SequenceDiagram(Picture):
+    """`.. sequence:: TITLE`, a line of participants, then lines ``A -> B: message`` and ``== heading``."""
+
+    def draw(self) -> str:
+        """Return the SVG."""
+        lines = [line.strip() for line in self.content if line.strip()]
+        names = [name.strip() for name in lines[0].split(",")]
+        messages = lines[1:]
+        gap = self._gap(names, messages)
+        at = {name: 80 + number * gap for number, name in enumerate(names)}
+        height = 60 + STEP * len(messages) + 10
+        parts = []
+        for name, x in at.items():
+            half = max(width_of(name), 90) / 2
+            parts += [box(x - half, 8, 2 * half, BOX), text(x, 30, name, bold=True)]
+            parts.append(line(x, 42, x, height, 'stroke-opacity="0.35" stroke-dasharray="4 4"'))
+        y = 60.0
+        for message in messages:
+            y += STEP
+            parts += self._message(message, at, y)
+        beside = [
+            width_of(message.split(": ", 1)[1])
+            for message in messages
+            if message.startswith(f"{names[-1]} -> {names[-1]}:")
+        ]
+        width = 80 + gap * (len(names) - 1) + max([80, *beside])
+        return svg(width, height + 12, parts, self.arguments[0])
+
+    @staticmethod
+    def _gap(names: Sequence[str], messages: Sequence[str]) -> float:
+        widest = max([150.0, *(width_of(name) + 16 for name in names)])
+        for message in messages:
+            match = re.match(r"(.+?) -> (.+?): (.*)", message)
+            if match:
+                hops = abs(names.index(match[1]) - names.index(match[2])) or 1
+                widest = max(widest, width_of(match[3]) / hops)
+        return widest
+
+    @staticmethod
+    def _message(message: str, at: dict[str, float], y: float) -> list[str]:
+        if message.startswith("=="):
+            right = max(at.values()) + 60
+            rule = line(20, y - 6, right, y - 6, 'stroke-opacity="0.2"')
+            return [rule, text(24, y - 12, message.strip("= "), anchor="start", size=13, bold=True)]
+        match = re.match(r"(.+?) -> (.+?): (.*)", message)
+        if match is None:
+            raise ValueError(f"not a message: {message!r}")
+        source, target = at[match[1]], at[match[2]]
+        if source == target:
+            way = f'd="M{source:g},{y - 14:g} h26 v14 h-22"'
+            loop = f'<path {way} fill="none" stroke="currentColor" marker-end="url(#arrow)"/>'
+            return [loop, text(source + 34, y - 4, match[3], anchor="start", size=13)]
+        arrow = line(source, y, target, y, 'marker-end="url(#arrow)"')
+        return [arrow, text((source + target) / 2, y - 8, match[3], size=13)]
+
+
+class Layers(Picture):
+    """`.. layers:: TITLE`, then a line per layer: ``box | box | box``, with ``name = what it is``."""
+
+    def draw(self) -> str:
+        """Return the SVG."""
+        rows = [[cell.strip() for cell in line.split("|")] for line in self.content if line.strip()]
+        width = max(sum(self._width(cell) + 10 for cell in row) for row in rows)
+        parts = []
+        y = 4.0
+        for row in rows:
+            share = (width - 10 * (len(row) - 1)) / sum(self._width(cell) for cell in row)
+            x = 4.0
+            for cell in row:
+                name, _, note = (part.strip() for part in cell.partition("="))
+                wide = self._width(cell) * share
+                parts += [box(x, y, wide, 58), text(x + wide / 2, y + (24 if note else 34), name, bold=True)]
+                if note:
+                    parts.append(text(x + wide / 2, y + 24 + LINE, note, size=12))
+                x += wide + 10
+            y += 68
+        return svg(width + 8, y, parts, self.arguments[0])
+
+    @staticmethod
+    def _width(cell: str) -> float:
+        return max(width_of(part.strip()) for part in cell.split("="))
+
+
+class BenchmarkChart(Picture):
+    """`.. benchmark:: TITLE`, a section of RESULTS.md, and lines ``case = label``: bars of the CPU per record."""
+
+    option_spec: ClassVar[dict[str, Any]] = {"section": directives.unchanged_required, "unit": directives.unchanged}
+
+    def draw(self) -> str:
+        """Return the SVG."""
+        results = (Path(__file__).parents[2] / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
+        groups = [(label.strip(), self._row(results, case.strip())) for case, _, label in self._cases()]
+        most = max(value for _, bars in groups for _, value in bars)
+        parts = []
+        y = 20.0
+        for label, bars in groups:
+            parts.append(text(4, y, label, anchor="start", bold=True))
+            y += 10
+            for name, value in bars:
+                wide = 420 * value / most
+                own = 0.75 if name == "purekafka" else 0.28
+                parts.append(text(150, y + 14, name, anchor="end", size=13))
+                size = f'x="158" y="{y:g}" width="{wide:g}" height="18" rx="3"'
+                parts.append(f'<rect {size} fill="currentColor" fill-opacity="{own}"/>')
+                parts.append(
+                    text(164 + wide, y + 14, f"{value:g} {self.options.get('unit', 'µs')}", anchor="start", size=12)
+                )
+                y += 23
+            y += 24
+        return svg(680, y, parts, self.arguments[0])
+
+    def _cases(self) -> list[tuple[str, str, str]]:
+        return [line.partition("=") for line in self.content if line.strip()]
+
+    def _row(self, results: str, case: str) -> list[tuple[str, float]]:
+        """Return the bars of a case: the columns of its row in the section's first table that has it."""
+        section = results.split(f"## {self.options['section']}", 1)[1].split("\n## ", 1)[0]
+        header: list[str] = []
+        for row in section.split("\n"):
+            cells = [cell.strip() for cell in row.strip("|").split("|")]
+            if row.startswith("|") and "purekafka" in row and not header:
+                header = cells
+            if header and cells[0] == case:
+                found = [(name, re.match(r"[\d.]+", cell)) for name, cell in zip(header[1:], cells[1:], strict=False)]
+                return [(name, float(number[0])) for name, number in found if number is not None]
+        raise ValueError(f"RESULTS.md has no row {case!r} in its section {self.options['section']!r}")
+
+
+def setup(app: Any) -> dict[str, Any]:
+    """Register the directives."""
+    app.add_directive("sequence", SequenceDiagram)
+    app.add_directive("layers", Layers)
+    app.add_directive("benchmark", BenchmarkChart)
+    return {"parallel_read_safe": True}
