@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help demo test test-unit test-embedded test-real test-matrix test-pythons test-spark-versions test-clients soak soak-chaos check lint format types layers prose docs wheel generated clean \
+.PHONY: help demo test test-quick test-unit test-embedded test-real test-matrix test-pythons test-spark-versions test-clients soak soak-chaos coverage check lint format types layers prose docs wheel generated clean \
 	bench bench-protocol bench-records bench-produce bench-consume bench-latency bench-spark
 
 help:  ## show this list
@@ -37,6 +37,14 @@ PYTEST = $(BIN)/pytest -o cache_dir=.pytest_cache/$@
 test-unit: $(INSTALLED)  ## the tests that need no socket, and every example
 	$(PYTEST) test/unit
 	$(PYTEST) --doctest-modules kafka docs README.rst
+
+test-quick: $(INSTALLED)  ## unit tests without the slow ones, and every example, on all processors
+	$(PYTEST) -n auto -m 'not soak and not slow' test/unit
+	$(PYTEST) -n auto --doctest-modules kafka docs README.rst
+
+coverage: $(INSTALLED)  ## which lines the unit and embedded tests run, in .coverage and on the screen
+	$(BIN)/coverage run -m pytest test/unit test/embedded
+	$(BIN)/coverage report --skip-covered --sort=cover
 
 test-embedded: $(INSTALLED)  ## the tests against the embedded broker
 	$(PYTEST) test/embedded
@@ -89,22 +97,29 @@ docs: $(INSTALLED)  ## the documentation; a warning is an error
 wheel: $(INSTALLED)  ## a wheel, installed into an empty environment and used from elsewhere
 	$(BIN)/python tools/check_wheel.py
 
-BENCH = $(BIN)/python -m benchmarks
-bench: bench-protocol bench-records  ## every benchmark against the other libraries
+generated: $(INSTALLED)  ## write again what the programs in tools/ generate from committed tables
+	$(BIN)/python tools/generate_errors.py
+	$(BIN)/python tools/generate_releases.py
+	$(BIN)/python tools/generate_api_docs.py
+	$(BIN)/python tools/generate_config_docs.py
 
-bench-protocol: $(INSTALLED)
+BENCH = $(BIN)/python -m benchmarks
+bench: $(INSTALLED)  ## every benchmark against the other libraries; takes hours
+	$(BENCH) protocol records produce consume groups latency spark
+
+bench-protocol: $(INSTALLED)  ## encoding and decoding of messages
 	$(BENCH) protocol
 
-bench-records: $(INSTALLED)
+bench-records: $(INSTALLED)  ## building and reading of batches
 	$(BENCH) records
 
-bench-produce: $(INSTALLED)
+bench-produce: $(INSTALLED)  ## send() to a broker
 	$(BENCH) produce
 
-bench-consume: $(INSTALLED)
+bench-consume: $(INSTALLED)  ## reading from a broker, alone and in groups
 	$(BENCH) consume groups
 
-bench-latency: $(INSTALLED)
+bench-latency: $(INSTALLED)  ## the time of one record, from send() to poll()
 	$(BENCH) latency
 
 bench-spark: $(INSTALLED)  ## the Spark source beside Spark's own connector

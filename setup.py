@@ -24,6 +24,7 @@ EXTRAS = {
     "columns": ["pyarrow>=15", "numpy>=1.24"],
     "docs": ["furo>=2024.8", "sphinx>=7"],
     "dev": [
+        "coverage>=7",
         "anyio>=4",
         "hypothesis>=6.90",
         "import-linter>=2.0",
@@ -34,6 +35,7 @@ EXTRAS = {
         "pytest>=8",
         "pytest-randomly>=3.15",
         "pytest-timeout>=2.3",
+        "pytest-xdist>=3.5",
         "ruff==0.17.6",
         "tornado>=6",
         "tox>=4",
