@@ -304,7 +304,10 @@ class Client:
             controller = self.cluster.controller
             if controller is not None:
                 return int(controller.nodeId)
-            await self._try_to_refresh(deadline)
+            try:
+                await self._try_to_refresh(deadline)
+            except KafkaTimeoutError as error:
+                raise KafkaTimeoutError("no broker named a controller in time") from error
             if self.cluster.controller is None and self.loop.time() >= deadline:
                 raise LeaderNotAvailableError("the cluster has no controller now")
 

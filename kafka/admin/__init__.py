@@ -69,6 +69,7 @@ if TYPE_CHECKING:
         PartitionDescription,
         ResizedTopic,
         TopicDescription,
+        TopicPartitionsPage,
     )
     from kafka.admin.transactions import (
         AbortTransactionSpec,
@@ -176,6 +177,7 @@ __all__ = [
     "TaskAssignment",
     "TelemetrySubscription",
     "TopicDescription",
+    "TopicPartitionsPage",
     "TransactionDescription",
     "TransactionListing",
     "TransactionState",
@@ -276,6 +278,7 @@ _HOMES = {
     "TaskAssignment": "share_groups",
     "TelemetrySubscription": "client_metrics",
     "TopicDescription": "topic_outcomes",
+    "TopicPartitionsPage": "topic_outcomes",
     "TransactionDescription": "transactions",
     "TransactionListing": "transactions",
     "TransactionState": "transactions",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,12 +33,15 @@ from kafka.admin.topics import Topics
 from kafka.admin.transactions import Transactions
 from kafka.admin.users import Users
 from kafka.config import Config, defaults, resolve
+from kafka.errors import KafkaTimeoutError, UnsupportedVersionError
 from kafka.net.environment import Environment
+from kafka.protocol.registry import APIS
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from kafka._runtime.application import Application
+    from kafka.future import Future
 
 __all__ = ["AdminCalls", "KafkaAdminClient", "admin_config"]
 
@@ -118,6 +122,7 @@ class KafkaAdminClient:
 
     # Topics…
 
+    describe_topic_partitions = blocking(Topics.describe_topic_partitions)
     list_topics = blocking(Topics.list_topics)
     describe_topics = blocking(Topics.describe_topics)
     create_topics = blocking(Topics.create_topics)
@@ -131,6 +136,7 @@ class KafkaAdminClient:
 
     # Configuration…
 
+    incremental_alter_configs = blocking(Configs.incremental_alter_configs)
     describe_configs = blocking(Configs.describe_configs)
     alter_configs = blocking(Configs.alter_configs)
     replace_configs = blocking(Configs.replace_configs)
@@ -139,6 +145,7 @@ class KafkaAdminClient:
 
     # Groups…
 
+    remove_members_from_consumer_group = blocking(Groups.remove_members_from_consumer_group)
     group_lag = blocking(GroupLags.group_lag)
     describe_share_groups = blocking(ShareGroups.describe_share_groups)
     describe_streams_groups = blocking(ShareGroups.describe_streams_groups)
@@ -161,6 +168,8 @@ class KafkaAdminClient:
 
     # Committed offsets…
 
+    alter_consumer_group_offsets = blocking(GroupOffsets.alter_consumer_group_offsets)
+    delete_consumer_group_offsets = blocking(GroupOffsets.delete_consumer_group_offsets)
     list_group_offsets = blocking(GroupOffsets.list_group_offsets)
     list_consumer_group_offsets = blocking(GroupOffsets.list_consumer_group_offsets)
     alter_group_offsets = blocking(GroupOffsets.alter_group_offsets)
@@ -236,6 +245,35 @@ class KafkaAdminClient:
     broadcast_request = blocking(Requests.broadcast_request)
     find_coordinator = blocking(Requests.find_coordinator)
     find_coordinators = blocking(Requests.find_coordinators)
+
+    # What harnesses for kafka-python 2 call…
+
+    def _send_request_to_node(self, node_id: int, request: Any, _wakeup: bool = True) -> Future[Any]:
+        async def submit() -> Future[Any]:
+            return self._client.submit(node_id, request)
+
+        return self._driver.run(submit())
+
+    def _wait_for_futures(self, futures: Iterable[Future[Any]]) -> None:
+        deadline = self._core.deadline(None)
+        for future in futures:
+            if not self._driver.wait(future, deadline):
+                raise KafkaTimeoutError("no response came in time")
+            future.result()
+
+    def _matching_api_version(self, operation: Any) -> int:
+        """Return the newest version of an API, given by its request class, that both sides have."""
+        kind = operation[0] if isinstance(operation, (list, tuple)) else operation
+
+        async def version() -> int:
+            found = await self._core.versions(self._core.deadline(None))
+            low, high = found.ranges.get(kind.API_KEY, (0, -1))
+            newest = min(high, APIS[kind.API_KEY].max_version)
+            if newest < low:
+                raise UnsupportedVersionError(f"the broker has no version of {kind.__name__} that this client has")
+            return newest
+
+        return self._driver.run(version())
 
     # Looking at the client, and ending…
 

@@ -137,6 +137,24 @@ class Configs(Calls):
             raise_errors=raise_errors,
         )
 
+    async def incremental_alter_configs(
+        self,
+        config_resources: Iterable[ConfigResource],
+        validate_only: bool = False,
+        timeout_ms: float | None = None,
+        *,
+        raise_errors: bool = True,
+    ) -> AlterConfigsResult:
+        """Change settings: `alter_configs` by the name that it has in Java, never by reading and writing all (2.3)."""
+        return await self.alter_configs(
+            config_resources,
+            validate_only,
+            raise_on_unknown=False,
+            incremental=True,
+            timeout_ms=timeout_ms,
+            raise_errors=raise_errors,
+        )
+
     async def replace_configs(
         self,
         config_resources: Iterable[ConfigResource],
@@ -176,10 +194,10 @@ class Configs(Calls):
         )
 
     async def list_config_resources(
-        self, types: Iterable[ConfigResourceType | str] | None = None, timeout_ms: float | None = None
+        self, resource_types: Iterable[ConfigResourceType | str] | None = None, timeout_ms: float | None = None
     ) -> dict[str, list[str]]:
         """Return the names of resources that have a configuration, by kind (Kafka 4.1)."""
-        wanted = None if types is None else [ConfigResourceType.build_from(one) for one in types]
+        wanted = None if resource_types is None else [ConfigResourceType.build_from(one) for one in resource_types]
         return await self._run(timeout_ms, self._list_config_resources, wanted)
 
     # On the client's loop…

@@ -263,6 +263,21 @@ class GroupOffsets(Offsets):
         )
         return _outcomes(response)
 
+    async def alter_consumer_group_offsets(
+        self,
+        group_id: str,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
+        timeout_ms: float | None = None,
+    ) -> dict[TopicPartition, type[KafkaError]]:
+        """Commit offsets: `alter_group_offsets` by the name that it has in Java."""
+        return await self.alter_group_offsets(group_id, offsets, timeout_ms=timeout_ms)
+
+    async def delete_consumer_group_offsets(
+        self, group_id: str, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
+    ) -> dict[TopicPartition, type[KafkaError]]:
+        """Delete committed offsets: `delete_group_offsets` by the name that it has in Java."""
+        return await self.delete_group_offsets(group_id, partitions, timeout_ms=timeout_ms)
+
     async def reset_group_offsets(
         self,
         group_id: str,

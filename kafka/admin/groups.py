@@ -124,8 +124,8 @@ class Groups(Calls):
     async def list_groups(
         self,
         broker_ids: Iterable[int] | None = None,
-        states_filter: Iterable[str] = (),
-        types_filter: Iterable[str] = (),
+        states_filter: Iterable[str] | None = None,
+        types_filter: Iterable[str] | None = None,
         timeout_ms: float | None = None,
         *,
         raise_errors: bool = True,
@@ -147,8 +147,8 @@ class Groups(Calls):
             timeout_ms,
             self._list_groups,
             None if broker_ids is None else list(broker_ids),
-            [str(state) for state in states_filter],
-            [str(kind) for kind in types_filter],
+            [str(state) for state in states_filter or ()],
+            [str(kind) for kind in types_filter or ()],
             raise_errors=raise_errors,
         )
 
@@ -245,6 +245,12 @@ class Groups(Calls):
         """
         wanted = None if members is None else [_member(member) for member in members]
         return await self._run(timeout_ms, self._remove_group_members, as_group(group_id), wanted, group_coordinator_id)
+
+    async def remove_members_from_consumer_group(
+        self, group_id: str, members: Iterable[MemberToRemove | str] | None = None, timeout_ms: float | None = None
+    ) -> dict[str, type[KafkaError]]:
+        """Remove members: `remove_group_members` by the name that it has in Java."""
+        return await self.remove_group_members(group_id, members, timeout_ms=timeout_ms)
 
     async def _remove_group_members(
         self, deadline: float, group: str, members: list[MemberToRemove] | None, node_id: int | None

@@ -74,7 +74,6 @@ class Replicas(Calls):
         election_type: ElectionType | str | int,
         topic_partitions: Mapping[str, Iterable[int]] | Iterable[TopicPartition] | None = None,
         timeout_ms: float | None = None,
-        *,
         raise_errors: bool = True,
     ) -> ElectLeadersResult:
         """Elect the preferred leaders of partitions, of all partitions for None (Kafka 2.2), or unclean ones (2.4).

@@ -16,6 +16,7 @@ __all__ = [
     "PartitionDescription",
     "ResizedTopic",
     "TopicDescription",
+    "TopicPartitionsPage",
 ]
 
 
@@ -55,6 +56,14 @@ class TopicDescription(ItemResult):
     def item(self) -> str:
         """Return what the outcome is about, for error messages."""
         return f"topic {str(self.name or self.topic_id)!r}"
+
+
+class TopicPartitionsPage(Result):
+    """Topics with some of their partitions, and where the next page begins, None on the last one."""
+
+    __slots__ = ()
+    topics: Results[TopicDescription]
+    next_cursor: Result | None
 
 
 class CreatedTopic(ItemResult):

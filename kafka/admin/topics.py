@@ -26,6 +26,7 @@ from kafka.admin.topic_outcomes import (
     PartitionDescription,
     ResizedTopic,
     TopicDescription,
+    TopicPartitionsPage,
 )
 from kafka.errors import (
     KafkaError,
@@ -39,6 +40,7 @@ from kafka.protocol.admin import (
     CreateTopicsRequest,
     DeleteTopicsRequest,
 )
+from kafka.protocol.metadata import DescribeTopicPartitionsRequest
 
 __all__ = ["Topics"]
 
@@ -103,12 +105,55 @@ class Topics(Calls):
 
     # Changing…
 
+    async def describe_topic_partitions(
+        self,
+        topics: Iterable[str],
+        response_partition_limit: int = 2000,
+        cursor: Any = None,
+        timeout_ms: float | None = None,
+    ) -> TopicPartitionsPage:
+        """Describe the partitions of topics page by page, with their eligible leader replicas (Kafka 3.8).
+
+        `cursor` is the ``next_cursor`` of the page before; it is None on the last page.
+
+        >>> from kafka import KafkaAdminClient
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics={"events": 3}) as broker:
+        ...     with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        ...         page = admin.describe_topic_partitions(["events"], 2)
+        ...         rest = admin.describe_topic_partitions(["events"], 2, page.next_cursor)
+        >>> page.next_cursor, rest.next_cursor
+        (Result(topic_name='events', partition_index=2), None)
+        """
+        names = [str(topic) for topic in as_topics(topics)]
+        return await self._run(timeout_ms, self._describe_topic_partitions, names, response_partition_limit, cursor)
+
+    async def _describe_topic_partitions(
+        self, deadline: float, topics: list[str], limit: int, cursor: Any
+    ) -> TopicPartitionsPage:
+        kind = DescribeTopicPartitionsRequest
+        await self._core.require(deadline, kind.API_KEY, 0, "describe_topic_partitions()", "3.8")
+        request = kind(
+            topics=[kind.TopicRequest(name=topic) for topic in sorted(topics)],
+            response_partition_limit=limit,
+            cursor=None
+            if cursor is None
+            else kind.Cursor(topic_name=cursor["topic_name"], partition_index=cursor["partition_index"]),
+        )
+        response = await self._core.ask(request, deadline, "describe_topic_partitions()")
+        following = response.next_cursor
+        return TopicPartitionsPage(
+            topics=Results(_description(topic, eligible=True) for topic in response.topics),
+            next_cursor=None
+            if following is None
+            else Result(topic_name=following.topic_name, partition_index=following.partition_index),
+        )
+
     async def create_topics(
         self,
         new_topics: Iterable[NewTopic | str] | Mapping[str, Any],
         timeout_ms: float | None = None,
         validate_only: bool = False,
-        *,
         raise_errors: bool = True,
         wait_for_metadata: bool = False,
     ) -> CreateTopicsResult:
@@ -170,7 +215,7 @@ class Topics(Calls):
         return results
 
     async def delete_topics(
-        self, topics: Iterable[str | UUID], timeout_ms: float | None = None, *, raise_errors: bool = True
+        self, topics: Iterable[str | UUID], timeout_ms: float | None = None, raise_errors: bool = True
     ) -> DeleteTopicsResult:
         """Delete topics by name or id.
 
@@ -224,7 +269,6 @@ class Topics(Calls):
         topic_partitions: Mapping[str, NewPartitions | int | Mapping[str, Any]],
         timeout_ms: float | None = None,
         validate_only: bool = False,
-        *,
         raise_errors: bool = True,
     ) -> CreatePartitionsResult:
         """Raise the number of partitions of topics to a total, or with `validate_only` check whether that is possible.
@@ -363,7 +407,7 @@ def _created(topic: Any) -> CreatedTopic:
     )
 
 
-def _description(topic: Any) -> TopicDescription:
+def _description(topic: Any, *, eligible: bool = False) -> TopicDescription:
     return TopicDescription(
         error_code=topic.error_code,
         error_message=None,
@@ -380,11 +424,18 @@ def _description(topic: Any) -> TopicDescription:
                 replica_nodes=list(entry.replica_nodes),
                 isr_nodes=list(entry.isr_nodes),
                 offline_replicas=list(entry.offline_replicas),
+                **_eligible(entry) if eligible else {},
             )
             for entry in topic.partitions
         ],
         authorized_operations=operations(topic.topic_authorized_operations),
     )
+
+
+def _eligible(entry: Any) -> dict[str, Any]:
+    """Return the replicas that may be elected although they are not in sync (KIP-966); None where that is off."""
+    names = ("eligible_leader_replicas", "last_known_elr")
+    return {name: None if (found := getattr(entry, name)) is None else list(found) for name in names}
 
 
 def _unknown(topic: str | UUID) -> TopicDescription:

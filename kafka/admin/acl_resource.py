@@ -1,0 +1,25 @@
+"""The historic home of the classes of access control lists."""
+
+from kafka.admin.acls import (
+    ACL,
+    ACLFilter,
+    ACLOperation,
+    ACLPermissionType,
+    ACLResourcePatternType,
+    ResourcePattern,
+    ResourcePatternFilter,
+    ResourceType,
+    valid_acl_operations,
+)
+
+__all__ = [
+    "ACL",
+    "ACLFilter",
+    "ACLOperation",
+    "ACLPermissionType",
+    "ACLResourcePatternType",
+    "ResourcePattern",
+    "ResourcePatternFilter",
+    "ResourceType",
+    "valid_acl_operations",
+]
