@@ -38,7 +38,7 @@ nitpick_ignore_regex = [
     ("py:.*", r"kafka\.(_core|_runtime|net)\..*"),
     (
         "py:class",
-        r"BrokerVersions|Call|Clock|Config|Connection|ConnectionContext|Delivered|Environment|ProducerBatch|Registration|Release|Results",
+        r"ApiVersions|Call|Clock|Config|Connection|ConnectionContext|Delivered|Environment|ProducerBatch|Registration|Release|Results",
     ),
     ("py:class", r"(.*\.)?(ApiTable|BinScheme|Cluster|HistogramWindow|LogEntry|Members|Order|Seen|Window)"),
     (

@@ -20,7 +20,7 @@ from kafka.net.connection import Connection
 from kafka.net.environment import Environment
 from kafka.net.settings import ConnectionContext, ConnectionSettings
 from kafka.net.states import ConnectionStates
-from kafka.net.versions import BrokerVersions
+from kafka.protocol.negotiation import ApiVersions
 
 __all__ = ["BrokerConnection", "ConnectionStates", "collect_hosts", "get_ip_port_afi"]
 
@@ -224,7 +224,7 @@ class BrokerConnection:
         check_time("timeout", timeout, unit="seconds")
         return self._versions(timeout, KafkaTimeoutError(f"{self} did not answer in time")).release
 
-    def _versions(self, timeout: float, unknown: KafkaError) -> BrokerVersions:
+    def _versions(self, timeout: float, unknown: KafkaError) -> ApiVersions:
         connection = self.connection
         if connection.versions is None:
             self.connect_blocking(max(timeout, connection.context.settings.discovery_timeout))

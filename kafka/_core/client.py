@@ -43,7 +43,7 @@ from kafka.net.connection import Connection
 from kafka.net.environment import Environment
 from kafka.net.settings import ConnectionContext, ConnectionSettings
 from kafka.net.states import WAITS_FOR, ConnectionStates
-from kafka.net.versions import BrokerVersions
+from kafka.protocol.negotiation import ApiVersions
 from kafka.structs import BrokerMetadata, TopicPartition
 
 __all__ = ["COORDINATOR", "DEFAULT", "FETCH", "PRODUCE", "Client", "NodeId", "core_of", "make_client"]
@@ -75,7 +75,7 @@ class Client:
         self.settings = ConnectionSettings(config)
         self.context = ConnectionContext(self.loop, self.settings, self.environment)
         self.cluster = ClusterMetadata(config=config.subset("cluster"), clock=self.environment.clock)
-        self.versions: BrokerVersions | None = None
+        self.versions: ApiVersions | None = None
         """What the first broker that answered speaks."""
         self.closed = False
         self.delivered: Callable[[Future[Any], Any], object] | None = None

@@ -70,9 +70,9 @@ class Cluster(Calls):
         self, deadline: float, *, include_operations: bool, include_fenced: bool
     ) -> ClusterDescription:
         versions = await self._core.versions(deadline)
-        if not versions.supports(_DESCRIBE_CLUSTER, _FENCED_SINCE) and include_fenced:
+        if not versions.reaches(_DESCRIBE_CLUSTER, _FENCED_SINCE) and include_fenced:
             raise self._core.unsupported("include_fenced_brokers", "4.0")
-        if not versions.supports(_DESCRIBE_CLUSTER):
+        if not versions.reaches(_DESCRIBE_CLUSTER):
             return await self._describe_by_metadata(deadline, include_operations=include_operations)
         request = DescribeClusterRequest(
             include_cluster_authorized_operations=include_operations, include_fenced_brokers=include_fenced

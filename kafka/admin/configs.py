@@ -269,10 +269,10 @@ class Configs(Calls):
         raise_errors: bool,
     ) -> AlterConfigsResult:
         versions = await self._core.versions(deadline)
-        if incremental and not versions.supports(_INCREMENTAL):
+        if incremental and not versions.reaches(_INCREMENTAL):
             raise self._core.unsupported("incremental=True", "2.3")
         if incremental is None:
-            incremental = versions.supports(_INCREMENTAL)
+            incremental = versions.reaches(_INCREMENTAL)
         changes = {resource.key: _changes(resource) for resource in resources}
         if raise_on_unknown:
             await self._check_config_names([one for one in resources if one.node_id is not None], deadline)
@@ -322,7 +322,7 @@ class Configs(Calls):
         self, deadline: float, types: list[ConfigResourceType] | None
     ) -> dict[str, list[str]]:
         versions = await self._core.versions(deadline)
-        if not versions.supports(_LIST_RESOURCES, 1):
+        if not versions.reaches(_LIST_RESOURCES, 1):
             raise self._core.unsupported("list_config_resources()", "4.1")
         request = ListConfigResourcesRequest(resource_types=[int(one) for one in types or ()])
         response = await self._core.ask(request, deadline, "list_config_resources()", checked=True)

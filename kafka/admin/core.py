@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from kafka._core.attempts import Attempts
     from kafka.config import Config
     from kafka.net.environment import Environment
-    from kafka.net.versions import BrokerVersions
+    from kafka.protocol.negotiation import ApiVersions
 
 __all__ = ["AdminCore", "Deadline"]
 
@@ -127,7 +127,7 @@ class AdminCore:
         except RetriableError as error:  # which is the last one; each address has its own
             raise self.client.no_brokers_error("No broker answered in time") from error
 
-    async def versions(self, deadline: float) -> BrokerVersions:
+    async def versions(self, deadline: float) -> ApiVersions:
         """Return what the brokers speak, after finding one if none was found yet."""
         await self._found(deadline)
         found = self.client.versions

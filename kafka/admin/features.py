@@ -10,8 +10,8 @@ from kafka.acl import Named
 from kafka.admin.calls import Calls
 from kafka.admin.results import Outcome, Result, error_of
 from kafka.errors import IllegalArgumentError
-from kafka.net.versions import BrokerVersions
 from kafka.protocol.admin import ApiVersionsRequest, UpdateFeaturesRequest
+from kafka.protocol.negotiation import ApiVersions
 
 __all__ = ["Features", "FeaturesDescription", "UpdateFeatureType", "VersionRange"]
 
@@ -131,13 +131,13 @@ class Features(Calls):
 
     async def get_broker_version_data(
         self, broker_id: int | None = None, timeout_ms: float | None = None
-    ) -> BrokerVersions:
+    ) -> ApiVersions:
         """Return the versions of APIs that a broker serves, any one for None, and which release it may be."""
         return await self._run(timeout_ms, self._broker_versions, broker_id)
 
-    async def _broker_versions(self, deadline: float, broker_id: int | None) -> BrokerVersions:
+    async def _broker_versions(self, deadline: float, broker_id: int | None) -> ApiVersions:
         await self._core.require(deadline, ApiVersionsRequest.API_KEY, 0, "asking for versions", "0.10")
-        return BrokerVersions.from_response(await self._ask_versions(deadline, broker_id, "api_versions()"))
+        return ApiVersions.from_response(await self._ask_versions(deadline, broker_id, "api_versions()"))
 
     async def _ask_versions(self, deadline: float, node_id: int | None, what: str) -> Any:
         name, version = self._core.client.settings.software

@@ -167,10 +167,10 @@ class GroupDescriptions(Calls):
     ) -> dict[str, GroupDescription]:
         """Ask about all groups by KIP-848 first, then about the others by the classic protocol."""
         versions = await self._core.versions(deadline)
-        if include_operations and not versions.supports(DescribeGroupsRequest.API_KEY, _OPERATIONS_SINCE):
+        if include_operations and not versions.reaches(DescribeGroupsRequest.API_KEY, _OPERATIONS_SINCE):
             raise self._core.unsupported("include_authorized_operations", "2.3")
         described: dict[str, Any] = {}
-        if versions.supports(_CONSUMER_GROUP_DESCRIBE) and not classic_only:
+        if versions.reaches(_CONSUMER_GROUP_DESCRIBE) and not classic_only:
             described = await self._ask_descriptions(
                 deadline, groups, node_id, ConsumerGroupDescribeRequest, include_operations, _of_consumers
             )

@@ -307,7 +307,7 @@ async def check_new_leader(
     from kafka.protocol.offset import OffsetForLeaderEpochRequest
 
     assert link.versions is not None
-    if not link.versions.supports(OffsetForLeaderEpochRequest.API_KEY, _EPOCHS_CHECKED_SINCE):
+    if not link.versions.reaches(OffsetForLeaderEpochRequest.API_KEY, _EPOCHS_CHECKED_SINCE):
         return {}
     part: Any = OffsetForLeaderEpochRequest.OffsetForLeaderPartition
     topic: Any = OffsetForLeaderEpochRequest.OffsetForLeaderTopic

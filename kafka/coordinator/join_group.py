@@ -14,7 +14,7 @@ from kafka.protocol.group import (
 
 if TYPE_CHECKING:
     from kafka.coordinator.states import Generation
-    from kafka.net.versions import BrokerVersions
+    from kafka.protocol.negotiation import ApiVersions
 
 __all__ = [
     "as_bytes",
@@ -121,7 +121,7 @@ def _check_type(answered: str | None, ours: str) -> None:
         raise InconsistentGroupProtocolError(f"the group has the protocol type {answered!r}, and this member {ours!r}")
 
 
-def leave_request(group_id: str, member_id: str, reason: str, versions: BrokerVersions) -> Any:
+def leave_request(group_id: str, member_id: str, reason: str, versions: ApiVersions) -> Any:
     """Return the request to leave, in the form that the broker knows."""
     if versions.version_for(LeaveGroupRequest(group_id=group_id)) < _LEAVES_BY_LIST_SINCE:
         return LeaveGroupRequest(group_id=group_id, member_id=member_id)

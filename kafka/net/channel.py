@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kafka.net.resolver import Address
     from kafka.net.settings import ConnectionContext
     from kafka.net.sockets import Stream
-    from kafka.net.versions import BrokerVersions
+    from kafka.protocol.negotiation import ApiVersions
 
 __all__ = ["Channel", "with_broker"]
 
@@ -52,7 +52,7 @@ class Channel(ABC):
         self.family = family
         self.node_id = node_id
         self.state = ConnectionStates.DISCONNECTED
-        self.versions: BrokerVersions | None = None
+        self.versions: ApiVersions | None = None
         self.last_activity = context.loop.time()
         self.failures = 0
         """Failures in a row; a response ends the row."""

@@ -33,7 +33,8 @@ from kafka.net.channel import with_broker
 from kafka.net.diagnosis import certificate_names_found, speaks_kafka, speaks_tls
 from kafka.net.sockets import PlainStream, open_socket, upgrade
 from kafka.net.states import WAITS_FOR, ConnectionEvent
-from kafka.net.versions import BrokerVersions
+from kafka.protocol.api import answered_version
+from kafka.protocol.negotiation import ApiVersions
 from kafka.sasl import sasl_mechanism
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Exchange(Protocol):
         ...
 
 
-async def set_up(channel: Channel) -> tuple[BrokerVersions, float]:
+async def set_up(channel: Channel) -> tuple[ApiVersions, float]:
     """Connect and authenticate; return the broker's API versions and the length of the session in seconds.
 
     The length is 0 if the session does not end. Every KafkaError states why it failed.
@@ -115,7 +116,7 @@ def _mechanism(channel: Channel) -> SaslMechanism:
     return sasl_mechanism(settings.sasl_mechanism, host=channel.host, **settings.security)
 
 
-async def _authenticate(channel: Channel, mechanism: SaslMechanism, versions: BrokerVersions) -> float:
+async def _authenticate(channel: Channel, mechanism: SaslMechanism, versions: ApiVersions) -> float:
     context = channel.context
     assert context.settings.sasl_mechanism is not None
     return await authenticate(channel, context.settings.sasl_mechanism, mechanism, versions, context.workers)
@@ -206,13 +207,13 @@ async def _secure(channel: Channel, sock: Any) -> Stream:
 # The API versions of the broker…
 
 
-async def _versions(channel: Channel) -> BrokerVersions:
+async def _versions(channel: Channel) -> ApiVersions:
     """Ask for the API versions of the broker or, before 0.10, find the release by trying."""
     context = channel.context
     address = channel.host, channel.port
     hint = context.settings.api_version or context.probed_releases.get(address)
     if hint is not None:
-        return BrokerVersions.of_release(hint)
+        return ApiVersions.of_release(hint)
     try:
         versions, without_api_versions = await _ask_or_probe(channel)
     except KafkaConnectionError as error:
@@ -228,7 +229,7 @@ def _answered(channel: Channel) -> None:
     channel.context.probed_releases.clear()
 
 
-async def _ask_or_probe(channel: Channel) -> tuple[BrokerVersions, bool]:
+async def _ask_or_probe(channel: Channel) -> tuple[ApiVersions, bool]:
     """Ask for the API versions; return them, and whether the broker does not know this request."""
     settings, loop = channel.context.settings, channel.context.loop
     has_answered: list[bool] = []
@@ -252,7 +253,7 @@ async def _ask_or_probe(channel: Channel) -> tuple[BrokerVersions, bool]:
                 probe = channel.control(request, 0, math.inf)
                 await wait_any(loop, task, probe)
                 if probe.succeeded() and not has_answered:
-                    return BrokerVersions.of_release(release), True
+                    return ApiVersions.of_release(release), True
             return await task, False
     except _NO_ANSWER as error:
         raise KafkaConnectionError(
@@ -282,7 +283,7 @@ async def _raise_unless_before_0_10(channel: Channel, error: KafkaConnectionErro
         ) from error
 
 
-async def _probe(channel: Channel, error: KafkaError) -> tuple[BrokerVersions, bool]:
+async def _probe(channel: Channel, error: KafkaError) -> tuple[ApiVersions, bool]:
     """Send a request that each old release knows, on separate connections: brokers close them at unknown requests."""
     for release, request in _probe_requests():
         _start_again(channel, error)
@@ -316,7 +317,7 @@ def _certificate_missing(channel: Channel) -> str:
     return ", or the listener requires a client certificate, and ssl_certfile is not set"
 
 
-async def _ask_again(channel: Channel, release: tuple[int, ...]) -> tuple[BrokerVersions, bool]:
+async def _ask_again(channel: Channel, release: tuple[int, ...]) -> tuple[ApiVersions, bool]:
     """Ask for the API versions over a connection that works; the broker has `release` if it closes this one too.
 
     A connection that a restart or a firewall cuts off at the first request looks like one to a broker before 0.10.
@@ -331,7 +332,7 @@ async def _ask_again(channel: Channel, release: tuple[int, ...]) -> tuple[Broker
             ) from error
         _start_again(channel, error)
         await _connect(channel)
-        return BrokerVersions.of_release(release), True
+        return ApiVersions.of_release(release), True
 
 
 # API versions…
@@ -339,7 +340,7 @@ async def _ask_again(channel: Channel, release: tuple[int, ...]) -> tuple[Broker
 
 async def ask_versions(
     exchange: Exchange, software: tuple[str, str], answered: Callable[[], object] = lambda: None
-) -> BrokerVersions:
+) -> ApiVersions:
     """Ask a broker for its API versions. A broker that does not know our version of the request names those it knows.
 
     `answered` is called at the first response, also if that is an error.
@@ -348,9 +349,7 @@ async def ask_versions(
 
     def decode(version: int) -> Callable[[Any], Any]:
         def read(frame: Any) -> Any:
-            # KIP-511: this error comes in version 0 always.
-            refused = len(frame) >= 6 and int.from_bytes(frame[4:6], "big") == Code.UNSUPPORTED_VERSION
-            return ApiVersionsResponse.unframe(frame, 0 if refused else version)[1]
+            return ApiVersionsResponse.unframe(frame, answered_version(ApiVersionsRequest.API_KEY, version, frame))[1]
 
         return read
 
@@ -368,7 +367,7 @@ async def ask_versions(
         raise for_code(response.error_code)("the ApiVersions request failed")
     if not response.api_keys:
         raise UnsupportedVersionError("the response to ApiVersions lists no API")
-    return BrokerVersions.from_response(response)
+    return ApiVersions.from_response(response)
 
 
 def _probe_requests() -> list[tuple[tuple[int, ...], Any]]:
@@ -389,13 +388,13 @@ def _probe_requests() -> list[tuple[tuple[int, ...], Any]]:
 
 
 async def authenticate(
-    exchange: Exchange, name: str, mechanism: SaslMechanism, versions: BrokerVersions, workers: Workers
+    exchange: Exchange, name: str, mechanism: SaslMechanism, versions: ApiVersions, workers: Workers
 ) -> float:
     """Authenticate; return the length of the session in seconds, 0 if it does not end (KIP-368)."""
     from kafka.protocol.sasl import SaslHandshakeRequest
 
-    framed = versions.supports(SaslHandshakeRequest.API_KEY, 1)
-    if versions.supports(SaslHandshakeRequest.API_KEY):
+    framed = versions.reaches(SaslHandshakeRequest.API_KEY, 1)
+    if versions.reaches(SaslHandshakeRequest.API_KEY):
         await _choose(exchange, name, 1 if framed else 0)
     # else: brokers 0.9 have one mechanism, GSSAPI, and expect its tokens without a handshake
     lifetime = 0
@@ -436,7 +435,7 @@ async def _choose(exchange: Exchange, name: str, version: int) -> None:
         raise for_code(code)(f"the broker refused the SASL handshake for {name}")
 
 
-async def _step(exchange: Exchange, token: bytes, versions: BrokerVersions) -> tuple[bytes, int]:
+async def _step(exchange: Exchange, token: bytes, versions: ApiVersions) -> tuple[bytes, int]:
     from kafka.protocol.sasl import SaslAuthenticateRequest
 
     request: Any = SaslAuthenticateRequest(auth_bytes=token)

@@ -26,8 +26,8 @@ from kafka.errors import (
     SslAuthenticationError,
 )
 from kafka.future import Future
-from kafka.net.versions import BrokerVersions
-from kafka.protocol.api import reply_decoder
+from kafka.protocol.api import has_wrong_id, reply_decoder
+from kafka.protocol.negotiation import ApiVersions
 
 __all__ = ["FrameReader", "Pipeline", "SendQueue"]
 
@@ -171,7 +171,6 @@ class SendQueue:
             self._marks.popleft()[1]()
 
 
-_FIND_COORDINATOR: Final = 10
 _MAX_CORRELATION_ID: Final = 2**31 - 1
 # A pause that a broker asks for is told when it is this long, in seconds, and is cut to the second number. The broker
 # keeps it too, by not reading from the connection (KIP-219), so nothing is lost if it means a longer one.
@@ -204,7 +203,7 @@ class Pipeline:
         self.outgoing = SendQueue()
         self.open = False
         """Whether requests may go out: set by the connection when it is ready."""
-        self.versions: BrokerVersions | None = None
+        self.versions: ApiVersions | None = None
         self.throttled_until = 0.0
         self.on_reply: Callable[[str, float, int], object] | None = None
         """Called with a request's name, its latency and the reply's size: for metrics."""
@@ -350,7 +349,7 @@ class Pipeline:
         if len(frame) < 4:
             raise KafkaProtocolError(f"a reply of {len(frame)} bytes is too short to be one")
         found = int.from_bytes(frame[:4], "big", signed=True)
-        if found != entry.correlation_id and not self._quirk(entry, found):
+        if found != entry.correlation_id and not has_wrong_id(getattr(entry.request, "API_KEY", None), found):
             skipped = in_flight[1] if len(in_flight) > 1 else None
             if not (entry.skippable and skipped is not None and skipped.correlation_id == found):
                 raise CorrelationIdError(
@@ -359,11 +358,6 @@ class Pipeline:
             in_flight.popleft()
             entry.future.try_failure(NodeNotReadyError(f"the broker does not answer {entry.name}"))
         return in_flight.popleft()
-
-    @staticmethod
-    def _quirk(entry: _Entry, found: int) -> bool:
-        """0.8.2 brokers answer the first requests for a coordinator with a correlation id of zero."""
-        return found == 0 and getattr(entry.request, "API_KEY", None) == _FIND_COORDINATOR
 
     # Time…
 

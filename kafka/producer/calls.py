@@ -137,9 +137,9 @@ class ProducerCalls(Generic[FutureT]):
             timeout = core.client.settings.discovery_timeout
             await self.application.run(core.bootstrap(), core.now() + timeout + 1, "connecting to the cluster")
             return
-        from kafka.net.versions import BrokerVersions
+        from kafka.protocol.negotiation import ApiVersions
 
-        core.client.versions = BrokerVersions.of_release(self.config["api_version"])
+        core.client.versions = ApiVersions.of_release(self.config["api_version"])
         core.check_features()
         core.client.versions = None
         core.call_soon(core.client.metadata.start)

@@ -69,7 +69,7 @@ class ProducerId:
     def check_supported(self) -> None:
         """Disable idempotence where the brokers do not support it, unless it is required."""
         versions = self._client.versions
-        if not self.enabled or versions is None or versions.supports(_INIT_PRODUCER_ID):
+        if not self.enabled or versions is None or versions.reaches(_INIT_PRODUCER_ID):
             return
         if self._required:
             release = ".".join(map(str, versions.release))

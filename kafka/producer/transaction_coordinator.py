@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from kafka._core.client import Client
     from kafka._runtime.tasks import Task
     from kafka.config import Config
-    from kafka.net.versions import BrokerVersions
     from kafka.producer.producer_batch import Partition
     from kafka.producer.record_accumulator import RecordAccumulator
+    from kafka.protocol.negotiation import ApiVersions
     from kafka.structs import TopicPartition
 
 __all__ = [
@@ -123,7 +123,7 @@ class CoordinatorClient:
     """Sends requests to the coordinators of transactions and groups."""
 
     def __init__(self, client: Client, config: Config) -> None:
-        self.versions: BrokerVersions | None = None
+        self.versions: ApiVersions | None = None
         """The API versions of the coordinator that was used last."""
         self.waiting_for: str | None = None
         """What the present request waits for, in words; None if it waits for its first answer, or there is none."""
@@ -323,7 +323,7 @@ class TransactionalProducerId(ProducerId):
     def check_supported(self) -> None:
         """Raise if the brokers are too old."""
         versions = self._client.versions
-        if versions is not None and not versions.supports(_INIT_PRODUCER_ID):
+        if versions is not None and not versions.reaches(_INIT_PRODUCER_ID):
             release = ".".join(map(str, versions.release))
             raise UnsupportedVersionError(
                 f"transactions (transactional_id) need brokers of Kafka 0.11 or newer; this one is {release}"
@@ -349,7 +349,7 @@ class TransactionalProducerId(ProducerId):
     def can_renew(self) -> bool:
         """Whether the coordinator gives another epoch to a producer that sends its present one (since 2.5)."""
         versions = self._coordinator.versions
-        return versions is not None and versions.supports(_INIT_PRODUCER_ID, 3)
+        return versions is not None and versions.reaches(_INIT_PRODUCER_ID, 3)
 
     async def renew_epoch(self, *, ahead: int, wanted: Callable[[], bool]) -> None:
         """Get another epoch; the coordinator refuses if its own is not ours plus `ahead`."""

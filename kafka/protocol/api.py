@@ -10,7 +10,7 @@ import struct
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from kafka.errors import KafkaProtocolError
+from kafka.errors import Code, KafkaProtocolError
 from kafka.protocol._historic import historic_names
 from kafka.protocol.struct import Struct, StructMeta, _need_version, describe
 
@@ -30,6 +30,7 @@ _HEADER = struct.Struct(">hhi")
 _CORRELATION = struct.Struct(">i")
 
 CONTROLLED_SHUTDOWN = 7
+FIND_COORDINATOR = 10
 API_VERSIONS = 18
 
 
@@ -207,6 +208,21 @@ class Response(Struct):
     def frame(self, correlation_id: int, version: int | None = None) -> bytes:
         """Return the response as it goes over the wire: size, header, message."""
         return b"".join(self.frame_parts(correlation_id, version))
+
+
+def answered_version(api_key: int, version: int, frame: Any) -> int:
+    """Return the version of a framed response (without its size) to a request in `version`.
+
+    They differ in one case (KIP-511): a broker that does not know a version of ApiVersions answers in version 0.
+    """
+    if api_key == API_VERSIONS and int.from_bytes(frame[4:6], "big") == Code.UNSUPPORTED_VERSION:
+        return 0
+    return version
+
+
+def has_wrong_id(api_key: int | None, correlation_id: int) -> bool:
+    """Return whether a broker may send this correlation id to a request with another: 0.8.2 does, for coordinators."""
+    return correlation_id == 0 and api_key == FIND_COORDINATOR
 
 
 @lru_cache(maxsize=512)

@@ -17,13 +17,11 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from kafka.errors import CorrelationIdError, InvalidReceiveError
+from kafka.protocol.api import answered_version, has_wrong_id
 
 __all__ = ["KafkaProtocol"]
 
 _SIZE: Final = 4
-_UNSUPPORTED_VERSION: Final = 35
-_API_VERSIONS: Final = 18
-_FIND_COORDINATOR: Final = 10
 #: Correlation ids are INT32 and not negative.
 _IDS: Final = 2**31
 
@@ -93,11 +91,9 @@ class KafkaProtocol:
             raise CorrelationIdError("a response came that no request waits for")
         sent_id, request = self.in_flight_requests.popleft()
         response_type: Any = request.RESPONSE_TYPE
-        if request.API_KEY == _API_VERSIONS and int.from_bytes(frame[4:6], "big") == _UNSUPPORTED_VERSION:
-            response_type = response_type._unbound[0]  # KIP-511: this error is always told in version 0
-        received_id, response = response_type.unframe(frame)
-        # Brokers of 0.8.2 answer this request with the id 0.
-        careless = self._api_version == (0, 8, 2) and request.API_KEY == _FIND_COORDINATOR and not received_id
-        if received_id != sent_id and not careless:
+        version = answered_version(request.API_KEY, request.API_VERSION, frame)
+        received_id, response = response_type._unbound[version].unframe(frame)
+        quirk = self._api_version == (0, 8, 2) and has_wrong_id(request.API_KEY, received_id)
+        if received_id != sent_id and not quirk:
             raise CorrelationIdError(f"the response has correlation id {received_id}, the request {sent_id}")
         return sent_id, response
