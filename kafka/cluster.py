@@ -21,7 +21,7 @@ from kafka._arguments import check_callable, explain_key, explain_partition
 from kafka._core.topology import Topology, merged
 from kafka._runtime.clock import SYSTEM_CLOCK, Clock
 from kafka._runtime.timers import Backoff
-from kafka.config import Config, defaults, resolve
+from kafka.config import Config, defaults, parse_servers, resolve
 from kafka.conn import collect_hosts, get_ip_port_afi
 from kafka.errors import IllegalArgumentError, MetadataEmptyBrokerList, for_code
 from kafka.future import Future
@@ -89,7 +89,7 @@ class ClusterMetadata:
         self._coordinator_brokers: dict[int, BrokerMetadata] = {}
         self._bootstrap = tuple(
             BrokerMetadata(f"bootstrap-{number}", address.host, address.port, None)
-            for number, address in enumerate(self.config["bootstrap_servers"])
+            for number, address in enumerate(parse_servers(self.config["bootstrap_servers"]))
         )
         self._topics: frozenset[str] = frozenset()
         self._refused: frozenset[str] = frozenset()  # of the topics asked for, those whose names cannot be sent

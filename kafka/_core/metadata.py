@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka._runtime.tasks import Event, Task, deferred, wait_any
 from kafka._text import printable
+from kafka.config import parse_servers
 from kafka.errors import KafkaConnectionError, KafkaError, MetadataEmptyBrokerList, for_code
 from kafka.net.resolver import NoListenerError
 
@@ -152,7 +153,7 @@ class MetadataKeeper:
         if config["client_dns_lookup"] != "resolve_canonical_bootstrap_servers_only":
             return
         servers: list[tuple[str, int]] = []
-        for address in config["bootstrap_servers"]:
+        for address in parse_servers(config["bootstrap_servers"]):
             try:
                 names = await self._client.context.resolver.canonical_names(address.host, address.port)
             except KafkaConnectionError as error:

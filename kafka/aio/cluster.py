@@ -21,6 +21,7 @@ from kafka._runtime.tasks import TaskGroup
 from kafka.aio.arguments import checked_config
 from kafka.aio.lifecycle import STOP_TIMEOUT, Lifecycle, Phase
 from kafka.cluster import ClusterMetadata
+from kafka.config import parse_servers
 from kafka.errors import (
     ClientClosedError,
     Code,
@@ -275,7 +276,7 @@ class Cluster(Lifecycle):
 
     async def _bootstrap(self, topics: Iterable[str] | None) -> MetadataEntries:
         failures: list[tuple[str, str]] = []
-        for server in self.config["bootstrap_servers"]:
+        for server in parse_servers(self.config["bootstrap_servers"]):
             connection = self._connection(server.host, server.port, f"bootstrap {server}")
             try:
                 return await self._run(partial(self._first_answer, connection, topics))

@@ -285,11 +285,11 @@ class Servers:
     accepts = "'host[:port]', several of them separated by commas, or a list of strings or (host, port) tuples"
 
     def __call__(self, value: Any) -> Any:
-        """The addresses."""
+        """The addresses as a list of ``host:port``, which is also what programs read."""
         servers = parse_servers(value)
         if not servers:
             raise ValueError(value)
-        return servers
+        return [str(server) for server in servers]
 
     def parse(self, text: str) -> Any:
         """The addresses."""

@@ -13,6 +13,7 @@ from kafka._runtime.application import ApplicationThread, complete
 from kafka.consumer.face import ConsumerFace
 from kafka.consumer.subscription_state import Mode
 from kafka.errors import IllegalStateError
+from kafka.legacy.private_names import ConsumerNames
 from kafka.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 
 if TYPE_CHECKING:
@@ -26,8 +27,10 @@ __all__ = ["KafkaConsumer"]
 
 T = TypeVar("T")
 
+_LONGEST_POLL_MS: Final = 24 * 3600 * 1000.0
 
-class KafkaConsumer(ConsumerFace):
+
+class KafkaConsumer(ConsumerNames, ConsumerFace):
     """Reads records from a Kafka cluster.
 
     Made with topics it reads them; `subscribe` and `assign` change what it reads. Iterate it for one
@@ -93,6 +96,12 @@ class KafkaConsumer(ConsumerFace):
         Waits for `timeout_ms` if there are none. With ``update_offsets=False`` the positions stay, and the same
         records come again.
         """
+        return self._poll_once(timeout_ms, max_records, update_offsets=update_offsets)
+
+    def _poll_once(
+        self, timeout_ms: float, max_records: int | None, update_offsets: bool = True
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """Do what `poll` does; the method that some tracers replace."""
         engine = self._open()
         limit = self._limit(max_records)
         deadline = self._poll_deadline(engine, timeout_ms)
@@ -111,14 +120,38 @@ class KafkaConsumer(ConsumerFace):
         return self._complete(engine.poll_columns(at_least, deadline))
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
+        # A subclass or a tracer that replaced __next__ sees each record.
+        return self._iterator() if type(self).__next__ is _OWN_NEXT else self
+
+    def __next__(self) -> ConsumerRecord:
+        return next(self._iterator())
+
+    def _iterator(self) -> Iterator[ConsumerRecord]:
         if self._busy_thread:
             self._check_thread()
         if self._iteration is None:
-            self._iteration = self._records()
+            self._iteration = self._polled_records() if self._has_other_poll() else self._records()
         return self._iteration
 
-    def __next__(self) -> ConsumerRecord:
-        return next(iter(self))
+    def _has_other_poll(self) -> bool:
+        """Whether a subclass or a tracer replaced `poll`, and sees records there alone."""
+        kind: Any = type(self)
+        polls = (kind.poll, kind._poll_once)  # noqa: SLF001 - of this class or a subclass
+        replaced = polls != (_OWN_POLL, _OWN_POLL_ONCE) or "poll" in vars(self)
+        return replaced and kind.__next__ is _OWN_NEXT
+
+    def _polled_records(self) -> Iterator[ConsumerRecord]:
+        """Yield the records of `poll`, one by one so that positions are those of what was yielded."""
+        timeout_ms = min(self._iteration_timeout * 1000, _LONGEST_POLL_MS)
+        try:
+            while True:
+                found = self.poll(timeout_ms, max_records=1)
+                if not found and timeout_ms < _LONGEST_POLL_MS:
+                    return
+                for records in found.values():
+                    yield from records
+        finally:
+            self._iteration = None
 
     def _records(self) -> Iterator[ConsumerRecord]:
         subscription, timeout = self._subscription, self._iteration_timeout
@@ -288,3 +321,9 @@ class KafkaConsumer(ConsumerFace):
         if self._busy_thread:
             self._check_thread()
         return engine
+
+
+# What is compared with, to see whether a subclass or a tracer has put something else in their place.
+_OWN_NEXT: Final = KafkaConsumer.__next__
+_OWN_POLL: Final = KafkaConsumer.poll
+_OWN_POLL_ONCE: Final = KafkaConsumer._poll_once  # noqa: SLF001

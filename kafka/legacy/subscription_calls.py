@@ -64,6 +64,11 @@ class SubscriptionCalls:
         """The assigned partitions with their states."""
         return dict(self.partitions)
 
+    @property
+    def _user_assignment(self: Any) -> set[TopicPartition]:
+        """The partitions assigned by hand, which a tracer reads."""
+        return set() if self.is_automatic else set(self.partitions)
+
     def assigned_partitions(self: Any) -> set[TopicPartition]:
         """Return the assigned partitions."""
         return set(self.partitions)

@@ -20,8 +20,16 @@ from kafka._runtime.application import ApplicationThread, complete
 from kafka._runtime.network_thread import ThreadDriver
 from kafka.config import Config, defaults
 from kafka.errors import AbortableTransactionError, KafkaError
+from kafka.legacy.private_names import ProducerNames
 from kafka.partitioner import murmur2
-from kafka.producer.arguments import Headers, checked_config, checked_release, checked_timeout, options_of
+from kafka.producer.arguments import (
+    Headers,
+    checked_config,
+    checked_records,
+    checked_release,
+    checked_timeout,
+    options_of,
+)
 from kafka.producer.future import FutureRecordMetadata, SentRecords
 from kafka.producer.producer_batch import taken_up
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition, check_topic
@@ -51,7 +59,7 @@ _new: Final = object.__new__
 _EXIT_GRACE: Final = 5.0
 
 
-class KafkaProducer:
+class KafkaProducer(ProducerNames):
     """Publishes records.
 
     ::
@@ -190,6 +198,8 @@ class KafkaProducer:
         ...     [metadata.offset for metadata in sent.get(timeout=10)]
         [0, 1, 2]
         """
+        if type(self).send is not _OWN_SEND or "send" in vars(self):  # a subclass or a tracer sees each record
+            records = [each if isinstance(each, tuple) else (None, each) for each in checked_records(records)]
         sent = complete(self._calls.send_many(topic, records, self.send))
         assert isinstance(sent, SentRecords)
         return sent
@@ -442,6 +452,9 @@ class _Elsewhere:
             f"{kind.__name__!r} object has no attribute {self._name!r}: use {self._use}", name=self._name, obj=producer
         )
 
+
+# What is compared with, to see whether a subclass or a tracer has put something else in its place.
+_OWN_SEND: Final = KafkaProducer.send
 
 for _name, _use in _ELSEWHERE.items():
     setattr(KafkaProducer, _name, _Elsewhere(_name, _use))

@@ -18,7 +18,6 @@ from kafka.config import (
     CLASSES,
     OPTIONS,
     Config,
-    ServerAddress,
     accept_mechanism,
     defaults,
     parse,
@@ -291,7 +290,7 @@ def test_java_names_and_aliases_are_taken():
         {"bootstrap.servers": "b:1", "fetch.wait.max.ms": 7, "client.rack": "r", "sasl.username": "u"},
     )
     assert (config["fetch_max_wait_ms"], config["client_rack"], config["sasl_plain_username"]) == (7, "r", "u")
-    assert config["bootstrap_servers"] == (ServerAddress("b", 1),)
+    assert config["bootstrap_servers"] == ["b:1"]
 
 
 def test_an_option_given_twice_is_refused():
