@@ -16,12 +16,15 @@ from kafka.broker.groups.classic_members import ClassicFace
 from kafka.broker.groups.classic_types import JoinAsk, JoinResult, State, SyncAsk, SyncResult
 from kafka.broker.groups.consumer import ConsumerGroup
 from kafka.broker.groups.consumer_types import JOIN, HeartbeatAsk, HeartbeatResult
+from kafka.broker.groups.epoch_group import EpochGroup
 from kafka.broker.groups.interfaces import Answer, Clock, Timers, Topics
 from kafka.broker.groups.members import CONSUMER
 from kafka.broker.groups.migration import check_first_join, downgrade, upgrade
 from kafka.broker.groups.offsets import NO_EXPIRY, CommittedOffset, GroupOffsets
 from kafka.broker.groups.persistence import restore_group, save_group
 from kafka.broker.groups.settings import GroupSettings
+from kafka.broker.groups.share import ShareAsk, ShareGroup, ShareMember, ShareOffsets
+from kafka.broker.groups.streams import StreamsAsk, StreamsGroup, StreamsResult
 from kafka.errors import (
     Code,
     CoordinatorNotAvailableError,
@@ -39,7 +42,7 @@ __all__ = ["Group", "GroupCoordinator"]
 #: The version of OffsetCommit from which GROUP_ID_NOT_FOUND may be answered.
 _NO_SUCH_GROUP_FROM: Final = 9
 
-Group = ClassicGroup | ConsumerGroup
+Group = ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup
 Tables = Callable[[str], MutableMapping[str, Any]]
 
 
@@ -73,7 +76,14 @@ class GroupCoordinator:
         self._timers = timers
         self._topics = topics
         self._new_id = new_id
+        self._makers: dict[str, Callable[[str], Group]] = {
+            "classic": self._new_classic,
+            "consumer": self._new_consumer,
+            "share": self._new_share,
+            "streams": self._new_streams,
+        }
         self._saved_groups = tables("groups")
+        self._share_offsets = tables("share_group_offsets")
         self._saved_offsets = tables("group_offsets")
         self._saved_pending = tables("group_pending_offsets")
         #: What consumers of the ZooKeeper era committed (OffsetCommit v0): another place, not to be seen by groups.
@@ -92,8 +102,7 @@ class GroupCoordinator:
             offsets = self.offsets_of(group_id)
             offsets.commit_pending(int(producer_id), TopicPartition(topic, int(index)), CommittedOffset(*saved))
         for group_id, saved in self._saved_groups.items():
-            maker = self._new_consumer if saved["kind"] == "consumer" else self._new_classic
-            group = self.groups[group_id] = maker(group_id)
+            group = self.groups[group_id] = self._makers[saved["kind"]](group_id)
             restore_group(group, saved)
 
     def close(self) -> None:
@@ -123,6 +132,19 @@ class GroupCoordinator:
             self._topics,
             on_change=self._consumer_changed,
         )
+
+    def _new_share(self, group_id: str) -> ShareGroup:
+        settings = self.settings_of(group_id)
+        offsets = ShareOffsets(self._share_offsets, group_id)
+        return ShareGroup(group_id, settings, self._clock, self._timers, self._topics, self._changed, offsets=offsets)
+
+    def _new_streams(self, group_id: str) -> StreamsGroup:
+        settings = self.settings_of(group_id)
+        return StreamsGroup(group_id, settings, self._clock, self._timers, self._topics, self._changed)
+
+    def _changed(self, group: ShareGroup | StreamsGroup) -> None:
+        if self.groups.get(group.group_id) is group:
+            self._save(group)
 
     def _save(self, group: Group) -> None:
         self._saved_groups[group.group_id] = save_group(group)
@@ -180,9 +202,11 @@ class GroupCoordinator:
         if not self.settings.min_session_timeout <= ask.session_timeout <= self.settings.max_session_timeout:
             return _at_once(JoinResult(Code.INVALID_SESSION_TIMEOUT, ask.member_id))
         group = self.groups.get(group_id)
-        if isinstance(group, ConsumerGroup) and not group.members:
-            # An empty consumer group gives way.
+        if isinstance(group, (ConsumerGroup, StreamsGroup)) and not group.members:
+            # An empty group of these protocols gives way.
             group = None
+        if isinstance(group, EpochGroup):
+            return _at_once(JoinResult(Code.INCONSISTENT_GROUP_PROTOCOL, ask.member_id))
         if isinstance(group, ConsumerGroup):
             result = self._face(group).join(ask)
             self._consumer_changed(group)
@@ -198,7 +222,7 @@ class GroupCoordinator:
         if not group_id:
             return _at_once(SyncResult(Code.INVALID_GROUP_ID))
         group = self.groups.get(group_id)
-        if group is None:
+        if group is None or isinstance(group, EpochGroup):
             return _at_once(SyncResult(Code.UNKNOWN_MEMBER_ID))
         return _at_once(self._face(group).sync(ask)) if isinstance(group, ConsumerGroup) else group.sync(ask)
 
@@ -215,15 +239,15 @@ class GroupCoordinator:
         if not group_id:
             raise InvalidGroupIdError
         group = self.groups.get(group_id)
-        if group is None:
+        if group is None or isinstance(group, EpochGroup):
             return [Code.UNKNOWN_MEMBER_ID for _ in members]
         return self._face(group).leave(members) if isinstance(group, ConsumerGroup) else group.leave(members)
 
-    def _of_member(self, group_id: str) -> Group:
+    def _of_member(self, group_id: str) -> ClassicGroup | ConsumerGroup:
         if not group_id:
             raise InvalidGroupIdError
         group = self.groups.get(group_id)
-        if group is None:
+        if group is None or isinstance(group, EpochGroup):
             raise UnknownMemberIdError
         return group
 
@@ -241,6 +265,8 @@ class GroupCoordinator:
         group = self.groups.get(group_id)
         if isinstance(group, ConsumerGroup):
             return group
+        if isinstance(group, EpochGroup):
+            raise GroupIdNotFoundError(f"Group {group_id} is not a consumer group.")
         if ask.epoch != JOIN or (group is not None and group.protocol_type is None and group.roster.members):
             raise GroupIdNotFoundError(
                 f"Group {group_id} is not a consumer group." if group else f"Consumer group {group_id} not found."
@@ -251,6 +277,54 @@ class GroupCoordinator:
             upgrade(group, consumer, self._topics)
         self.groups[group_id] = consumer
         return consumer
+
+    # The share and the streams protocol
+
+    def share_heartbeat(self, group_id: str, ask: ShareAsk) -> tuple[ShareMember, bool]:
+        """Serve ShareGroupHeartbeat: the member, and whether the response has its assignment."""
+        group = self.groups.get(group_id)
+        if group is None:
+            if ask.epoch != JOIN:
+                raise GroupIdNotFoundError(f"Share group {group_id} not found.")
+            group = self.groups[group_id] = self._new_share(group_id)
+        return _expect_share(group_id, group).heartbeat(ask)
+
+    def share_leave(self, group_id: str, member_id: str) -> None:
+        """Serve the ShareGroupHeartbeat of a member that leaves."""
+        self.share(group_id).leave(member_id)
+
+    def streams_heartbeat(self, group_id: str, ask: StreamsAsk) -> StreamsResult:
+        """Serve StreamsGroupHeartbeat."""
+        group = self.groups.get(group_id)
+        joins = ask.epoch == JOIN
+        if group is None and not joins:
+            raise GroupIdNotFoundError(f"Streams group {group_id} not found.")
+        if group is None or (joins and isinstance(group, ClassicGroup) and _is_empty(group)):
+            group = self.groups[group_id] = self._new_streams(group_id)
+        if not isinstance(group, StreamsGroup):
+            raise GroupIdNotFoundError(f"Group {group_id} is not a streams group.")
+        return group.heartbeat(ask)
+
+    def streams_leave(self, group_id: str, member_id: str) -> None:
+        """Serve the StreamsGroupHeartbeat of a member that leaves."""
+        self.streams(group_id).leave(member_id)
+
+    def share_offsets(self, group_id: str) -> ShareOffsets:
+        """Return the start offsets of a share group; none if there is no such group."""
+        group = self.groups.get(group_id)
+        return group.offsets if isinstance(group, ShareGroup) else ShareOffsets({}, group_id)
+
+    def alterable_share(self, group_id: str, *, creates: bool) -> ShareGroup:
+        """Return a share group whose offsets may be changed, with ``creates`` a new one if there is none."""
+        if not group_id:
+            raise InvalidGroupIdError("The group id is invalid.")
+        group = self.groups.get(group_id)
+        if group is None and creates:
+            group = self.groups[group_id] = self._new_share(group_id)
+            group.make_empty()
+        found = self.share(group_id)
+        found.check_empty()
+        return found
 
     # Offsets
 
@@ -300,6 +374,11 @@ class GroupCoordinator:
             # A group that only keeps offsets: no member has ever joined it.
             self.groups[group_id] = group = self._new_classic(group_id)
             self._save(group)
+        if isinstance(group, ShareGroup):
+            raise GroupIdNotFoundError
+        if isinstance(group, StreamsGroup):
+            group.check_commit(member_id, epoch)
+            return
         if isinstance(group, ConsumerGroup):
             group.check_commit(member_id, instance_id, epoch, transactional=transactional, version=version)
             return
@@ -312,6 +391,8 @@ class GroupCoordinator:
         group = self.groups.get(group_id)
         if isinstance(group, ConsumerGroup):
             group.check_fetch(member_id, epoch)
+        if isinstance(group, StreamsGroup) and (member_id is not None or epoch >= 0):
+            group.check_commit(member_id or "", epoch)
 
     def end_transaction(self, producer_id: int, group_ids: Iterable[str], *, committed: bool) -> None:
         """A producer's transaction has ended: its offsets count, or are forgotten."""
@@ -324,7 +405,7 @@ class GroupCoordinator:
         if not group_id:
             raise InvalidGroupIdError
         group = self.groups.get(group_id)
-        if group is None:
+        if group is None or isinstance(group, ShareGroup):
             raise GroupIdNotFoundError
         if isinstance(group, ClassicGroup) and group.protocol_type not in (CONSUMER, None) and len(group.roster):
             raise NonEmptyGroupError
@@ -340,13 +421,21 @@ class GroupCoordinator:
         """Forget the offsets whose time is up, and empty groups that have none left."""
         now = self._clock.now_ms()
         for group_id, group in list(self.groups.items()):
+            if isinstance(group, ShareGroup):
+                continue  # it stays until it is deleted
             offsets = self.offsets.get(group_id)
             if offsets:
                 offsets.expire(partial(self._is_expired, group, now))
             if not offsets and _is_empty(group) and not (isinstance(group, ClassicGroup) and group.has_pending):
                 self._drop(group_id)
 
-    def _is_expired(self, group: Group, now: int, partition: TopicPartition, offset: CommittedOffset) -> bool:
+    def _is_expired(
+        self,
+        group: ClassicGroup | ConsumerGroup | StreamsGroup,
+        now: int,
+        partition: TopicPartition,
+        offset: CommittedOffset,
+    ) -> bool:
         if not _is_empty(group) and group.expects(partition.topic):
             return False
         if offset.expire_ms != NO_EXPIRY:
@@ -369,6 +458,8 @@ class GroupCoordinator:
         for group_id, group in self.groups.items():
             if isinstance(group, ConsumerGroup):
                 yield group_id, CONSUMER, group.state, "consumer"
+            elif isinstance(group, EpochGroup):
+                yield group_id, group.protocol_type, group.state, group.protocol_type
             else:
                 yield group_id, group.protocol_type or "", group.state.value, "classic"
 
@@ -377,7 +468,7 @@ class GroupCoordinator:
         group = self.groups.get(group_id)
         if group is None:
             raise GroupIdNotFoundError(f"Group {group_id} not found.")
-        if isinstance(group, ConsumerGroup):
+        if not isinstance(group, ClassicGroup):
             raise GroupIdNotFoundError(f"Group {group_id} is not a classic group.")
         return group
 
@@ -386,8 +477,24 @@ class GroupCoordinator:
         group = self.groups.get(group_id)
         if group is None:
             raise GroupIdNotFoundError(f"Group {group_id} not found.")
-        if isinstance(group, ClassicGroup):
+        if not isinstance(group, ConsumerGroup):
             raise GroupIdNotFoundError(f"Group {group_id} is not a consumer group.")
+        return group
+
+    def share(self, group_id: str) -> ShareGroup:
+        """Return a share group, or raise GroupIdNotFoundError."""
+        group = self.groups.get(group_id)
+        if group is None:
+            raise GroupIdNotFoundError(f"Group {group_id} not found.")
+        return _expect_share(group_id, group)
+
+    def streams(self, group_id: str) -> StreamsGroup:
+        """Return a streams group, or raise GroupIdNotFoundError."""
+        group = self.groups.get(group_id)
+        if group is None:
+            raise GroupIdNotFoundError(f"Group {group_id} not found.")
+        if not isinstance(group, StreamsGroup):
+            raise GroupIdNotFoundError(f"Group {group_id} is not a streams group.")
         return group
 
     def delete(self, group_id: str) -> None:
@@ -401,6 +508,8 @@ class GroupCoordinator:
             self.offsets_of(group_id).delete(partition)
         if isinstance(group, ClassicGroup):
             group.delete()
+        if isinstance(group, ShareGroup):
+            group.offsets.clear()
         self._drop(group_id)
 
     def expel(self, group_id: str, member_id: str) -> None:
@@ -425,7 +534,13 @@ def _at_once(value: Any) -> Answer[Any]:
 
 
 def _is_empty(group: Group) -> bool:
-    return not group.members if isinstance(group, ConsumerGroup) else group.state is State.EMPTY
+    return group.state is State.EMPTY if isinstance(group, ClassicGroup) else not group.members
+
+
+def _expect_share(group_id: str, group: Group) -> ShareGroup:
+    if not isinstance(group, ShareGroup):
+        raise GroupIdNotFoundError(f"Group {group_id} is not a share group.")
+    return group
 
 
 def _check_classic_commit(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, Protocol, TypeVar
 from uuid import UUID
 
@@ -52,6 +52,12 @@ class Topics(Protocol):
 
     def partition_count(self, name: str) -> int | None:
         """Return how many partitions a topic has; None if the topic does not exist."""
+        ...
+
+    def create_topic(
+        self, name: str, partitions: int, replication_factor: int | None, configs: Mapping[str, str]
+    ) -> object:
+        """Create a topic; without a replication factor it has the brokers' default."""
         ...
 
 

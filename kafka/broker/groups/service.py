@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
@@ -53,6 +53,12 @@ class TopicsView:
         """Return how many partitions a topic has."""
         topic = self._cluster.topic(name)
         return None if topic is None else len(topic.partitions)
+
+    def create_topic(
+        self, name: str, partitions: int, replication_factor: int | None, configs: Mapping[str, str]
+    ) -> object:
+        """Create a topic."""
+        return self._cluster.create_topic(name, partitions, replication_factor, configs)
 
 
 class GroupService:

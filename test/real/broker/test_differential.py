@@ -14,7 +14,7 @@ from kafka.broker import Broker
 from test.real.kafka_process import KafkaCluster
 from test.real.releases import NEWEST
 
-from . import scripts_admin, scripts_records
+from . import scripts_admin, scripts_groups, scripts_records
 from .sessions import Difference, Script, differences, run
 
 ALLOWED = [
@@ -23,10 +23,21 @@ ALLOWED = [
 ]
 
 
+# Delays that the embedded broker does without, and share groups on a single node.
+QUICK = {
+    "group.share.assignment.interval.ms": "0",
+    "group.streams.assignment.interval.ms": "0",
+    "group.streams.initial.rebalance.delay.ms": "0",
+    "share.coordinator.state.topic.min.isr": "1",
+    "share.coordinator.state.topic.num.partitions": "2",
+    "share.coordinator.state.topic.replication.factor": "1",
+}
+
+
 @pytest.fixture(scope="module")
 def real() -> Iterator[tuple[str, int]]:
     """A cluster of its own: scripts list everything that is there."""
-    with KafkaCluster(NEWEST) as kafka:
+    with KafkaCluster(NEWEST, properties=QUICK) as kafka:
         host, _, port = kafka.bootstrap_servers.partition(":")
         yield host, int(port)
 
@@ -39,7 +50,9 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
 
 
 @pytest.mark.parametrize(
-    "script", [*scripts_admin.SCRIPTS, *scripts_records.SCRIPTS], ids=lambda script: script.__name__
+    "script",
+    [*scripts_admin.SCRIPTS, *scripts_records.SCRIPTS, *scripts_groups.SCRIPTS],
+    ids=lambda script: script.__name__,
 )
 def test_both_brokers_say_the_same(real: tuple[str, int], ours: tuple[str, int], script: Script) -> None:
     theirs, own = run(script, real), run(script, ours)

@@ -1,0 +1,233 @@
+"""A share group (KIP-932): members read partitions together, and the group has a start offset for each partition.
+
+The coordinator's part of it: members, their assignments, and the offsets that administrators see and set. Several
+members may have a partition, so nothing is revoked: a member has its assignment from one heartbeat to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+from uuid import UUID
+
+from kafka.broker.groups.assignors import Assignment
+from kafka.broker.groups.epoch_group import JOIN, EpochGroup, EpochMember
+from kafka.errors import NonEmptyGroupError
+
+__all__ = ["UNINITIALIZED", "ShareAsk", "ShareGroup", "ShareMember", "ShareOffsets", "assign"]
+
+#: The start offset of a partition that the group has not read yet.
+UNINITIALIZED: Final = -1
+
+
+@dataclass(frozen=True)
+class ShareAsk:
+    """A ShareGroupHeartbeat request; None stands for a field that did not change."""
+
+    member_id: str
+    epoch: int
+    rack_id: str | None = None
+    names: tuple[str, ...] | None = None
+    client_id: str = ""
+    client_host: str = ""
+
+
+@dataclass(eq=False)
+class ShareMember(EpochMember):
+    """One member of a share group."""
+
+    names: tuple[str, ...] = ()
+    assigned: Assignment = field(default_factory=dict)
+
+
+class ShareOffsets:
+    """The start offsets of one group: for each topic that it has read, or that an administrator has set, by partition.
+
+    >>> offsets = ShareOffsets({}, "g")
+    >>> offsets.set(UUID(int=1), 0, 5)
+    >>> offsets.of_topic(UUID(int=1)), offsets.topic_ids()
+    ({0: 5}, [UUID('00000000-0000-0000-0000-000000000001')])
+    """
+
+    def __init__(self, table: MutableMapping[str, Any], group_id: str) -> None:
+        self._table = table
+        self._group_id = group_id
+        self._topics: dict[UUID, dict[int, int]] = {
+            UUID(topic): {int(index): offset for index, offset in offsets.items()}
+            for topic, offsets in table.get(group_id, {}).items()
+        }
+
+    def topic_ids(self) -> list[UUID]:
+        """Return the topics that have offsets."""
+        return list(self._topics)
+
+    def of_topic(self, topic_id: UUID) -> dict[int, int]:
+        """Return the start offset of each partition of a topic."""
+        return dict(self._topics.get(topic_id, {}))
+
+    def initialize(self, topic_id: UUID, partitions: int) -> None:
+        """Begin to keep offsets for a topic's partitions."""
+        known = self._topics.get(topic_id, {})
+        if len(known) < partitions:
+            self._topics[topic_id] = dict.fromkeys(range(partitions), UNINITIALIZED) | known
+            self._save()
+
+    def set(self, topic_id: UUID, index: int, offset: int) -> None:
+        """Set the start offset of a partition."""
+        self._topics.setdefault(topic_id, {})[index] = offset
+        self._save()
+
+    def delete(self, topic_id: UUID) -> None:
+        """Delete the offsets of a topic."""
+        if self._topics.pop(topic_id, None) is not None:
+            self._save()
+
+    def clear(self) -> None:
+        """Delete all."""
+        self._topics.clear()
+        self._save()
+
+    def _save(self) -> None:
+        if not self._topics:
+            self._table.pop(self._group_id, None)
+            return
+        self._table[self._group_id] = {
+            str(topic): {str(index): offset for index, offset in offsets.items()}
+            for topic, offsets in self._topics.items()
+        }
+
+
+class ShareGroup(EpochGroup[ShareMember]):
+    """One share group."""
+
+    protocol_type = "share"
+    assignor = "simple"
+
+    def __init__(self, *args: Any, offsets: ShareOffsets, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.offsets = offsets
+        #: The topics that the members read, with their partitions, as the group was last changed for them.
+        self._subscribed: dict[UUID, int] = {}
+        self._targets: dict[str, Assignment] = {}
+
+    @property
+    def state(self) -> str:
+        """Kafka's name of the group's state."""
+        return "Stable" if self.members else "Empty"
+
+    @property
+    def session_timeout(self) -> float:
+        """After how many seconds without a heartbeat a member is removed."""
+        return self.settings.share_session_timeout
+
+    @property
+    def max_size(self) -> int:
+        """The most members."""
+        return self.settings.share_max_size
+
+    def expects(self, topic: str) -> bool:
+        """Whether a member reads the topic."""
+        return any(topic in member.names for member in self.members.values())
+
+    # Heartbeats
+
+    def heartbeat(self, ask: ShareAsk) -> tuple[ShareMember, bool]:
+        """Serve a member that joins or is a member; return it, and whether the response has its assignment."""
+        member = self._member(ask)
+        before, epoch_before = member.assigned, self.epoch
+        self._take_terms(member, ask)
+        if self.is_assignment_due(self.settings.share_assignment_interval):
+            self.assign_all()
+        member.assigned = self._targets.get(member.member_id, {})
+        member.at_epoch(self.assignment_epoch)
+        self.watch(member)
+        if ask.epoch == JOIN or self.epoch != epoch_before or member.assigned != before:
+            self._on_change(self)
+        return member, ask.epoch == JOIN or ask.names is not None or member.assigned != before
+
+    def _member(self, ask: ShareAsk) -> ShareMember:
+        if ask.epoch == JOIN:
+            return self.members.get(ask.member_id) or self.add(ShareMember(ask.member_id))
+        member = self.expect(ask.member_id)
+        note = f", and it does not match the previous member epoch ({member.previous_epoch})"
+        self.check_epoch(member, ask.epoch, is_previous_enough=True, note=note)
+        return member
+
+    def _take_terms(self, member: ShareMember, ask: ShareAsk) -> None:
+        names_before = member.names
+        member.client_id, member.client_host = ask.client_id, ask.client_host
+        if ask.rack_id is not None:
+            member.rack_id = ask.rack_id
+        if ask.names is not None:
+            member.names = ask.names
+        subscribed = self._subscribed_topics()
+        if set(member.names) != set(names_before) or subscribed != self._subscribed:
+            self._subscribed = subscribed
+            self.epoch += 1
+        for topic_id, partitions in subscribed.items():
+            self.offsets.initialize(topic_id, partitions)
+
+    # Assignments
+
+    def _subscribed_topics(self) -> dict[UUID, int]:
+        found: dict[UUID, int] = {}
+        for name in dict.fromkeys(name for member in self.members.values() for name in member.names):
+            topic_id = self._topics.topic_id(name)
+            if topic_id is not None:
+                found[topic_id] = self._topics.partition_count(name) or 0
+        return found
+
+    def assign_all(self) -> None:
+        """Compute the assignment of each member."""
+        readers = {
+            member.member_id: [
+                topic_id for name in member.names if (topic_id := self._topics.topic_id(name)) is not None
+            ]
+            for member in self.members.values()
+        }
+        self._targets = assign(readers, self._subscribed_topics())
+        self.assignment_epoch = self.epoch
+
+    def note_topics(self) -> None:
+        """Take the topics as they are now for those that the last assignment was computed for."""
+        self._subscribed = self._subscribed_topics()
+        self._targets = {member.member_id: member.assigned for member in self.members.values()}
+
+    def remove(self, member_id: str) -> None:
+        """Remove a member; the others are assigned its share at their next heartbeats."""
+        super().remove(member_id)
+        self._subscribed = self._subscribed_topics()
+
+    # Administration
+
+    def make_empty(self) -> None:
+        """Begin as a group that has offsets and no member."""
+        self.assignment_epoch = self.epoch
+        self._on_change(self)
+
+    def check_empty(self) -> None:
+        """Raise unless administrators may change its offsets now."""
+        if self.members:
+            raise NonEmptyGroupError("The group is not empty.")
+
+
+def assign(readers: Mapping[str, Iterable[UUID]], partitions: Mapping[UUID, int]) -> dict[str, Assignment]:
+    """Give each reader of a topic some partitions, each partition some reader, and both as evenly as that allows.
+
+    >>> topic = UUID(int=1)
+    >>> {member: sorted(found[topic]) for member, found in assign({"a": [topic], "b": [topic]}, {topic: 3}).items()}
+    {'a': [0, 2], 'b': [1]}
+    >>> [sorted(found[topic]) for found in assign({"a": [topic], "b": [topic], "c": [topic]}, {topic: 2}).values()]
+    [[0], [1], [0]]
+    """
+    result: dict[str, Assignment] = {member: {} for member in readers}
+    for topic, count in partitions.items():
+        members = sorted(member for member, topics in readers.items() if topic in topics)
+        shares: dict[str, set[int]] = {member: set() for member in members}
+        for turn in range(max(count, len(members)) if count and members else 0):
+            shares[members[turn % len(members)]].add(turn % count)
+        for member, indexes in shares.items():
+            if indexes:
+                result[member][topic] = frozenset(indexes)
+    return result

@@ -1,0 +1,165 @@
+"""StreamsGroupHeartbeat (88), version 0: join, stay in and leave a streams group (KIP-1071)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any, Final
+
+from kafka.broker.groups.epoch_group import JOIN, LEAVE
+from kafka.broker.groups.service import coordinator, message_of, refusal
+from kafka.broker.groups.streams import StreamsAsk, StreamsMember
+from kafka.broker.groups.streams_topology import InternalTopic, Subtopology, Task, Topology
+from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
+from kafka.protocol.streams import StreamsGroupHeartbeatRequest
+
+_FEATURE: Final = "streams.version"
+_LEAVE_STATIC: Final = -2
+
+
+def handle(call: Call, request: StreamsGroupHeartbeatRequest) -> Any:
+    """Serve a member."""
+    if not call.cluster.features.serves(_FEATURE):
+        return _refuse(call, Code.UNSUPPORTED_VERSION)
+    problem = _problem(request)
+    if problem is not None:
+        return _refuse(call, Code.INVALID_REQUEST, problem)
+    refused = refusal(call, request.group_id) or _refused_topics(call, request)
+    if refused:
+        return _refuse(call, refused)
+    groups = coordinator(call)
+    try:
+        if request.member_epoch == LEAVE:
+            groups.streams_leave(request.group_id, request.member_id)
+            return call.response(member_id=request.member_id, member_epoch=LEAVE, status=[])
+        result = groups.streams_heartbeat(request.group_id, _ask(call, request))
+    except BrokerResponseError as error:
+        return _refuse(call, error.code, message_of(error))
+    member = result.member
+    reply = call.response(
+        member_id=member.member_id,
+        member_epoch=member.epoch,
+        heartbeat_interval_ms=int(groups.settings_of(request.group_id).streams_heartbeat_interval * 1000),
+        status=list(result.status),
+        endpoint_information_epoch=result.endpoint_epoch,
+    )
+    if result.has_tasks:
+        reply.active_tasks, reply.standby_tasks, reply.warmup_tasks = tasks(member.active), tasks(member.standby), []
+    if result.endpoints is not None:
+        topology = groups.streams(request.group_id).topology
+        reply.partitions_by_user_endpoint = [_endpoint(call, topology, one) for one in result.endpoints]
+    return reply
+
+
+def _refuse(call: Call, code: int, message: str | None = None) -> Any:
+    return call.response(error_code=code, error_message=message, status=[])
+
+
+def _problem(request: StreamsGroupHeartbeatRequest) -> str | None:
+    joins = request.member_epoch == JOIN
+    problems = (
+        (request.instance_id is not None, "Static membership is not yet supported."),
+        (not request.member_id.strip(), "MemberId can't be empty."),
+        (not request.group_id.strip(), "GroupId can't be empty."),
+        (request.rack_id is not None and not request.rack_id.strip(), "RackId can't be empty."),
+        (joins and request.rebalance_timeout_ms == -1, "RebalanceTimeoutMs must be provided in first request."),
+        (joins and request.topology is None, "Topology must be non-null when (re-)joining."),
+        (joins and request.active_tasks != [], "ActiveTasks must be empty when (re-)joining."),
+        (joins and request.standby_tasks != [], "StandbyTasks must be empty when (re-)joining."),
+        (joins and request.warmup_tasks != [], "WarmupTasks must be empty when (re-)joining."),
+        (request.member_epoch == _LEAVE_STATIC, "InstanceId can't be null."),
+        (
+            request.member_epoch < _LEAVE_STATIC,
+            f"MemberEpoch is {request.member_epoch}, but must be greater than or equal to -2.",
+        ),
+    )
+    return next((message for is_wrong, message in problems if is_wrong), None)
+
+
+def _refused_topics(call: Call, request: StreamsGroupHeartbeatRequest) -> int:
+    for each in request.topology.subtopologies if request.topology is not None else ():
+        for name in each.source_topics:
+            if not call.allows(Operation.DESCRIBE, Resource.TOPIC, name):
+                return Code.TOPIC_AUTHORIZATION_FAILED
+    return Code.NONE
+
+
+def _ask(call: Call, request: StreamsGroupHeartbeatRequest) -> StreamsAsk:
+    endpoint, tags, active = request.user_endpoint, request.client_tags, request.active_tasks
+    return StreamsAsk(
+        request.member_id,
+        request.member_epoch,
+        request.endpoint_information_epoch,
+        request.rack_id,
+        None if request.rebalance_timeout_ms == -1 else request.rebalance_timeout_ms / 1000,
+        None if request.topology is None else _topology(request.topology),
+        None
+        if active is None
+        else frozenset((one.subtopology_id, index) for one in active for index in one.partitions),
+        request.process_id,
+        None if endpoint is None else (endpoint.host, endpoint.port),
+        None if tags is None else tuple((tag.key, tag.value) for tag in tags),
+        request.shutdown_application,
+        call.client_id,
+        f"/{call.host}",
+    )
+
+
+def _topology(asked: Any) -> Topology:
+    return Topology(asked.epoch, tuple(_subtopology(each) for each in asked.subtopologies))
+
+
+def _subtopology(asked: Any) -> Subtopology:
+    sources, repartitions = list(asked.source_topics), _internal(asked.repartition_source_topics)
+    return Subtopology(
+        asked.subtopology_id,
+        tuple(sources),
+        tuple(asked.source_topic_regex),
+        _internal(asked.state_changelog_topics),
+        tuple(asked.repartition_sink_topics),
+        repartitions,
+        tuple(
+            (
+                *(sources[at] for at in group.source_topics),
+                *(repartitions[at].name for at in group.repartition_source_topics),
+            )
+            for group in asked.copartition_groups
+        ),
+    )
+
+
+def _internal(topics: Iterable[Any]) -> tuple[InternalTopic, ...]:
+    return tuple(
+        InternalTopic(
+            topic.name,
+            topic.partitions,
+            topic.replication_factor,
+            tuple((config.key, config.value) for config in topic.topic_configs),
+        )
+        for topic in topics
+    )
+
+
+def tasks(assigned: Iterable[Task]) -> list[tuple[str, list[int]]]:
+    """Return tasks as messages list them: the partitions of each subtopology."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for subtopology, index in sorted(assigned):
+        found[subtopology].append(index)
+    return list(found.items())
+
+
+def _endpoint(call: Call, topology: Topology | None, member: StreamsMember) -> Any:
+    make = call.response.EndpointToPartitions
+
+    def partitions(assigned: Iterable[Task]) -> list[tuple[str, list[int]]]:
+        return [
+            (topic, indexes)
+            for subtopology, indexes in tasks(assigned)
+            for topic in (topology.topics_of(subtopology) if topology is not None else ())
+        ]
+
+    return make(
+        user_endpoint=member.endpoint,
+        active_partitions=partitions(member.active),
+        standby_partitions=partitions(member.standby),
+    )

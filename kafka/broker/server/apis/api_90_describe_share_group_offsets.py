@@ -1,0 +1,63 @@
+"""DescribeShareGroupOffsets (90), versions 0-1: where share groups begin to read partitions (KIP-932).
+
+* v1: how many records are after that (KIP-1226).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+from kafka.broker.groups.service import coordinator, refusal
+from kafka.broker.groups.share import UNINITIALIZED
+from kafka.broker.server.api import Call, Code, Operation, Resource
+from kafka.protocol.fields import ZERO_UUID
+from kafka.protocol.share import DescribeShareGroupOffsetsRequest
+
+_DENIED = "Topic authorization failed."
+
+
+def handle(call: Call, request: DescribeShareGroupOffsetsRequest) -> Any:
+    """Describe each group; a group that does not exist has no offsets."""
+    return call.response(groups=[_group(call, group) for group in request.groups])
+
+
+def _group(call: Call, asked: Any) -> Any:
+    refused = refusal(call, asked.group_id, Operation.DESCRIBE)
+    reply = call.response.DescribeShareGroupOffsetsResponseGroup(group_id=asked.group_id, error_code=refused)
+    if refused:
+        return reply
+    if asked.topics is not None:
+        reply.topics = [_named(call, asked.group_id, topic.topic_name, topic.partitions) for topic in asked.topics]
+        return reply
+    offsets = coordinator(call).share_offsets(asked.group_id)
+    for topic_id in offsets.topic_ids():
+        topic = call.cluster.topic(topic_id=topic_id)
+        if topic is not None and call.allows(Operation.DESCRIBE, Resource.TOPIC, topic.name):
+            reply.topics.append(_topic(call, asked.group_id, topic.name, topic_id, sorted(offsets.of_topic(topic_id))))
+    return reply
+
+
+def _named(call: Call, group_id: str, name: str, partitions: Iterable[int]) -> Any:
+    topic = call.cluster.topic(name)
+    return _topic(call, group_id, name, ZERO_UUID if topic is None else topic.id, partitions)
+
+
+def _topic(call: Call, group_id: str, name: str, topic_id: UUID, partitions: Iterable[int]) -> Any:
+    make = call.response.DescribeShareGroupOffsetsResponsePartition
+    found = call.response.DescribeShareGroupOffsetsResponseTopic(topic_name=name, topic_id=topic_id)
+    if not call.allows(Operation.DESCRIBE, Resource.TOPIC, name):
+        code = Code.TOPIC_AUTHORIZATION_FAILED
+        found.topic_id = ZERO_UUID
+        found.partitions = [make(partition_index=i, error_code=code, error_message=_DENIED) for i in partitions]
+        return found
+    offsets = coordinator(call).share_offsets(group_id).of_topic(topic_id)
+    for index in partitions:
+        start = offsets.get(index, UNINITIALIZED)
+        row = make(partition_index=index, start_offset=start)
+        partition = call.cluster.partition(name, index)
+        if start != UNINITIALIZED and partition is not None and call.version >= 1:
+            row.lag = partition.log.end_offset - start
+        found.partitions.append(row)
+    return found
