@@ -100,7 +100,7 @@ def public_modules() -> Iterator[str]:
     for path in sorted((ROOT / "kafka").rglob("*.py")):
         parts = path.relative_to(ROOT).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        private = any(part.startswith("_") for part in name.split("."))
+        private = any(part.startswith("_") for part in name.split(".")) or name.startswith("kafka.protocol.codec")
         if not private and any(fnmatch(name, pattern) for pattern in PUBLIC):
             yield name
 

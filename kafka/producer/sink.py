@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka._core.client import PRODUCE
 from kafka.errors import KafkaError, KafkaProtocolError, UnknownBrokerIdError, UnsupportedVersionError, for_code
 from kafka.producer.producer_batch import Delivered, ProduceOutcome, ProducerBatch, classify
-from kafka.protocol.gathered import Gathered
 from kafka.protocol.produce import ProduceRequest
+from kafka.protocol.types import Gathered
 from kafka.structs import BrokerMetadata
 
 if TYPE_CHECKING:

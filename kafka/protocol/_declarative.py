@@ -11,8 +11,8 @@ from typing import Any
 
 from kafka.errors import KafkaProtocolError
 from kafka.protocol import types
-from kafka.protocol._layout import WireField, element_as_field, layout_of, null_marker
 from kafka.protocol.aliases import SCALAR_ARRAYS
+from kafka.protocol.codec.layout import WireField, element_as_field, layout_of, null_marker
 from kafka.protocol.struct import Struct, StructMeta, UnknownFieldError, describe
 from kafka.protocol.types import Schema
 

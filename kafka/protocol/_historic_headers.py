@@ -10,7 +10,7 @@ from typing import Any
 from kafka.protocol import headers
 
 
-class _Stand(type):
+class _AliasMeta(type):
     """A class in whose place another one answers: to ``isinstance``, an index and names such as ``decode``."""
 
     _stands_for: Any
@@ -25,7 +25,7 @@ class _Stand(type):
         return getattr(cls._stands_for, name)
 
 
-class RequestHeader(metaclass=_Stand):
+class RequestHeader(metaclass=_AliasMeta):
     """Goes before every request but those of flexible versions.
 
     >>> from kafka.protocol.metadata import MetadataRequest
@@ -49,7 +49,7 @@ class RequestHeader(metaclass=_Stand):
         return cls._stands_for(correlation_id=correlation_id, client_id=client_id, **fields)
 
 
-class RequestHeaderV2(metaclass=_Stand):
+class RequestHeaderV2(metaclass=_AliasMeta):
     """Goes before requests of flexible versions: it has a tag buffer."""
 
     _stands_for: Any = headers.RequestHeader[2]
@@ -68,7 +68,7 @@ class RequestHeaderV2(metaclass=_Stand):
         return cls._stands_for(correlation_id=correlation_id, client_id=client_id, unknown_tags=tags, **fields)
 
 
-class ResponseHeader(metaclass=_Stand):
+class ResponseHeader(metaclass=_AliasMeta):
     """Goes before every response but those of flexible versions.
 
     >>> ResponseHeader(7).encode(), ResponseHeaderV2(7).encode()
@@ -82,7 +82,7 @@ class ResponseHeader(metaclass=_Stand):
         return cls._stands_for(correlation_id)
 
 
-class ResponseHeaderV2(metaclass=_Stand):
+class ResponseHeaderV2(metaclass=_AliasMeta):
     """Goes before responses of flexible versions: it has a tag buffer."""
 
     _stands_for: Any = headers.ResponseHeader[1]

@@ -12,8 +12,8 @@ from typing import Any
 
 from kafka.errors import KafkaProtocolError
 from kafka.protocol import types
-from kafka.protocol._interpret import as_struct
-from kafka.protocol._layout import WireField, element_as_field, layout_of
+from kafka.protocol.codec.interpreter import as_struct
+from kafka.protocol.codec.layout import WireField, element_as_field, layout_of
 from kafka.protocol.struct import StructMeta, describe
 
 

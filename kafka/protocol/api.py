@@ -132,7 +132,7 @@ class Request(Struct):
     @staticmethod
     def unframe(data: Any) -> tuple[RequestHeader, Request]:
         """Read a framed request (without its size), as a broker does: the header says what it is."""
-        from kafka.protocol._interpret import decode_prefix
+        from kafka.protocol.codec.interpreter import decode_prefix
         from kafka.protocol.headers import RequestHeader
         from kafka.protocol.registry import request_class
 
@@ -183,7 +183,7 @@ class Response(Struct):
     @classmethod
     def parse_header(cls, read_buffer: Any) -> ResponseHeader:
         """Read the header that goes before this response from a file, and leave the file behind it."""
-        from kafka.protocol._interpret import decode_prefix
+        from kafka.protocol.codec.interpreter import decode_prefix
         from kafka.protocol.headers import ResponseHeader
 
         start = read_buffer.tell()
@@ -245,7 +245,7 @@ def reply_decoder(response: Any, version: int) -> Callable[[Any], Any]:
 def _skip_header_tags(data: Any, cls: StructMeta) -> int:
     if len(data) > _CORRELATION.size and data[_CORRELATION.size] == 0:
         return _CORRELATION.size + 1
-    from kafka.protocol._interpret import decode_prefix
+    from kafka.protocol.codec.interpreter import decode_prefix
     from kafka.protocol.headers import ResponseHeader
 
     try:

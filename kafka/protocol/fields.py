@@ -6,8 +6,8 @@ A definition is a class body of fields in wire order::
         states_filter: list[str] = field(Array(String), "4+")
         types_filter: list[str] = field(Array(String), "5+")
 
-This module only holds what the definitions say. ``struct`` makes classes of them, ``_compile`` and
-``_interpret`` make codecs of them.
+This module only holds what the definitions say. ``struct`` makes classes of them, ``codec.compiler``
+and ``codec.interpreter`` make codecs of them.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from kafka.protocol._compile import Codec
+    from kafka.protocol.codec.compiler import Codec
 
 _S = TypeVar("_S", bound="Struct")
 
@@ -38,7 +38,7 @@ class UnknownFieldError(TypeError, ValueError):
     """A struct was given a field that it does not have. A ValueError too, as in the releases before."""
 
 
-class Absent:
+class UnsupportedField:
     """Stands in a bound class for a field that this version does not carry.
 
     Reads as the field's default. Takes nothing but that default, unless the definition lets a version
@@ -110,7 +110,7 @@ class _NoTags:
             raise KafkaProtocolError(f"{describe(type(struct))} has no tagged fields: it is not a flexible version")
 
 
-def refuse_what_does_not_fit(struct: Any, cls: Any) -> None:
+def check_encodable(struct: Any, cls: Any) -> None:
     """Raise where an instance of another version, or of none, holds what the version of ``cls`` cannot carry."""
     held_by: Any = type(struct)
     for field in _fields_without_a_place(held_by, cls):
@@ -286,7 +286,7 @@ class StructMeta(type):
                 # An old name may have become that of a newer field: in old versions it means what it meant.
                 old = cls._fields.get(cls._aliases.get(name, ""))
                 meant = old is not None and version in old.versions
-                namespace[name] = _alias(old.name) if old is not None and meant else Absent(definition)
+                namespace[name] = _alias(old.name) if old is not None and meant else UnsupportedField(definition)
         if not flexible:
             namespace["_tagged"] = _NoTags()
         if cls is cls._message:
@@ -334,7 +334,7 @@ class StructMeta(type):
         """Return the compiled codec of one version; ``cls`` is an unbound class."""
         codec = cls._codecs.get(version)
         if codec is None:
-            from kafka.protocol._compile import compile_codec
+            from kafka.protocol.codec.compiler import compile_codec
 
             codec = cls._codecs[version] = compile_codec(cls._of_version(version))
         return codec
@@ -369,7 +369,7 @@ class Struct(metaclass=StructMeta):
 
             init_by_schema(self, cls._schema, args, kwargs)
             return
-        from kafka.protocol._compile import compile_init
+        from kafka.protocol.codec.compiler import compile_init
 
         initialiser: Callable[..., None] = compile_init(cls)
         cls.__init__ = initialiser  # type: ignore[method-assign]

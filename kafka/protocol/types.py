@@ -22,7 +22,6 @@ from io import BytesIO
 from typing import Any, ClassVar, Protocol
 
 from kafka.errors import KafkaProtocolError
-from kafka.protocol.gathered import Gathered
 
 #: Strings are limited to what an INT16 length can say, in the compact form too, as the brokers have it.
 MAX_STRING_BYTES = 0x7FFF
@@ -41,6 +40,32 @@ def shown(value: object) -> str:
     """Show a value and its type in an error, cut where it would fill the screen."""
     text = repr(value)
     return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"
+
+
+class Gathered:
+    """Buffers of bytes, one after the other, as the value of a field: joining large records would copy them.
+
+    They are sent as they are, so they must not change until the request has left.
+
+    >>> whole = Gathered(b"head", b"body")
+    >>> len(whole), bytes(whole)
+    (8, b'headbody')
+    """
+
+    __slots__ = ("_size", "buffers")
+
+    def __init__(self, *buffers: bytes | bytearray | memoryview) -> None:
+        self.buffers = buffers
+        self._size = sum(map(len, buffers))
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __bytes__(self) -> bytes:
+        return b"".join(self.buffers)
+
+    def __repr__(self) -> str:
+        return f"<{self._size} bytes>"
 
 
 def take(data: Readable, size: int) -> bytes:

@@ -15,7 +15,7 @@ import struct
 from typing import Any, NamedTuple, TypeVar
 
 from kafka.errors import KafkaProtocolError
-from kafka.protocol._interpret import decode_prefix
+from kafka.protocol.codec.interpreter import decode_prefix
 from kafka.protocol.struct import Struct, StructMeta
 
 _S = TypeVar("_S", bound=Struct)

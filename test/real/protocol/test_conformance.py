@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafka.protocol import types
-from kafka.protocol._layout import FIXED_FORMATS, Layout, WireField, layout_of
+from kafka.protocol.codec.layout import FIXED_FORMATS, Layout, WireField, layout_of
 from kafka.protocol.struct import Struct, StructMeta
 from test.real import kafka_jars
 from test.real.conftest import need_kafka

@@ -8,7 +8,7 @@ import uuid
 from typing import Any
 
 from kafka.protocol import types
-from kafka.protocol._layout import FIXED_FORMATS, WireField, element_as_field, layout_of
+from kafka.protocol.codec.layout import FIXED_FORMATS, WireField, element_as_field, layout_of
 from kafka.protocol.struct import StructMeta
 
 _TEXTS = ("", "a", "topic-1", "naïve – ☃", "x" * 127, "y" * 130, "z" * 300)

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka.errors import KafkaProtocolError
-from kafka.protocol import _interpret
-from kafka.protocol._layout import layout_of
+from kafka.protocol.codec import interpreter
+from kafka.protocol.codec.layout import layout_of
 from kafka.protocol.fetch import FetchRequest, FetchResponse
-from kafka.protocol.gathered import Gathered
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 from kafka.protocol.produce import ProduceRequest
 from kafka.protocol.struct import StructMeta
+from kafka.protocol.types import Gathered
 
 from .instances import random_message
 from .messages import message_classes, versions
@@ -48,8 +48,8 @@ def test_every_message_in_every_version_comes_back_as_it_went(seed: int) -> None
 def test_compiled_codec_and_interpreter_agree(cls: StructMeta, seed: int) -> None:
     message = random_message(cls, random.Random(seed))
     data = message.encode()
-    assert _interpret.encode(cls, message) == data
-    assert _interpret.decode(cls, data) == message
+    assert interpreter.encode(cls, message) == data
+    assert interpreter.decode(cls, data) == message
     assert cls.decode(bytearray(data)) == message
     assert cls.decode(memoryview(data)) == message
     assert cls.decode(b"xyz" + data, start=3) == message
@@ -82,9 +82,9 @@ def decode_or_complain(cls: StructMeta, data: bytes) -> None:
         assert error.message_name == cls.__name__
         assert error.version == cls._version
         with pytest.raises(KafkaProtocolError):
-            _interpret.decode(cls, data)
+            interpreter.decode(cls, data)
     else:
-        assert _interpret.decode(cls, data) == message
+        assert interpreter.decode(cls, data) == message
 
 
 def test_every_truncation_of_every_response_is_an_error() -> None:
@@ -201,7 +201,7 @@ def test_records_in_several_buffers_are_written_like_joined_ones_and_not_copied(
     joined = request(bytes(records))
     assert request(records).encode() == joined.encode()
     assert request(records).frame(7, "me") == joined.frame(7, "me")
-    assert _interpret.encode(ProduceRequest[version], request(records)) == joined.encode()
+    assert interpreter.encode(ProduceRequest[version], request(records)) == joined.encode()
     assert request(records).to_json() == joined.to_json()
     parts = request(records).frame_parts(7, "me")
     assert [sum(part is buffer for part in parts) for buffer in records.buffers] == [2, 2, 2]

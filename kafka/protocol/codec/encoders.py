@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kafka.protocol import types
-from kafka.protocol._layout import FIXED_FORMATS, Layout, WireField, element_as_field, layout_of, null_marker
-from kafka.protocol._runtime import SHORT_LIST, short_packers
-from kafka.protocol._source import Source, struct_of
+from kafka.protocol.codec.layout import FIXED_FORMATS, Layout, WireField, element_as_field, layout_of, null_marker
+from kafka.protocol.codec.runtime import SHORT_LIST, Source, short_packers, struct_of
 from kafka.protocol.struct import describe
 
 if TYPE_CHECKING:
@@ -57,6 +56,7 @@ class EncoderSource(Source):
 
 
 def compile_encoder(cls: StructMeta) -> Callable[..., None]:
+    """Return `encode(message, parts)` for a bound class."""
     source = EncoderSource()
     _encode_struct(source, layout_of(cls), "m")
     source.flush()

@@ -12,8 +12,8 @@ from typing import Any
 
 from kafka.errors import KafkaProtocolError
 from kafka.protocol import types
-from kafka.protocol._layout import Layout, WireField, element_as_field, element_min_size, layout_of, null_marker
-from kafka.protocol.struct import Struct, StructMeta, describe, refuse_what_does_not_fit
+from kafka.protocol.codec.layout import Layout, WireField, element_as_field, element_min_size, layout_of, null_marker
+from kafka.protocol.struct import Struct, StructMeta, check_encodable, describe
 
 
 class Reader:
@@ -145,7 +145,7 @@ def encode(cls: StructMeta, message: Any) -> bytes:
 
 def _encode_struct(layout: Layout, struct: Any, where: str) -> bytes:
     struct = as_struct(layout.cls, struct, where)
-    refuse_what_does_not_fit(struct, layout.cls)
+    check_encodable(struct, layout.cls)
     if struct.unknown_tags and not layout.flexible:
         raise _misfit(where, " has no tagged fields: it is not a flexible version")
     parts = [_encode_named(wire, struct, where) for wire in layout.plain]

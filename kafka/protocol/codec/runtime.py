@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import struct
 import uuid
 from collections.abc import Callable
@@ -11,11 +12,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka.errors import KafkaProtocolError
 from kafka.protocol import types
-from kafka.protocol.gathered import Gathered
-from kafka.protocol.struct import Struct, refuse_what_does_not_fit
+from kafka.protocol.struct import Struct, check_encodable
+from kafka.protocol.types import Gathered
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kafka.protocol.struct import StructMeta
+
+__all__ = []
 
 
 class Malformed(Exception):  # noqa: N818 - never seen by anybody
@@ -23,7 +28,16 @@ class Malformed(Exception):  # noqa: N818 - never seen by anybody
 
 
 #: What generated code and the run-time below may meet when data does not fit.
-MISFITS: Final = (Malformed, struct.error, IndexError, KeyError, AttributeError, TypeError, ValueError, OverflowError)
+CODEC_ERRORS: Final = (
+    Malformed,
+    struct.error,
+    IndexError,
+    KeyError,
+    AttributeError,
+    TypeError,
+    ValueError,
+    OverflowError,
+)
 
 _UVARINT: Final = [bytes((n,)) for n in range(128)]
 _BOOL: Final = {True: 1, False: 0}
@@ -149,11 +163,11 @@ def _write_tags(known: list[tuple[int, bytes]], tagged: dict[str | int, Any]) ->
     return b"".join(out)
 
 
-def _foreign(value: Any, cls: StructMeta) -> None:
+def _check_other_version(value: Any, cls: StructMeta) -> None:
     """Let through an instance of the same struct, of another version or of none, that this version can carry."""
     if not isinstance(value, Struct) or type(value)._unbound is not cls._unbound:
         raise Malformed
-    refuse_what_does_not_fit(value, cls)
+    check_encodable(value, cls)
     if value._tagged and value.unknown_tags and cls._version not in cls._unbound._flexible:
         raise Malformed
 
@@ -164,7 +178,7 @@ RUNTIME: Final[dict[str, Any]] = {
     "BOOL": _BOOL,
     "Gathered": Gathered,
     "blob": _blob,
-    "foreign": _foreign,
+    "foreign": _check_other_version,
     "ints": _ints,
     "join": b"".join,
     "long_text": _long_text,
@@ -179,3 +193,47 @@ RUNTIME: Final[dict[str, Any]] = {
     "uvarint": _uvarint,
     "write_tags": _write_tags,
 }
+
+
+class Source:
+    """The lines of a function under construction, and the names that it refers to."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.globals: dict[str, Any] = dict(RUNTIME)
+        self._depth = 1
+        self._serial = 0
+
+    def line(self, text: str) -> None:
+        self.lines.append("    " * self._depth + text)
+
+    def indent(self) -> None:
+        self._depth += 1
+
+    def dedent(self) -> None:
+        self._depth -= 1
+
+    def name(self, stem: str) -> str:
+        self._serial += 1
+        return f"{stem}{self._serial}"
+
+    def constant(self, stem: str, value: Any) -> str:
+        for known, held in self.globals.items():
+            if held is value and known.startswith(stem):
+                return known
+        name = self.name(stem)
+        self.globals[name] = value
+        return name
+
+    def finish(self, head: str, label: str) -> Callable[..., Any]:
+        """Compile the function; its source can be seen in tracebacks."""
+        text = "\n".join([head, *self.lines, ""])
+        filename = f"<{label}>"
+        linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+        exec(compile(text, filename, "exec"), self.globals)  # noqa: S102 - the text is made of our own definitions
+        return self.globals[head.split("(", maxsplit=1)[0].removeprefix("def ")]  # type: ignore[no-any-return]
+
+
+@cache
+def struct_of(format_: str) -> struct.Struct:
+    return struct.Struct(">" + format_)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kafka.protocol import types
-from kafka.protocol._layout import (
+from kafka.protocol.codec.layout import (
     FIXED_FORMATS,
     Layout,
     WireField,
@@ -21,8 +21,7 @@ from kafka.protocol._layout import (
     layout_of,
     null_marker,
 )
-from kafka.protocol._runtime import SHORT_LIST, short_unpackers
-from kafka.protocol._source import Source, struct_of
+from kafka.protocol.codec.runtime import SHORT_LIST, Source, short_unpackers, struct_of
 from kafka.protocol.struct import describe
 
 if TYPE_CHECKING:
@@ -70,6 +69,7 @@ class DecoderSource(Source):
 
 
 def compile_decoder(cls: StructMeta) -> Callable[..., Any]:
+    """Return `decode(data, start, end)` for a bound class: the message, and the position behind it."""
     source = DecoderSource(views=has_records(layout_of(cls)))
     if source.views:
         source.line("view = memoryview(data).toreadonly()")
