@@ -140,7 +140,7 @@ class AdminCore:
 
     async def require(self, deadline: float, api_key: int, version: int, what: str, release: str) -> None:
         """Raise `UnsupportedVersionError` where brokers do not serve a version of an API."""
-        if not (await self.versions(deadline)).supports(api_key, version):
+        if not (await self.versions(deadline)).reaches(api_key, version):
             raise self.unsupported(what, release)
 
     def unsupported(self, what: str, release: str) -> UnsupportedVersionError:
