@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kafka.cli.connection import Watchdog
     from kafka.cli.grammar import Verb
 
-__all__ = ["COMMANDS", "main"]
+__all__ = ["COMMANDS", "forget_output", "main"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -51,7 +51,7 @@ def _run(verb: Verb, arguments: argparse.Namespace, watchdog: Watchdog) -> int:
     except BrokenPipeError:  # the reader of our output, head for example, has seen enough
         return _closed()
     except OSError as error:  # a disk that is full, a file that is not there
-        _forget_output()
+        forget_output()
         return _failed(arguments, error, 1)
     except KeyboardInterrupt:
         with suppress(OSError, ValueError):
@@ -75,11 +75,11 @@ def _failed(arguments: argparse.Namespace, error: Exception | str, code: int) ->
 
 
 def _closed() -> int:
-    _forget_output()
+    forget_output()
     return 0
 
 
-def _forget_output() -> None:
+def forget_output() -> None:
     """Discard output that cannot be written, or the interpreter tries again at its end and prints a traceback."""
     with suppress(OSError, ValueError):  # a caller of main() may have replaced the output by an object without a file
         output = sys.stdout.fileno()

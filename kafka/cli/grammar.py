@@ -47,6 +47,12 @@ COMMANDS: Final[dict[str, Command]] = {
     "consume": Command("consume", "print records of topics, from any place to any place", _DATA),
     "tail": Command("consume", "print the last records of topics, and new ones as they arrive", _DATA),
     "topics": Command("topics", "list, describe, create, change and delete topics", _ADMIN),
+    "groups": Command("groups", "list and describe groups, their lag, and their committed offsets", _ADMIN),
+    "configs": Command("configs", "show and change the settings of topics, brokers, groups and client metrics", _ADMIN),
+    "offsets": Command("offsets", "look offsets of partitions up, by place or time", _ADMIN),
+    "records": Command("offsets", "delete the oldest records of partitions", _ADMIN),
+    "brokers": Command("cluster", "list and describe brokers, and the requests that they support", _ADMIN),
+    "cluster": Command("cluster", "describe the cluster", _ADMIN),
     "demo": Command("demo", "a first look: a broker, a producer and a group of consumers in one process", _LOCAL),
     "broker": Command("broker", "run a broker of one or several nodes on this machine", _LOCAL),
     "contexts": Command("contexts", "keep the addresses and options of clusters under names", _LOCAL),
@@ -239,14 +245,14 @@ CONSENT: Final = (
 _HELP: Final = Argument("-h", "--help", action="help", help="show this help and exit")
 
 _SINGULAR: Final = {
-    name.removesuffix("s") if not name.endswith("ies") else name: name for name in COMMANDS if name.endswith("s")
+    name.removesuffix("s"): name for name in COMMANDS if name.endswith("s") and name.removesuffix("s") not in COMMANDS
 }
 
 
 def load(name: str) -> Noun | Verb:
     """Return a command's table."""
     module = import_module(f"kafka.cli.{COMMANDS[name].module}")
-    found: Noun | Verb | dict[str, Verb] = module.COMMAND
+    found: Noun | Verb | dict[str, Noun | Verb] = module.COMMAND
     return found[name] if isinstance(found, dict) else found
 
 

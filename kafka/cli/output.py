@@ -135,7 +135,8 @@ def print_table(
     """Print aligned columns; numbers to the right. On a terminal too narrow for them, the widest texts are cut."""
     out = out or sys.stdout
     cells = [[_cell(row.get(column.key)) for column in columns] for row in rows]
-    right = [all(_is_number(row.get(column.key)) for row in rows) for column in columns]
+    values = [[row.get(column.key) for row in rows] for column in columns]
+    right = [all(map(_is_number, column)) and any(value is not None for value in column) for column in values]
     headings = [column.heading for column in columns]
     shown = cells if arguments.no_headers else [headings, *cells]
     widths = [max((_width(line[at]) for line in shown), default=0) for at in range(len(columns))]

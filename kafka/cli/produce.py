@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from kafka.producer import FutureRecordMetadata, KafkaProducer
 
-__all__ = ["COMMAND", "Delivery", "record_of"]
+__all__ = ["COMMAND", "Delivery", "pieces_of", "record_of"]
 
 _CHUNK: Final = 256 * 1024
 _PENDING: Final = 64
@@ -38,7 +38,7 @@ Record = tuple[Any, ...]
 # Input…
 
 
-def _pieces(source: BinaryIO, delimiter: bytes) -> Iterator[list[bytes]]:
+def pieces_of(source: BinaryIO, delimiter: bytes) -> Iterator[list[bytes]]:
     """Yield the pieces of a stream between delimiters, as many at a time as are there."""
     rest = b""
     read: Callable[[int], bytes] = getattr(source, "read1", source.read)
@@ -369,11 +369,11 @@ def _input(arguments: Namespace) -> Iterable[list[bytes]]:
     if arguments.lines:
         for _ in range(arguments.repeat):
             with open(arguments.lines, "rb") as file:
-                yield from _pieces(file, delimiter)
+                yield from pieces_of(file, delimiter)
         return
     if sys.stdin.isatty():
         print("Type records, one per line; Ctrl-D ends.", file=sys.stderr)
-    yield from _pieces(sys.stdin.buffer, delimiter)
+    yield from pieces_of(sys.stdin.buffer, delimiter)
 
 
 class _Pace:

@@ -15,9 +15,19 @@ from kafka.cli.words import WrongWord
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
+    from kafka.admin import KafkaAdminClient
     from kafka.consumer import KafkaConsumer
 
-__all__ = ["HELP", "Place", "Places", "parse_partitions", "parse_time", "resolve"]
+__all__ = [
+    "HELP",
+    "AdminOffsets",
+    "Place",
+    "Places",
+    "parse_partitions",
+    "parse_time",
+    "parse_topic_partitions",
+    "resolve",
+]
 
 HELP: Final = (
     "A PLACE is beginning, end, stored (the group's committed offset), an offset, -N (N records before the end), +N (N "
@@ -162,8 +172,43 @@ def parse_partitions(words: Iterable[str]) -> set[int] | None:
     return found if parts else None
 
 
+class AdminOffsets:
+    """Looks offsets up with an administrator, by the names that consumers have."""
+
+    def __init__(self, admin: KafkaAdminClient) -> None:
+        self._admin = admin
+
+    def _at(self, specs: Mapping[TopicPartition, Any]) -> dict[TopicPartition, Any]:
+        return self._admin.list_partition_offsets(specs) if specs else {}
+
+    def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the first offset of each partition."""
+        return {tp: found.offset for tp, found in self._at(dict.fromkeys(partitions, "earliest")).items()}
+
+    def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Return the offset behind the last record of each partition."""
+        return {tp: found.offset for tp, found in self._at(dict.fromkeys(partitions, "latest")).items()}
+
+    def offsets_for_times(self, timestamps: Mapping[TopicPartition, int]) -> dict[TopicPartition, Any]:
+        """Return the first record at or after a time in each partition, None where there is none."""
+        return {tp: None if found.offset < 0 else found for tp, found in self._at(timestamps).items()}
+
+
+def parse_topic_partitions(words: Iterable[str]) -> dict[str, set[int] | None]:
+    """Return topics with their partitions, None for all of them.
+
+    >>> parse_topic_partitions(["events", "orders:0,2-3"])
+    {'events': None, 'orders': {0, 2, 3}}
+    """
+    found: dict[str, set[int] | None] = {}
+    for word in words:
+        topic, colon, numbers = word.rpartition(":")
+        found[topic if colon else word] = parse_partitions([numbers]) if colon else None
+    return found
+
+
 def resolve(
-    consumer: KafkaConsumer,
+    consumer: KafkaConsumer | AdminOffsets,
     places: Mapping[TopicPartition, Place],
     stored: Mapping[TopicPartition, int] | None = None,
     base: Mapping[TopicPartition, int] | None = None,

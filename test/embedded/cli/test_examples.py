@@ -11,7 +11,7 @@ from kafka.cli.grammar import COMMANDS, Noun, load
 from .shell import run
 
 # Commands that run until they are stopped, or need Spark; they have tests of their own.
-ELSEWHERE = ("purekafka broker", "purekafka demo", "purekafka spark")
+ELSEWHERE = ("purekafka broker", "purekafka demo", "purekafka spark", "purekafka groups remove-members")
 # Examples that end with another exit code than 0, because they wait until a time is over.
 CODES = {"purekafka tail orders --sandbox --timeout 1 -K ' = '": 124}
 # What must exist for examples with files.

@@ -1,0 +1,174 @@
+"""``purekafka cluster`` and ``purekafka brokers``: the cluster, its brokers, and the requests that they support."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.cli.connection import Connection
+from kafka.cli.grammar import Argument, Noun, Verb
+from kafka.cli.output import Column, complain, counted, emit, print_table
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from kafka.admin import KafkaAdminClient
+
+__all__ = ["COMMAND"]
+
+_BROKER_COLUMNS: Final = [
+    Column("broker_id", "BROKER"),
+    *Column.of("host", "port", "rack", "controller"),
+    Column("leaders", "LEADERS"),
+    Column("replicas", "REPLICAS"),
+]
+
+
+def _brokers(admin: KafkaAdminClient) -> tuple[Any, list[dict[str, Any]]]:
+    """Return the description of the cluster and a row for each broker."""
+    cluster = admin.describe_cluster()
+    leaders: dict[int, int] = {}
+    replicas: dict[int, int] = {}
+    for topic in admin.describe_topics():
+        for partition in topic.partitions:
+            leaders[partition.leader_id] = leaders.get(partition.leader_id, 0) + 1
+            for broker in partition.replica_nodes:
+                replicas[broker] = replicas.get(broker, 0) + 1
+    return cluster, [
+        {
+            "broker_id": broker.broker_id,
+            "host": broker.host,
+            "port": broker.port,
+            "rack": broker.rack,
+            "controller": broker.broker_id == cluster.controller_id,
+            "leaders": leaders.get(broker.broker_id, 0),
+            "replicas": replicas.get(broker.broker_id, 0),
+        }
+        for broker in cluster.brokers
+    ]
+
+
+def _list(arguments: Namespace) -> int:
+    with Connection(arguments) as connection:
+        _, rows = _brokers(connection.admin())
+    return emit(arguments, rows, _BROKER_COLUMNS)
+
+
+def _describe_brokers(arguments: Namespace) -> int:
+    with Connection(arguments) as connection:
+        admin = connection.admin()
+        _, rows = _brokers(admin)
+        known = {row["broker_id"] for row in rows}
+        missing = sorted(set(arguments.ids) - known)
+        for broker in missing:
+            complain(arguments, f"there is no broker {broker}; there are {', '.join(map(str, sorted(known)))}")
+        rows = [row for row in rows if not arguments.ids or row["broker_id"] in arguments.ids]
+        items = [{**row, "settings": _settings(admin, row["broker_id"])} for row in rows]
+    code = emit(arguments, rows, _BROKER_COLUMNS, items=items, table=lambda: _print_brokers(arguments, items))
+    return 1 if missing else code
+
+
+def _settings(admin: KafkaAdminClient, broker: int) -> dict[str, str | None]:
+    from kafka.admin import ConfigResource
+
+    found = admin.describe_configs([ConfigResource("broker", broker)], config_filter="all").resources[0].configs
+    return {
+        name: "***" if entry.is_sensitive else entry.value
+        for name, entry in sorted(found.items())
+        if entry.config_source.name != "DEFAULT_CONFIG"
+    }
+
+
+def _print_brokers(arguments: Namespace, items: list[dict[str, Any]]) -> None:
+    for number, item in enumerate(items):
+        if number:
+            print()
+        rack = f", rack {item['rack']}" if item["rack"] else ""
+        print(f"Broker {item['broker_id']} at {item['host']}:{item['port']}{rack}")
+        leads = f"leads {counted(item['leaders'], 'partition')}, has {counted(item['replicas'], 'replica')}"
+        print(f"  {leads}{', is the controller' if item['controller'] else ''}")
+        rows = [{"setting": name, "value": value} for name, value in item["settings"].items()]
+        if rows:
+            print_table(arguments, rows, Column.of("setting", "value"))
+
+
+def _versions(arguments: Namespace) -> int:
+    from kafka.protocol.registry import APIS
+
+    with Connection(arguments) as connection:
+        offered = connection.client().get_api_versions() or {}
+    names = {api.key: (api.name, api.min_version, api.max_version) for api in APIS.values()}
+    rows = []
+    for key, (low, high) in sorted(offered.items()):
+        name, ours_low, ours_high = names.get(key, (f"unknown {key}", 0, -1))
+        usable = min(high, ours_high)
+        rows.append(
+            {
+                "api": name,
+                "key": key,
+                "lowest": low,
+                "highest": high,
+                "used": usable if usable >= max(low, ours_low) else None,
+            }
+        )
+    return emit(arguments, rows, Column.of("api", "key", "lowest", "highest", "used"))
+
+
+def _describe(arguments: Namespace) -> int:
+    with Connection(arguments) as connection:
+        cluster, brokers = _brokers(connection.admin())
+    row = {"cluster_id": cluster.cluster_id, "controller_id": cluster.controller_id, "broker_count": len(brokers)}
+    item = {**row, "brokers": brokers}
+
+    def table() -> None:
+        print(f"Cluster {row['cluster_id']}: {counted(len(brokers), 'broker')}, controller {row['controller_id']}")
+        print_table(arguments, brokers, _BROKER_COLUMNS)
+
+    return emit(arguments, [row], Column.of("cluster_id"), items=[item], table=table)
+
+
+COMMAND = {
+    "brokers": Noun(
+        "brokers",
+        "list and describe brokers, and the requests that they support",
+        [
+            Verb(
+                "list",
+                "list the brokers with their leaders and replicas",
+                _list,
+                examples=[
+                    "purekafka brokers list --sandbox",
+                    "purekafka brokers list --sandbox --format '{host}:{port}'",
+                ],
+                lists=True,
+            ),
+            Verb(
+                "describe",
+                "show brokers with the settings that differ from the defaults",
+                _describe_brokers,
+                [Argument("ids", metavar="ID", nargs="*", type=int, help="the ids of brokers; all if none")],
+                ["purekafka brokers describe 1 --sandbox", "purekafka brokers describe --sandbox --format yaml"],
+                lists=True,
+            ),
+            Verb(
+                "versions",
+                "show the requests that a broker supports, and the versions that this client uses",
+                _versions,
+                examples=["purekafka brokers versions --sandbox", "purekafka brokers versions --sandbox --format csv"],
+                lists=True,
+            ),
+        ],
+    ),
+    "cluster": Noun(
+        "cluster",
+        "describe the cluster",
+        [
+            Verb(
+                "describe",
+                "show the id of the cluster, its controller and its brokers",
+                _describe,
+                examples=["purekafka cluster describe --sandbox", "purekafka cluster describe --sandbox --format json"],
+                lists=True,
+            ),
+        ],
+    ),
+}

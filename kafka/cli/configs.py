@@ -1,0 +1,242 @@
+"""``purekafka configs``: show and change the settings of topics, brokers, groups and client metrics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.cli.connection import Connection
+from kafka.cli.grammar import Argument, Noun, Verb
+from kafka.cli.output import Column, complain, counted, emit, print_table
+from kafka.cli.words import Failed, WrongWord, pairs
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+__all__ = ["COMMAND"]
+
+_KINDS: Final = ("topic", "broker", "broker-logger", "client-metrics", "group")
+_DEFAULT: Final = "default"
+
+
+def _resource(arguments: Namespace, changes: Any = None) -> Any:
+    from kafka.admin import ConfigResource
+
+    kind, name = arguments.kind, arguments.name
+    if kind == "broker" and name == _DEFAULT:
+        name = ""
+    if kind.startswith("broker") and name and not name.isdigit():
+        raise WrongWord(f"{name!r} is not the id of a broker; {_DEFAULT} names the settings of all brokers")
+    return ConfigResource(kind, name, changes)
+
+
+def _list(arguments: Namespace) -> int:
+    with Connection(arguments) as connection:
+        found = connection.admin().list_config_resources(arguments.kind or None)
+    rows = [
+        {"kind": kind.replace("_", "-"), "name": name or _DEFAULT}
+        for kind, names in sorted(found.items())
+        for name in sorted(names)
+    ]
+    return emit(arguments, rows, Column.of("kind", "name"))
+
+
+def _describe(arguments: Namespace) -> int:
+    with Connection(arguments) as connection:
+        admin = connection.admin()
+        result = admin.describe_configs(
+            [_resource(arguments)],
+            include_synonyms=arguments.all,
+            config_filter="all",
+            include_documentation=arguments.documentation,
+        )
+        (described,) = result.resources
+    rows = []
+    for name, entry in sorted(described.configs.items()):
+        default = entry.config_source.name in {"DEFAULT_CONFIG", "STATIC_BROKER_CONFIG"}
+        if arguments.settings and name not in arguments.settings:
+            continue
+        if default and not (arguments.all or arguments.settings):
+            continue
+        rows.append(
+            {
+                "setting": name,
+                "value": "***" if entry.is_sensitive and entry.value is None else entry.value,
+                "source": entry.config_source.name.removesuffix("_CONFIG").lower().replace("_", "-"),
+                "type": entry.config_type.name.lower(),
+                "read_only": entry.read_only,
+                "sensitive": entry.is_sensitive,
+                "documentation": entry.documentation,
+            }
+        )
+    missing = sorted(set(arguments.settings) - set(described.configs))
+    for name in missing:
+        complain(arguments, f"{arguments.kind} {arguments.name} has no setting {name!r}")
+    if not rows and not missing and arguments.format == "table":
+        complain(arguments, "every setting has its default; --all shows them")
+    columns = Column.of("setting", "value", "source", *(["documentation"] if arguments.documentation else []))
+    return emit(arguments, rows, columns) or (1 if missing else 0)
+
+
+def _change(arguments: Namespace, changes: dict[str, Any]) -> int:
+    with Connection(arguments) as connection:
+        admin = connection.admin()
+        before = admin.describe_configs([_resource(arguments)], config_filter="all").resources[0].configs
+        altered = admin.alter_configs([_resource(arguments, changes)], validate_only=True, raise_errors=False)
+        (outcome,) = (one for kind in altered.values() for one in kind.values())
+        if outcome.error is not None:
+            raise Failed(_reason(outcome.error))
+        rows = [
+            {
+                "setting": name,
+                "value": before[name].value if name in before else None,
+                "new_value": _new(change, before[name].value if name in before else None),
+            }
+            for name, change in sorted(changes.items())
+        ]
+        print_table(arguments, rows, [*Column.of("setting", "value"), Column("new_value", "NEW VALUE")])
+        if arguments.dry_run:
+            complain(arguments, "nothing was changed (--dry-run)")
+            return 0
+        altered = admin.alter_configs([_resource(arguments, changes)], raise_errors=False)
+        (outcome,) = (one for kind in altered.values() for one in kind.values())
+        if outcome.error is not None:
+            raise Failed(_reason(outcome.error))
+        print(f"{arguments.kind} {arguments.name}: changed {counted(len(changes), 'setting')}")
+        return 0
+
+
+def _reason(error: Any) -> str:
+    from kafka.cli.words import reason
+
+    return reason(error)
+
+
+def _new(change: Any, before: str | None) -> str | None:
+    """Return the value after a change, as far as it is known here."""
+    from kafka.admin import AlterConfigOp
+
+    if change is None:
+        return "(default)"
+    if not isinstance(change, tuple):
+        return str(change)
+    operation, value = change
+    parts = [part for part in (before or "").split(",") if part]
+    if operation is AlterConfigOp.APPEND:
+        return ",".join([*parts, *(part for part in value.split(",") if part not in parts)])
+    return ",".join(part for part in parts if part not in value.split(","))
+
+
+def _set(arguments: Namespace) -> int:
+    return _change(arguments, dict(pairs(arguments.settings, "a setting")))
+
+
+def _append(arguments: Namespace) -> int:
+    from kafka.admin import AlterConfigOp
+
+    changes = pairs(arguments.settings, "a setting")
+    return _change(arguments, {name: (AlterConfigOp.APPEND, value) for name, value in changes.items()})
+
+
+def _subtract(arguments: Namespace) -> int:
+    from kafka.admin import AlterConfigOp
+
+    changes = pairs(arguments.settings, "a setting")
+    return _change(arguments, {name: (AlterConfigOp.SUBTRACT, value) for name, value in changes.items()})
+
+
+def _unset(arguments: Namespace) -> int:
+    return _change(arguments, dict.fromkeys(arguments.settings))
+
+
+_KIND: Final = Argument("kind", metavar="KIND", choices=_KINDS, help=f"the kind of resource: {', '.join(_KINDS)}")
+_NAME: Final = Argument(
+    "name",
+    metavar="NAME",
+    complete="topic",
+    help="the name of a topic or group, the id of a broker, or default for all brokers",
+)
+_CHANGES: Final = (
+    Argument("--dry-run", action="store_true", help="have the broker check it, and change nothing"),
+    Argument("--no-headers", action="store_true", help="leave the heading of the table out"),
+    Argument("--color", choices=("auto", "always", "never"), default="auto", help="when to use colours (auto)"),
+)
+_PAIRS: Final = Argument(
+    "settings", metavar="NAME=VALUE", nargs="+", complete="setting", help="settings with their values"
+)
+
+COMMAND = Noun(
+    "configs",
+    "show and change the settings of topics, brokers, groups and client metrics",
+    [
+        Verb(
+            "list",
+            "list the resources that have settings",
+            _list,
+            [Argument("kind", metavar="KIND", nargs="*", help=f"only these kinds: {', '.join(_KINDS)}")],
+            ["purekafka configs list --sandbox", "purekafka configs list topic --sandbox -q"],
+            lists=True,
+        ),
+        Verb(
+            "describe",
+            "show the settings of a resource that differ from the defaults",
+            _describe,
+            [
+                _KIND,
+                _NAME,
+                Argument("settings", metavar="SETTING", nargs="*", complete="setting", help="only these settings"),
+                Argument("-a", "--all", action="store_true", help="show the settings at their defaults too"),
+                Argument("--documentation", action="store_true", help="show what the broker documents about each"),
+            ],
+            [
+                "purekafka configs describe topic events --all --sandbox",
+                "purekafka configs describe broker 1 log.retention.hours --sandbox --format json",
+            ],
+            lists=True,
+        ),
+        Verb(
+            "set",
+            "set values, and leave all other settings as they are",
+            _set,
+            [_KIND, _NAME, _PAIRS, *_CHANGES],
+            [
+                "purekafka configs set topic events retention.ms=86400000 cleanup.policy=compact --sandbox",
+                "purekafka configs set broker default log.retention.ms=1000000 --dry-run --sandbox",
+            ],
+        ),
+        Verb(
+            "append",
+            "add values to settings that are lists",
+            _append,
+            [_KIND, _NAME, _PAIRS, *_CHANGES],
+            [
+                "purekafka configs append topic events cleanup.policy=compact --sandbox",
+                "purekafka configs append topic orders cleanup.policy=compact --dry-run --sandbox",
+            ],
+        ),
+        Verb(
+            "subtract",
+            "remove values from settings that are lists",
+            _subtract,
+            [_KIND, _NAME, _PAIRS, *_CHANGES],
+            [
+                "purekafka configs subtract topic events cleanup.policy=compact --sandbox",
+                "purekafka configs subtract topic orders cleanup.policy=compact --dry-run --sandbox",
+            ],
+        ),
+        Verb(
+            "unset",
+            "take settings back to their defaults",
+            _unset,
+            [
+                _KIND,
+                _NAME,
+                Argument("settings", metavar="SETTING", nargs="+", complete="setting", help="names of settings"),
+                *_CHANGES,
+            ],
+            [
+                "purekafka configs unset topic events retention.ms --sandbox",
+                "purekafka configs unset broker default log.retention.ms --dry-run --sandbox",
+            ],
+        ),
+    ],
+)

@@ -1,0 +1,565 @@
+"""``python -m kafka.cli.kcat``: the options and the output of kcat, for scripts and for fingers that know it.
+
+Modes -C, -P, -L, -Q and -G, with the options of kcat 1.7; Avro (-r, -s avro) and the mock cluster (-M) are left out.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from kafka.cli.connection import Connection, Watchdog
+from kafka.cli.consume import Source, partitions_of
+from kafka.cli.produce import Delivery, pieces_of
+from kafka.cli.ranges import AdminOffsets, Place, resolve
+from kafka.cli.record_format import Undecodable, compile_format, unescape_bytes
+from kafka.cli.words import Failed, WrongWord, reason
+
+if TYPE_CHECKING:
+    from kafka.consumer import KafkaConsumer
+    from kafka.record.consumer_record import ConsumerRecord
+    from kafka.structs import TopicPartition
+
+__all__ = ["main"]
+
+_OPTIONS: Final = "PCG:LQt:p:b:z:o:eED:K:k:H:Od:qvF:X:c:Tuf:ZlVhs:Jm:r:M:U"
+_MODES: Final = "PCGLQ"
+_TIME: Final = ("s@", "e@")
+
+USAGE: Final = """\
+usage: python -m kafka.cli.kcat -C|-P|-L|-Q|-G GROUP -b BROKERS [options] [FILE... | TOPIC...]
+
+The options of kcat 1.7:
+  -t TOPIC, -p PARTITION, -F FILE, -X NAME=VALUE, -m SECONDS, -q, -v, -d, -E
+  produce: -K DELIM, -D DELIM, -k KEY, -H NAME=VALUE, -z CODEC, -Z, -l, -T, -c COUNT
+  consume: -o OFFSET, -e, -c COUNT, -f FORMAT, -J, -K DELIM, -D DELIM, -O, -Z, -u, -s TYPE
+  query:   -Q -t TOPIC:PARTITION:TIME
+"""
+
+
+class _Given:
+    """The options of a command line."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        import getopt
+
+        try:
+            pairs, self.rest = getopt.gnu_getopt(list(words), _OPTIONS)
+        except getopt.GetoptError as error:
+            raise WrongWord(str(error)) from None
+        self._pairs = [(name[1], value) for name, value in pairs]
+        self.flags = {name for name, _ in self._pairs}
+        chosen = [name for name, _ in self._pairs if name in _MODES]
+        self.mode = chosen[-1] if chosen else ""
+
+    def last(self, name: str, default: str | None = None) -> str | None:
+        return next((value for found, value in reversed(self._pairs) if found == name), default)
+
+    def every(self, name: str) -> list[str]:
+        return [value for found, value in self._pairs if found == name]
+
+    def number(self, name: str) -> int | None:
+        text = self.last(name)
+        try:
+            return None if text is None else int(text)
+        except ValueError:
+            raise WrongWord(f"-{name} takes a number, not {text!r}") from None
+
+    def delimiter(self, name: str) -> bytes | None:
+        text = self.last(name)
+        return None if text is None else unescape_bytes(text)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run kcat's command line and return the exit code, which is 1 for every error, as kcat's is."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    with Watchdog(None) as watchdog:
+        try:
+            return _run(_Given(words))
+        except BrokenPipeError:
+            from kafka.cli import forget_output
+
+            forget_output()
+            return 0
+        except (OSError, ValueError) as error:
+            _error(error)
+        except Exception as error:
+            from kafka.errors import KafkaError
+
+            if not isinstance(error, KafkaError):
+                raise
+            _error(error)
+        except KeyboardInterrupt:
+            return 143 if watchdog.terminated else 130
+    return 1
+
+
+def _error(error: Exception) -> None:
+    text = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.strerror else reason(error)
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+    print(f"% ERROR: {text}", file=sys.stderr)
+
+
+def _note(given: _Given, text: str) -> None:
+    if "q" not in given.flags:
+        print(f"% {text}", file=sys.stderr)
+
+
+def _run(given: _Given) -> int:
+    if "h" in given.flags or not given.flags:
+        print(USAGE, end="")
+        return 0
+    if "V" in given.flags:
+        from kafka.version import __version__
+
+        print(f"kcat mode of purekafka {__version__}")
+        return 0
+    for name in "rM":
+        if name in given.flags:
+            raise WrongWord(f"-{name} of kcat is not supported")
+    if not given.mode:
+        given.mode = "P" if not sys.stdin.isatty() else "C"
+        _note(
+            given, f"Auto-selecting {'Producer' if given.mode == 'P' else 'Consumer'} mode (use -P or -C to override)"
+        )
+    modes: dict[str, Callable[[_Given, Connection], int]] = {
+        "C": _consume,
+        "G": _group,
+        "P": _produce,
+        "L": _metadata,
+        "Q": _query,
+    }
+    with Connection(_connection(given)) as connection:
+        if "bootstrap_servers" not in connection.options:
+            _usage("-b <broker,..> missing")
+        return modes[given.mode](given, connection)
+
+
+def _usage(text: str) -> NoReturn:
+    raise WrongWord(text)
+
+
+def _connection(given: _Given) -> Namespace:
+    file = given.last("F") or os.environ.get("KCAT_CONFIG")
+    if file is None:
+        home = Path("~/.config/kcat.conf").expanduser()
+        file = str(home) if home.exists() else None
+    options = [word.removeprefix("topic.") for word in given.every("X")]
+    return Namespace(
+        prog="kcat",
+        bootstrap_servers=given.last("b"),
+        options=options,
+        config_file=file,
+        context=None,
+        sandbox=False,
+        timeout=None,
+        verbose=len(given.every("v")),
+    )
+
+
+def _topic(given: _Given) -> str:
+    topic = given.last("t")
+    if topic is None:
+        _usage("-t <topic> missing")
+    return topic
+
+
+# Consuming…
+
+
+def _printer(given: _Given) -> Callable[[ConsumerRecord], bytes]:
+    """Return the function that prints a record as -f, -J, -K, -D, -O, -Z and -s have it."""
+    types: dict[str, Any] = {"key": None, "value": None}
+    for word in given.every("s"):
+        which, equals, name = word.partition("=")
+        for part in (which,) if equals else types:
+            if part not in types:
+                raise WrongWord(f"-s takes key=TYPE or value=TYPE, not {word!r}")
+            types[part] = _pack(name if equals else word, part)
+    if "J" in given.flags:  # which prints keys and payloads as text, whatever -s says
+        return _json()
+    layout = given.last("f")
+    if layout is None:
+        key = given.last("K")  # kcat 1.7 knows -O, and prints no offset
+        layout = f"{'' if key is None else '%k' + _escaped(key)}%s{_escaped(given.last('D', chr(92) + 'n'))}"
+    null = b"NULL" if "Z" in given.flags else b""
+    show = compile_format(layout, key=types["key"], value=types["value"], null=null)
+    if not null:
+        return show
+    # kcat prints NULL for an empty key or payload too.
+    return lambda r: show(r._replace(key=r.key or None, value=r.value or None))
+
+
+def _escaped(text: str | None) -> str:
+    return (text or "").replace("%", "%%")
+
+
+def _pack(layout: str, what: str) -> Callable[[bytes], bytes]:  # noqa: C901 - one branch for each token
+    """Return the function of a pack string: values without separators, and spaces where the pack string has them.
+
+    >>> _pack("> h h", "value")(b"\\1\\2\\3\\4")
+    b' 258 772'
+    """
+    import struct
+
+    for char in layout:
+        if char not in "<> bBhHiIqQcs$":
+            raise WrongWord(f"-s {what}={layout}: invalid token {char!r}")
+
+    def unpack(data: bytes) -> bytes:
+        order, at, out = ">", 0, b""
+        for char in layout:
+            left = len(data) - at
+            if char in "<>":
+                order = char
+            elif char == " ":
+                out += b" "
+            elif char == "s":
+                out, at = out + data[at:], len(data)
+            elif char != "$":
+                size = struct.calcsize(order + char)
+                if left < size:
+                    missing = f"expected {size} bytes to unpack {char} but only {left} bytes remaining"
+                    raise Undecodable(f"{what} truncated, {missing}", out)
+                (found,) = struct.unpack_from(order + char, data, at)
+                out, at = out + (found if isinstance(found, bytes) else b"%d" % found), at + size
+            elif left:
+                raise Undecodable(f"expected {what} end-of-input, but {left} bytes remaining", out)
+        return out
+
+    return unpack
+
+
+def _json() -> Callable[[ConsumerRecord], bytes]:
+    def shown(r: ConsumerRecord) -> bytes:
+        fields: dict[str, Any] = {
+            "topic": r.topic,
+            "partition": r.partition,
+            "offset": r.offset,
+            "tstype": {0: "create", 1: "logappend"}.get(
+                -1 if r.timestamp_type is None else r.timestamp_type, "unknown"
+            ),
+            "ts": -1 if r.timestamp is None else r.timestamp,
+            "broker": brokers.get((r.topic, r.partition), -1),
+        }
+        if r.headers:
+            fields["headers"] = [part for name, data in r.headers for part in (name, _decoded(data))]
+        fields["key"], fields["payload"] = _decoded(r.key), _decoded(r.value)
+        return _compact(fields).encode("utf-8", "surrogateescape") + b"\n"
+
+    brokers: dict[tuple[str, int], int] = {}
+    shown.brokers = brokers  # type: ignore[attr-defined]
+    return shown
+
+
+def _decoded(data: bytes | None) -> str | None:
+    """Return text that is encoded to the same bytes, as kcat writes them."""
+    return None if data is None else data.decode("utf-8", "surrogateescape")
+
+
+def _compact(value: Any) -> str:
+    import json
+
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+class _Output:
+    """Prints records, and stops after -c of them."""
+
+    def __init__(self, given: _Given) -> None:
+        self._show = _printer(given)
+        self._left: float = given.number("c") or float("inf")
+        self._out = sys.stdout.buffer
+
+    def know_leaders(self, given: _Given, connection: Connection, topics: Sequence[str]) -> None:
+        """Look the leaders of topics up, which -J prints."""
+        if "J" in given.flags:
+            brokers = self._show.brokers  # type: ignore[attr-defined]
+            for topic in connection.admin().describe_topics(topics):
+                brokers.update({(topic.name, each.partition_index): each.leader_id for each in topic.partitions})
+
+    def full(self) -> bool:
+        return self._left <= 0
+
+    def write(self, records: Sequence[ConsumerRecord]) -> int | None:
+        if len(records) > self._left:
+            records = records[: int(self._left)]
+        self._left -= len(records)
+        for record in records:
+            try:
+                self._out.write(self._show(record))
+            except Undecodable as error:  # noqa: PERF203 - free where nothing is raised
+                self._out.write(error.args[1])  # kcat has written this part before it finds the error
+                self._out.flush()
+                place = f"{record.topic} [{record.partition}] at offset {record.offset}"
+                raise Failed(f"Failed to format message in {place}: {error.args[0]}: terminating") from None
+        self._out.flush()
+        return records[-1].offset + 1 if records else None
+
+
+def _consume(given: _Given, connection: Connection) -> int:
+    topic = _topic(given)
+    consumer = connection.consumer(
+        group_id=None, enable_auto_commit=False, allow_auto_create_topics=False, auto_offset_reset="earliest"
+    )
+    known = consumer.partitions_for_topic(topic)
+    if known is None:
+        raise Failed(f"Topic {topic} error: Broker: Unknown topic or partition")
+    number = given.number("p")
+    if number is not None and number >= 0 and number not in known:
+        raise Failed(f"Topic {topic} (with partitions 0..{len(known) - 1}): partition {number} does not exist")
+    partitions = partitions_of(consumer, [topic], None if number is None or number < 0 else {number})
+    starts, stops = _range(given, consumer, partitions)
+    ends = consumer.end_offsets(partitions)
+    limits = {tp: min(stops.get(tp, ends[tp]), ends[tp]) for tp in partitions} if "e" in given.flags or stops else None
+    output = _Output(given)
+    output.know_leaders(given, connection, [topic])
+    chosen = [tp for tp in partitions if limits is None or starts[tp] < limits[tp]]
+    if chosen:
+        consumer.assign(chosen)
+        for tp in chosen:
+            consumer.seek(tp, starts[tp])
+        Source(consumer, limits).run(output.write, output.full)
+    if limits is not None and not output.full():
+        _ends(given, limits, ends)
+    return 0
+
+
+def _ends(
+    given: _Given, limits: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int] | None = None
+) -> None:
+    for at, (tp, end) in enumerate(sorted(limits.items()), 1):
+        last = ": exiting" if at == len(limits) else ""
+        what = "end of" if ends is None or end == ends[tp] else "stop timestamp for"
+        _note(given, f"Reached {what} topic {tp.topic} [{tp.partition}] at offset {end}{last}")
+
+
+def _range(
+    given: _Given, consumer: KafkaConsumer, partitions: Sequence[TopicPartition]
+) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
+    """Return where to begin, and where e@ stops."""
+    begin, stops = Place("earliest"), {}
+    for word in given.every("o"):
+        if word.startswith(_TIME):
+            if not word[2:].isdigit():
+                raise WrongWord(f"-o {word}: a time in milliseconds must follow @")
+            place = Place("time", int(word[2:]))
+            if word.startswith("e@"):
+                stops = resolve(consumer, dict.fromkeys(partitions, place))
+                continue
+        else:
+            place = Place.of(word)
+        begin = place
+    return resolve(consumer, dict.fromkeys(partitions, begin)), stops
+
+
+def _group(given: _Given, connection: Connection) -> int:
+    from kafka.consumer import ConsumerRebalanceListener
+
+    topics = [*given.every("t"), *given.rest]
+    if not topics:
+        _usage("-G needs topics")
+    group = given.last("G") or ""
+    place = Place.of(given.last("o") or "stored")
+    consumer = connection.consumer(group_id=group, enable_auto_commit=False, auto_offset_reset="latest")
+    names = _matching(consumer, topics)
+    limits = consumer.end_offsets(partitions_of(consumer, names, None)) if "e" in given.flags else None
+    output = _Output(given)
+    output.know_leaders(given, connection, names)
+    source = Source(consumer, limits, in_group=True)
+
+    class Rebalances(ConsumerRebalanceListener):
+        def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
+            self._tell("assigned", assigned)
+            if place.kind != "stored":  # -o overrides the committed offsets
+                for tp, offset in resolve(consumer, dict.fromkeys(assigned, place)).items():
+                    consumer.seek(tp, offset)
+
+        def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
+            source.before_loss(set(revoked))
+            self._tell("revoked", revoked)
+
+        def _tell(self, what: str, partitions: Iterable[TopicPartition]) -> None:
+            shown = ", ".join(f"{tp.topic} [{tp.partition}]" for tp in sorted(partitions))
+            member = consumer.group_metadata().member_id
+            _note(given, f"Group {group} rebalanced (memberid {member}): {what}: {shown}")
+
+    _note(given, "Waiting for group rebalance")
+    consumer.subscribe(names, listener=Rebalances())
+    source.run(output.write, output.full)
+    if limits is not None and not output.full():
+        _ends(given, {tp: end for tp, end in limits.items() if tp in consumer.assignment()})
+    return 0
+
+
+def _matching(consumer: KafkaConsumer, words: Sequence[str]) -> list[str]:
+    import re
+
+    names: list[str] = []
+    for word in words:
+        if word.startswith("^"):
+            names += [name for name in sorted(consumer.topics()) if re.match(word, name)]
+        else:
+            names.append(word)
+    return list(dict.fromkeys(names))
+
+
+# Producing…
+
+
+def _produce(given: _Given, connection: Connection) -> int:
+    topic = _topic(given)
+    configs: dict[str, Any] = {}
+    if (codec := given.last("z")) is not None:
+        configs["compression_type"] = codec
+    producer = connection.producer(**configs)
+    delivery = Delivery(Namespace(prog="%", progress=False), producer, "message")
+    headers = [_header(word) for word in given.every("H")] or None
+    partition = given.number("p")
+    fixed = given.last("k")
+    left: float = given.number("c") or float("inf")
+    transactional = producer.config["transactional_id"] is not None
+    if transactional:
+        producer.init_transactions()
+        producer.begin_transaction()
+    try:
+        for line, (key, value) in enumerate(_messages(given), 1):
+            if left <= 0:
+                break
+            left -= 1
+            if "T" in given.flags:
+                sys.stdout.buffer.write(value)
+                sys.stdout.buffer.flush()
+            null = "Z" in given.flags
+            data = None if null and not value else value
+            chosen = key if key is not None else None if fixed is None else fixed.encode()
+            place = None if partition is None or partition < 0 else partition
+            delivery.send(topic, (None if null and not chosen else chosen, data, headers, place, None), line)
+        code = delivery.end()
+    except BaseException:
+        if transactional:
+            producer.abort_transaction()
+        raise
+    if transactional:
+        if code:
+            producer.abort_transaction()
+        else:
+            producer.commit_transaction()
+    return code
+
+
+def _header(word: str) -> tuple[str, bytes | None]:
+    name, equals, value = word.partition("=")
+    return name, value.encode() if equals else None
+
+
+def _messages(given: _Given) -> Iterator[tuple[bytes | None, bytes]]:
+    """Yield keys and values; empty lines are left out, as kcat does it."""
+    if given.rest and "l" not in given.flags:
+        for name in given.rest:
+            yield None, Path(name).read_bytes()
+        return
+    delimiter = given.delimiter("D")
+    if delimiter is None:
+        delimiter = b"\n"
+    if not delimiter:
+        raise Failed("Message delimiter -D must not be empty when producing")
+    between = given.delimiter("K")
+    source = open(given.rest[0], "rb") if given.rest else sys.stdin.buffer  # noqa: SIM115 - the process ends with it
+    for pieces in pieces_of(source, delimiter):
+        for piece in pieces:
+            if not piece:
+                continue
+            key, found, value = piece.partition(between) if between else (b"", b"", b"")
+            yield (key, value) if found else (None, piece)
+
+
+# Looking…
+
+
+def _metadata(given: _Given, connection: Connection) -> int:
+    admin = connection.admin()
+    cluster = admin.describe_cluster()
+    wanted = given.last("t")
+    topics = list(admin.describe_topics(None if wanted is None else [wanted]))
+    first = cluster.brokers[0]
+    name = f"{first.host}:{first.port}/{first.broker_id}"
+    if "J" in given.flags:
+        sys.stdout.write(_metadata_json(cluster, topics, wanted, first.broker_id, name))
+        return 0
+    lines = [f"Metadata for {wanted or 'all topics'} (from broker {first.broker_id}: {name}):"]
+    lines.append(f" {len(cluster.brokers)} brokers:")
+    for broker in cluster.brokers:
+        controller = " (controller)" if broker.broker_id == cluster.controller_id else ""
+        lines.append(f"  broker {broker.broker_id} at {broker.host}:{broker.port}{controller}")
+    lines.append(f" {len(topics)} topics:")
+    for topic in topics:
+        error = f": {_librdkafka(topic.error)}" if topic.error is not None else ""
+        lines.append(f'  topic "{topic.name}" with {len(topic.partitions)} partitions{error}:'.replace("::", ":"))
+        for each in sorted(topic.partitions, key=lambda one: int(one.partition_index)):
+            replicas, isrs = (",".join(map(str, nodes)) for nodes in (each.replica_nodes, each.isr_nodes))
+            lines.append(
+                f"    partition {each.partition_index}, leader {each.leader_id}, replicas: {replicas}, isrs: {isrs}"
+            )
+    print("\n".join(lines))
+    return 0
+
+
+def _librdkafka(error: Any) -> str:
+    return f"Broker: {getattr(error, 'description', error)}"
+
+
+def _metadata_json(cluster: Any, topics: list[Any], wanted: str | None, broker: int, name: str) -> str:
+    found: dict[str, Any] = {
+        "originating_broker": {"id": broker, "name": name},
+        "query": {"topic": wanted or "*"},
+        "controllerid": cluster.controller_id,
+        "brokers": [{"id": each.broker_id, "name": f"{each.host}:{each.port}"} for each in cluster.brokers],
+        "topics": [
+            {
+                "topic": topic.name,
+                "partitions": [
+                    {
+                        "partition": each.partition_index,
+                        "leader": each.leader_id,
+                        "replicas": [{"id": node} for node in each.replica_nodes],
+                        "isrs": [{"id": node} for node in each.isr_nodes],
+                    }
+                    for each in sorted(topic.partitions, key=lambda one: int(one.partition_index))
+                ],
+            }
+            for topic in topics
+        ],
+    }
+    return _compact(found)
+
+
+def _query(given: _Given, connection: Connection) -> int:
+    from kafka.structs import TopicPartition
+
+    wanted: dict[TopicPartition, int] = {}
+    for word in given.every("t"):
+        parts = word.rsplit(":", 2)
+        if len(parts) != 3 or not parts[1].isdigit() or not parts[2].lstrip("-").isdigit():
+            raise WrongWord(f"-t takes TOPIC:PARTITION:TIME with -Q, not {word!r}")
+        wanted[TopicPartition(parts[0], int(parts[1]))] = int(parts[2])
+    if not wanted:
+        _usage("-t <topic>:<partition>:<timestamp> missing")
+    kinds = {-1: Place("latest"), -2: Place("earliest")}
+    places = {tp: kinds.get(stamp, Place("time", stamp)) for tp, stamp in wanted.items()}
+    looked = AdminOffsets(connection.admin())
+    times = {tp: place.number for tp, place in places.items() if place.kind == "time"}
+    late = {tp for tp, found in looked.offsets_for_times(times).items() if found is None}
+    for tp, offset in sorted(resolve(looked, places).items()):
+        print(f"{tp.topic} [{tp.partition}] offset {-1 if tp in late else offset}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+"""``purekafka offsets`` and ``purekafka records``: offsets at a place, and deleting the records before it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.cli.connection import Connection
+from kafka.cli.grammar import Argument, Noun, Verb
+from kafka.cli.output import Column, agreed, complain, counted, emit, print_table
+from kafka.cli.ranges import HELP, AdminOffsets, Place, Places, parse_topic_partitions, resolve
+from kafka.cli.words import Failed, WrongWord
+from kafka.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Sequence
+
+    from kafka.admin import KafkaAdminClient
+
+__all__ = ["COMMAND", "partitions"]
+
+
+def partitions(admin: KafkaAdminClient, words: Sequence[str]) -> list[TopicPartition]:
+    """Return the partitions that words such as ``events`` and ``orders:0,2-3`` name; all of the cluster without any."""
+    wanted = parse_topic_partitions(words)
+    found = []
+    for topic in admin.describe_topics(list(wanted) if words else None):
+        topic.raise_for_error()
+        if not words and topic.is_internal:
+            continue
+        known = {int(each.partition_index) for each in topic.partitions}
+        numbers = wanted.get(str(topic.name))
+        if numbers is not None and numbers - known:
+            raise Failed(f"topic {topic.name!r} has no partition {min(numbers - known)}")
+        found += [TopicPartition(str(topic.name), number) for number in sorted(known if numbers is None else numbers)]
+    return found
+
+
+def _offsets(arguments: Namespace) -> int:
+    with Connection(arguments) as connection:
+        admin = connection.admin()
+        chosen = partitions(admin, arguments.partitions)
+        looked = AdminOffsets(admin)
+        rows: list[dict[str, Any]]
+        if arguments.at is None:
+            first, last = looked.beginning_offsets(chosen), looked.end_offsets(chosen)
+            rows = [{**_row(tp), "start": first[tp], "end": last[tp], "records": last[tp] - first[tp]} for tp in chosen]
+            return emit(arguments, rows, Column.of("topic", "partition", "start", "end", "records"))
+        places = Places(arguments.at)
+        wanted = {tp: place for tp in chosen if (place := places.of(tp.partition)) is not None}
+        if any(place.kind == "stored" for place in wanted.values()):
+            raise WrongWord("the place stored belongs to a group: see purekafka groups offsets")
+        found = resolve(looked, wanted)
+        rows = [{**_row(tp), "offset": offset} for tp, offset in found.items()]
+        return emit(arguments, rows, Column.of("topic", "partition", "offset"))
+
+
+def _row(tp: TopicPartition) -> dict[str, Any]:
+    return {"topic": tp.topic, "partition": tp.partition}
+
+
+def _delete_before(arguments: Namespace) -> int:
+    with Connection(arguments) as connection:
+        admin = connection.admin()
+        chosen = partitions(admin, arguments.partitions)
+        places = Places(arguments.place)
+        wanted: dict[TopicPartition, Place] = {
+            tp: place for tp in chosen if (place := places.of(tp.partition)) is not None
+        }
+        looked = AdminOffsets(admin)
+        first = looked.beginning_offsets(wanted)
+        new = resolve(looked, wanted)
+        rows = [
+            {**_row(tp), "start": first[tp], "new_start": offset, "records": offset - first[tp]}
+            for tp, offset in new.items()
+        ]
+        columns = [*Column.of("topic", "partition", "start"), Column("new_start", "NEW START"), *Column.of("records")]
+        print_table(arguments, rows, columns)
+        if not agreed(arguments, f"Delete {counted(sum(row['records'] for row in rows), 'record')}?"):
+            return 0
+        code = 0
+        for tp, answer in admin.delete_records(new, raise_errors=False).items():
+            error = getattr(answer, "error", None)
+            if error is not None:
+                complain(arguments, f"{tp.topic}-{tp.partition}: {error}")
+                code = 1
+        return code
+
+
+_CHOSEN: Final = "topics, or partitions of them"
+
+COMMAND = {
+    "offsets": Noun(
+        "offsets",
+        "look offsets of partitions up, by place or time",
+        [
+            Verb(
+                "list",
+                "show the first and last offsets of partitions, or the offsets at a place",
+                _offsets,
+                [
+                    Argument(
+                        "partitions",
+                        metavar="TOPIC[:N,N-M]",
+                        nargs="*",
+                        complete="topic",
+                        help=f"{_CHOSEN}; all if none",
+                    ),
+                    Argument("--at", metavar="PLACE", help="the place to look up, such as a time"),
+                ],
+                [
+                    "purekafka offsets list --sandbox",
+                    "purekafka offsets list events:0,2 --at 2026-01-01T00:10Z --sandbox --format csv",
+                ],
+                lists=True,
+                epilog=HELP,
+            ),
+        ],
+    ),
+    "records": Noun(
+        "records",
+        "delete the oldest records of partitions",
+        [
+            Verb(
+                "delete-before",
+                "delete the records before a place, after showing the plan",
+                _delete_before,
+                [
+                    Argument("partitions", metavar="TOPIC[:N,N-M]", nargs="+", complete="topic", help=_CHOSEN),
+                    Argument("--place", required=True, metavar="PLACE", help="the first record to keep"),
+                    Argument("--no-headers", action="store_true", help="leave the heading of the table out"),
+                    Argument(
+                        "--color",
+                        choices=("auto", "always", "never"),
+                        default="auto",
+                        help="when to use colours (auto)",
+                    ),
+                ],
+                [
+                    "purekafka records delete-before events --place -3 --yes --sandbox",
+                    "purekafka records delete-before orders:0 --place 2026-01-01T02:00Z --dry-run --sandbox",
+                ],
+                asks=True,
+                epilog=HELP,
+            ),
+        ],
+    ),
+}

@@ -1,0 +1,129 @@
+"""Views that redraw in place, for ``groups lag --watch`` and ``top``; the terminal is as before, whatever ends them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+__all__ = ["Rates", "screen", "watch"]
+
+# The alternate screen keeps the text of the shell; the cursor is hidden on it.
+_ENTER: Final = "\x1b[?1049h\x1b[?25l"
+_LEAVE: Final = "\x1b[?25h\x1b[?1049l"
+_HOME: Final = "\x1b[H"
+_CLEAR_LINE: Final = "\x1b[K"
+_CLEAR_BELOW: Final = "\x1b[J"
+
+
+@contextmanager
+def screen() -> Iterator[Callable[[Sequence[str]], None]]:
+    """Yield a function that shows lines in place of the ones before; without a terminal it prints them."""
+    drawn = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+    def show(lines: Sequence[str]) -> None:
+        if not drawn:
+            print("\n".join(lines), flush=True)
+            return
+        width, height = shutil.get_terminal_size()
+        shown = [line[:width] for line in lines[: height - 1]]
+        if len(lines) > height - 1:
+            shown[-1] = f"… {len(lines) - height + 2} more"[:width]
+        body = "".join(f"{line}{_CLEAR_LINE}\n" for line in shown)
+        sys.stdout.write(f"{_HOME}{body}{_CLEAR_BELOW}")
+        sys.stdout.flush()
+
+    if drawn:
+        sys.stdout.write(_ENTER)
+    try:
+        yield show
+    finally:
+        if drawn:
+            sys.stdout.write(_LEAVE)
+            sys.stdout.flush()
+
+
+class Rates:
+    """Rates of counters between two looks.
+
+    >>> rates = Rates(lambda: 0.0)
+    >>> rates.of("a", 10), rates.next(2.0), rates.of("a", 30)
+    (None, None, 10.0)
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._before: dict[Any, float] = {}
+        self._now: dict[Any, float] = {}
+        self._at = clock()
+        self._seconds = 0.0
+
+    def next(self, at: float | None = None) -> None:
+        """Begin the next look."""
+        at = time.monotonic() if at is None else at
+        self._seconds, self._at = at - self._at, at
+        self._before, self._now = self._now, {}
+
+    def of(self, key: Any, value: float) -> float | None:
+        """Return the change of a counter per second, None at the first look."""
+        self._now[key] = value
+        if key not in self._before or self._seconds <= 0:
+            return None
+        return (value - self._before[key]) / self._seconds
+
+
+def watch(look: Callable[[], list[dict[str, Any]]], interval: float) -> int:
+    """Redraw the lag of groups until Ctrl-C, with rates and the time to catch up."""
+    rates = Rates()
+    with screen() as show:
+        while True:
+            begun = time.monotonic()
+            rows = look()
+            rates.next(begun)
+            show(lag_lines(rows, rates))
+            time.sleep(max(0.05, interval - (time.monotonic() - begun)))
+
+
+def lag_lines(rows: Sequence[dict[str, Any]], rates: Rates) -> list[str]:
+    """Return the lines of a view of lag: the largest first.
+
+    >>> rows = [{"group_id": "g", "topic": "t", "partition": 0, "lag": 60, "offset": 5, "end": 65}]
+    >>> print("\\n".join(lag_lines(rows, Rates())))
+    GROUP                 TOPIC                    PART          LAG    READ/s   WRITE/s  CATCHES UP
+    g                     t                           0           60         -         -  -
+    """
+    lines = [f"{'GROUP':<20}  {'TOPIC':<22}  {'PART':>5} {'LAG':>12} {'READ/s':>9} {'WRITE/s':>9}  CATCHES UP"]
+    for row in sorted(rows, key=lambda one: -(one["lag"] or 0)):
+        key = (row["group_id"], row.get("topic"), row.get("partition"))
+        read = written = None
+        if row.get("end") is not None:
+            read = rates.of(("read", key), row["end"] - (row["lag"] or 0))
+            written = rates.of(("written", key), row["end"])
+        else:
+            lost = rates.of(("lag", key), row["lag"] or 0)
+            read, written = (None, None) if lost is None else (max(0.0, -lost), max(0.0, lost))
+        lines.append(
+            f"{str(row['group_id'])[:20]:<20}  {str(row.get('topic', '-'))[:22]:<22}  "
+            f"{row.get('partition', '-'):>5} {row['lag'] or 0:>12,} {_rate(read):>9} {_rate(written):>9}  "
+            f"{_time_left(row['lag'] or 0, read, written)}"
+        )
+    return lines
+
+
+def _rate(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f}"
+
+
+def _time_left(lag: int, read: float | None, written: float | None) -> str:
+    if not lag:
+        return "at the end"
+    if read is None or written is None:
+        return "-"
+    gained = read - written
+    if gained <= 0:
+        return "never, at this rate"
+    seconds = lag / gained
+    return f"in {seconds:,.0f} s" if seconds < 120 else f"in {seconds / 60:,.0f} min"

@@ -1,0 +1,216 @@
+"""Groups, offsets, settings and brokers from the shell."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from kafka import KafkaAdminClient, KafkaConsumer
+from kafka.broker import Broker
+
+from .conftest import Shell
+from .shell import run
+
+LAG_KEYS = {
+    "group_id", "topic", "partition", "offset", "end", "lag", "client_id", "host", "member_id", "metadata",
+}  # fmt: skip
+
+
+@pytest.fixture
+def group(broker: Broker) -> str:
+    """A group that has read some records of two topics."""
+    broker.append_many("events", ["a"] * 10, partition=0)
+    broker.append_many("orders", ["b"] * 5)
+    with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        admin.alter_group_offsets("readers", {("events", 0): 4, ("orders", 0): 5})
+    return "readers"
+
+
+def test_c5_groups_and_their_lag_have_stable_keys(shell: Shell, group: str) -> None:
+    assert shell("purekafka groups list -f json").json == [
+        {"group_id": group, "state": "Empty", "type": "classic", "protocol_type": ""}
+    ]
+    rows = shell("purekafka groups lag -f json").json
+    assert [set(row) for row in rows] == [LAG_KEYS, LAG_KEYS]
+    assert [(row["topic"], row["offset"], row["end"], row["lag"]) for row in rows] == [
+        ("events", 4, 10, 6),
+        ("orders", 5, 5, 0),
+    ]
+    assert shell("purekafka groups lag --by topic -f '{topic} {lag}'").lines == ["events 6", "orders 0"]
+    assert shell("purekafka groups lag readers --by group -f jsonl").records == [
+        {"group_id": group, "partitions": 2, "lag": 6, "largest": 6}
+    ]
+    assert shell("purekafka groups lag --topic orders -f '{lag}'").lines == ["0"]
+
+
+def test_members_with_their_partitions(shell: Shell, broker: Broker) -> None:
+    with KafkaConsumer(
+        "events", bootstrap_servers=broker.bootstrap_servers, group_id="live", client_id="me"
+    ) as consumer:
+        deadline = time.monotonic() + 30
+        while not consumer.assignment():
+            assert time.monotonic() < deadline
+            consumer.poll(100)
+        (found,) = shell("purekafka groups describe live -f json").json
+        assert (found["state"], found["members"][0]["client_id"]) == ("Stable", "me")
+        assert found["members"][0]["assignment"] == {"events": [0, 1, 2]}
+        assert "events:0,1,2" in shell("purekafka groups describe live").out
+        rows = shell("purekafka groups lag live -f json").json
+        assert [(row["partition"], row["client_id"]) for row in rows] == [(0, "me"), (1, "me"), (2, "me")]
+        refused = shell("purekafka groups reset-offsets live --topic events --to end --yes")
+        assert (refused.code, refused.err.strip()) == (
+            1, "purekafka groups reset-offsets: group 'live' has 1 member, which would commit over it: stop them first",
+        )  # fmt: skip
+        assert shell("purekafka groups delete live --yes").code == 1
+
+
+@pytest.mark.parametrize(
+    "line", ["describe nope", "lag nope", "offsets nope", "delete nope --yes", "delete-offsets nope --topic a --yes"]
+)
+def test_c8_an_unknown_group_ends_with_1(line: str, shell: Shell) -> None:
+    outcome = shell(f"purekafka groups {line}")
+    assert outcome.code == 1
+    assert "there is no group 'nope'" in outcome.err
+
+
+def test_c11_reset_offsets_shows_the_plan_and_needs_consent(shell: Shell, group: str, broker: Broker) -> None:
+    words = "purekafka groups reset-offsets readers --to beginning"
+    refused = shell(words)
+    assert refused.code == 2
+    assert refused.lines == [
+        "TOPIC   PARTITION  OFFSET  NEW OFFSET  LAG  NEW LAG",
+        "events          0       4           0    6       10",
+        "orders          0       5           0    0        5",
+    ]
+    assert shell(f"{words} --dry-run").code == 0
+    assert broker.committed(group, "events") == 4
+    assert shell(f"{words} --yes").code == 0
+    assert broker.committed(group, "events") == 0
+    (row,) = shell("purekafka groups reset-offsets readers --topic events:0 --shift-by 3 --yes -f json").json
+    assert row == {"topic": "events", "partition": 0, "offset": 0, "new_offset": 3, "lag": 10, "new_lag": 7}
+    assert broker.committed(group, "events") == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ("readers", "give one of --to, --shift-by and --from-file"),
+        ("readers --to end --shift-by 1", "give one of --to, --shift-by and --from-file"),
+        ("readers --to soon", "'soon' is not a place"),
+    ],
+)
+def test_wrong_words_of_reset_offsets(words: str, complaint: str, shell: Shell, group: str) -> None:
+    outcome = shell(f"purekafka groups reset-offsets {words} --yes")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert complaint in outcome.err
+
+
+def test_offsets_are_exported_and_imported_as_kafkas_script_writes_them(
+    shell: Shell, group: str, broker: Broker, tmp_path: Path
+) -> None:
+    file = tmp_path / "offsets.csv"
+    assert shell(f"purekafka groups offsets readers --export {file}").code == 0
+    assert file.read_text() == "events,0,4\norders,0,5\n"
+    assert (
+        shell("purekafka groups reset-offsets readers --to end --dry-run --export -").out == "events,0,10\norders,0,5\n"
+    )
+    file.write_text("events,0,7\n")
+    assert shell(f"purekafka groups offsets readers --import {file} --yes").code == 0
+    assert broker.committed(group, "events") == 7
+    file.write_text("other,events,0,1\nreaders,events,0,2\n")
+    assert shell(f"purekafka groups reset-offsets readers --from-file {file} --yes").code == 0
+    assert broker.committed(group, "events") == 2
+    file.write_text("events;0;2\n")
+    outcome = shell(f"purekafka groups offsets readers --import {file} --yes")
+    assert (outcome.code, "line 1: write topic,partition,offset" in outcome.err) == (2, True)
+
+
+def test_offsets_and_groups_are_copied_and_deleted(shell: Shell, group: str, broker: Broker) -> None:
+    assert shell("purekafka groups copy readers others --yes").code == 0
+    assert broker.committed("others", "events") == 4
+    assert shell("purekafka groups delete-offsets others --topic events --yes").code == 0
+    assert broker.committed("others", "events") is None
+    outcome = shell("purekafka groups delete others nope --yes")
+    assert (outcome.code, outcome.lines[-1]) == (1, "others: deleted")
+    assert shell("purekafka groups list -q").lines == ["readers"]
+
+
+def test_c3_a_thousand_groups_are_listed_in_three_seconds(shell: Shell, broker: Broker) -> None:
+    """CPU of the command and the broker together, in one process."""
+    with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        for number in range(1000):
+            admin.alter_group_offsets(f"group-{number:04}", {("events", 0): 0})
+    for line in ("purekafka groups list -f jsonl", "purekafka groups lag -f jsonl"):
+        begun = time.process_time()
+        outcome = shell(line)
+        spent = time.process_time() - begun
+        assert (outcome.code, len(outcome.records)) == (0, 1000)
+        assert spent < 3, f"{line}: {spent:.2f} s"
+
+
+def test_c3_a_dead_broker_costs_its_own_rows() -> None:
+    with Broker(nodes=3, topics=["events"]) as broker:
+        with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+            for number in range(20):
+                admin.alter_group_offsets(f"group-{number}", {("events", 0): 0})
+        broker.fail("ListGroups", "BROKER_NOT_AVAILABLE", node=2, times=1000)
+        outcome = run("purekafka groups list -f jsonl --timeout 20", "-b", broker.bootstrap_servers)
+    assert outcome.code == 1
+    assert 0 < len(outcome.records) < 20
+    assert re.search(r"purekafka groups list: broker 2: ", outcome.err)
+
+
+# Settings, brokers, offsets…
+
+
+def test_settings_are_changed_one_by_one(shell: Shell) -> None:
+    assert shell("purekafka configs set topic events retention.ms=60000 cleanup.policy=compact").code == 0
+    assert shell("purekafka configs append topic events cleanup.policy=delete").code == 0
+    assert shell("purekafka configs set topic events retention.ms=5 --dry-run").code == 0
+    rows = shell("purekafka configs describe topic events retention.ms cleanup.policy -f json").json
+    assert [(row["setting"], row["value"], row["source"]) for row in rows] == [
+        ("cleanup.policy", "compact,delete", "dynamic-topic"),
+        ("retention.ms", "60000", "dynamic-topic"),
+    ]
+    assert shell("purekafka configs subtract topic events cleanup.policy=compact").code == 0
+    assert shell("purekafka configs unset topic events retention.ms").code == 0
+    found = shell("purekafka configs describe topic events -f '{setting}={value}'").lines
+    assert "cleanup.policy=delete" in found
+    assert not [line for line in found if line.startswith("retention.ms")]
+    outcome = shell("purekafka configs set topic events retention.ms=soon")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "Invalid value soon for configuration retention.ms" in outcome.err
+    assert shell("purekafka configs describe topic nope").code == 1
+    assert shell("purekafka configs describe topic events retention.m").code == 1
+    assert shell("purekafka configs describe broker one").code == 2
+
+
+def test_brokers_and_the_cluster() -> None:
+    with Broker(nodes=3, topics={"events": 6}) as broker:
+        servers = broker.bootstrap_servers
+        rows = run("purekafka brokers list -f json -b", servers).json
+        assert [row["broker_id"] for row in rows] == [1, 2, 3]
+        assert sum(row["leaders"] for row in rows) == 6
+        assert sum(row["controller"] for row in rows) == 1
+        (found,) = run("purekafka cluster describe -f json -b", servers).json
+        assert (found["broker_count"], len(found["brokers"])) == (3, 3)
+        outcome = run("purekafka brokers describe 2 7 -f json -b", servers)
+        assert (outcome.code, [row["broker_id"] for row in outcome.json]) == (1, [2])
+        assert "there is no broker 7; there are 1, 2, 3" in outcome.err
+        (api,) = [row for row in run("purekafka brokers versions -f json -b", servers).json if row["api"] == "Metadata"]
+        assert api["used"] == api["highest"]
+
+
+def test_offsets_by_place_and_records_deleted_before_one(shell: Shell, broker: Broker) -> None:
+    for number in range(6):
+        broker.append("orders", str(number), timestamp_ms=1000 * number)
+    assert shell("purekafka offsets list orders -f '{start} {end} {records}'").lines == ["0 6 6"]
+    assert shell("purekafka offsets list orders:0 --at 2500ms -f '{offset}'").lines == ["3"]
+    assert shell("purekafka offsets list nope").code == 1
+    assert shell("purekafka records delete-before orders --place 2").code == 2
+    assert shell("purekafka records delete-before orders --place 2 --yes").code == 0
+    assert shell("purekafka offsets list orders -f '{start} {end} {records}'").lines == ["2 6 4"]
+    assert shell("purekafka offsets list orders:3").code == 1
