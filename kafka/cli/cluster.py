@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import Argument, Noun, Verb
-from kafka.cli.output import Column, complain, counted, emit, print_table
+from kafka.cli.output import Column, agreed, complain, counted, emit, print_table
+from kafka.cli.words import Failed
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -126,6 +127,80 @@ def _describe(arguments: Namespace) -> int:
     return emit(arguments, [row], Column.of("cluster_id"), items=[item], table=table)
 
 
+def _log_dirs(arguments: Namespace) -> int:
+    with Connection(arguments) as connection:
+        found = connection.admin().describe_log_dirs(None, arguments.broker or None, raise_errors=False)
+    code, rows = 0, []
+    for broker, error in found.failed.items():
+        complain(arguments, f"broker {broker}: {error}")
+        code = 1
+    for one in found:
+        for directory in one.log_dirs:
+            if directory.error is not None:
+                complain(arguments, f"broker {one.broker}: {directory.error}")
+                code = 1
+            sizes = [int(part.partition_size) for topic in directory.topics for part in topic.partitions]
+            rows.append(
+                {
+                    "broker": one.broker,
+                    "directory": directory.log_dir,
+                    "replicas": len(sizes),
+                    "bytes": sum(sizes),
+                    "total_bytes": None if directory.total_bytes < 0 else directory.total_bytes,
+                    "usable_bytes": None if directory.usable_bytes < 0 else directory.usable_bytes,
+                }
+            )
+    columns = [*Column.of("broker", "directory", "replicas", "bytes"), Column("usable_bytes", "FREE")]
+    return emit(arguments, rows, columns) or code
+
+
+def _unregister(arguments: Namespace) -> int:
+    with Connection(arguments) as connection:
+        admin = connection.admin()
+        if arguments.id in {broker.broker_id for broker in admin.describe_cluster().brokers}:
+            raise Failed(f"broker {arguments.id} is running: stop it first")
+        if not agreed(arguments, f"Unregister broker {arguments.id}?"):
+            return 0
+        admin.unregister_broker(arguments.id)
+        print(f"{arguments.id}: unregistered")
+        return 0
+
+
+def _quorum(arguments: Namespace) -> int:
+    with Connection(arguments) as connection:
+        found = connection.admin().describe_metadata_quorum()
+    end = max((one.log_end_offset for one in found.voters), default=0)
+    rows = [
+        {
+            "node": one.replica_id,
+            "role": "leader" if one.replica_id == found.leader_id else role,
+            "log_end_offset": one.log_end_offset,
+            "lag": max(0, end - one.log_end_offset),
+            "last_fetch": one.last_fetch_timestamp,
+            "last_caught_up": one.last_caught_up_timestamp,
+            "directory_id": str(one.replica_directory_id),
+        }
+        for role, some in (("voter", found.voters), ("observer", found.observers))
+        for one in some
+    ]
+    return emit(arguments, rows, [*Column.of("node", "role"), Column("log_end_offset", "LOG END"), *Column.of("lag")])
+
+
+def _features(arguments: Namespace) -> int:
+    with Connection(arguments) as connection:
+        found = connection.admin().describe_features()
+    rows = [
+        {
+            "feature": name,
+            "level": found.finalized_features[name].max_version if name in found.finalized_features else None,
+            "lowest": supported.min_version,
+            "highest": supported.max_version,
+        }
+        for name, supported in sorted(found.supported_features.items())
+    ]
+    return emit(arguments, rows, Column.of("feature", "level", "lowest", "highest"))
+
+
 COMMAND = {
     "brokers": Noun(
         "brokers",
@@ -156,6 +231,37 @@ COMMAND = {
                 examples=["purekafka brokers versions --sandbox", "purekafka brokers versions --sandbox --format csv"],
                 lists=True,
             ),
+            Verb(
+                "log-dirs",
+                "show the log directories of brokers with their sizes",
+                _log_dirs,
+                [
+                    Argument(
+                        "--broker",
+                        action="append",
+                        type=int,
+                        default=[],
+                        metavar="ID",
+                        help="only this broker; may be repeated",
+                    )
+                ],
+                [
+                    "purekafka brokers log-dirs --sandbox",
+                    "purekafka brokers log-dirs --broker 1 --sandbox --format json",
+                ],
+                lists=True,
+            ),
+            Verb(
+                "unregister",
+                "remove a broker that was taken away for good from the cluster's metadata",
+                _unregister,
+                [Argument("id", metavar="ID", type=int, help="the id of the broker")],
+                [
+                    "purekafka brokers unregister 7 --yes -b localhost:9092",
+                    "purekafka brokers unregister 7 --dry-run -b localhost:9092",
+                ],
+                asks=True,
+            ),
         ],
     ),
     "cluster": Noun(
@@ -167,6 +273,20 @@ COMMAND = {
                 "show the id of the cluster, its controller and its brokers",
                 _describe,
                 examples=["purekafka cluster describe --sandbox", "purekafka cluster describe --sandbox --format json"],
+                lists=True,
+            ),
+            Verb(
+                "quorum",
+                "show the controllers, and how far each is behind the metadata log",
+                _quorum,
+                examples=["purekafka cluster quorum --sandbox", "purekafka cluster quorum --sandbox --format json"],
+                lists=True,
+            ),
+            Verb(
+                "features",
+                "show the features of the cluster and their levels",
+                _features,
+                examples=["purekafka cluster features --sandbox", "purekafka cluster features --sandbox --format csv"],
                 lists=True,
             ),
         ],

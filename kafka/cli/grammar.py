@@ -53,6 +53,15 @@ COMMANDS: Final[dict[str, Command]] = {
     "records": Command("offsets", "delete the oldest records of partitions", _ADMIN),
     "brokers": Command("cluster", "list and describe brokers, and the requests that they support", _ADMIN),
     "cluster": Command("cluster", "describe the cluster", _ADMIN),
+    "acls": Command("security", "list, add and delete permissions", _ADMIN),
+    "users": Command("security", "list users with passwords for SCRAM, set and delete their passwords", _ADMIN),
+    "quotas": Command("security", "list, set and unset limits of users, clients and addresses", _ADMIN),
+    "tokens": Command("security", "create, renew, expire and list delegation tokens", _ADMIN),
+    "partitions": Command("partitions", "reassign replicas, elect leaders, move replicas between directories", _ADMIN),
+    "transactions": Command("transactions", "list and describe transactions, and end the ones that hang", _ADMIN),
+    "perf": Command("perf", "measure producing, consuming and latency", _LOAD),
+    "verifiable": Command("perf", "clients for Kafka's system tests, which print each event as JSON", _LOAD),
+    "logs": Command("logs", "read segment files of a broker, without a broker", _LOCAL),
     "demo": Command("demo", "a first look: a broker, a producer and a group of consumers in one process", _LOCAL),
     "broker": Command("broker", "run a broker of one or several nodes on this machine", _LOCAL),
     "contexts": Command("contexts", "keep the addresses and options of clusters under names", _LOCAL),
@@ -285,19 +294,14 @@ def parse(words: Sequence[str]) -> tuple[Verb, argparse.Namespace] | None:
     name = _SINGULAR.get(name, name)
     if name not in COMMANDS:
         _refuse("purekafka", f"unknown command {name!r}{nearest(name, [*COMMANDS, *_SINGULAR])}")
-    found, prog = load(name), f"purekafka {name}"
-    if isinstance(found, Noun):
-        place = _first_word(words)
-        if place is None:
-            stray = next((word for word in words if word not in {"-h", "--help"}), None)
-            if stray is not None and "-h" not in words and "--help" not in words:
-                _refuse(prog, f"a verb is missing: one of {', '.join(found.verbs)}")
-            print(_noun_help(found), end="")
+    command, prog = load(name), f"purekafka {name}"
+    if isinstance(command, Noun):
+        chosen = _verb_of(command, words, prog)
+        if chosen is None:
             return None
-        verb_name = words.pop(place)
-        if verb_name not in found.verbs:
-            _refuse(prog, f"unknown verb {verb_name!r}{nearest(verb_name, found.verbs)}")
-        found, prog = found.verbs[verb_name], f"{prog} {verb_name}"
+        found, prog = chosen, f"{prog} {chosen.name}"
+    else:
+        found = command
     parser = _parser(found, prog)
     if found.runs_command:
         arguments = parser.parse_intermixed_args(words)
@@ -306,6 +310,22 @@ def parse(words: Sequence[str]) -> tuple[Verb, argparse.Namespace] | None:
         arguments = parser.parse_intermixed_args(words + behind)
     arguments.prog = prog
     return found, arguments
+
+
+def _verb_of(noun: Noun, words: list[str], prog: str) -> Verb | None:
+    """Take the verb out of the words; None after the help of the noun was printed."""
+    place = _first_word(words)
+    if place is None:
+        if any(word not in {"-h", "--help"} for word in words) and not {"-h", "--help"} & set(words):
+            _refuse(prog, f"a verb is missing: one of {', '.join(noun.verbs)}")
+        print(_noun_help(noun), end="")
+        return None
+    name = words.pop(place)
+    if place < len(words) and f"{name}-{words[place]}" in noun.verbs:  # reassign plan
+        name = f"{name}-{words.pop(place)}"
+    if name not in noun.verbs:
+        _refuse(prog, f"unknown verb {name!r}{nearest(name, noun.verbs)}")
+    return noun.verbs[name]
 
 
 def _first_word(words: list[str]) -> int | None:

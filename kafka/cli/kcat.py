@@ -120,6 +120,8 @@ def _run(given: _Given) -> int:
 
         print(f"kcat mode of purekafka {__version__}")
         return 0
+    for name in "pc":
+        given.number(name)  # raises what is not one before anything is connected
     for name in "rM":
         if name in given.flags:
             raise WrongWord(f"-{name} of kcat is not supported")

@@ -254,12 +254,13 @@ class Delivery:
                 self.fail(line, error)
                 self.progress.records -= 1
 
-    def end(self) -> int:
+    def end(self, *, quiet: bool = False) -> int:
         """Wait for all records; return the exit code."""
         self._flush()
         while self._pending:
             self._settle(*self._pending.popleft())
-        self.progress.end()
+        if not quiet:
+            self.progress.end()
         if self.failures > _SHOWN_FAILURES:
             complain(self._arguments, f"{counted(self.failures, 'record')} failed")
         return 1 if self.failures else 0

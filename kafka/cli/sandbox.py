@@ -6,6 +6,8 @@ from kafka.broker import Broker
 
 __all__ = ["start"]
 
+#: ACLs can be listed and changed.
+_CONFIGS = {"authorizer.class.name": "StandardAuthorizer", "super.users": "User:ANONYMOUS"}
 _BEGIN_MS = 1_767_225_600_000  # 2026-01-01 00:00 UTC
 _CITIES = ("Oslo", "Lima", "Kyoto", "Accra", "Zürich")
 
@@ -20,7 +22,7 @@ def start() -> Broker:
     """
     from kafka.admin import KafkaAdminClient
 
-    broker = Broker(topics={"events": 3, "orders": 1})
+    broker = Broker(topics={"events": 3, "orders": 1}, configs=_CONFIGS)
     broker.start()
     try:
         for number in range(30):

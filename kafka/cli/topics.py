@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kafka.cli.copying import VERBS
 from kafka.cli.grammar import Argument, Noun, Verb
 from kafka.cli.output import Column, agreed, complain, counted, emit, print_table
 from kafka.cli.words import WrongWord, count, pairs
@@ -368,5 +369,6 @@ COMMAND = Noun(
             ["purekafka topics delete orders --yes --sandbox", "purekafka topics delete 'e*' --dry-run --sandbox"],
             asks=True,
         ),
+        *VERBS,
     ],
 )

@@ -288,7 +288,7 @@ def test_c13_memory_is_bounded_with_an_endless_input(broker: Broker) -> None:
     )
     broker.create_topic("big")
     env = {**os.environ, "KAFKA_BOOTSTRAP_SERVERS": broker.bootstrap_servers}
-    words = [sys.executable, "-c", script, "produce", "big", "--acks", "0"]
+    words = [sys.executable, "-c", script, "produce", "big", "--acks", "1"]
     line = b"x" * 999 + b"\n"
     with subprocess.Popen(words, env=env, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdin is not None

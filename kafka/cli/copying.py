@@ -1,0 +1,227 @@
+"""``purekafka topics copy``, ``dump`` and ``load``: records to another topic, to a file, and back."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.cli.connection import Connection
+from kafka.cli.consume import Source, bounds, partitions_of
+from kafka.cli.grammar import Argument, Verb
+from kafka.cli.output import Progress, complain, counted
+from kafka.cli.produce import Delivery, pieces_of, record_of
+from kafka.cli.ranges import HELP, parse_partitions
+from kafka.cli.words import Failed, WrongWord
+
+if TYPE_CHECKING:
+    from kafka.record.consumer_record import ConsumerRecord
+
+__all__ = ["VERBS"]
+
+
+def _read(
+    arguments: Namespace, connection: Connection, topic: str, write: Callable[[Sequence[ConsumerRecord]], None]
+) -> Progress:
+    """Hand the records of a topic over, in the range of --from and --to."""
+    consumer = connection.consumer(
+        group_id=None,
+        enable_auto_commit=False,
+        allow_auto_create_topics=False,
+        auto_offset_reset="earliest",
+        isolation_level="read_committed",
+    )
+    partitions = partitions_of(consumer, [topic], parse_partitions(arguments.partition))
+    starts, ends = bounds(arguments, consumer, partitions)
+    chosen = [tp for tp in starts if starts[tp] < ends[tp]]
+    progress = Progress(arguments, "read", sum(ends[tp] - starts[tp] for tp in chosen), alone=True)
+    if not chosen:
+        return progress
+    consumer.assign(chosen)
+    for tp in chosen:
+        consumer.seek(tp, starts[tp])
+
+    def counting(records: Sequence[ConsumerRecord]) -> None:
+        write(records)
+        progress.add(len(records), sum(len(record.value or b"") for record in records))
+
+    Source(consumer, ends).run(counting)
+    return progress
+
+
+def _copy(arguments: Namespace) -> int:
+    if arguments.topic == arguments.to_topic and not arguments.to_context:
+        raise WrongWord("a copy of a topic to itself would double its records")
+    target = Namespace(**{**vars(arguments), "context": arguments.to_context, "bootstrap_servers": None, "options": []})
+    with Connection(arguments) as connection:
+        if arguments.to_context:
+            with Connection(target) as other:
+                return _copy_records(arguments, connection, other)
+        return _copy_records(arguments, connection, connection)
+
+
+def _copy_records(arguments: Namespace, connection: Connection, target: Connection) -> int:
+    wanted = {int(one.partition_index) for one in _description(connection, arguments.topic).partitions}
+    found = target.admin().describe_topics([arguments.to_topic])[0]
+    if not found.ok:
+        if not arguments.create:
+            raise Failed(f"there is no topic {arguments.to_topic!r}; --create makes it")
+        from kafka.admin import NewTopic
+
+        target.admin().create_topics([NewTopic(arguments.to_topic, len(wanted))], wait_for_metadata=True)
+    elif len(found.partitions) < len(wanted) and not arguments.repartition:
+        raise Failed(
+            f"topic {arguments.to_topic!r} has {counted(len(found.partitions), 'partition')}, not {len(wanted)}: "
+            "give --repartition to choose partitions again, by the keys"
+        )
+    delivery = Delivery(arguments, target.producer(), "record")
+    line = 0
+
+    def write(records: Sequence[ConsumerRecord]) -> None:
+        nonlocal line
+        for r in records:
+            line += 1
+            partition = None if arguments.repartition else r.partition
+            stamp = r.timestamp if r.timestamp is not None and r.timestamp >= 0 else None
+            delivery.send(arguments.to_topic, (r.key, r.value, list(r.headers) or None, partition, stamp), line)
+
+    progress = _read(arguments, connection, arguments.topic, write)
+    code = delivery.end(quiet=True)
+    progress.end()
+    print(f"{arguments.to_topic}: {counted(line - delivery.failures, 'record')} copied")
+    return code
+
+
+def _description(connection: Connection, topic: str) -> Any:
+    found = connection.admin().describe_topics([topic])[0]
+    found.raise_for_error()
+    return found
+
+
+@contextmanager
+def _open(path: str, mode: str) -> Iterator[Any]:
+    """Open a file, decompressed if its name ends in .gz; - is standard input or output, which stays open."""
+    if path == "-":
+        yield sys.stdout.buffer if "w" in mode else sys.stdin.buffer
+    elif path.endswith(".gz"):
+        import gzip
+
+        with gzip.open(path, mode) as compressed:
+            yield compressed
+    else:
+        with open(path, mode) as file:
+            yield file
+
+
+def _dump(arguments: Namespace) -> int:
+    from kafka.cli.record_format import record_json
+
+    show = record_json()
+    with Connection(arguments) as connection, _open(arguments.file, "wb") as file:
+        records = 0
+
+        def write(found: Sequence[ConsumerRecord]) -> None:
+            nonlocal records
+            records += len(found)
+            file.write(b"".join(map(show, found)))
+
+        progress = _read(arguments, connection, arguments.topic, write)
+        progress.end()
+        file.flush()
+        print(
+            f"{arguments.file}: {counted(records, 'record')}", file=sys.stderr if arguments.file == "-" else sys.stdout
+        )
+    return 0
+
+
+def _load(arguments: Namespace) -> int:
+    with Connection(arguments) as connection, _open(arguments.file, "rb") as file:
+        delivery = Delivery(arguments, connection.producer())
+        line = 0
+        for pieces in pieces_of(file, b"\n"):
+            for piece in pieces:
+                line += 1
+                try:
+                    topic, record = record_of(piece, partitions=not arguments.repartition)
+                except (ValueError, TypeError) as error:
+                    delivery.fail(line, error)
+                    continue
+                chosen = arguments.topic or topic
+                if chosen is None:
+                    raise Failed(f"line {line} has no topic: name one")
+                delivery.send(chosen, record, line)
+        code = delivery.end()
+    print(f"{counted(line - delivery.failures, 'record')} loaded")
+    if code:
+        complain(arguments, f"{counted(delivery.failures, 'record')} failed")
+    return code
+
+
+_RANGE: Final = (
+    Argument("--from", dest="begin", metavar="PLACE", help="where to begin (beginning)"),
+    Argument("--to", dest="end", metavar="PLACE", help="where to end, before that place (the present end)"),
+    Argument("-p", "--partition", action="append", default=[], metavar="N[,N-M]", help="only these partitions"),
+    Argument("--progress", action="store_true", help="show counts on standard error even without a terminal"),
+)
+_TOPIC: Final = Argument("topic", metavar="TOPIC", complete="topic", help="the topic to read")
+
+VERBS: Final = [
+    Verb(
+        "copy",
+        "copy the records of a topic to another one, here or in another cluster",
+        _copy,
+        [
+            _TOPIC,
+            Argument("to_topic", metavar="TO", complete="topic", help="the topic to write to"),
+            Argument(
+                "--create", action="store_true", help="create the topic with as many partitions, if it is missing"
+            ),
+            Argument("--repartition", action="store_true", help="choose partitions again, by the keys"),
+            Argument("--to-context", metavar="NAME", complete="context", help="write to the cluster of this context"),
+            *_RANGE,
+        ],
+        [
+            "purekafka topics copy events events-2 --create --sandbox",
+            "purekafka topics copy orders events --repartition --from 2026-01-01T02:00Z --sandbox",
+        ],
+        epilog=HELP,
+    ),
+    Verb(
+        "dump",
+        "write the records of a topic to a file of JSON lines, compressed if its name ends in .gz",
+        _dump,
+        [
+            _TOPIC,
+            Argument("file", metavar="FILE", complete="file", help="the file to write; - is standard output"),
+            *_RANGE,
+        ],
+        [
+            "purekafka topics dump events events.jsonl.gz --sandbox",
+            "purekafka topics dump orders - --from -2 --sandbox",
+        ],
+        epilog=HELP,
+    ),
+    Verb(
+        "load",
+        "write the records of a file of JSON lines to a topic",
+        _load,
+        [
+            Argument("file", metavar="FILE", complete="file", help="the file to read; - is standard input"),
+            Argument(
+                "topic",
+                metavar="TOPIC",
+                nargs="?",
+                complete="topic",
+                help="the topic to write to (the one of each record)",
+            ),
+            Argument("--repartition", action="store_true", help="choose partitions again, by the keys"),
+            Argument("--progress", action="store_true", help="show counts on standard error even without a terminal"),
+        ],
+        [
+            "purekafka topics dump events - --sandbox | purekafka topics load - events --sandbox",
+            "purekafka topics load records.jsonl orders --repartition --sandbox",
+        ],
+    ),
+]

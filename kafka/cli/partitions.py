@@ -1,0 +1,374 @@
+"""``purekafka partitions``: reassign replicas, elect leaders, move replicas between directories."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.cli.connection import Connection
+from kafka.cli.grammar import Argument, Noun, Verb
+from kafka.cli.offsets import partitions
+from kafka.cli.output import Column, agreed, complain, counted, emit, print_table
+from kafka.cli.words import Failed, WrongWord, count
+from kafka.structs import TopicPartition, TopicPartitionReplica
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Mapping, Sequence
+
+    from kafka.admin import KafkaAdminClient
+
+__all__ = ["COMMAND", "spread"]
+
+Replicas = dict[TopicPartition, list[int]]
+
+_PLAN_COLUMNS: Final = [*Column.of("topic", "partition", "replicas"), Column("new_replicas", "NEW REPLICAS")]
+
+
+def spread(
+    partitions_: Mapping[TopicPartition, Sequence[int]], brokers: Mapping[int, str | None], factor: int
+) -> Replicas:
+    """Return replicas for partitions: leaders and replicas even over brokers, racks apart, few replicas moved.
+
+    >>> spread({TopicPartition("t", 0): [1], TopicPartition("t", 1): [1]}, {1: None, 2: None}, 1)
+    {TopicPartition(topic='t', partition=0): [1], TopicPartition(topic='t', partition=1): [2]}
+    """
+    if factor > len(brokers):
+        raise WrongWord(f"{factor} replicas need as many brokers; there are {len(brokers)}")
+    room = -(-len(partitions_) * factor // len(brokers))
+    leaders_room = -(-len(partitions_) // len(brokers))
+    load = dict.fromkeys(brokers, 0)
+    leads = dict.fromkeys(brokers, 0)
+    found: Replicas = {}
+    for tp, before in sorted(partitions_.items()):
+        kept = [broker for broker in before if broker in brokers and load[broker] < room][:factor]
+        while len(kept) < factor:
+            racks = {brokers[broker] for broker in kept} - {None}
+            kept.append(
+                min(
+                    (broker for broker in brokers if broker not in kept),
+                    key=lambda broker: (brokers[broker] in racks, load[broker], leads[broker], broker),
+                )
+            )
+        for broker in kept:
+            load[broker] += 1
+        if leads[kept[0]] >= leaders_room:  # lead by the replica that leads least
+            kept.sort(key=lambda broker: leads[broker])
+        leads[kept[0]] += 1
+        found[tp] = kept
+    return found
+
+
+def _current(admin: KafkaAdminClient, words: Sequence[str]) -> Replicas:
+    chosen = set(partitions(admin, words))
+    names = sorted({tp.topic for tp in chosen})
+    return {
+        TopicPartition(str(topic.name), each.partition_index): list(each.replica_nodes)
+        for topic in admin.describe_topics(names)
+        for each in topic.partitions
+        if TopicPartition(str(topic.name), each.partition_index) in chosen
+    }
+
+
+def _file_of(replicas: Mapping[TopicPartition, Sequence[int]]) -> str:
+    """Return the JSON of Kafka's own script."""
+    entries = [
+        {"topic": tp.topic, "partition": tp.partition, "replicas": list(brokers), "log_dirs": ["any"] * len(brokers)}
+        for tp, brokers in sorted(replicas.items())
+    ]
+    return json.dumps({"version": 1, "partitions": entries})
+
+
+def _read_plan(path: str) -> Replicas:
+    try:
+        with sys.stdin if path == "-" else open(path, encoding="utf-8") as file:
+            text = file.read()
+        entries = json.loads(text)["partitions"]
+        return {
+            TopicPartition(entry["topic"], int(entry["partition"])): [int(broker) for broker in entry["replicas"]]
+            for entry in entries
+        }
+    except (ValueError, KeyError, TypeError) as error:
+        raise WrongWord(f"{path} is not a plan of a reassignment: {error!r}") from None
+
+
+def _plan(arguments: Namespace) -> int:
+    with Connection(arguments) as connection:
+        admin = connection.admin()
+        before = _current(admin, arguments.partitions)
+        known = {int(broker.broker_id): broker.rack for broker in admin.describe_cluster().brokers}
+    chosen = [int(part) for part in arguments.brokers.split(",")] if arguments.brokers else sorted(known)
+    missing = sorted(set(chosen) - set(known))
+    if missing:
+        raise Failed(f"there is no broker {missing[0]}; there are {', '.join(map(str, sorted(known)))}")
+    by_factor: dict[int, Replicas] = {}
+    for tp, replicas in before.items():
+        by_factor.setdefault(arguments.replication_factor or len(replicas), {})[tp] = replicas
+    after = {
+        tp: replicas
+        for factor, some in by_factor.items()
+        for tp, replicas in spread(some, {broker: known[broker] for broker in chosen}, factor).items()
+    }
+    moved = {tp: replicas for tp, replicas in after.items() if replicas != before[tp]}
+    if arguments.output:
+        with open(arguments.output, "w", encoding="utf-8") as file:
+            file.write(_file_of(moved) + "\n")
+    rows = _plan_rows(before, moved)
+    if not rows:
+        complain(arguments, "nothing needs to move")
+    return emit(arguments, rows, _PLAN_COLUMNS)
+
+
+def _plan_rows(
+    before: Mapping[TopicPartition, Sequence[int]], after: Mapping[TopicPartition, Sequence[int]]
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "topic": tp.topic,
+            "partition": tp.partition,
+            "replicas": list(before.get(tp, ())),
+            "new_replicas": list(replicas),
+        }
+        for tp, replicas in sorted(after.items())
+    ]
+
+
+def _apply(arguments: Namespace) -> int:
+    wanted = _read_plan(arguments.plan)
+    with Connection(arguments) as connection:
+        admin = connection.admin()
+        before = _current(admin, sorted({tp.topic for tp in wanted}))
+        for tp in wanted:
+            if tp not in before:
+                raise Failed(f"there is no partition {tp.partition} of topic {tp.topic!r}")
+        rows = _plan_rows(before, wanted)
+        print_table(arguments, rows, _PLAN_COLUMNS)
+        if arguments.rollback:
+            with open(arguments.rollback, "w", encoding="utf-8") as file:
+                file.write(_file_of({tp: before[tp] for tp in wanted}) + "\n")
+        if not agreed(arguments, f"Move {counted(len(wanted), 'partition')}?"):
+            return 0
+        answers = admin.alter_partition_reassignments(wanted, raise_errors=False)
+        code = _failures(arguments, answers)
+        if arguments.wait and not code:
+            _wait(admin, set(wanted))
+        return code
+
+
+def _failures(arguments: Namespace, answers: Mapping[TopicPartition, Any]) -> int:
+    code = 0
+    for tp, error in sorted(answers.items()):
+        if error is not None and getattr(error, "errno", None):
+            complain(arguments, f"{tp.topic}-{tp.partition}: {getattr(error, 'description', error)}")
+            code = 1
+    return code
+
+
+def _wait(admin: KafkaAdminClient, chosen: set[TopicPartition]) -> None:
+    while True:
+        moving = chosen & set(admin.list_partition_reassignments())
+        if sys.stderr.isatty():
+            print(f"\r\x1b[K{counted(len(moving), 'partition')} still moving", end="", file=sys.stderr, flush=True)
+        if not moving:
+            print("\r\x1b[Kmoved" if sys.stderr.isatty() else "moved", file=sys.stderr)
+            return
+        time.sleep(0.5)
+
+
+def _status(arguments: Namespace) -> int:
+    with Connection(arguments) as connection:
+        admin = connection.admin()
+        found = admin.list_partition_reassignments()
+        rows = [
+            {
+                "topic": tp.topic,
+                "partition": tp.partition,
+                "replicas": list(one.replicas),
+                "adding": list(one.adding_replicas),
+                "removing": list(one.removing_replicas),
+            }
+            for tp, one in sorted(found.items())
+        ]
+        code = 0
+        if arguments.plan:
+            wanted = _read_plan(arguments.plan)
+            now = _current(admin, sorted({tp.topic for tp in wanted}))
+            for tp, replicas in sorted(wanted.items()):
+                if tp not in found and now.get(tp) != replicas:
+                    complain(arguments, f"{tp.topic}-{tp.partition} has replicas {now.get(tp)}, not {replicas}")
+                    code = 1
+    if not rows and arguments.format == "table":
+        complain(arguments, "no partition is moving")
+    return emit(arguments, rows, Column.of("topic", "partition", "replicas", "adding", "removing")) or code
+
+
+def _cancel(arguments: Namespace) -> int:
+    with Connection(arguments) as connection:
+        admin = connection.admin()
+        moving = admin.list_partition_reassignments()
+        if arguments.partitions:
+            chosen = set(partitions(admin, arguments.partitions))
+            moving = {tp: one for tp, one in moving.items() if tp in chosen}
+        if not moving:
+            raise Failed("no such partition is moving")
+        rows = [
+            {"topic": tp.topic, "partition": tp.partition, "replicas": one.replicas}
+            for tp, one in sorted(moving.items())
+        ]
+        print_table(arguments, rows, Column.of("topic", "partition", "replicas"))
+        if not agreed(arguments, f"Cancel the move of {counted(len(moving), 'partition')}?"):
+            return 0
+        return _failures(arguments, admin.alter_partition_reassignments(dict.fromkeys(moving), raise_errors=False))
+
+
+def _elect(arguments: Namespace) -> int:
+    with Connection(arguments) as connection:
+        admin = connection.admin()
+        chosen = partitions(admin, arguments.partitions) if arguments.partitions else None
+        kind = "unclean" if arguments.unclean else "preferred"
+        if not agreed(
+            arguments, f"Elect {kind} leaders of {counted(len(chosen), 'partition') if chosen else 'all partitions'}?"
+        ):
+            return 0
+        result = admin.elect_leaders(kind, chosen, raise_errors=False)
+        code = 0
+        for one in result.partitions:
+            if one.ok:
+                print(f"{one.topic}-{one.partition_id}: {'elected' if not one.error_code else 'leads already'}")
+            else:
+                complain(arguments, one.error)
+                code = 1
+        return code
+
+
+def _move_dir(arguments: Namespace) -> int:
+    with Connection(arguments) as connection:
+        admin = connection.admin()
+        chosen = partitions(admin, arguments.partitions)
+        wanted = {TopicPartitionReplica(*tp, arguments.broker): arguments.directory for tp in chosen}
+        rows = [
+            {"topic": tp.topic, "partition": tp.partition, "broker": arguments.broker, "directory": arguments.directory}
+            for tp in chosen
+        ]
+        print_table(arguments, rows, Column.of("topic", "partition", "broker", "directory"))
+        if not agreed(arguments, f"Move {counted(len(chosen), 'replica')}?"):
+            return 0
+        answers = admin.alter_replica_log_dirs(wanted)
+        code = 0
+        for replica, error in sorted(answers.items()):
+            if getattr(error, "errno", 0):
+                complain(arguments, f"{replica.topic}-{replica.partition}: {getattr(error, 'description', error)}")
+                code = 1
+        return code
+
+
+_CHOSEN: Final = Argument(
+    "partitions", metavar="TOPIC[:N,N-M]", nargs="+", complete="topic", help="topics, or partitions of them"
+)
+_SOME: Final = Argument(
+    "partitions",
+    metavar="TOPIC[:N,N-M]",
+    nargs="*",
+    complete="topic",
+    help="topics, or partitions of them; all if none",
+)
+_PLAIN: Final = (
+    Argument("--no-headers", action="store_true", help="leave the heading of the table out"),
+    Argument("--color", choices=("auto", "always", "never"), default="auto", help="when to use colours (auto)"),
+)
+
+COMMAND = Noun(
+    "partitions",
+    "reassign replicas, elect leaders, move replicas between directories",
+    [
+        Verb(
+            "reassign-plan",
+            "plan which brokers have the replicas: evenly, racks apart, with few moves",
+            _plan,
+            [
+                _CHOSEN,
+                Argument("--brokers", metavar="ID,ID", help="the brokers that may have replicas (all)"),
+                Argument(
+                    "-r", "--replication-factor", type=count, metavar="N", help="how many replicas (as many as now)"
+                ),
+                Argument("--output", metavar="FILE", help="write the plan as JSON, which Kafka's own script reads too"),
+            ],
+            [
+                "purekafka partitions reassign-plan events --sandbox",
+                "purekafka partitions reassign-plan events --brokers 1 --output plan.json --sandbox",
+            ],
+            lists=True,
+        ),
+        Verb(
+            "reassign-apply",
+            "move partitions as a plan says, after showing it",
+            _apply,
+            [
+                Argument(
+                    "plan", metavar="FILE", complete="file", help="a plan as JSON, of this command or of Kafka's script"
+                ),
+                Argument("--rollback", metavar="FILE", help="write the present replicas as a plan to this file"),
+                Argument("--wait", action="store_true", help="wait until the partitions have moved"),
+                *_PLAIN,
+            ],
+            [
+                "purekafka partitions reassign-apply plan.json --yes --sandbox",
+                "purekafka partitions reassign-apply plan.json --rollback old.json --dry-run --sandbox",
+            ],
+            asks=True,
+        ),
+        Verb(
+            "reassign-status",
+            "show the partitions that are moving, and compare with a plan",
+            _status,
+            [Argument("plan", metavar="FILE", nargs="?", complete="file", help="a plan to compare the replicas with")],
+            [
+                "purekafka partitions reassign-status --sandbox",
+                "purekafka partitions reassign-status plan.json --sandbox --format json",
+            ],
+            lists=True,
+        ),
+        Verb(
+            "reassign-cancel",
+            "cancel the moves of partitions",
+            _cancel,
+            [_SOME, *_PLAIN],
+            [
+                "purekafka partitions reassign-cancel --yes -b localhost:9092",
+                "purekafka partitions reassign-cancel events --dry-run -b localhost:9092",
+            ],
+            asks=True,
+        ),
+        Verb(
+            "elect",
+            "make the first replica of each partition its leader",
+            _elect,
+            [
+                _SOME,
+                Argument(
+                    "--unclean", action="store_true", help="let a replica lead that is not in sync: loses records"
+                ),
+            ],
+            ["purekafka partitions elect --yes --sandbox", "purekafka partitions elect events:0 --dry-run --sandbox"],
+            asks=True,
+        ),
+        Verb(
+            "move-dir",
+            "move replicas of a broker to another of its directories",
+            _move_dir,
+            [
+                _CHOSEN,
+                Argument("--broker", type=int, required=True, metavar="ID", help="the broker that has the replicas"),
+                Argument("--directory", required=True, metavar="PATH", help="the log directory to move them to"),
+                *_PLAIN,
+            ],
+            [
+                "purekafka partitions move-dir events --broker 1 --directory /data/2 --dry-run --sandbox",
+                "purekafka partitions move-dir events:0 --broker 1 --directory /data/2 --yes -b localhost:9092",
+            ],
+            asks=True,
+        ),
+    ],
+)

@@ -1,0 +1,250 @@
+"""``purekafka transactions``: list and describe transactions, and end the ones that hang."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.cli.connection import Connection
+from kafka.cli.grammar import Argument, Noun, Verb
+from kafka.cli.offsets import partitions
+from kafka.cli.output import Column, agreed, complain, counted, emit, print_table
+from kafka.cli.words import Failed
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+__all__ = ["COMMAND"]
+
+_HANGING_COLUMNS: Final = [
+    *Column.of("topic", "partition"),
+    Column("producer_id", "PRODUCER"),
+    Column("start_offset", "START"),
+    Column("duration_s", "SECONDS"),
+]
+
+
+def _list(arguments: Namespace) -> int:
+    with Connection(arguments) as connection:
+        found = connection.admin().list_transactions(
+            state_filters=arguments.state or None,
+            duration_filter_ms=arguments.longer_than * 1000 if arguments.longer_than else None,
+            raise_errors=False,
+        )
+    code = 0
+    for broker, error in found.failed.items():
+        complain(arguments, f"broker {broker}: {error}")
+        code = 1
+    rows = [
+        {
+            "transactional_id": one.transactional_id,
+            "state": str(one.state),
+            "producer_id": one.producer_id,
+            "coordinator": broker,
+        }
+        for broker, some in sorted(found.items())
+        for one in some
+    ]
+    columns = [Column("transactional_id", "TRANSACTIONAL ID"), *Column.of("state"), Column("producer_id", "PRODUCER")]
+    return emit(arguments, rows, [*columns, *Column.of("coordinator")]) or code
+
+
+def _describe(arguments: Namespace) -> int:
+    from kafka.errors import KafkaError
+
+    with Connection(arguments) as connection:
+        found: dict[str, Any] = dict(connection.admin().describe_transactions(arguments.ids, raise_errors=False))
+    rows: list[dict[str, Any]] = []
+    for name, one in found.items():
+        if isinstance(one, KafkaError):
+            complain(arguments, f"{name}: {one}")
+            continue
+        rows.append(
+            {
+                "transactional_id": name,
+                "state": str(one.state),
+                "producer_id": one.producer_id,
+                "producer_epoch": one.producer_epoch,
+                "timeout_ms": one.transaction_timeout_ms,
+                "start_time": one.transaction_start_time_ms,
+                "partitions": [f"{tp.topic}-{tp.partition}" for tp in one.topic_partitions],
+            }
+        )
+    columns = [
+        Column("transactional_id", "TRANSACTIONAL ID"),
+        *Column.of("state"),
+        Column("producer_id", "PRODUCER"),
+        Column("producer_epoch", "EPOCH"),
+        *Column.of("partitions"),
+    ]
+    return emit(arguments, rows, columns) or (1 if len(rows) < len(found) else 0)
+
+
+def _producers(arguments: Namespace) -> int:
+    with Connection(arguments) as connection:
+        admin = connection.admin()
+        found = admin.describe_producers(partitions(admin, arguments.partitions))
+    rows = [
+        {
+            "topic": tp.topic,
+            "partition": tp.partition,
+            "producer_id": one.producer_id,
+            "producer_epoch": one.producer_epoch,
+            "last_sequence": one.last_sequence,
+            "last_timestamp": one.last_timestamp,
+            "transaction_start": None
+            if one.current_transaction_start_offset < 0
+            else one.current_transaction_start_offset,
+        }
+        for tp, state in sorted(found.items())
+        for one in state.active_producers
+    ]
+    columns = [
+        *Column.of("topic", "partition"),
+        Column("producer_id", "PRODUCER"),
+        Column("producer_epoch", "EPOCH"),
+        Column("last_sequence", "SEQUENCE"),
+        Column("transaction_start", "OPEN SINCE"),
+    ]
+    return emit(arguments, rows, columns)
+
+
+def _hanging_rows(found: Any) -> list[dict[str, Any]]:
+    return [
+        {
+            "topic": one.topic_partition.topic,
+            "partition": one.topic_partition.partition,
+            "producer_id": one.producer_id,
+            "producer_epoch": one.producer_epoch,
+            "start_offset": one.start_offset,
+            "duration_s": one.duration_ms / 1000,
+        }
+        for one in found
+    ]
+
+
+def _hanging(arguments: Namespace) -> int:
+    with Connection(arguments) as connection:
+        found = connection.admin().find_hanging_transactions(max_transaction_timeout_ms=arguments.longer_than * 1000)
+    return emit(arguments, _hanging_rows(found), _HANGING_COLUMNS)
+
+
+def _abort(arguments: Namespace) -> int:
+    with Connection(arguments) as connection:
+        admin = connection.admin()
+        chosen = set(partitions(admin, arguments.partitions))
+        found = [
+            one
+            for one in admin.find_hanging_transactions(max_transaction_timeout_ms=arguments.longer_than * 1000)
+            if one.topic_partition in chosen
+        ]
+        if not found:
+            raise Failed("no transaction hangs there")
+        print_table(arguments, _hanging_rows(found), _HANGING_COLUMNS)
+        if not agreed(arguments, f"Abort {counted(len(found), 'transaction')}?"):
+            return 0
+        for one in found:
+            admin.abort_transaction(one.as_abort())
+        return 0
+
+
+def _fence(arguments: Namespace) -> int:
+    from kafka.errors import KafkaError
+
+    with Connection(arguments) as connection:
+        admin = connection.admin()
+        question = f"Fence the producers of {counted(len(arguments.ids), 'transactional id')}?"
+        if not agreed(arguments, question):
+            return 0
+        code = 0
+        fenced: dict[str, Any] = dict(admin.fence_producers(arguments.ids, raise_errors=False))
+        for name, one in fenced.items():
+            if isinstance(one, KafkaError):
+                complain(arguments, f"{name}: {one}")
+                code = 1
+            else:
+                print(f"{name}: fenced, producer {one.producer_id} has epoch {one.producer_epoch} now")
+        return code
+
+
+_LONGER: Final = Argument(
+    "--longer-than", type=int, default=900, metavar="SECONDS", help="only transactions that are open for longer (900)"
+)
+_PLAIN: Final = (
+    Argument("--no-headers", action="store_true", help="leave the heading of the table out"),
+    Argument("--color", choices=("auto", "always", "never"), default="auto", help="when to use colours (auto)"),
+)
+_IDS: Final = Argument("ids", metavar="ID", nargs="+", help="transactional ids of producers")
+_CHOSEN: Final = Argument(
+    "partitions", metavar="TOPIC[:N,N-M]", nargs="+", complete="topic", help="topics, or partitions of them"
+)
+
+COMMAND = Noun(
+    "transactions",
+    "list and describe transactions, and end the ones that hang",
+    [
+        Verb(
+            "list",
+            "list the transactional ids with their states",
+            _list,
+            [
+                Argument(
+                    "--state", action="append", default=[], metavar="STATE", help="only transactions in this state"
+                ),
+                Argument(
+                    "--longer-than", type=int, metavar="SECONDS", help="only transactions that are open for longer"
+                ),
+            ],
+            ["purekafka transactions list --sandbox", "purekafka transactions list --state Ongoing --sandbox -f json"],
+            lists=True,
+        ),
+        Verb(
+            "describe",
+            "show the state, the producer and the partitions of transactions",
+            _describe,
+            [_IDS],
+            ["purekafka transactions describe shop --sandbox", "purekafka transaction describe shop --sandbox -f json"],
+            lists=True,
+        ),
+        Verb(
+            "producers",
+            "show the producers that write to partitions",
+            _producers,
+            [_CHOSEN],
+            [
+                "purekafka transactions producers events --sandbox",
+                "purekafka transactions producers orders:0 --sandbox --format json",
+            ],
+            lists=True,
+        ),
+        Verb(
+            "hanging",
+            "find open transactions that their coordinator does not know",
+            _hanging,
+            [_LONGER],
+            ["purekafka transactions hanging --sandbox", "purekafka transactions hanging --sandbox --format json"],
+            lists=True,
+        ),
+        Verb(
+            "abort",
+            "abort the hanging transactions of partitions, after showing them",
+            _abort,
+            [_CHOSEN, _LONGER, *_PLAIN],
+            [
+                "purekafka transactions abort orders --yes -b localhost:9092",
+                "purekafka transactions abort orders:0 --dry-run -b localhost:9092",
+            ],
+            asks=True,
+        ),
+        Verb(
+            "fence",
+            "fence the producers of transactional ids, which aborts their transactions",
+            _fence,
+            [_IDS],
+            [
+                "purekafka transactions fence shop --yes --sandbox",
+                "purekafka transactions fence shop --dry-run --sandbox",
+            ],
+            asks=True,
+        ),
+    ],
+)

@@ -1,0 +1,226 @@
+"""Permissions, users, quotas, reassignments, transactions, copies, measuring and segments from the shell."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kafka import KafkaProducer
+from kafka.broker import Broker
+
+from .conftest import Shell
+from .shell import run
+
+SECURED = {"authorizer.class.name": "StandardAuthorizer", "super.users": "User:ANONYMOUS"}
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with Broker(topics={"events": 3, "orders": 1}, configs=SECURED) as broker:
+        yield broker
+
+
+def test_acls_are_added_listed_and_deleted(shell: Shell) -> None:
+    assert shell("purekafka acls allow --principal ada --consumer --topic events --group g").code == 0
+    assert shell("purekafka acls deny --principal eve --operation all --topic '*' --dry-run").code == 0
+    rows = shell("purekafka acls list -f json").json
+    assert {(row["principal"], row["operation"], row["resource_type"], row["resource_name"]) for row in rows} == {
+        ("User:ada", "read", "topic", "events"),
+        ("User:ada", "describe", "topic", "events"),
+        ("User:ada", "read", "group", "g"),
+    }
+    assert shell("purekafka acls list --topic events -f '{operation}'").lines == ["describe", "read"]
+    assert shell("purekafka acls delete --principal ada --topic events").code == 2
+    assert shell("purekafka acls delete --principal ada --topic events --yes").code == 0
+    assert shell("purekafka acls list -f '{resource_name}'").lines == ["g"]
+    assert shell("purekafka acls delete --principal nobody --yes").code == 1
+    assert shell("purekafka acls delete --yes").code == 2
+    assert shell("purekafka acls allow --principal ada").code == 2
+
+
+def test_passwords_come_from_standard_input_and_show_nowhere(shell: Shell, tmp_path: Path) -> None:
+    outcome = shell("purekafka users set-password ada", stdin=b"hush\n")
+    assert (outcome.code, outcome.out, outcome.err) == (0, "ada: password set\n", "")
+    rows = shell("purekafka users list -f json").json
+    assert [(row["user"], row["mechanism"]) for row in rows] == [("ada", "SCRAM-SHA-256"), ("ada", "SCRAM-SHA-512")]
+    refused = shell("purekafka users set-password ada --password hush")
+    assert (refused.code, "hush" in refused.err) == (2, False)
+    (tmp_path / "secret").write_text("psst\n")
+    assert shell(f"purekafka users set-password ada --password @{tmp_path / 'secret'}").code == 0
+    assert shell("purekafka users delete ada --yes").code == 0
+    assert shell("purekafka users list ada").code == 1
+    assert shell("purekafka users delete ada --yes").code == 1
+
+
+def test_quotas_are_set_and_unset(shell: Shell) -> None:
+    assert shell("purekafka quotas set producer_byte_rate=1000 --user ada --client app").code == 0
+    assert shell("purekafka quotas set consumer_byte_rate=5 --client default").code == 0
+    assert shell("purekafka quotas set consumer_byte_rate=9 --user eve --dry-run").code == 0
+    rows = shell("purekafka quotas list -f json").json
+    assert {(row["user"], row["client-id"], row["quota"], row["value"]) for row in rows} == {
+        ("ada", "app", "producer_byte_rate", 1000.0),
+        (None, "default", "consumer_byte_rate", 5.0),
+    }
+    assert shell("purekafka quotas unset producer_byte_rate --user ada --client app").code == 0
+    assert len(shell("purekafka quotas list -f json").json) == 1
+    assert shell("purekafka quotas set producer_byte_rate=much --user ada").code == 2
+    assert shell("purekafka quotas set producer_byte_rate=1").code == 2
+
+
+def test_c11_a_reassignment_is_planned_applied_and_undone(tmp_path: Path) -> None:
+    plan, old = tmp_path / "plan.json", tmp_path / "old.json"
+    with Broker(nodes=3, topics={"events": 6}) as broker:
+        servers = f"-b {broker.bootstrap_servers}"
+        outcome = run(f"purekafka partitions reassign plan events --brokers 1,2 --output {plan} -f json {servers}")
+        assert outcome.code == 0
+        written = json.loads(plan.read_text())
+        assert written["version"] == 1
+        assert {broker for entry in written["partitions"] for broker in entry["replicas"]} <= {1, 2}
+        assert run(f"purekafka partitions reassign apply {plan} {servers}").code == 2
+        done = run(f"purekafka partitions reassign apply {plan} --rollback {old} --yes --wait {servers}")
+        assert done.code == 0, done.err
+        assert run(f"purekafka partitions reassign status {plan} {servers}").code == 0
+        (topic,) = run(f"purekafka topics describe events -f json {servers}").json
+        assert {broker for row in topic["partitions"] for broker in row["replicas"]} == {1, 2}
+        assert sorted(row["leader"] for row in topic["partitions"]).count(1) == 3
+        assert run(f"purekafka partitions reassign status {old} {servers}").code == 1
+        assert run(f"purekafka partitions reassign cancel --yes {servers}").code == 1
+        assert run(f"purekafka partitions reassign plan events --brokers 9 {servers}").code == 1
+        assert run(f"purekafka partitions reassign plan events -r 4 {servers}").code == 2
+        assert run(f"purekafka partitions elect events --yes {servers}").code == 0
+
+
+def test_transactions_are_listed_described_and_fenced(shell: Shell, broker: Broker) -> None:
+    with KafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="shop") as producer:
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send("orders", b"a").get(10)
+        (row,) = shell("purekafka transactions list -f json").json
+        assert (row["transactional_id"], row["state"]) == ("shop", "Ongoing")
+        (row,) = shell("purekafka transactions describe shop -f json").json
+        assert row["partitions"] == ["orders-0"]
+        (row,) = shell("purekafka transactions producers orders -f json").json
+        assert row["transaction_start"] == 0
+        assert shell("purekafka transactions hanging -f json").json == []
+        producer.abort_transaction()
+    assert shell("purekafka transactions fence shop").code == 2
+    assert shell("purekafka transactions fence shop --yes").code == 0
+    assert shell("purekafka transactions describe nope").code == 1
+
+
+def test_log_dirs_quorum_and_features(shell: Shell, broker: Broker) -> None:
+    broker.append("orders", "a")
+    (row,) = shell("purekafka brokers log-dirs -f json").json
+    assert (row["broker"], row["replicas"]) == (1, 4)
+    assert [row["role"] for row in shell("purekafka cluster quorum -f json").json].count("leader") == 1
+    assert "metadata.version" in [row["feature"] for row in shell("purekafka cluster features -f json").json]
+    assert shell("purekafka brokers unregister 1 --yes").code == 1
+
+
+# Copies…
+
+
+def test_a_topic_is_dumped_and_loaded_again(shell: Shell, broker: Broker, tmp_path: Path) -> None:
+    for number in range(9):
+        broker.append("events", f"{number}", key=b"\xff", headers={"n": str(number)}, partition=number % 3)
+    file = tmp_path / "events.jsonl.gz"
+    assert shell(f"purekafka topics dump events {file}").out == f"{file}: 9 records\n"
+    assert len(gzip.decompress(file.read_bytes()).splitlines()) == 9
+    broker.create_topic("again", 3)
+    assert shell(f"purekafka topics load {file} again").out == "9 records loaded\n"
+    before, after = broker.records("events"), broker.records("again")
+    assert [record._replace(topic="again") for record in before] == after
+    file.write_bytes(gzip.compress(b'{"value": "a"}\nnot json\n'))
+    outcome = shell(f"purekafka topics load {file} orders")
+    assert (outcome.code, outcome.out) == (1, "1 record loaded\n")
+    assert "line 2: " in outcome.err
+
+
+def test_a_topic_is_copied(shell: Shell, broker: Broker) -> None:
+    for number in range(9):
+        broker.append("events", f"{number}", partition=number % 3, timestamp_ms=1000 + number)
+    assert shell("purekafka topics copy events events-2").code == 1
+    assert shell("purekafka topics copy events events-2 --create").out == "events-2: 9 records copied\n"
+    assert [r._replace(topic="events-2") for r in broker.records("events")] == broker.records("events-2")
+    assert shell("purekafka topics copy events orders").code == 1
+    assert shell("purekafka topics copy events orders --repartition --from -1").out == "orders: 3 records copied\n"
+    assert shell("purekafka topics copy events events").code == 2
+
+
+# Measuring…
+
+
+def test_perf_prints_the_lines_of_kafkas_scripts(shell: Shell, broker: Broker) -> None:
+    outcome = shell("purekafka perf produce events -n 500 --size 50")
+    assert re.fullmatch(
+        r"500 records sent, [\d.]+ records/sec \([\d.]+ MB/sec\), [\d.]+ ms avg latency, [\d.]+ ms max latency, "
+        r"\d+ ms 50th, \d+ ms 95th, \d+ ms 99th, \d+ ms 99.9th.\n",
+        outcome.out,
+    )
+    heading, line = shell("purekafka perf consume events").lines
+    assert len(heading.split(", ")) == len(line.split(", ")) == 10
+    assert line.split(", ")[4] == "500"
+    assert shell("purekafka perf latency orders -n 5").lines[0].startswith("Avg latency: ")
+
+
+def test_c15_verifiable_clients_print_the_events_that_system_tests_read(shell: Shell) -> None:
+    events = shell("purekafka verifiable producer --topic orders --max-messages 3").records
+    assert [event["name"] for event in events] == [
+        "startup_complete", *["producer_send_success"] * 3, "shutdown_complete", "tool_data",
+    ]  # fmt: skip
+    assert (events[-1]["sent"], events[-1]["acked"]) == (3, 3)
+    assert [event["offset"] for event in events[1:4]] == [0, 1, 2]
+    events = shell(
+        "purekafka verifiable consumer --topic orders --group-id g --max-messages 3 --verbose-records"
+    ).records
+    names = [event["name"] for event in events]
+    assert names[0] == "startup_complete"
+    assert names[-1] == "shutdown_complete"
+    assert {"partitions_assigned", "record_data", "records_consumed", "offsets_committed"} <= set(names)
+    assert sum(event["count"] for event in events if event["name"] == "records_consumed") == 3
+
+
+# Segments…
+
+
+def test_c16_segments_are_dumped_and_damage_is_told_by_position(tmp_path: Path) -> None:
+    with Broker(topics=["events"], data_dir=tmp_path / "data") as broker:
+        servers = broker.bootstrap_servers
+        with KafkaProducer(bootstrap_servers=servers) as producer:
+            producer.send("events", b"first", key=b"k", headers=[("h", b"1")]).get(10)
+            producer.send("events", b"second").get(10)
+        assert run("purekafka consume events -g billing -b", servers).code == 0
+    (segment,) = [path for path in (tmp_path / "data").glob("topics/*-0/*.log") if b"first" in path.read_bytes()]
+    outcome = run("purekafka logs dump --records", str(segment))
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.count("isvalid: true") == 2
+    assert "headers: [h:1] key: k payload: first" in outcome.out
+    positions = [int(found) for found in re.findall(r"position: (\d+)", outcome.out)]
+    data = bytearray(segment.read_bytes())
+    data[-1] ^= 1
+    segment.write_bytes(data)
+    outcome = run("purekafka logs dump", str(segment))
+    assert outcome.code == 1
+    assert f"the batch at position {positions[1]} has a wrong checksum" in outcome.err
+    segment.write_bytes(data[:-3])
+    outcome = run("purekafka logs dump", str(segment))
+    assert outcome.code == 1
+    assert f"bytes from position {positions[1]} on are not a whole batch" in outcome.err
+    assert run("purekafka logs dump", str(tmp_path / "x.txt")).code == 2
+    assert run("purekafka logs dump", str(tmp_path / "x.log")).code == 1
+
+
+def test_c16_indexes_are_dumped(tmp_path: Path) -> None:
+    index = tmp_path / "00000000000000000100.index"
+    index.write_bytes(bytes.fromhex("00000005 00000100 0000000a 00000200 00000000 00000000"))
+    assert run("purekafka logs dump", str(index)).lines[1:] == [
+        "offset: 105 position: 256",
+        "offset: 110 position: 512",
+    ]
+    index.write_bytes(bytes.fromhex("0000000a 00000200 00000005 00000100"))
+    assert run("purekafka logs dump", str(index)).code == 1
