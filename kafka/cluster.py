@@ -21,8 +21,7 @@ from kafka._arguments import check_callable, explain_key, explain_partition
 from kafka._core.topology import Topology, merged
 from kafka._runtime.clock import SYSTEM_CLOCK, Clock
 from kafka._runtime.timers import Backoff
-from kafka.config import Config, defaults, parse_servers, resolve
-from kafka.conn import collect_hosts, get_ip_port_afi
+from kafka.config import Config, collect_hosts, defaults, get_ip_port_afi, parse_servers, resolve
 from kafka.errors import IllegalArgumentError, MetadataEmptyBrokerList, for_code
 from kafka.future import Future
 from kafka.structs import BrokerMetadata, PartitionMetadata, TopicPartition

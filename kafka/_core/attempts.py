@@ -16,19 +16,31 @@ from __future__ import annotations
 
 import logging
 from types import TracebackType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from kafka.errors import KafkaError, KafkaTimeoutError, RequestTimedOutError, for_code
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from kafka._core.client import Client
+    from kafka._runtime.loop import Loop
     from kafka._runtime.timers import Backoff
+    from kafka.net.settings import ConnectionSettings
 
 __all__ = ["Attempts"]
 
 log: Final = logging.getLogger(__name__)
+
+
+class AttemptClient(Protocol):
+    """The part of a client that attempts need."""
+
+    loop: Loop
+    settings: ConnectionSettings
+
+    async def refresh(self, deadline: float) -> None:
+        """Ask for metadata."""
+        ...
 
 
 class Attempts:
@@ -36,7 +48,9 @@ class Attempts:
 
     __slots__ = ("_backoff", "_client", "_delay", "_error", "_retries", "_what", "failures", "limit")
 
-    def __init__(self, client: Client, backoff: Backoff, deadline: float, what: str, *, retries: bool = True) -> None:
+    def __init__(
+        self, client: AttemptClient, backoff: Backoff, deadline: float, what: str, *, retries: bool = True
+    ) -> None:
         self._client = client
         self._backoff = backoff
         self._what = what

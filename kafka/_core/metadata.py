@@ -8,7 +8,8 @@ from the bootstrap servers (KIP-899), as it does on a broker's demand (KIP-1102)
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kafka._runtime.tasks import Event, Task, deferred, wait_any
 from kafka._text import printable
@@ -17,8 +18,13 @@ from kafka.errors import KafkaConnectionError, KafkaError, MetadataEmptyBrokerLi
 from kafka.net.resolver import NoListenerError
 
 if TYPE_CHECKING:
-    from kafka._core.client import Client
+    from kafka._runtime.loop import Loop
+    from kafka.cluster import ClusterMetadata
+    from kafka.config import Config
+    from kafka.errors import NoBrokersAvailable
     from kafka.net.connection import Connection
+    from kafka.net.settings import ConnectionContext, ConnectionSettings
+    from kafka.structs import BrokerMetadata
 
 __all__ = ["MetadataKeeper"]
 
@@ -34,10 +40,53 @@ _ROUNDS: Final = 3
 _LONGEST_PAUSE: Final = 1.0
 
 
+class MetadataClient(Protocol):
+    """The part of a client that keeping its metadata needs."""
+
+    loop: Loop
+    config: Config
+    settings: ConnectionSettings
+    context: ConnectionContext
+    cluster: ClusterMetadata
+    closed: bool
+
+    def link(self, node_id: int | str, use: str = ...) -> Connection:
+        """Return the connection to a broker."""
+        ...
+
+    def links(self, node_id: int | str | None = None) -> Iterator[Connection]:
+        """Go through the connections."""
+        ...
+
+    def candidates(self) -> list[BrokerMetadata]:
+        """Return the brokers to choose from."""
+        ...
+
+    async def open(self, link: Connection, deadline: float) -> None:
+        """Wait until a connection is ready."""
+        ...
+
+    async def some_node(self, deadline: float) -> int | str:
+        """Wait for a broker that may be asked."""
+        ...
+
+    def no_brokers_error(self, what: str) -> NoBrokersAvailable:
+        """Return the error that lists the addresses."""
+        ...
+
+    def drop_departed(self) -> None:
+        """Close connections to brokers that left the cluster."""
+        ...
+
+    def drop_unready(self) -> None:
+        """Forget connections that are not open."""
+        ...
+
+
 class MetadataKeeper:
     """Asks for metadata on behalf of a client."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: MetadataClient) -> None:
         self._client = client
         self._loop = client.loop
         self._cluster = client.cluster

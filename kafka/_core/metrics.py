@@ -13,7 +13,6 @@ from kafka.metrics.stats import Avg, Count, Max, Rate, SampledTotal
 from kafka.net.states import ConnectionStates
 
 if TYPE_CHECKING:
-    from kafka._core.client import Client
     from kafka.config import Config
     from kafka.metrics import Metrics, Sensor
     from kafka.net.settings import ConnectionContext
@@ -101,8 +100,8 @@ def measure(context: ConnectionContext, metrics: Metrics, prefix: str) -> Connec
     return made
 
 
-def make_metrics(config: Config, client: Client) -> Metrics:
-    """Return a registry as the options want it, into which the client's connections record too."""
+def make_metrics(config: Config, context: ConnectionContext) -> Metrics:
+    """Return a registry with the options of `config`, into which the connections of `context` record."""
     metrics = Metrics(
         MetricConfig(
             samples=config["metrics_num_samples"],
@@ -110,9 +109,9 @@ def make_metrics(config: Config, client: Client) -> Metrics:
             tags={"client-id": config["client_id"]},
         ),
         [reporter() if isinstance(reporter, type) else reporter for reporter in config["metric_reporters"]],
-        clock=client.environment.clock,
+        clock=context.loop.clock,
     )
-    measure(client.context, metrics, config["metric_group_prefix"])
+    measure(context, metrics, config["metric_group_prefix"])
     return metrics
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Generator
 from types import TracebackType, coroutine
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 from kafka.errors import Cancelled, KafkaTimeoutError
 from kafka.future import Future
@@ -26,7 +26,6 @@ from kafka.future import Future
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from kafka._runtime.loop import Loop
     from kafka._runtime.timers import Timer
 
 __all__ = [
@@ -45,6 +44,25 @@ __all__ = [
 T = TypeVar("T")
 
 
+class Scheduler(Protocol):
+    """The part of a `kafka._runtime.loop.Loop` that tasks need."""
+
+    current_task: Task[Any] | None
+    _tasks: set[Task[Any]]
+
+    def call_soon(self, callback: Callable[..., object], *args: Any) -> None:
+        """Run a callback in the next pass."""
+        ...
+
+    def call_at(self, when: float, callback: Callable[..., object], *args: Any) -> Timer:
+        """Run a callback at a time."""
+        ...
+
+    def spawn(self, coro: Coroutine[Any, Any, T], name: str | None = None) -> Task[T]:
+        """Start a task."""
+        ...
+
+
 class TaskCancelled(BaseException):
     """Thrown into a coroutine whose task was cancelled or whose timeout scope ran out."""
 
@@ -52,7 +70,7 @@ class TaskCancelled(BaseException):
 class Task(Future[T], Generic[T]):
     """A running coroutine, and the future of what it returns."""
 
-    def __init__(self, loop: Loop, coro: Coroutine[Any, Any, T], name: str | None = None) -> None:
+    def __init__(self, loop: Scheduler, coro: Coroutine[Any, Any, T], name: str | None = None) -> None:
         super().__init__()
         self.name = name or getattr(coro, "__qualname__", "task")
         self._loop = loop
@@ -164,7 +182,7 @@ def deferred(make: Callable[..., Coroutine[Any, Any, T]], *args: Any) -> Corouti
 class Shield:
     """`with loop.shield():` puts off the cancellation of the running task to the end of the block."""
 
-    def __init__(self, loop: Loop) -> None:
+    def __init__(self, loop: Scheduler) -> None:
         task = loop.current_task
         assert task is not None, "a shield needs a running task"
         self._task = task
@@ -183,7 +201,7 @@ class TimeoutScope:
     `KafkaTimeoutError`. A cancellation from elsewhere passes through as what it is.
     """
 
-    def __init__(self, loop: Loop, deadline: float | None, what: str) -> None:
+    def __init__(self, loop: Scheduler, deadline: float | None, what: str) -> None:
         task = loop.current_task
         assert task is not None, "a timeout needs a running task"
         self._task = task
@@ -227,7 +245,7 @@ class TaskGroup:
             group.spawn(fetch(2))
     """
 
-    def __init__(self, loop: Loop) -> None:
+    def __init__(self, loop: Scheduler) -> None:
         self._loop = loop
         self._tasks: set[Task[Any]] = set()
         self._error: BaseException | None = None
@@ -287,7 +305,7 @@ class Scope:
 
     __slots__ = ("_loop", "_tasks", "_timers")
 
-    def __init__(self, loop: Loop) -> None:
+    def __init__(self, loop: Scheduler) -> None:
         self._loop = loop
         self._tasks: set[Task[Any]] = set()
         self._timers: dict[Callable[[], object], Timer] = {}
@@ -367,7 +385,7 @@ class checkpoint:  # noqa: N801 - reads as a verb: `await checkpoint()`
         yield None
 
 
-async def wait_any(loop: Loop, *futures: Future[Any], deadline: float | None = None) -> bool:
+async def wait_any(loop: Scheduler, *futures: Future[Any], deadline: float | None = None) -> bool:
     """Wait until one of `futures` is done (True) or the deadline is reached (False).
 
     Meant for futures of requests, which end: a callback stays on each until it is done. For what

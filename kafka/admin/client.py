@@ -113,7 +113,7 @@ class KafkaAdminClient:
             if config["metrics_enabled"]:
                 from kafka._core.metrics import make_metrics
 
-                self._metrics = make_metrics(config, core.client)
+                self._metrics = make_metrics(config, core.client.context)
             limit = core.loop.time() + core.client.settings.discovery_timeout + 1
             self._driver.run(core.begin(), limit, "connecting to the cluster")
         except BaseException:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from kafka._arguments import check_request
 from kafka._runtime.tasks import TaskGroup
+from kafka._runtime.timers import Backoff
 from kafka.aio.arguments import checked_config
 from kafka.aio.lifecycle import STOP_TIMEOUT, Lifecycle, Phase
 from kafka.cluster import ClusterMetadata
@@ -31,7 +32,6 @@ from kafka.errors import (
     NoBrokersAvailable,
     for_code,
 )
-from kafka.net.backoff import Backoff
 from kafka.net.connection import Connection as CoreConnection
 from kafka.net.settings import ConnectionContext, ConnectionSettings
 from kafka.net.states import ConnectionStates

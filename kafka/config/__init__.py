@@ -18,7 +18,7 @@ from kafka.config.option import CLASSES, Option
 from kafka.config.render import render_rst
 from kafka.config.resolve import Config, defaults, parse, resolve
 from kafka.config.security_options import MECHANISMS, accept_mechanism
-from kafka.config.servers import DEFAULT_PORT, ServerAddress, parse_servers
+from kafka.config.servers import DEFAULT_PORT, ServerAddress, collect_hosts, get_ip_port_afi, parse_servers
 from kafka.config.table import BY_SPELLING, OPTIONS, SECTIONS
 
 __all__ = [
@@ -35,6 +35,8 @@ __all__ = [
     "defaults",
     "duration_ms",
     "parse",
+    "collect_hosts",
+    "get_ip_port_afi",
     "parse_servers",
     "render_rst",
     "resolve",

@@ -99,7 +99,7 @@ class Engine:
             from kafka._core.metrics import make_metrics
             from kafka.consumer.metrics import FetchMetrics
 
-            self.metrics = make_metrics(config, self.client)
+            self.metrics = make_metrics(config, self.client.context)
             self.fetcher.metrics = FetchMetrics(self.metrics, config["metric_group_prefix"], self.subscription)
         self.interceptors: Interceptors | None = None
         self._committed: deque[Mapping[TopicPartition, OffsetAndMetadata]] = deque()

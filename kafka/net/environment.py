@@ -1,6 +1,6 @@
 """The outside world as a client sees it: clocks, chance, selectors, sockets, names, worker threads.
 
-One object, so that all of it can be replaced at once: `kafka.net.memory.MemoryNetwork.environment`
+One object, so that all of it can be replaced at once: `kafka.testing.MemoryNetwork.environment`
 gives a world in memory where time jumps and nothing blocks.
 """
 

@@ -111,7 +111,7 @@ class ProducerCalls(Generic[FutureT]):
             from kafka._core.metrics import make_metrics
             from kafka.producer.metrics import ProducerMetrics
 
-            self.metrics = make_metrics(config, core.client)
+            self.metrics = make_metrics(config, core.client.context)
             core.measure(ProducerMetrics(self.metrics, config["metric_group_prefix"], core.accumulator))
         if config["on_delivery"] is not None:
             from kafka.producer.future import reporter

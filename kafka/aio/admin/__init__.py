@@ -61,9 +61,9 @@ class AIOKafkaAdminClient(Lifecycle, AdminCalls):
     def _open(self) -> Loop:
         self._core = AdminCore(self.config, self._world(self.config))
         if self.config["metrics_enabled"]:
-            from kafka.net.registry import make_metrics
+            from kafka._core.metrics import make_metrics
 
-            self._metrics = make_metrics(self.config, self._core.client)
+            self._metrics = make_metrics(self.config, self._core.client.context)
         return self._core.loop
 
     async def _begin(self) -> None:

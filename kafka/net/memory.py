@@ -1,5 +1,0 @@
-"""The former path of `kafka.testing.memory`."""
-
-from kafka.testing.memory import FakeClock, MemoryNetwork, NothingWillHappenError
-
-__all__ = ["FakeClock", "MemoryNetwork", "NothingWillHappenError"]
