@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 _MOST_INT32: Final = (1 << 31) - 1
 _MOST_INT64: Final = (1 << 63) - 1
-# What a request can carry; brokers allow less (offset.metadata.max.bytes).
+# The longest string of a request; brokers allow less (offset.metadata.max.bytes).
 _LONGEST_METADATA: Final = 32_767
 
 _SHORT: Final = Repr()
@@ -39,7 +39,7 @@ _SHORT.maxstring = _SHORT.maxother = 120
 
 
 def _shown(value: object) -> str:
-    """Return what a value looks like, in a length that suits a message."""
+    """Return the representation of a value, short enough for a message."""
     return _SHORT.repr(value)
 
 
@@ -78,14 +78,14 @@ def checked_pattern(pattern: Any) -> Any:
 
 
 def checked_listener(listener: Any) -> Any:
-    """Return what is called about a rebalance."""
+    """Return the rebalance listener."""
     if listener is not None and not callable(getattr(listener, "on_partitions_assigned", None)):
         raise TypeError(f"listener must be a ConsumerRebalanceListener, not {_shown(listener)}")
     return listener
 
 
 def checked_partition(partition: Any, name: str = "partition") -> TopicPartition:
-    """Return what can be a partition: a topic's name and a number, as TopicPartition."""
+    """Return a partition, if its topic and number can be ones."""
     if not isinstance(partition, TopicPartition):
         hint = (
             ": pass them one by one, as in pause(*partitions)" if isinstance(partition, (list, set, frozenset)) else ""
@@ -117,7 +117,7 @@ def _elements(value: Iterable[T], name: str, expected: str) -> tuple[T, ...]:
 
 
 def checked_place(offset: Any) -> tuple[int, int]:
-    """Return where to go: an offset and the leader epoch before it, -1 if that is not known."""
+    """Return a position: an offset and the leader epoch before it, -1 if that is not known."""
     if isinstance(offset, OffsetAndMetadata):
         offset = _checked_offset(offset, "offset")
         return offset.offset, offset.leader_epoch
@@ -180,18 +180,18 @@ def _whole(value: Any, name: str, most: int, *, least: int = 0, unit: str = "") 
     return value
 
 
-# What is called, why, how long, how many…
+# Callbacks, reasons, timeouts, limits…
 
 
 def checked_callback(callback: Any) -> Any:
-    """Return what is called with the outcome of a commit."""
+    """Return the callback of a commit."""
     if not callable(callback):
         raise TypeError(f"callback must be a function of offsets and the outcome, not {_shown(callback)}")
     return callback
 
 
 def checked_reason(reason: Any) -> str:
-    """Return why the group is to rebalance."""
+    """Return the reason of a rebalance."""
     if not isinstance(reason, str):
         raise TypeError(f"reason must be a str, not {_shown(reason)}")
     return reason
@@ -211,7 +211,7 @@ def checked_timeout(timeout_ms: Any) -> float:
 
 
 def checked_limit(max_records: Any) -> int:
-    """Return how many records to return at most."""
+    """Return the largest number of records to return."""
     if not isinstance(max_records, int) or isinstance(max_records, bool):
         raise TypeError(f"max_records must be a whole number, not {_shown(max_records)}")
     if max_records < 1:
@@ -242,7 +242,7 @@ _ELSEWHERE: Final = {
 
 
 def hint_for_attribute(name: str, known: Collection[str]) -> str:
-    """Return what to use for a method that a consumer does not have.
+    """Return a hint for a name that a consumer does not have.
 
     >>> hint_for_attribute("consumer_group_metadata", []), hint_for_attribute("seekToEnd", ["seek_to_end"])
     (': use group_metadata()', ": did you mean 'seek_to_end'?")

@@ -1,9 +1,9 @@
 """The parts of a consumer put together, and what its public calls do on behalf of the application.
 
-The faces (`KafkaConsumer`, and the one of asyncio) check arguments; the parts below speak with the brokers. The ``async
-def`` methods here are application-side coroutines (`kafka._runtime.application`): they wait through the `Application`
-that the engine was made with, in the application's thread or task, and call user code there. A call that is cancelled
-while it waits has taken no records.
+The faces (`KafkaConsumer`, and the one of asyncio) check arguments; the parts below exchange requests with the brokers.
+The ``async def`` methods here are application-side coroutines (`kafka._runtime.application`): they wait through the
+`Application` that the engine was made with, in the application's thread or task, and call user code there. A call that
+is cancelled while it waits has taken no records.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _CLOSE_TIMEOUT: Final = 30.0  # seconds
 
 
 class Engine:
-    """One consumer, without its face."""
+    """A consumer without the checks of its arguments."""
 
     def __init__(
         self, config: Config, client: Client, application: Application, subscription: SubscriptionState
@@ -195,7 +195,7 @@ class Engine:
         if not records:
             return None
         if self.interceptors is not None:
-            # Interceptors have not seen these; they may change them. What an iteration gave back they have seen.
+            # Records that an iteration gave back have passed the interceptors before; they pass each record once.
             seen = {partition: records.pop(partition) for partition in self.collector.given_back & records.keys()}
             if records:
                 seen.update(self.interceptors.through("on_consume", records))
@@ -236,7 +236,7 @@ class Engine:
     def _schedule_commit(self) -> None:
         """Interrupt slow iterations so that automatic commits keep to their interval."""
         if self.membership is not None and self.membership.due:
-            self._notify_application()  # it became so before there was anything to interrupt
+            self._notify_application()  # it became due before there was a chunk to interrupt
         if self.config["enable_auto_commit"] and not self._commit_scheduled:
             self._commit_scheduled = True
             interval = self.config.seconds("auto_commit_interval_ms")
@@ -266,7 +266,7 @@ class Engine:
                 if not await self._wait(deadline):
                     return nothing
         except BaseException as error:
-            if not isinstance(error, KafkaError):  # Ctrl-C, mostly: what was taken does not come to the application
+            if not isinstance(error, KafkaError):  # Ctrl-C, mostly: the records do not reach the application
                 with SignalsDeferred(self.loop):
                     collector.take_back()
             raise
@@ -423,7 +423,7 @@ class Engine:
         try:
             if self.membership is not None:
                 await self.membership.unsubscribed(self.deadline(self.close_timeout))
-        finally:  # what a listener or the callback of a commit raises comes after that
+        finally:  # also if a listener or the callback of a commit raises
             self.subscription.unsubscribe()
 
     # Topics…
@@ -495,7 +495,7 @@ class Engine:
 
     @property
     def close_timeout(self) -> float:
-        """The seconds that ending takes at most unless the application says otherwise."""
+        """The seconds that close() takes at most unless timeout_ms is given."""
         return min(_CLOSE_TIMEOUT, self.config.seconds("default_api_timeout_ms"))
 
     async def close(self, timeout: float | None, *, commit: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""What the synchronous consumer and the one of asyncio share: arguments, units, and all calls that do not wait.
+"""The base of the synchronous consumer and of the one for asyncio: arguments, units, and all calls that do not wait.
 
 A public call that waits is an application-side coroutine here, under its name with an underscore: `KafkaConsumer` runs
 it to its end in the calling thread, `kafka.aio` awaits it. So both check their arguments, and fail, in the same way.
@@ -75,19 +75,19 @@ class ConsumerFace:
     # What to read…
 
     def subscribe(self, topics: Iterable[str] = (), pattern: Any = None, listener: Any = None) -> None:
-        """Read these topics, or those whose names match a pattern, in place of what was subscribed to before.
+        """Read these topics, or the topics whose names match a pattern, in place of the subscription before.
 
-        Without a group_id this consumer reads all of their partitions, also those that are added later. A pattern is
-        a text or what `re.compile` returns, and matched here from the start of the names; or a `SubscriptionPattern`,
-        which the brokers match (``group_protocol='consumer'``).
+        Without a group_id this consumer reads all of their partitions, also partitions that are added later. A pattern
+        is a str or the result of `re.compile`, which the consumer matches from the start of the names; or a
+        `SubscriptionPattern`, which the brokers match (``group_protocol='consumer'``).
         """
         engine = self._open()
         if isinstance(pattern, SubscriptionPattern) and (
             self.config["group_id"] is None or self.config["group_protocol"] == "classic"
         ):
             raise IllegalStateError(
-                "A SubscriptionPattern is matched by the group's coordinator: it needs a group_id and "
-                "group_protocol='consumer'. With subscribe(pattern='...') the consumer matches by itself."
+                "The group's coordinator matches a SubscriptionPattern, so it needs a group_id and "
+                "group_protocol='consumer'. With subscribe(pattern='...') the consumer matches the pattern itself."
             )
         engine.subscription.subscribe(topics, pattern, listener)
         engine.look_again()
@@ -96,9 +96,9 @@ class ConsumerFace:
         await self._open().unsubscribe()
 
     def subscription(self) -> set[str] | None:
-        """The topics subscribed to; with a pattern those that it matches now. None if there are none.
+        """The topics subscribed to; with a pattern the topics that it matches now. None if there are none.
 
-        Which topics a SubscriptionPattern matches only the brokers know: then those of `assignment`.
+        Only the brokers know the topics that a SubscriptionPattern matches: then the topics of `assignment`.
         """
         subscription = self._subscription
         if isinstance(subscription.pattern, SubscriptionPattern):
@@ -106,7 +106,7 @@ class ConsumerFace:
         return set(subscription.subscribed_topics) or None
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read these partitions. Those that were assigned before keep their positions."""
+        """Read these partitions. A partition that was assigned before keeps its position."""
         self._open().subscription.assign_by_user(partitions)
 
     def assignment(self) -> set[TopicPartition]:
@@ -119,27 +119,27 @@ class ConsumerFace:
         return await self._open().position(checked_partition(partition), self._deadline(timeout_ms))
 
     def seek(self, partition: TopicPartition, offset: int | OffsetAndMetadata) -> None:
-        """Go on with this offset."""
+        """Continue with this offset."""
         self._open().subscription.seek(checked_partition(partition), *checked_place(offset))
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
         """Go to the first record of these partitions, or of all; looked up when it is needed.
 
-        IllegalStateError if none are named and none were assigned yet: a subscription's are assigned within `poll`.
+        IllegalStateError if none are named and none were assigned yet: poll() assigns a subscription's partitions.
         """
         self._seek_all("seek_to_beginning()", partitions, EARLIEST)
 
     def seek_to_end(self, *partitions: TopicPartition) -> None:
-        """Go behind the last record of these partitions, or of all; looked up when it is needed.
+        """Go to the end, behind the last record of these partitions, or of all; looked up when it is needed.
 
-        IllegalStateError if none are named and none were assigned yet: a subscription's are assigned within `poll`.
+        IllegalStateError if none are named and none were assigned yet: poll() assigns a subscription's partitions.
         """
         self._seek_all("seek_to_end()", partitions, LATEST)
 
     def seek_to_timestamp(self, timestamp_ms: int, *partitions: TopicPartition) -> None:
         """Go to the first record at or after a time (in ms) in these partitions, or in all; else to the end.
 
-        IllegalStateError if none are named and none were assigned yet: a subscription's are assigned within `poll`.
+        IllegalStateError if none are named and none were assigned yet: poll() assigns a subscription's partitions.
         """
         self._seek_all("seek_to_timestamp()", partitions, Reset(checked_timestamp(timestamp_ms)))
 
@@ -168,7 +168,7 @@ class ConsumerFace:
         )
 
     def pause(self, *partitions: TopicPartition) -> None:
-        """Return no records of these partitions until `resume`; what was fetched is kept."""
+        """Return no records of these partitions until `resume`; buffered records are kept."""
         for partition in checked_partitions(partitions):
             self._open().subscription.pause(partition)
 
@@ -235,7 +235,7 @@ class ConsumerFace:
         return offset if metadata or offset is None else offset.offset
 
     def seek_to_committed(self, *partitions: TopicPartition) -> None:
-        """Go to the committed offsets of these partitions, or of all; where there is none auto_offset_reset decides.
+        """Go to the committed offsets of these partitions, or of all; without one auto_offset_reset decides.
 
         Partitions that are not assigned yet start there anyway.
         """
@@ -245,7 +245,7 @@ class ConsumerFace:
         self._for_all(partitions, engine.subscription.seek_to_committed)
 
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """Who this member is, for `KafkaProducer.send_offsets_to_transaction`."""
+        """The identity of this member, for `KafkaProducer.send_offsets_to_transaction`."""
         return self._open().check_group().group_metadata()
 
     def enforce_rebalance(self, reason: str = "the application asked for it") -> None:
@@ -306,17 +306,17 @@ class ConsumerFace:
         return dict(found)
 
     def health(self) -> dict[str, Any]:
-        """Return what works and what does not, and why: for people, probes and dashboards; `json.dumps` takes it.
+        """Return the state of this consumer for people, probes and dashboards; `json.dumps` takes it.
 
-        In the form of all clients (``docs/operations.rst``). ``partitions`` has those assigned, each with its position
-        and the problem that keeps records from coming; ``group`` has the member's state and what it waits for.
+        It has the form of all clients (``docs/operations.rst``). ``partitions`` has each assigned partition with its
+        position and the problem that keeps records from coming, ``group`` the member's state and what it waits for.
         """
         if self._engine is None:
             raise ClientClosedError("KafkaConsumer() raised an error, so this consumer cannot be used.")
         return self._engine.health()
 
     def wakeup(self) -> None:
-        """Let `poll` (or the iteration) end with WakeupError, this one or the next. From any thread."""
+        """End the present or the next `poll` (or iteration) with WakeupError. Any thread may call it."""
         if self._engine is not None:
             self._engine.wakeup()
 
@@ -330,7 +330,7 @@ class ConsumerFace:
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"a {type(self).__name__} cannot be copied or pickled: make one in each process that needs one")
 
-    if not TYPE_CHECKING:  # for which every name would be right then
+    if not TYPE_CHECKING:  # type checkers would accept every name
 
         def __getattr__(self, name: str) -> NoReturn:
             hint = "" if name.startswith("_") else hint_for_attribute(name, dir(type(self)))
@@ -344,7 +344,7 @@ class ConsumerFace:
     # Arguments…
 
     def _open(self) -> Engine:
-        """Return the engine for a call; a face may add checks of who calls."""
+        """Return the engine for a call; a face may add a check of the calling thread."""
         return self._open_for_any_thread()
 
     def _open_for_any_thread(self) -> Engine:

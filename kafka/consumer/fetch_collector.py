@@ -1,11 +1,11 @@
-"""Handing out what was fetched: in the application's thread, a bounded number of records at a time.
+"""Takes fetched records out of the buffers and returns them, a bounded number at a time.
 
-Partitions with data stand in a row; who was served goes to its end, so that none starves. Taking
-touches the first ones only, not all that are assigned, and decodes just what is handed out.
+Runs in the application's thread or task. Partitions with data wait in a queue; one that was served goes to its end, so
+that none starves. Only the first partitions of the queue are looked at, and only records that are returned are decoded.
 
-What was taken has left the buffers and is not yet the application's. Where something else than one of our errors
-comes in between (Ctrl-C in a deserializer, mostly), `take_back` goes to where the positions were, or what nobody
-got would be committed.
+Records that were taken have left the buffers, and do not belong to the application before poll() returns. If an
+exception comes in between (Ctrl-C in a deserializer, mostly), `take_back` restores the positions; otherwise the next
+commit would cover records that were never returned. This is the one place that handles such exceptions.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ class FetchCollector:
         self._queue: deque[AssignedPartition] = deque()
         self._begun: list[tuple[AssignedPartition, Cursor, int | None, int]] = []
         self.given_back: set[TopicPartition] = set()
-        """Of what was taken last: the partitions whose records an iteration had given back."""
+        """The partitions whose records, of those taken last, an iteration had given back."""
 
     def begin(self) -> None:
-        """Take note that what was taken before is the application's now.
+        """Forget the last taking: its records belong to the application now.
 
-        Called where an exception does not lead to `take_back`: Ctrl-C here would repeat what the last call returned.
+        Must be called where an exception does not lead to `take_back`: it would repeat what the last call returned.
         """
         self._begun.clear()
 
     def take_back(self) -> None:
-        """Go back to where the positions were at `begin`: what was taken since has not come to the application."""
+        """Restore the positions as they were at `begin`: records taken since have not reached the application."""
         for state, cursor, position, epoch in self._begun:
             if state.cursor is cursor and position is not None:
                 self._subscription.move(state, Cursor(position, epoch))
         self._begun.clear()
-        # Who stands in the row may have been lost too.
+        # A partition that was taken from the queue may have been lost too.
         self._queue.clear()
         for state in self._subscription.partitions.values():
             state.in_rotation = False
@@ -61,17 +61,17 @@ class FetchCollector:
 
     @property
     def may_have_data(self) -> bool:
-        """Whether it is worth to look."""
+        """Whether `take` may return something."""
         return bool(self._queue or self._fetcher.arrivals)
 
     def enter(self, state: AssignedPartition) -> None:
-        """Put a partition back in the row: it was resumed, or an iteration gave something back."""
+        """Put a partition with data back into the queue, unless it is there."""
         if not state.in_rotation and state.cursor.has_data:
             state.in_rotation = True
             self._queue.append(state)
 
     def take(self, limit: int) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """Return up to `limit` records, the partitions' turns in order."""
+        """Return up to `limit` records, partition after partition in the order of the queue."""
         taken: dict[TopicPartition, list[ConsumerRecord]] = {}
         self.given_back.clear()
         for state in self._served():
@@ -79,7 +79,7 @@ class FetchCollector:
             try:
                 self._take_rows(state, rows, limit)
             except KafkaError as error:
-                # What came before the error is delivered first; the error comes again with the next call.
+                # Records before the error are returned first; the next call meets the error again.
                 if rows or taken:
                     if rows:
                         taken[state.topic_partition] = rows
@@ -135,10 +135,10 @@ class FetchCollector:
                     break
         return taken
 
-    # The row…
+    # The queue…
 
     def _served(self) -> Any:
-        """Yield the partitions whose turn it is; who takes from one puts it back with `enter`."""
+        """Yield the partitions in turn; the caller puts each back with `enter`."""
         arrivals = self._fetcher.arrivals
         while arrivals:
             self.enter(arrivals.popleft())
@@ -155,7 +155,7 @@ class FetchCollector:
     # Taking from one partition…
 
     def _next(self, state: AssignedPartition, cursor: Cursor) -> CompletedFetch | None:
-        """Return what to take from: records, or raise the error that stands in their place."""
+        """Return the response to take records from, or raise the error that came in place of records."""
         current = cursor.current
         if current is None and cursor.fetched:
             current = cursor.fetched[0]
@@ -169,7 +169,7 @@ class FetchCollector:
 
     def _take_rows(self, state: AssignedPartition, rows: list[ConsumerRecord], limit: int) -> None:
         cursor = state.cursor
-        if cursor.given_back:  # by themselves: interceptors have seen these
+        if cursor.given_back:  # alone, as interceptors have seen these
             self.given_back.add(state.topic_partition)
             _take_given_back(cursor, rows, limit)
             return
@@ -192,7 +192,7 @@ class FetchCollector:
 
     def _take_columns(self, state: AssignedPartition, at_least: int) -> Columns | None:
         cursor = state.cursor
-        if cursor.given_back:  # these have been through the deserializers: fetch them again as they are
+        if cursor.given_back:  # these have passed the deserializers: fetch them again
             self._subscription.move(state, Cursor(cursor.position, cursor.epoch))
             return None
         while (current := self._next(state, cursor)) is not None:
@@ -209,7 +209,7 @@ class FetchCollector:
         return None
 
     def _drained(self, cursor: Cursor, current: CompletedFetch) -> None:
-        self._fetcher.drained(current)  # first: between the two lines it is counted as held, never as neither
+        self._fetcher.drained(current)  # first: until the next line it is counted as held
         cursor.current = None
         if self._fetcher.starved:
             self._fetcher.kick()
@@ -217,7 +217,7 @@ class FetchCollector:
     # Errors…
 
     def _handle_error(self, state: AssignedPartition, error: KafkaError) -> None:
-        """Act on an error that stands in the place of records: go elsewhere, or raise it."""
+        """Act on an error that came in place of records: reset the position, or raise."""
         cursor = state.cursor
         if cursor.current is None and cursor.fetched:
             cursor.fetched.popleft()
@@ -239,7 +239,7 @@ class FetchCollector:
             else:
                 self._subscription.move(state, Cursor(reset=reset))
             return
-        if not cursor.current:  # it came in place of records; behind damaged ones there is nothing to be had
+        if not cursor.current:  # it came in place of records; nothing can be read behind damaged ones
             cursor.blocked = False
             self._fetcher.kick()
         raise error

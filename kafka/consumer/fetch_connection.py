@@ -1,10 +1,9 @@
 """Fetching from one broker: two connections, at most one request under way on each.
 
-The main connection has the session and asks for all that may be asked for. The broker holds that request
-back while there is nothing new. What becomes fetchable meanwhile (a seek, a resume, a buffer that
-was emptied) and has records to fetch does not wait for its end: the side connection asks for it, without a
-session and without waiting. Were it to wait too, both could wait at the broker for partitions that
-have nothing, while a third has plenty. The side connection connects when it is first needed.
+The main connection has the fetch session and asks for all fetchable partitions. The broker holds that request back
+while there is nothing new. Partitions that become fetchable meanwhile (after a seek, a resume, an emptied buffer) do
+not wait for its end: the side connection asks for them, without a session and with max_wait_ms=0. If it waited too,
+both could wait at the broker for partitions without new records while a third has plenty. It connects when first used.
 
 A new leader may have another log than the one that was read (KIP-320). Since Fetch v12 (2.7) each fetch names the
 epoch of the last record, and the response shows where the log was cut. Before that, since 2.1, the connection sends
@@ -51,7 +50,7 @@ _LAST_EPOCH_SINCE: Final = 12
 
 
 class FetchSettings(NamedTuple):
-    """What every request says."""
+    """The fields of every request."""
 
     max_wait_ms: int
     min_bytes: int
@@ -78,7 +77,7 @@ class FetchSettings(NamedTuple):
 
 
 class FetchConnection:
-    """One connection's fetches."""
+    """The fetches of one connection."""
 
     def __init__(
         self,
@@ -96,7 +95,7 @@ class FetchConnection:
         self.retry_at = 0.0
         self.asked_at = 0.0
         self.asked_in: object = None
-        """The order of partitions by their brokers in which it asked last."""
+        """The grouping of partitions by broker when it asked last."""
         self.session = FetchSession(enabled=main and settings.sessions)
         self._client = client
         self._settings = settings
@@ -110,11 +109,11 @@ class FetchConnection:
 
     @property
     def idle(self) -> bool:
-        """Whether it may ask."""
+        """Whether no request is under way."""
         return self._task is None
 
     def connect(self) -> None:
-        """Begin to connect, if that can be: while positions are looked up there is time for it."""
+        """Begin to connect, while the positions are looked up."""
         client = self._client
         if client.cluster.broker_metadata(self.node_id) is not None:
             link = client.link(self.node_id, self._use)
@@ -124,7 +123,7 @@ class FetchConnection:
     def ask(
         self, wanted: Mapping[TopicPartition, Wanted], targets: dict[TopicPartition, FetchTarget], max_bytes: int
     ) -> None:
-        """Send a request for these partitions; `done` or `failed` is called with what comes of it."""
+        """Send a request for these partitions; `done` is called with the response, `failed` with an error."""
         self._targets = targets
         for entry in targets.values():
             entry.cursor.connection = self
@@ -144,7 +143,7 @@ class FetchConnection:
             self._failed(self, error)
             return
         except Exception as error:
-            # A consumer must not stop in silence over a bug: say so, and try again.
+            # A consumer must not stop in silence because of a bug: log it, and try again.
             log.exception("Fetching from broker %s failed; this is a bug, please report it", self.node_id)
             self.session.failed()
             self._failed(self, UnknownError(f"fetching failed: {error!r}"))
@@ -159,7 +158,7 @@ class FetchConnection:
         self._done(self, asked, response, version)
 
     async def _exchange(self, wanted: Mapping[TopicPartition, Wanted], max_bytes: int) -> tuple[Any, int]:
-        """Return the reply and its version; None for a reply if nothing was left to be asked for."""
+        """Return the response and its version; None for the response if no partition was left to ask for."""
         from kafka.protocol.fetch import FetchRequest
 
         client, settings = self._client, self._settings
@@ -189,7 +188,7 @@ class FetchConnection:
     async def _checked(
         self, link: Connection, wanted: Mapping[TopicPartition, Wanted], timeout: float
     ) -> Mapping[TopicPartition, Wanted]:
-        """Return those of which the leader has the log that was read."""
+        """Return the partitions whose leader has the log that was read."""
         unchecked_partitions = unchecked(wanted, self._targets)
         if not unchecked_partitions:
             return wanted
@@ -238,12 +237,12 @@ class FetchConnection:
         )
 
     def stop(self) -> None:
-        """Ask no more; a reply under way goes nowhere."""
+        """Send no more requests; the response under way is dropped."""
         if self._task is not None:
             self._task.cancel()
 
     async def close(self, deadline: float) -> None:
-        """Let the broker forget the session, if it can be told at once."""
+        """End the session at the broker, if a connection is free for the request."""
         outgoing = self.session.closing()
         link = self._free_link() if outgoing is not None else None
         if outgoing is None or link is None:
@@ -263,21 +262,21 @@ class FetchConnection:
             await link.submit(request, max(0.0, deadline - self._client.loop.time()))
 
     def _free_link(self) -> Connection | None:
-        """Return a connection to the broker that has nothing under way: behind a long poll one would have to wait."""
+        """Return a connection to the broker with no request under way: behind a long poll the request would wait."""
         for link in self._client.links(self.node_id):
             if link.ready and not link.in_flight_requests:
                 return link
         return None
 
 
-# The first version that checks the epoch which the asker believes in.
+# The first version that has current_leader_epoch, the epoch of the leader as the client knows it.
 _EPOCHS_CHECKED_SINCE: Final = 2
-# Brokers before 2.3 let other brokers alone ask, if there are rules: then there is no way to know.
+# Brokers before 2.3 with an authorizer allow the request to other brokers only: the log cannot be checked then.
 _NOT_ALLOWED: Final = (TopicAuthorizationFailedError, ClusterAuthorizationFailedError)
 
 
 class EpochCheck(NamedTuple):
-    """What a leader says of one partition: where the log goes another way, or why it does not say."""
+    """A leader's answer for a partition whose log differs: where it diverges, or the error."""
 
     epoch: int
     end_offset: int
@@ -287,13 +286,13 @@ class EpochCheck(NamedTuple):
 def unchecked(
     wanted: Mapping[TopicPartition, Wanted], targets: Mapping[TopicPartition, FetchTarget]
 ) -> dict[TopicPartition, Wanted]:
-    """Return those whose leader is new since their last record was known to be in the log; take note of the others."""
+    """Return the partitions whose leader changed since their log was last checked; mark the others as checked."""
     found = {}
     for partition, entry in wanted.items():
         cursor = targets[partition].cursor
         if entry.leader_epoch <= cursor.checked_epoch:
             continue
-        if entry.last_epoch < 0:  # nothing read yet that could be gone
+        if entry.last_epoch < 0:  # no record was read yet
             cursor.checked_epoch = entry.leader_epoch
         else:
             found[partition] = entry
@@ -303,7 +302,7 @@ def unchecked(
 async def check_new_leader(
     link: Connection, unchecked_partitions: Mapping[TopicPartition, Wanted], timeout: float
 ) -> dict[TopicPartition, EpochCheck]:
-    """Return what is wrong with partitions; those that are as they were are not in it."""
+    """Return the partitions whose log differs, or could not be checked."""
     from kafka.protocol.offset import OffsetForLeaderEpochRequest
 
     assert link.versions is not None
@@ -339,7 +338,7 @@ def _read(response: Any, unchecked_partitions: Mapping[TopicPartition, Wanted]) 
                 error = for_code(told.error_code)(topic_partition=partition)
                 if not isinstance(error, _NOT_ALLOWED):
                     checks[partition] = EpochCheck(-1, -1, error)
-            elif told.end_offset < entry.offset:  # -1 too: it knows nothing of that epoch
+            elif told.end_offset < entry.offset:  # also -1: the leader does not know that epoch
                 checks[partition] = EpochCheck(told.leader_epoch, told.end_offset)
     for partition in left:
         checks[partition] = EpochCheck(-1, -1, UnknownLeaderEpochError("not answered", topic_partition=partition))

@@ -1,7 +1,7 @@
-"""What a fetch brought for one partition, and what an error in it means. No I/O.
+"""One partition's part of a fetch response: its records, and the meaning of an error. No I/O.
 
-A reply's bytes are copied once per partition, so that a slow partition does not keep the others'
-bytes in memory, and the copy is what keys and values are cut from later.
+The bytes of a response are copied once per partition, so that a slow partition does not keep the others' bytes in
+memory; keys and values are cut from the copy later.
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ _WHOLE_FIRST_RECORD: Final = 3
 
 
 class Action(Enum):
-    """What to do about an error of a partition."""
+    """The reaction to a partition's error code."""
 
     RETRY = auto()
     """Ask again after a pause."""
     REFRESH = auto()
     """Ask again with fresh metadata."""
-    TELL = auto()
-    """The application has to know, when it has taken what came before."""
+    RAISE = auto()
+    """Raise it in poll(), after the records before it."""
 
 
 class FetchTarget:
-    """A partition in a request that is under way."""
+    """A partition in a request that is under way, and the cursor that it was sent for."""
 
     __slots__ = ("cursor", "offset", "state")
 
@@ -69,26 +69,26 @@ class FetchTarget:
 
     @property
     def stale(self) -> bool:
-        """Whether the application has gone elsewhere, or another reply was faster."""
+        """Whether the position was moved, or another response was faster."""
         return self.state.cursor is not self.cursor or self.cursor.fetch_offset != self.offset
 
 
 class ReaderSettings(NamedTuple):
-    """How records are to be read."""
+    """The settings of a record reader."""
 
     check_crcs: bool
     read_committed: bool
     max_batch_bytes: int
     key_deserializer: Callable[[str], Any]
-    """Gives for a topic what to call on keys, or None."""
+    """Returns the key deserializer for a topic, or None."""
     value_deserializer: Callable[[str], Any]
     with_headers: bool = False
-    """Whether the deserializers take the record's headers first."""
+    """Whether the deserializers take the headers of a record first."""
     skip_double_compressed: bool = False
 
     @classmethod
     def of(cls, config: Config, key: Bound | None, value: Bound | None) -> ReaderSettings:
-        """Return the settings that a configuration asks for, with its deserializers bound."""
+        """Return the settings of a configuration, with its deserializers bound."""
         with_headers = any(bound is not None and not bound.plain for bound in (key, value))
         return cls(
             check_crcs=config["check_crcs"],
@@ -102,7 +102,7 @@ class ReaderSettings(NamedTuple):
 
 
 def _per_topic(bound: Bound | None, *, with_headers: bool) -> Callable[[str], Any]:
-    """Return a function that gives for a topic the deserializer that a reader takes."""
+    """Return a function that returns a topic's deserializer in the form that a reader calls."""
     if bound is None:
         return lambda _topic: None
     call = bound.call
@@ -114,22 +114,22 @@ def _per_topic(bound: Bound | None, *, with_headers: bool) -> Callable[[str], An
 
 
 def classify(error_code: int) -> Action:
-    """Return what to do about an error code.
+    """Return the reaction to an error code.
 
     >>> classify(6), classify(29)
-    (<Action.REFRESH: 2>, <Action.TELL: 3>)
+    (<Action.REFRESH: 2>, <Action.RAISE: 3>)
     """
     if error_code in {_OFFSET_OUT_OF_RANGE, _UNAUTHORIZED}:
-        return Action.TELL
+        return Action.RAISE
     kind = for_code(error_code)
     if kind.invalid_metadata:
         return Action.REFRESH
-    # The rest is the broker's affair of the moment (a disk, a bug): its name is in the log and in health().
+    # The rest are passing troubles of the broker (a disk, a bug): the log and health() name them.
     return Action.RETRY
 
 
 def open_reply(target: FetchTarget, data: Any, settings: ReaderSettings, version: int) -> CompletedFetch | None:
-    """Take the records of a partition; None if there are none. Moves the cursor's fetch offset on."""
+    """Open the records of a partition, None if there are none, and advance the cursor's fetch offset."""
     records = data.records
     if not records:
         return None
@@ -152,7 +152,7 @@ def open_reply(target: FetchTarget, data: Any, settings: ReaderSettings, version
     try:
         end, epoch = reader.verify()
     except CorruptRecordError:
-        # Where its batches end cannot be seen; the reader delivers what is good, and then raises.
+        # The ends of its batches are unknown; the reader returns the intact records, and then raises.
         return CompletedFetch(reader, len(buffer), damaged=True)
     if end == cursor.fetch_offset:
         if version < _WHOLE_FIRST_RECORD:
@@ -189,25 +189,25 @@ def truncated(target: FetchTarget, diverging: Any) -> KafkaError:
 
 
 def topic_recreated(target: FetchTarget) -> KafkaError:
-    """Return the error for a topic that is another one than that in which the cursor's place was found (KIP-516)."""
+    """Return the error for a topic that was deleted and created again since the position was found (KIP-516)."""
     partition = target.state.topic_partition
     return LogTruncationError(
-        f"topic {partition.topic!r} was deleted and made anew: offset {target.offset} is one of the topic that is gone",
+        f"topic {partition.topic!r} was deleted and created again: offset {target.offset} belongs to the deleted topic",
         topic_partition=partition,
         offset=target.offset,
     )
 
 
-#: With half as much pages were mapped anew (0.07 a record) for replies of six partitions, twice as much saved no more.
+#: Half of that left 0.07 page faults a record for responses of six partitions; twice as much saved no more.
 _BLOCK: Final = 8 << 20
 
 
 @cache
 def keep_freed_memory() -> None:
-    """Let the process keep some 16 MiB that were freed, rather than give them back and ask for them again.
+    """Let the C library keep some 16 MiB of freed memory for the next response.
 
     The block is not written to, so it takes no memory. Where MALLOC_TRIM_THRESHOLD_ or MALLOC_MMAP_THRESHOLD_ is set in
-    the environment, that holds and this does nothing; nor does it with other C libraries than glibc.
+    the environment, the setting holds and this does nothing, as with other C libraries than glibc.
     """
     with suppress(MemoryError):
         bytes(_BLOCK)

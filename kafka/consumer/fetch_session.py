@@ -1,9 +1,8 @@
-"""What a broker remembers of our fetches, so that a request names only what has changed (KIP-227). Sans-IO.
+"""A broker's fetch session: each request names only the partitions that changed (KIP-227). Sans-IO.
 
-The first request of a session is full and has epoch 0; the reply gives the session an id, and each
-further request the next epoch. When a reply is lost or the broker has forgotten the session, the
-next request is full again and replaces it. A broker that gives no id keeps no session: then all
-requests are full.
+The first request of a session is full and has epoch 0; the response has the session's id, and each further request the
+next epoch. When a response is lost or the broker has dropped the session, the next request is full again and replaces
+it. A broker that returns no id keeps no session: then all requests are full.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _ID_NOT_FOUND: Final = 70
 
 
 class Wanted(NamedTuple):
-    """What is asked of one partition; a broker is told again when any of it has changed."""
+    """One partition of a request; it is sent again when any of its fields has changed."""
 
     offset: int
     leader_epoch: int
@@ -63,7 +62,7 @@ class FetchSession:
         self._by_id = False
 
     def next(self, wanted: Mapping[TopicPartition, Wanted]) -> Outgoing:
-        """Return what the next request says, given all that is wanted."""
+        """Return the next request's part, for all partitions that are wanted."""
         if not self.enabled:
             return Outgoing(0, _SESSIONLESS, wanted, ())
         by_id = all(entry.topic_id != NO_TOPIC_ID for entry in wanted.values())
@@ -75,7 +74,7 @@ class FetchSession:
             self._known = dict(wanted)
             return Outgoing(self.id, 0, wanted, ())
         changed = {partition: entry for partition, entry in wanted.items() if self._known.get(partition) != entry}
-        # A topic that was made anew under the same name is another one: the old one goes.
+        # A topic that was created again under the same name has another id: the old one is forgotten.
         forgotten = [
             (partition, entry.topic_id)
             for partition, entry in self._known.items()
@@ -85,7 +84,7 @@ class FetchSession:
         return Outgoing(self.id, self.epoch, changed, forgotten)
 
     def answered(self, session_id: int) -> None:
-        """Take note of a reply without an error."""
+        """Record a response without an error."""
         if not self.enabled:
             return
         if session_id == 0:
@@ -96,13 +95,13 @@ class FetchSession:
             self.epoch = 1 if self.epoch == _LAST_EPOCH else self.epoch + 1
 
     def refused(self, error_code: int) -> None:
-        """Take note that the broker does not have the session, or not at this epoch."""
+        """Record that the broker does not have the session, or not at this epoch."""
         if error_code == _ID_NOT_FOUND:
             self.id = 0
         self.failed()
 
     def failed(self) -> None:
-        """Start a new one with the next request; it ends the old one, of which nobody knows where it is."""
+        """Start a new session with the next request, which ends the old one: its epoch at the broker is unknown."""
         self.epoch = 0
 
     def closing(self) -> Outgoing | None:

@@ -1,12 +1,11 @@
-"""Fetching ahead: which partitions to ask for, of whom, and where the replies go.
+"""Fetches ahead: decides which partitions to ask which broker for, and puts the responses into the buffers.
 
-Runs on the client's loop; only `kick`, `freed` and the reading of `arrivals` and `errors` belong to
-the application's thread. Nothing here runs without a cause: a reply, something taken, a change of
-assignment or metadata, the end of a pause after an error.
+Runs on the client's loop; only `kick`, `freed`, `drained` and reading `arrivals` and `errors` belong to the
+application's thread. It acts only for a cause: a response, records that were taken, a change of the assignment or of
+metadata, the end of a pause after an error.
 
-Bounds: a partition is asked for while less than max_partition_fetch_bytes of it waits (what is being
-taken does not count, so the next reply is under way while one is drained), and nothing is asked for
-while fetch_buffer_memory is used up.
+Bounds: a partition is fetched while less than max_partition_fetch_bytes of it are buffered (the response that is being
+taken does not count, so the next one is under way meanwhile), and none is fetched while fetch_buffer_memory is used up.
 """
 
 from __future__ import annotations
@@ -45,11 +44,11 @@ if TYPE_CHECKING:
     from kafka.consumer.metrics import FetchMetrics
     from kafka.consumer.positions import Positions
 
-__all__ = ["ConsumerRecord", "Fetcher"]  # programs written for 1.x and 2.x import ConsumerRecord from here
+__all__ = ["ConsumerRecord", "Fetcher"]  # a historic path of ConsumerRecord
 
 log = logging.getLogger(__name__)
 
-# Looks at the metadata, with growing pauses between, after which it is fields that partitions have no leader: seconds.
+# Looks at the metadata, with growing pauses between, after which a missing leader is logged: some seconds.
 _TELL_AFTER: Final = 6
 _SESSION_CLOSE_TIMEOUT: Final = 1.0  # seconds
 
@@ -67,12 +66,12 @@ class Fetcher:
         on_data: Callable[[], object],
     ) -> None:
         self.arrivals: deque[AssignedPartition] = deque()
-        """Partitions that something came for; the application's thread empties it."""
+        """Partitions with new data; the application's thread empties it."""
         self.errors: dict[int, KafkaError] = {}
-        """By broker: the last error that the application has to see. It goes when that broker answers a fetch."""
+        """By broker: the last error for the application to raise. A response of that broker removes it."""
         self.metrics: FetchMetrics | None = None
         self.starved = False
-        """Whether nothing is asked for because the buffers are full."""
+        """Whether fetching rests because the buffers are full."""
         self._client = client
         self._cluster = client.cluster
         self._loop = client.loop
@@ -101,32 +100,32 @@ class Fetcher:
     # From the application's thread…
 
     def kick(self) -> None:
-        """Look again at what may be asked for. Safe from every thread."""
+        """Look for partitions to fetch, in the next pass. Safe from every thread."""
         if not self._due:
             self._due = True
             try:
                 self._loop.call_soon(self._turn)
-            except BaseException:  # Ctrl-C: nobody may believe that it was called
+            except BaseException:  # Ctrl-C: the call may not have been queued
                 self._due = False
                 raise
 
     def freed(self, state: AssignedPartition) -> None:
-        """Take note that something of a partition was taken."""
+        """Record that a partition's buffer has room again."""
         if state.full or self.starved:
             state.full = False
             self.kick()
 
     def take_error(self) -> KafkaError | None:
-        """Return an error that the application has to see, once."""
+        """Return an error for the application to raise, once."""
         while self.errors:
             try:
                 return self.errors.popitem()[1]
-            except KeyError:  # noqa: PERF203 - the loop took it back between the two lines
+            except KeyError:  # noqa: PERF203 - the loop removed it between the two lines
                 pass
         return None
 
     def drained(self, fetched: CompletedFetch) -> None:
-        """Take note that all of a reply's records of a partition were taken; it counts as held until then."""
+        """Record that all records of a response were taken; it counts as held until then."""
         self._drained += fetched.size
         if self.metrics is not None:
             self.metrics.consumed(fetched.count, fetched.size)
@@ -147,7 +146,7 @@ class Fetcher:
             self._want_topics()
             self._group(partitions)
         elif subscription.metadata_key != self._metadata_key:
-            self._want_topics()  # nothing of what is new is assigned before it is known
+            self._want_topics()  # new topics are assigned once their metadata is known
         self._positions.look()
         for node_id in self._by_node:
             self._pump(node_id)
@@ -159,11 +158,11 @@ class Fetcher:
         self._metadata_key = subscription.metadata_key
         topics = subscription.wanted_topics
         if self._client.metadata.awaited:
-            # Somebody wants to know of topics that are not subscribed to. The answer leads here again.
+            # A call waits for the metadata of topics that are not subscribed to. The response leads here again.
             everything = everything or cluster.need_all_topic_metadata
             topics |= cluster.wanted_topics
         cluster.need_all_topic_metadata = everything
-        # What a pattern matches existed when it was matched; if it was deleted since, it must not come back.
+        # A topic that a pattern matched existed then; if it was deleted since, the request must not create it.
         cluster.creates_topics = subscription.mode is not Mode.PATTERN
         if topics != cluster.wanted_topics:
             cluster.set_topics(topics)
@@ -171,7 +170,7 @@ class Fetcher:
             cluster.request_update()
 
     def _group(self, partitions: Mapping[TopicPartition, AssignedPartition]) -> None:
-        """Sort partitions by the broker that they are read from."""
+        """Group the partitions by the broker that they are read from."""
         now = self._loop.time()
         self._by_node = {}
         lost = []
@@ -200,7 +199,7 @@ class Fetcher:
     # …which of them to ask for now…
 
     def _pump(self, node_id: int) -> None:
-        """Ask a broker for what may be asked for, if one of its connections is free."""
+        """Fetch from a broker, if one of its connections is free."""
         connections = self._connections.get(node_id)
         if connections is None:
             connections = self._connections[node_id] = (
@@ -212,8 +211,8 @@ class Fetcher:
         connection = next((connection for connection in connections if connection.idle), None)
         if connection is None or connection.retry_at > now or connections[0].retry_at > now:
             return
-        # From here on cursors are named: the application's thread may put another in its place at any time, and what
-        # was found of the one says nothing of the other.
+        # From here on cursors are held: the application's thread may replace a partition's cursor at any time, and
+        # facts about the old one do not hold for the new one.
         places = [
             FetchTarget(state, cursor)
             for state in self._by_node.get(node_id, ())
@@ -247,7 +246,7 @@ class Fetcher:
             return False
         limit = self._settings.max_partition_bytes
         if cursor.waiting >= limit:
-            # Say so first and look again: who takes something meanwhile does it the other way round.
+            # Set the flag first and look again: `freed` is called after the taking.
             state.full = True
             if cursor.waiting >= limit:
                 return False
@@ -255,18 +254,18 @@ class Fetcher:
         return True
 
     def _has_backlog(self, state: AssignedPartition, cursor: Cursor) -> bool:
-        """Whether there are records to fetch, as far as one knows: else the side connection would ask in vain."""
+        """Whether the partition has records to fetch by the last high watermark, for the side connection."""
         if cursor.side_empty:
             return False
         end = state.stable_offset if self._reading.read_committed else state.high_watermark
         return end is None or cursor.fetch_offset < end
 
     def _wanted(self, place: FetchTarget) -> Wanted | None:
-        """Return what to ask for; None if its place is one of a topic that is gone."""
+        """Return the partition's part of a request; None if its position belongs to a deleted topic."""
         state, cursor, topology = place.state, place.cursor, self._cluster.topology
         partition = state.topic_partition
         last = state.wanted
-        # Of many partitions few have changed since the last request: 0.2 µs each for the others, in place of 0.9.
+        # Of many partitions few have changed since the last request; for the others this takes a quarter of the time.
         if (
             last is not None
             and state.wanted_in is topology
@@ -294,13 +293,13 @@ class Fetcher:
         return last
 
     def _room(self) -> int:
-        """Return how many bytes more may be held; at 0 whoever takes something kicks."""
+        """Return how many bytes may be fetched; at 0 `starved` is set, and `freed` looks again."""
         room = self._settings.buffer_memory - (self._received - self._drained)
         if room > 0:
             self.starved = False
             return room
-        # What seek() dropped is still counted, so count what is held. `_drained` is read after that and not written
-        # here: a reply that is drained just now is counted as held for one more time, or exactly, but never lost.
+        # Responses that seek() dropped are still counted, so count what is held. `_drained` is read after that and not
+        # written here: a response that is drained just now may be counted as held once more, but is never lost.
         self.starved = True
         held = sum(state.cursor.held for state in self._subscription.partitions.values())
         self._received = held + self._drained
@@ -315,7 +314,7 @@ class Fetcher:
     ) -> None:
         if self._closed:
             return
-        if response is None:  # nothing was left to be targets for
+        if response is None:  # no partition was left to ask for
             self.kick()
             return
         if self.metrics is not None:
@@ -326,7 +325,7 @@ class Fetcher:
             self.errors.pop(connection.node_id, None)
         came = self._partitions_answered(connection, targets, response, version)
         if self._grouped is not self._subscription.partitions or connection.asked_in is not self._by_node:
-            self.kick()  # some may have gone to other brokers, and waited for this answer
+            self.kick()  # partitions may have moved to other brokers
         else:
             self._pump(connection.node_id)
         if came:
@@ -335,13 +334,11 @@ class Fetcher:
     def _partitions_answered(
         self, connection: FetchConnection, targets: Mapping[TopicPartition, FetchTarget], response: Any, version: int
     ) -> bool:
-        """Take what came for each partition; whether the application's thread must look."""
+        """Take each partition's part of a response; return whether the application must look."""
         came = False
         if not connection.main:
-            for (
-                entry
-            ) in targets.values():  # also if the reply leaves them out: the side connection would ask without end
-                entry.cursor.side_empty = True  # until something comes
+            for entry in targets.values():  # also if the response leaves it out
+                entry.cursor.side_empty = True  # until data comes
         for entry, data in self._match(targets, response):
             if connection.main:
                 entry.cursor.side_empty = False
@@ -349,7 +346,7 @@ class Fetcher:
         return came
 
     def _match(self, targets: Mapping[TopicPartition, FetchTarget], response: Any) -> Iterator[tuple[FetchTarget, Any]]:
-        """Yield the partitions of a reply that are still of interest, with what was targets for."""
+        """Yield the partitions of a response whose positions were not moved, with their targets."""
         ids = {partition.topic: self._cluster.topic_id(partition.topic) for partition in targets}
         names = {topic_id: name for name, topic_id in ids.items()}
         for topic in response.responses:
@@ -360,18 +357,18 @@ class Fetcher:
                     continue
                 topic_id = ids[entry.state.topic_partition.topic]
                 if topic_id is not None and entry.cursor.topic_id not in {None, topic_id}:
-                    continue  # targets for by name, and made anew meanwhile: it may be of either topic
+                    continue  # fetched by name, and created again meanwhile: it may be of either topic
                 yield entry, data
 
     def _refused(self, connection: FetchConnection, error: KafkaError) -> None:
-        """A whole request was refused: mostly because the broker has dropped the session."""
+        """Handle the error of a whole request: mostly the broker has dropped the session."""
         log.debug("Fetch from broker %s: %s", connection.node_id, error)
         self._back_off(connection)
         if isinstance(error, FixNeededError):
             self._report(connection, error)
 
     def _partition_answered(self, target: FetchTarget, data: Any, response: Any, version: int) -> bool:
-        """Take what came for one partition; whether the application's thread has to look."""
+        """Take one partition's part of a response; return whether the application must look."""
         state = target.state
         if data.error_code:
             return self._partition_failed(target, data, response)
@@ -404,7 +401,7 @@ class Fetcher:
     # …and what goes wrong.
 
     def _log_checked(self, target: FetchTarget, check: EpochCheck) -> None:
-        """Act on what a new leader says of the log before it is fetched from (brokers before 2.7)."""
+        """Act on a new leader's log that differs (brokers before 2.7)."""
         if target.stale:
             return
         error = check.error
@@ -421,12 +418,12 @@ class Fetcher:
         partition = state.topic_partition
         error = for_code(code)(topic_partition=partition)
         if state.replica is not None:
-            # A follower may be behind, or gone: the leader knows better.
+            # A follower may be behind, or down: ask the leader.
             state.replica, self._grouped = None, None
             self._pause(state, error)
             return False
         action = classify(code)
-        if action is Action.TELL:
+        if action is Action.RAISE:
             self._pause(state, error)
             return self._deliver(target, CompletedFetch(None, 0, error, damaged=True))
         self._pause(state, error)
@@ -435,7 +432,7 @@ class Fetcher:
         return False
 
     def _take_hint(self, state: AssignedPartition, data: Any, response: Any) -> bool:
-        """Take the new leader from the reply (KIP-951); whether it names one."""
+        """Take the new leader from the response (KIP-951); return whether it names one."""
         leader = data.current_leader
         if leader.leader_id < 0:
             return False
@@ -450,7 +447,7 @@ class Fetcher:
         return True
 
     def _pause(self, state: AssignedPartition, error: KafkaError) -> None:
-        """Let a partition rest after an error."""
+        """Fetch nothing from a partition for the backoff after an error."""
         state.failures += 1
         state.problem = str(error)
         delay = self._backoff.delay(state.failures)
@@ -482,7 +479,7 @@ class Fetcher:
     # From the application's thread again…
 
     def release_paused(self, states: Iterable[AssignedPartition]) -> None:
-        """Drop what was fetched of paused partitions, when it takes up all the memory; they are fetched again."""
+        """Drop the data of paused partitions when it takes up all the memory; it is fetched again after resume()."""
         for state in states:
             cursor = state.cursor
             if state.paused and cursor.has_data and cursor.position is not None:
@@ -491,14 +488,14 @@ class Fetcher:
     # When it ends…
 
     async def close(self, deadline: float) -> None:
-        """Stop, and let the brokers forget the sessions if they can be told by the deadline."""
+        """Stop, and end the sessions at the brokers if that is possible by the deadline."""
         self._closed = True
         self._cluster.remove_listener(self._metadata_changed)
         self._positions.stop()
         connections = [connection for pair in self._connections.values() for connection in pair]
         for connection in connections:
             connection.stop()
-        # A courtesy, which brokers that are slow or silent do without: they drop a session that is not used.
+        # Optional: brokers drop unused sessions, so slow or silent ones are not waited for.
         deadline = min(deadline, self._loop.time() + _SESSION_CLOSE_TIMEOUT)
         closing = [self._loop.spawn(self._close_session(connection, deadline)) for connection in connections]
         for task in closing:

@@ -33,10 +33,10 @@ _LONGEST_POLL_MS: Final = 24 * 3600 * 1000.0
 class KafkaConsumer(ConsumerNames, ConsumerFace):
     """Reads records from a Kafka cluster.
 
-    Made with topics it reads them; `subscribe` and `assign` change what it reads. Iterate it for one
-    record at a time, `poll` for a few hundred, `poll_batches` for columns. It fetches ahead in the
-    background. One thread at a time may use it, or IllegalStateError says which other thread is inside a call; only
-    `wakeup`, `health` and `metrics` may be called from any.
+    It reads the topics that it is made with; `subscribe` and `assign` change them. Iterate it for one record at a time,
+    `poll` for a few hundred, `poll_batches` for columns. It fetches ahead in the background. One thread at a time may
+    use it: a second one gets IllegalStateError, which names the first. Any thread may call `wakeup`, `health` and
+    `metrics`.
 
     >>> from kafka.broker import Broker
     >>> with Broker(topics=["events"]) as broker:
@@ -57,7 +57,7 @@ class KafkaConsumer(ConsumerNames, ConsumerFace):
     DEFAULT_SESSION_TIMEOUT_MS_0_9: Final[int] = DEFAULT_SESSION_TIMEOUT_MS_PRE_KIP_735
 
     def __init__(self, *topics: str, **configs: Any) -> None:
-        self._busy_thread = 0  # that is inside a call; 0 for none. It may make others meanwhile, as from a listener
+        self._busy_thread = 0  # inside a call, 0 for none; a listener calls again from it
         self._iteration: Iterator[ConsumerRecord] | None = None
         super().__init__(topics, configs)
         engine = self._engine = self._make_engine()
@@ -83,7 +83,7 @@ class KafkaConsumer(ConsumerNames, ConsumerFace):
     # What to read…
 
     def unsubscribe(self) -> None:
-        """Read nothing; what was assigned by hand goes too."""
+        """Read nothing, neither topics nor partitions that were assigned by hand."""
         self._complete(self._unsubscribe())
 
     # Reading…
@@ -108,9 +108,9 @@ class KafkaConsumer(ConsumerNames, ConsumerFace):
         return self._complete(engine.poll(limit, deadline, move_on=update_offsets))
 
     def poll_batches(self, timeout_ms: float = 0, max_records: int | None = None) -> dict[TopicPartition, Columns]:
-        """Return records as columns: for those who take them by the thousand and need no object for each.
+        """Return records as columns, for programs that take them by the thousand and need no object for each.
 
-        Batches are not cut in two, so there may be more records than `max_records` (65,536) by one batch.
+        Batches are returned whole, so there may be more records than `max_records` (65,536) by one batch.
         Keys and values are bytes; deserializers are not applied. ``columns.to_arrow()`` gives a
         ``pyarrow.RecordBatch``. An interceptor cannot see columns: IllegalStateError with one that has on_consume().
         """
@@ -141,7 +141,7 @@ class KafkaConsumer(ConsumerNames, ConsumerFace):
         return replaced and kind.__next__ is _OWN_NEXT
 
     def _polled_records(self) -> Iterator[ConsumerRecord]:
-        """Yield the records of `poll`, one by one so that positions are those of what was yielded."""
+        """Yield the records of `poll`, one by one: positions follow the yielded records."""
         timeout_ms = min(self._iteration_timeout * 1000, _LONGEST_POLL_MS)
         try:
             while True:
@@ -188,9 +188,9 @@ class KafkaConsumer(ConsumerNames, ConsumerFace):
         offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None,
         timeout_ms: float | None = None,
     ) -> None:
-        """Commit offsets, by default of all that was returned, and wait until the broker has stored them.
+        """Commit offsets, by default behind all returned records, and wait until the broker has stored them.
 
-        CommitFailedError if the group has moved on and the partitions are others' now.
+        CommitFailedError if the group has rebalanced and the partitions belong to other members now.
         """
         self._complete(self._commit(offsets, timeout_ms))
 
@@ -232,13 +232,13 @@ class KafkaConsumer(ConsumerNames, ConsumerFace):
     def end_offsets(
         self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
     ) -> dict[TopicPartition, int]:
-        """The offsets that the next records of partitions get; with read_committed the first not decided yet."""
+        """The offsets that the next records of partitions get; with read_committed the last stable offsets."""
         return self._complete(self._end_offsets(partitions, timeout_ms))
 
     def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int], timeout_ms: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """The first record at or after a time (in ms) in each partition; None where none is so late."""
+        """The first record at or after a time (in ms) in each partition; None where all are earlier."""
         return self._complete(self._offsets_for_times(timestamps, timeout_ms))
 
     # Topics…
@@ -254,7 +254,7 @@ class KafkaConsumer(ConsumerNames, ConsumerFace):
     # How it is…
 
     def bootstrap(self, timeout_ms: float | None = None, refresh: bool = False) -> None:
-        """Know the cluster: that is so once the consumer is made; with `refresh` ask for its metadata again, and wait.
+        """Know the cluster, as the consumer does once it is made; with `refresh` ask for its metadata again, and wait.
 
         >>> from kafka.broker import Broker
         >>> with Broker() as broker, KafkaConsumer(bootstrap_servers=broker.bootstrap_servers) as consumer:
@@ -323,7 +323,7 @@ class KafkaConsumer(ConsumerNames, ConsumerFace):
         return engine
 
 
-# What is compared with, to see whether a subclass or a tracer has put something else in their place.
+# The methods of this class: a subclass or a tracer that replaced one of them has another.
 _OWN_NEXT: Final = KafkaConsumer.__next__
 _OWN_POLL: Final = KafkaConsumer.poll
 _OWN_POLL_ONCE: Final = KafkaConsumer._poll_once  # noqa: SLF001

@@ -1,4 +1,4 @@
-"""What the consumer measures: per reply, never per record. The names are Kafka's."""
+"""The metrics of a consumer, per response and never per record. The names are Kafka's."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class FetchMetrics(SensorGroup):
         self._gauge("records-lag-max", lambda: _greatest_lag(subscription))
 
     def answered(self, seconds: float, throttle_ms: int) -> None:
-        """Take note of a reply."""
+        """Record a response."""
         self._latency.record(seconds * 1000)
         self._throttle.record(throttle_ms)
 
     def consumed(self, records: int, size: int) -> None:
-        """Take note that the application has taken all that a reply brought for a partition."""
+        """Record that all records of a partition in a response were taken."""
         self._sizes.record(size)
         self._records.record(records)
 

@@ -1,7 +1,7 @@
 """Looking up offsets: the beginning, the end, the first record at or after a time (ListOffsets).
 
-Coroutines on the client's loop. One round asks each leader once; what fails in a way that passes is
-asked again with fresh metadata until the deadline.
+Coroutines on the client's loop. One round asks each leader once; after a retriable error the next round asks again,
+with fresh metadata, until the deadline.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class OffsetLookup:
         )
 
     async def find(self, wanted: Mapping[TopicPartition, int], deadline: float) -> Found:
-        """Return the offset at each timestamp (-1: the end, -2: the beginning); None where no record is as late.
+        """Return the offset at each timestamp (-1: the end, -2: the beginning); None where all records are earlier.
 
-        Raises the first error that does not pass; when the time is up, KafkaTimeoutError from the last one.
+        Raises the first error that is not retriable; at the deadline, KafkaTimeoutError from the last one.
         """
         with self._client.cluster.also({partition.topic for partition in wanted}):
             return await self._find(wanted, deadline)
@@ -77,7 +77,7 @@ class OffsetLookup:
             await loop.sleep(delay)
 
     async def _round(self, wanted: Mapping[TopicPartition, int], deadline: float) -> tuple[Found, Failed]:
-        """Ask each leader once; return what was found, and what went wrong."""
+        """Ask each leader once; return the offsets found, and the errors."""
         found: Found = {}
         failed: Failed = {}
         by_leader: dict[int, dict[TopicPartition, int]] = {}
@@ -102,7 +102,7 @@ class OffsetLookup:
         return found, failed
 
     async def ask(self, leader: int, wanted: Mapping[TopicPartition, int], deadline: float) -> tuple[Found, Failed]:
-        """Ask one leader once; return what was found, and what went wrong: one or the other of each partition."""
+        """Ask one leader once; return for each partition either the offset or the error."""
         try:
             response = await self._request(leader, wanted, deadline)
         except KafkaError as error:
@@ -135,7 +135,7 @@ class OffsetLookup:
 
 
 def no_leader(partition: TopicPartition, leader: int | None) -> KafkaError:
-    """Return what is wrong with a partition whose leader is -1 or, if the cluster does not know it, None."""
+    """Return the error for a partition whose leader is -1 or, if the cluster does not know it, None."""
     if leader is None:
         return UnknownTopicOrPartitionError("the cluster does not know the partition", topic_partition=partition)
     return LeaderNotAvailableError("no leader now", topic_partition=partition)
@@ -148,7 +148,7 @@ def _read(response: Any, wanted: Iterable[TopicPartition]) -> tuple[Found, Faile
     for partition in wanted:
         entry = entries.get(partition)
         if entry is None:
-            failed[partition] = UnknownTopicOrPartitionError("the answer leaves it out", topic_partition=partition)
+            failed[partition] = UnknownTopicOrPartitionError("the response leaves it out", topic_partition=partition)
         elif entry.error_code:
             failed[partition] = for_code(entry.error_code)(topic_partition=partition)
         elif entry.old_style_offsets:

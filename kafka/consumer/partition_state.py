@@ -1,14 +1,14 @@
-"""One assigned partition: where the application is in it, and what was fetched ahead.
+"""One assigned partition: the position of the application in it, and the data that was fetched ahead.
 
-Two threads meet here, the application's and whoever turns the loop, without a lock. The rules:
+Two threads share it without a lock, the application's and the one that turns the loop. The rules:
 
-- A `Cursor` is one stay at one place. Whoever moves the partition elsewhere (assign, seek, reset,
-  truncation) puts a new cursor in its place, and only the application's thread does that. Replies
-  belong to the cursor that they were asked for, so what comes too late for an old one goes nowhere.
-- The loop appends to `Cursor.fetched` and moves `fetch_offset`; the application's thread pops, and
-  moves `position`. Each number has one writer.
-- `place` gives a cursor its position, once, from the loop; `position` is written last, so who sees
-  it sees the rest.
+- A `Cursor` is one continuous reading from one place. Whatever moves the position elsewhere (assign, seek, reset,
+  truncation) replaces the cursor, and only the application's thread does that. A response belongs to the cursor that
+  it was requested for, so a late one for an old cursor is dropped.
+- The loop appends to `Cursor.fetched` and advances `fetch_offset`; the application's thread pops, and advances
+  `position`. Each number has one writer.
+- `place` gives a cursor its position, once, from the loop; `position` is written last, so a thread that sees it sees
+  the rest.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["AssignedPartition", "Chunk", "Cursor", "EARLIEST", "CompletedFetch",
 
 
 class CompletedFetch:
-    """What one reply brought for a partition: records, or why there are none."""
+    """One partition's part of a response: records, or the error in their place."""
 
     __slots__ = ("count", "damaged", "error", "reader", "size")
 
@@ -45,11 +45,11 @@ class CompletedFetch:
         """Records taken so far."""
         self.error = error
         self.damaged = damaged
-        """Whether nothing can be fetched behind it."""
+        """Whether nothing behind it can be fetched."""
 
 
 class Cursor:
-    """A stay at one place of a partition.
+    """A continuous reading of a partition.
 
     >>> cursor = Cursor()
     >>> cursor.place(10, 3)
@@ -79,32 +79,32 @@ class Cursor:
 
     def __init__(self, position: int | None = None, epoch: int = -1, reset: Reset | None = None) -> None:
         self.fetch_offset = -1 if position is None else position
-        """The offset to ask for next; ahead of the position by what was fetched ahead."""
+        """The offset to fetch next; the records between the position and it are buffered or under way."""
         self.fetch_epoch = epoch
-        """The leader epoch of the record before that (KIP-320)."""
+        """The leader epoch of the record before `fetch_offset` (KIP-320)."""
         self.topic_id: UUID | None = None
-        """The topic that this is an offset of: its name may be given to another one (KIP-516); the loop's."""
+        """The id of the topic: another topic may get its name (KIP-516). Written by the loop."""
         self.checked_epoch = -1
-        """The last leader epoch under which the log was seen to be the one that was read (KIP-320); the loop's."""
+        """The last leader epoch for which the log was checked (KIP-320). Written by the loop."""
         self.reset = reset
-        """The place that has to be looked up first."""
+        """The place that must be looked up first."""
         self.fetched: deque[CompletedFetch] = deque()
         self.received = 0
-        """Bytes that were put into `fetched`; the loop's."""
+        """Bytes that were put into `fetched`. Written by the loop."""
         self.taken = 0
-        """Bytes that were taken from it; the application's."""
+        """Bytes that were taken from it. Written by the application."""
         self.current: CompletedFetch | None = None
-        """What records are being taken from."""
+        """The response that records are being taken from."""
         self.given_back: list[ConsumerRecord] = []
-        """Records that an iteration had taken and has not handed out."""
+        """Records that an iteration had taken and has not returned."""
         self.given_back_end = -1
         """The position after these."""
         self.connection: Any = None
-        """The connection that has a request for it under way; the loop's."""
+        """The connection with a request for it under way. Written by the loop."""
         self.side_empty = False
-        """Whether the side connection asked for it in vain: it waits for the main connection."""
+        """Whether the side connection found no data: it waits for the main connection."""
         self.blocked = False
-        """Whether what was fetched last has to be taken before there can be more."""
+        """Whether no more can be fetched before the application has taken, or skipped, the last part."""
         self.returned: ConsumerRecord | None = None
         """The record that an iteration returned last: the position is behind it."""
         self._epoch = epoch
@@ -145,7 +145,7 @@ class Cursor:
         self.position = offset
 
     def step_over(self, offset: int) -> bool:
-        """Go on behind the record or the batch that could not be read, if that is at an offset; whether it is."""
+        """Skip the record or batch that could not be read, if the next one is at `offset`; return whether it is."""
         current = self.current
         if current is None or current.reader is None or self.given_back:
             return False
@@ -157,7 +157,7 @@ class Cursor:
 
     @property
     def has_data(self) -> bool:
-        """Whether something is there to be taken."""
+        """Whether records, or an error, can be taken."""
         return self.current is not None or bool(self.fetched) or bool(self.given_back)
 
     @property
@@ -177,7 +177,7 @@ class Cursor:
 
 
 class AssignedPartition:
-    """A partition as long as it is assigned."""
+    """A partition while it is assigned."""
 
     __slots__ = (
         "cursor",
@@ -202,27 +202,27 @@ class AssignedPartition:
         self.cursor = Cursor()
         self.paused = False
         self.leaving = False
-        """Whether the group takes it away: it is neither fetched nor handed out any more."""
+        """Whether the group is revoking it: its records are neither fetched nor returned any more."""
         self.high_watermark: int | None = None
         self.stable_offset: int | None = None
-        """The first offset that an open transaction may still take back (read_committed)."""
+        """The first offset of an open transaction (read_committed): the last stable offset."""
         self.replica: int | None = None
-        """The follower to read from, as the leader has told (KIP-392)."""
+        """The follower to read from, which the leader has named (KIP-392)."""
         self.replica_until = 0.0
         self.full = False
-        """Whether it is not asked for because enough waits; who takes something then tells the loop."""
+        """Whether it is not fetched because its buffer is full; taking records then wakes the fetcher."""
         self.failures = 0
         """Errors in a row."""
         self.retry_at = 0.0
-        """When it may be asked for again after an error."""
+        """When it may be fetched again after an error."""
         self.problem: str | None = None
-        """Why nothing is fetched at the moment, for the log and `health()`."""
+        """Why nothing is fetched now, for the log and `health()`."""
         self.in_rotation = False
-        """Whether the application's thread has it among those with data."""
+        """Whether the collector has it in its queue."""
         self.wanted: Wanted | None = None
-        """What the last request asked for, as long as it ownership_ids the same; the loop's."""
+        """Its part of the last request, kept while it is unchanged. Written by the loop."""
         self.wanted_in: object = None
-        """The topology that this was made with."""
+        """The topology that `wanted` was made with."""
 
     # Historic names.
 
@@ -249,8 +249,8 @@ class AssignedPartition:
 class Chunk:
     """Records of one partition that an iteration returns, and moves the position over, one by one.
 
-    ``KafkaConsumer.__iter__`` sets `Cursor.returned` and yields the record. Between the two Python looks at no signal,
-    so Ctrl-C comes before both or after both, and the records from the position on are those that were not returned.
+    ``KafkaConsumer.__iter__`` sets `Cursor.returned` and yields the record. Python runs no signal handler between the
+    two, so Ctrl-C comes before both or after both, and the records from the position on were not returned.
     """
 
     __slots__ = ("cursor", "end", "interrupted", "records", "state")
@@ -268,12 +268,12 @@ class Chunk:
         self.cursor.position, self.cursor.epoch = start, epoch
 
     def pass_through(self, interceptors: Interceptors) -> None:
-        """Let interceptors see the records, and change them, before the first is returned."""
+        """Pass the records through the interceptors, before the first one is returned."""
         changed = interceptors.through("on_consume", {self.state.topic_partition: self.records})
         self.records = list(changed.get(self.state.topic_partition, ()))
 
     def give_back(self) -> bool:
-        """End the iteration and leave the rest to the next call that takes records; return whether there is a rest."""
+        """End the iteration and give the rest to the next call that takes records; return whether there is a rest."""
         self.interrupted = True
         cursor, records, position, end = self.cursor, self.records, self.cursor.position, self.end
         assert position is not None
@@ -291,7 +291,7 @@ _EARLIEST_TIMESTAMP: Final = -2
 
 
 class Reset(NamedTuple):
-    """A place in a partition that has to be looked up: what ListOffsets is asked for.
+    """A place in a partition that must be looked up, as ListOffsets names it.
 
     >>> EARLIEST
     Reset(timestamp=-2)
@@ -306,7 +306,7 @@ EARLIEST: Final = Reset(_EARLIEST_TIMESTAMP)
 
 
 def policy(name: str, now: float) -> Reset | None:
-    """Return what auto_offset_reset says at a time (seconds since 1970); None for 'none'.
+    """Return the place that auto_offset_reset names at a time (seconds since 1970); None for 'none'.
 
     >>> policy("latest", 0), policy("by_duration:PT10S", 60.0), policy("none", 0)
     (Reset(timestamp=-1), Reset(timestamp=50000), None)

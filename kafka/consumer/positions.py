@@ -1,8 +1,8 @@
-"""Finding out where partitions start: the committed offset, else what auto_offset_reset says.
+"""Finds the position where a partition starts: the committed offset, else the place that auto_offset_reset names.
 
-Runs on the client's loop. Each who has to be asked is a source: the group for what was committed, and every leader for
-its partitions. A source has one task at a time, and that only while one of its partitions has no position; so one that
-hangs, or that rests after a failure, holds up nobody else's partitions.
+Runs on the client's loop. Positions have sources: the group for committed offsets, and each leader for its partitions.
+A source has one task at a time, and only while one of its partitions has no position; so a source that hangs, or that
+is in backoff after a failure, does not delay the partitions of others.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["Positions"]
 
 log = logging.getLogger(__name__)
 
-# A leader's id, or one of these.
+# A leader's id, or one of the next two.
 _Source = int | str
 _GROUP: Final = "the group"
 _NO_LEADER: Final = "no leader yet"
@@ -36,7 +36,7 @@ Places = dict[TopicPartition, tuple[AssignedPartition, Cursor]]
 
 
 class Positions:
-    """Gives positions to the partitions of one consumer."""
+    """Finds the positions of one consumer's partitions."""
 
     def __init__(
         self,
@@ -64,11 +64,11 @@ class Positions:
         )
 
     def policy(self) -> Reset | None:
-        """Return where to go without a valid position; None: the application decides."""
+        """Return the place to go to without a valid position; None if the application must seek."""
         return policy(self._reset, self._client.environment.clock.time())
 
     def look(self) -> None:
-        """Start looking for what has no position, wherever that is not under way."""
+        """Look for the positions that are missing, unless that is under way."""
         if self._stopped:
             return
         by_source: dict[_Source, Places] = {}
@@ -79,7 +79,7 @@ class Positions:
                 self._tasks[source] = self._client.loop.spawn_logged(self._run(source, places), "find positions")
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop looking."""
         self._stopped = True
         for task in tuple(self._tasks.values()):
             task.cancel()
@@ -91,14 +91,14 @@ class Positions:
                 yield partition, (state, cursor)
 
     def _source(self, partition: TopicPartition, cursor: Cursor) -> _Source:
-        """Return who knows where a partition starts."""
+        """Return the source of a partition's position."""
         if cursor.reset is None:
             return _GROUP
         leader = self._client.cluster.leader_for_partition(partition)
         return _NO_LEADER if leader is None or leader < 0 else leader
 
     async def _run(self, source: _Source, places: Places) -> None:
-        """Ask a source once, and let it rest if something went wrong."""
+        """Ask a source once, and back off after an error."""
         loop = self._client.loop
         deadline = loop.time() + self._client.settings.request_timeout
         try:
@@ -116,7 +116,7 @@ class Positions:
         self.look()
 
     async def _ask(self, source: _Source, places: Places, deadline: float) -> Failed:
-        """Place what can be placed; return what went wrong."""
+        """Set the positions that the source knows; return the errors."""
         if source == _GROUP:
             return await self._from_commits(places, deadline)
         if source == _NO_LEADER:
@@ -132,16 +132,16 @@ class Positions:
         found, failed = await self._lookup.ask(leader, wanted, deadline)
         for partition, offset in found.items():
             state, cursor = places[partition]
-            if cursor.position is not None:  # its leader changed meanwhile, and the new one was faster
+            if cursor.position is not None:  # its leader changed meanwhile, and the new one answered first
                 continue
             if offset is not None:
                 cursor.place(offset.offset)
                 state.problem = None
             elif cursor.reset != LATEST:
-                cursor.reset = LATEST  # no record is as late as that: the end is next
+                cursor.reset = LATEST  # all records are earlier: look the end up
             else:
                 failed[partition] = LeaderNotAvailableError(
-                    "its leader does not tell where it ends", topic_partition=partition
+                    "its leader returned no end offset", topic_partition=partition
                 )
         if found:
             self._placed()
@@ -170,11 +170,11 @@ class Positions:
         return failed
 
     def _report(self, places: Places, failed: Mapping[TopicPartition, KafkaError]) -> None:
-        """Say what keeps partitions from starting; what does not pass goes to the application."""
+        """Note why positions are missing; errors that are not retriable go to the application."""
         for partition, error in failed.items():
             state, cursor = places[partition]
             if state.cursor is not cursor or cursor.position is not None:
-                continue  # it was moved, or found elsewhere
+                continue  # the position was moved, or found elsewhere
             state.problem = str(error)
             if error.retriable or error.invalid_metadata:
                 log.debug("The position of %s-%s is not known yet: %s", *partition, error)

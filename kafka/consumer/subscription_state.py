@@ -1,9 +1,9 @@
-"""What a consumer reads: the topics it asked for, the partitions it has, and how far the application is.
+"""The state of a consumer: its subscription, its assignment, and the positions; the rebalance listener.
 
-The meeting point of the face, the fetcher and the group. The application's thread alone changes the
-subscription and the assignment, for the group too: it applies what the members agreed on inside
-`poll()`, between the listener's calls. The loop reads; the mapping of partitions is replaced as a
-whole and never changed, so a loop over it is safe (`kafka.consumer.partition_state` has the rest).
+The faces, the fetcher and the group share it. Only the application's thread or task changes the subscription and the
+assignment, for the group too: it applies a rebalance inside `poll()`, between the calls of the listener. The loop
+reads; the mapping of partitions is replaced as a whole and never changed, so iterating it is safe
+(`kafka.consumer.partition_state` has the other rules).
 """
 
 from __future__ import annotations
@@ -65,33 +65,33 @@ class SubscriptionState(SubscriptionCalls):
         self.had_assignment = False
         """Whether partitions, maybe none, came from the group, or without one from the cluster, since `subscribe`."""
         self.subscription_version = 0
-        """Counts changes of what is subscribed to: a group rejoins when it differs from what it joined with."""
+        """Counts changes of the subscription: a member rejoins when it differs from the one that it joined with."""
         self.on_change: Callable[[], object] = lambda: None
         """Called in the application's thread after any change that the fetcher may have to act on."""
         self.on_ready: Callable[[AssignedPartition], object] = lambda _state: None
-        """Called in the application's thread when a partition may have something to be taken again."""
+        """Called in the application's thread when a partition may have records to take again."""
         self.chunk: Chunk | None = None
         """The records that an iteration is returning."""
         self._topics: frozenset[str] = frozenset()
         self._group_topics: frozenset[str] = frozenset()
 
-    # What is asked for…
+    # The subscription…
 
     @property
     def subscribed_topics(self) -> frozenset[str]:
-        """The topics subscribed to; with a pattern those that it matches now."""
+        """The topics subscribed to; with a pattern the topics that it matches now."""
         return self._topics
 
     @property
     def wanted_topics(self) -> frozenset[str]:
-        """The topics to know metadata of: one's own and, for who assigns in a group, those of all members."""
+        """The topics to request metadata of: its own topics and, for a group's leader, the topics of all members."""
         if self.mode is Mode.MANUAL:
             return frozenset(partition.topic for partition in self.partitions)
         return self._topics | self._group_topics
 
     @property
     def metadata_key(self) -> tuple[object, ...]:
-        """All that decides which topics to know metadata of; as long as it is equal, that is the same."""
+        """The values that decide which metadata is requested; equal keys mean the same metadata."""
         return self.mode, self.pattern, self._topics, self._group_topics, self.partitions
 
     @property
@@ -100,7 +100,7 @@ class SubscriptionState(SubscriptionCalls):
         return self.mode is Mode.TOPICS or self.mode is Mode.PATTERN
 
     def subscribe(self, topics: Iterable[str] = (), pattern: Any = None, listener: Any = None) -> None:
-        """Ask for topics, or for those that a pattern matches; this replaces what was asked for before."""
+        """Subscribe to topics, or to the topics that a pattern matches, in place of the subscription before."""
         if self.mode is Mode.MANUAL:
             raise IllegalStateError("Partitions are assigned by hand; call unsubscribe() before subscribe()")
         topics = checked_topics(topics)
@@ -116,7 +116,7 @@ class SubscriptionState(SubscriptionCalls):
         self._set_topics(topics)
 
     def match(self, available: Iterable[str]) -> bool:
-        """Subscribe to those of the cluster's topics that the pattern matches; whether that is a change."""
+        """Subscribe to the topics of the cluster that the pattern matches; return whether that is a change."""
         if self.mode is not Mode.PATTERN or not hasattr(self.pattern, "match"):
             return False
         found = frozenset(topic for topic in available if self.pattern.match(topic))
@@ -126,12 +126,12 @@ class SubscriptionState(SubscriptionCalls):
         return changed
 
     def watch_for_group(self, topics: Iterable[str]) -> None:
-        """Know metadata of these topics too: the leader of a group assigns partitions for all members."""
+        """Request metadata of these topics too: the leader of a group assigns partitions for all members."""
         self._group_topics = frozenset(topics)
         self.on_change()
 
     def unsubscribe(self) -> None:
-        """Ask for nothing and have nothing."""
+        """Subscribe to nothing, and drop the assignment."""
         self.had_assignment = False
         self.mode, self.pattern, self.listener = Mode.NONE, None, None
         self._group_topics = frozenset()
@@ -145,10 +145,10 @@ class SubscriptionState(SubscriptionCalls):
             self.subscription_version += 1
         self.on_change()
 
-    # What it has…
+    # The assignment…
 
     def assign_by_user(self, partitions: Iterable[TopicPartition]) -> None:
-        """Have these partitions; those that stay keep their positions."""
+        """Assign these partitions; a partition that was assigned before keeps its position."""
         if self.is_automatic:
             raise IllegalStateError(
                 f"This consumer subscribes to {self.mode.value}; call unsubscribe() before assign()"
@@ -158,7 +158,7 @@ class SubscriptionState(SubscriptionCalls):
         self._replace(self._kept_and_new(wanted))
 
     def assign_from_group(self, partitions: Iterable[TopicPartition]) -> None:
-        """Have the partitions that the group gave; those that stay keep position, data and pause."""
+        """Assign the partitions from the group; one that was assigned before keeps position, data and pause."""
         if not self.is_automatic:
             raise IllegalStateError("Partitions came from the group, but nothing is subscribed to any more")
         self.had_assignment = True
@@ -174,7 +174,7 @@ class SubscriptionState(SubscriptionCalls):
         self.on_change()
 
     def mark_leaving(self, partitions: Collection[TopicPartition]) -> None:
-        """Stop fetching and handing out partitions that are about to be revoked; positions stay to be committed."""
+        """Stop fetching and returning records of partitions that are being revoked; positions stay for the commit."""
         self.end_iteration()
         for partition in partitions:
             state = self.partitions.get(partition)
@@ -183,7 +183,7 @@ class SubscriptionState(SubscriptionCalls):
         self.on_change()
 
     def assigned(self) -> set[TopicPartition]:
-        """The partitions that it has."""
+        """The assigned partitions."""
         return set(self.partitions)
 
     def get(self, partition: TopicPartition) -> AssignedPartition:
@@ -197,10 +197,10 @@ class SubscriptionState(SubscriptionCalls):
             raise IllegalStateError(f"{partition.topic}-{partition.partition} is not assigned to this consumer")
         return state
 
-    # How far the application is…
+    # Positions…
 
     def consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """What may be committed: for each partition the offset after the last record that was handed out."""
+        """The offsets to commit: for each partition the offset after the last record that was returned."""
         return {
             partition: OffsetAndMetadata(state.cursor.position, "", state.cursor.epoch)
             for partition, state in self.partitions.items()
@@ -208,18 +208,18 @@ class SubscriptionState(SubscriptionCalls):
         }
 
     def end_iteration(self) -> None:
-        """Stop the iteration over its chunk; the next call that takes records gets the rest."""
+        """End the iteration over its chunk; the next call that takes records gets the rest."""
         chunk = self.chunk
         if chunk is None:
             return
-        # In this order: Ctrl-C in between must not lose the rest, and putting down twice does no harm.
+        # In this order: Ctrl-C in between must not lose the rest, and giving back twice is harmless.
         has_rest = chunk.give_back()
         self.chunk = None
         if has_rest:
             self.on_ready(chunk.state)
 
     def without_position(self) -> list[TopicPartition]:
-        """The partitions that neither have a position nor a place to be looked up: the committed offset decides."""
+        """The partitions whose position is the committed offset, which is not known yet."""
         return [
             partition
             for partition, state in self.partitions.items()
@@ -227,7 +227,7 @@ class SubscriptionState(SubscriptionCalls):
         ]
 
     def seek(self, partition: TopicPartition, offset: int, epoch: int = -1) -> None:
-        """Go to an offset. What was fetched is dropped, unless this steps over what could not be read."""
+        """Go to an offset. Buffered data is dropped, unless this skips a record that could not be read."""
         state = self.get(partition)
         if self.chunk is not None and self.chunk.state is state:
             self.end_iteration()
@@ -238,15 +238,15 @@ class SubscriptionState(SubscriptionCalls):
             self.move(state, Cursor(offset, epoch))
 
     def seek_to(self, partition: TopicPartition, reset: Reset) -> None:
-        """Go to a place that is looked up when it is needed."""
+        """Go to a place, which is looked up when it is needed."""
         self.move(self.get(partition), Cursor(reset=reset))
 
     def seek_to_committed(self, partition: TopicPartition) -> None:
-        """Go to the committed offset, or where auto_offset_reset says."""
+        """Go to the committed offset, or the place that auto_offset_reset names."""
         self.move(self.get(partition), Cursor())
 
     def move(self, state: AssignedPartition, cursor: Cursor) -> None:
-        """Put a partition somewhere else."""
+        """Give a partition another cursor."""
         if self.chunk is not None and self.chunk.state is state:
             self.end_iteration()
         state.cursor = cursor
@@ -257,7 +257,7 @@ class SubscriptionState(SubscriptionCalls):
     # Pausing…
 
     def pause(self, partition: TopicPartition) -> None:
-        """Hand out nothing from a partition for now; what was fetched ownership_ids."""
+        """Return no records of a partition for now; buffered data stays."""
         state = self.get(partition)
         if self.chunk is not None and self.chunk.state is state:
             self.end_iteration()
@@ -265,7 +265,7 @@ class SubscriptionState(SubscriptionCalls):
         self.on_change()
 
     def resume(self, partition: TopicPartition) -> None:
-        """Hand out records from a partition again."""
+        """Return records of a partition again."""
         state = self.get(partition)
         state.paused = False
         self.on_ready(state)
@@ -277,7 +277,7 @@ class SubscriptionState(SubscriptionCalls):
 
 
 class ConsumerRebalanceListener:
-    """Derive from this, override what matters, and give it to `KafkaConsumer.subscribe`.
+    """The base of rebalance listeners: override its methods, and pass an instance to `KafkaConsumer.subscribe`.
 
     The methods run in the application's thread, inside `poll`. They may call any method of the
     consumer: commit, seek, position.
@@ -290,13 +290,13 @@ class ConsumerRebalanceListener:
     """
 
     def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
-        """Partitions are about to go to another member: the last chance to commit what was processed."""
+        """Partitions are about to go to another member: the last chance to commit the processed records."""
 
     def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
-        """Partitions were added; nothing was read from them yet."""
+        """Partitions were added; no record of them was returned yet."""
 
     def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
-        """Partitions belong to others already, so nothing can be committed; the same as revoked unless overridden."""
+        """Partitions belong to other members already: nothing can be committed. Calls on_partitions_revoked()."""
         self.on_partitions_revoked(lost)
 
 

@@ -1,1 +1,1 @@
-"""Group membership: who reads which partitions, and what was committed. See docs/internals/groups.rst for the map."""
+"""Group membership: the assignment of partitions, and committed offsets. See docs/internals/groups.rst for the map."""

@@ -1,12 +1,10 @@
-"""One member of a classic group: joining, staying, leaving. What the group is about is for the subclass to say.
+"""One member of a classic group, of any protocol type: joining, staying, leaving.
 
-One task (`_stay_member`) joins whenever that is needed and then sleeps; `HeartbeatTask` says that the
-member lives; both run on the client's loop, never in the application's thread. What the application
-has to do itself (listeners) waits in `rendezvous` until its thread comes by.
+One task (`_stay_member`) joins whenever that is needed and then sleeps; `HeartbeatTask` sends heartbeats; both run on
+the client's loop. Calls that the application must make (listeners) wait in `rendezvous` until its next poll().
 
-Errors that pass are retried here, for ever and with backoff, and fields in the log and in `waiting_for`. An
-error that does not pass stops the member; the application sees it in `take_error`, and its next poll
-tries again.
+Retriable errors are retried here, without end and with backoff; the log and `waiting_for` name them. Another error
+stops the member: the next poll() raises it (`take_error`), and the poll() after that tries again.
 """
 
 from __future__ import annotations
@@ -54,28 +52,28 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# How much longer than the group may take a join waits, in seconds: the coordinator answers late, not us early.
+# A join request waits this much longer than the rebalance timeout, in seconds: the coordinator answers at its end.
 _JOIN_GRACE: Final = 5.0
-# The longest session that brokers before this release allow unless they are configured, in seconds.
+# Since this release brokers allow sessions of more than 30 seconds without configuration.
 _LONG_SESSIONS_SINCE: Final = (0, 10, 1)
-# How long the application gets to show that it is waiting in poll() rather than stuck, in seconds.
+# Seconds for the application to show that it waits in poll() and is not stuck.
 _LIVENESS_GRACE: Final = 1.0
 
 
 class BaseCoordinator(CoordinatorFinder):
-    """A member of a group; derive from it and say what the group is about.
+    """A member of a group; a subclass defines the protocol that its members use.
 
-    A subclass gives `protocol_type`, `group_protocols`, `_perform_assignment` and `_on_join_complete`; the
+    A subclass overrides `protocol_type`, `group_protocols`, `_perform_assignment` and `_on_join_complete`; the
     underscored ones may be coroutines. Keyword arguments are the options in ``DEFAULT_CONFIG``.
 
-    They are called by whoever turns the client's loop: with a client made by hand the thread that calls
-    `ensure_active_group` or the client's ``poll``. Heartbeats rest meanwhile, so what takes long, or waits for the
-    network, is a coroutine.
+    They are called in the thread that turns the client's loop: with a client made by hand the one that calls
+    `ensure_active_group` or the client's ``poll``. No heartbeats are sent meanwhile, so a method that takes long, or
+    waits for the network, must be a coroutine.
     """
 
     DEFAULT_CONFIG: ClassVar[dict[str, Any]] = defaults("coordinator")
     DEFAULT_SESSION_TIMEOUT_MS_PRE_KIP_735: ClassVar[int] = 30_000
-    """The longest session that brokers before 0.10.1 allow: theirs unless session_timeout_ms was given."""
+    """The longest session that brokers before 0.10.1 allow; the default with them."""
     _KIND: ClassVar[str] = "coordinator"
 
     def __init__(
@@ -98,7 +96,7 @@ class BaseCoordinator(CoordinatorFinder):
         self.rendezvous.on_waiting = self._notify_application
         self.generation = NO_GENERATION
         self.last_membership = NO_GENERATION
-        """The last generation that it was a member of and is not any more."""
+        """The generation of its last membership, after it has ended."""
         self.state = MemberState.UNJOINED
         self.due = True
         """Whether the application has something to do here. A plain attribute: each poll() reads it."""
@@ -113,40 +111,40 @@ class BaseCoordinator(CoordinatorFinder):
         self._poll_timer: Timer | None = None
         self._liveness_asked = False
 
-    # What the subclass says…
+    # For the subclass…
 
     def protocol_type(self) -> str:
-        """The name of what the group is about, such as ``"consumer"``."""
+        """The protocol type of the group, such as ``"consumer"``."""
         raise NotImplementedError
 
     def group_protocols(self) -> list[tuple[str, Any]]:
-        """Return ``[(name, metadata), …]`` of what this member can do, the preferred one first.
+        """Return ``[(name, metadata), …]`` of the protocols that this member supports, the preferred one first.
 
         Metadata is bytes or has ``encode()``. The coordinator picks a protocol that all members have.
         """
         raise NotImplementedError
 
     def _on_join_prepare(self, generation: int, member_id: str) -> Any:
-        """Give up what must not be held while joining."""
+        """Give up partitions that must not be owned while the member joins."""
 
     def _perform_assignment(self, leader_id: str, protocol: str, members: Sequence[Any]) -> Any:
         """As leader: return ``{member_id: bytes}`` from the members (member_id, metadata, group_instance_id)."""
         raise NotImplementedError
 
     def _on_join_complete(self, generation: int, member_id: str, protocol: str, assignment: bytes) -> Any:
-        """Take what the leader assigned to this member."""
+        """Take the assignment of this member."""
         raise NotImplementedError
 
     def _on_generation_lost(self) -> None:
-        """The group goes on without this member: whatever it held is another's."""
+        """The group continues without this member: its partitions belong to other members."""
 
     def need_rejoin(self) -> bool:
-        """Whether the group is to be joined, or joined again."""
+        """Whether the member must join the group, or join it again."""
         return self.rejoin.is_set() or not self.generation.is_member
 
     @property
     def in_round(self) -> bool:
-        """Whether the coordinator has a join or sync of this member to answer."""
+        """Whether a join or sync request of this member is under way."""
         return self.state in {MemberState.JOINING, MemberState.SYNCING}
 
     @property
@@ -155,16 +153,16 @@ class BaseCoordinator(CoordinatorFinder):
         member_id = self.generation.member_id
         return f"member {printable(member_id)}" if member_id else "this member"
 
-    # Being a member: from any thread…
+    # Membership, from any thread…
 
     def start(self) -> None:
         """Become a member as soon as possible, and stay one."""
         self.loop.call_soon(self._start)
 
     def ensure_active_group(self, timeout_ms: float | None = None) -> bool:
-        """Wait until this is a member with an assignment; whether it is, by the time given.
+        """Wait until this is a member with an assignment; False after the timeout.
 
-        What the application has to do for it is done in the calling thread.
+        Calls that wait for the application are made in the calling thread.
         """
         return complete(self._become_active(None if timeout_ms is None else self.loop.time() + timeout_ms / 1000))
 
@@ -182,18 +180,18 @@ class BaseCoordinator(CoordinatorFinder):
                 return False
 
     def request_rejoin(self, reason: str) -> None:
-        """Join again; the coordinator is told why (KIP-800)."""
+        """Join again; the request has the reason (KIP-800)."""
         self.loop.call_soon(self._request_rejoin, reason)
 
     def polled(self) -> None:
         """Record that the application called poll()."""
         self.heartbeat.poll()
-        # With each poll: a set would ask for the members' hash, which is Python code before 3.12.
+        # In each poll, so no set: the hash of an enum's member is Python code before 3.12.
         if self.state is MemberState.LEFT or self.state is MemberState.FAILED:
             self.loop.call_soon(self._polled_again)
 
     async def serve_calls(self) -> None:
-        """Make the calls that wait for the application. Raises what a listener raised, and errors that do not pass."""
+        """Make the calls that wait for the application. Raises errors of listeners, and fatal ones."""
         self.heartbeat.poll()
         self._liveness_asked = False
         error = self.take_error()
@@ -203,7 +201,7 @@ class BaseCoordinator(CoordinatorFinder):
             await call.run(self.application)
 
     def take_error(self) -> KafkaError | None:
-        """Return an error that the application has to see, once."""
+        """Return an error for the application to raise, once."""
         error, self._error = self._error, None
         return error
 
@@ -228,12 +226,12 @@ class BaseCoordinator(CoordinatorFinder):
 
     def _start(self) -> None:
         if self._main is None and self.state is not MemberState.CLOSED:
-            self._request_rejoin("the member starts")
+            self._request_rejoin("startup")
             self._main = self.loop.spawn_logged(self._stay_member(), "stay member")
             self._arm_poll_timer()
 
     def move(self, event: MemberEvent) -> None:
-        """Go where an event leads."""
+        """Change the state by an event."""
         before, self.state = self.state, next_state(self.state, event)
         log.debug("Group %s: %s -> %s (%s)", self.group_id, before.name, self.state.name, event.value)
         self._changed()
@@ -284,7 +282,7 @@ class BaseCoordinator(CoordinatorFinder):
         self.move(MemberEvent.COMPLETED if self.generation.is_member else MemberEvent.RETRY)
 
     def _fit_session(self) -> None:
-        """Stay below what brokers before 0.10.1 allow, unless the application decided otherwise."""
+        """Cut the session timeout to the limit of brokers before 0.10.1, unless the application set it."""
         versions = self.client.versions
         if versions is None or versions.release >= _LONG_SESSIONS_SINCE or "session_timeout_ms" in self.config.given:
             return
@@ -313,7 +311,7 @@ class BaseCoordinator(CoordinatorFinder):
             if not join_group.is_member_id_required(response):
                 join_group.check_joined(response, self.protocol_type())
                 return response
-            # KIP-394: the coordinator names the member before it lets it in.
+            # KIP-394: the coordinator assigns the member id with the first response, and the member joins with it.
             self.generation = Generation(-1, response.member_id, None)
 
     async def _send_sync(self, joined: Any) -> bytes:
@@ -322,7 +320,7 @@ class BaseCoordinator(CoordinatorFinder):
             found = await _result(self._perform_assignment(joined.leader, joined.protocol_name, joined.members))
             assignments = {member: join_group.as_bytes(part) for member, part in found.items()}
         elif joined.leader == joined.member_id:
-            # KIP-814: a static leader came back and nothing changed; it only has to watch the topics again.
+            # KIP-814: a static leader came back and nothing changed; it only must watch the topics again.
             await _result(self._on_assignment_skipped(joined.protocol_name, joined.members))
         began = self.loop.time()
         request = join_group.sync_request(
@@ -334,12 +332,12 @@ class BaseCoordinator(CoordinatorFinder):
         return bytes(response.assignment)
 
     def _on_assignment_skipped(self, protocol: str, members: Sequence[Any]) -> Any:
-        """As leader that has nothing to assign because nothing changed."""
+        """Called on a leader that need not assign because nothing changed."""
 
     # When something goes wrong…
 
     async def _recover(self, error: KafkaError, failures: int) -> int:
-        """Get ready for another attempt, or stop where none can help; how many failed in a row by now."""
+        """Prepare another attempt, or stop after a fatal error; return the number of failures in a row."""
         if isinstance(error, UnknownMemberIdError):
             self.lose_generation(keep_id=False)
         elif isinstance(error, IllegalGenerationError):
@@ -362,11 +360,11 @@ class BaseCoordinator(CoordinatorFinder):
         self.sensors.heartbeat(seconds)
 
     def heartbeat_refused(self, error: KafkaError, generation: Generation) -> None:
-        """React to what the coordinator answered to a heartbeat of `generation`."""
+        """React to the error code of a heartbeat response of `generation`."""
         if generation != self.generation:
-            return  # the answer is to who this member was before
+            return  # the response is to an earlier generation
         if self.in_round and isinstance(error, RejoinNeededError):
-            return  # it was sent before the round, on another connection; the answer to the join says more
+            return  # it was sent before the round; the response to the join decides
         if isinstance(error, RebalanceInProgressError):
             if self.state is MemberState.STABLE:
                 self._request_rejoin("the group rebalances")
@@ -377,13 +375,13 @@ class BaseCoordinator(CoordinatorFinder):
             self.lose_generation(keep_id=isinstance(error, IllegalGenerationError))
             if self.state is MemberState.STABLE:
                 self.move(MemberEvent.RETRY)
-            self._request_rejoin("the coordinator had removed this member")
+            self._request_rejoin("the coordinator removed it")
         elif not error.retriable:
             self._stop_main()
             self.fail_with(error)
 
     def lose_generation(self, *, keep_id: bool) -> None:
-        """Be a member no more; what it held is lost."""
+        """End the membership: the owned partitions are lost."""
         was_member = self.generation.is_member
         if was_member:
             self.last_membership = self.generation
@@ -393,7 +391,7 @@ class BaseCoordinator(CoordinatorFinder):
             self._on_generation_lost()
 
     def fail_with(self, error: KafkaError) -> None:
-        """Stop until the application has seen the error and calls poll() again."""
+        """Stop until poll() has raised the error and is called again."""
         log.error(
             "Group %s: %s cannot be a member. The next poll() raises this, the one after it tries again: %s",
             self.group_id,
@@ -434,7 +432,7 @@ class BaseCoordinator(CoordinatorFinder):
             self._liveness_asked = False
             self._arm_poll_timer()
         elif not self._liveness_asked:
-            # A poll() that waits for records for longer than the interval is not stuck: it serves when notified.
+            # A poll() that waits for records longer than the interval is not stuck: it serves when notified.
             self._liveness_asked = True
             self._notify_application()
             grace = min(_LIVENESS_GRACE, self.heartbeat.poll_interval / 10)
@@ -463,7 +461,7 @@ class BaseCoordinator(CoordinatorFinder):
     # Leaving…
 
     async def leave_group(self, reason: str, deadline: float | None = None) -> None:
-        """Leave the group now; joining again takes `start`."""
+        """Leave the group now; `start` joins it again."""
         self._stop_main()
         self.rejoin.clear()
         leaving = self.generation
@@ -476,7 +474,7 @@ class BaseCoordinator(CoordinatorFinder):
         await self._send_leave(leaving, reason, deadline)
 
     async def _send_leave(self, leaving: Generation, reason: str, deadline: float | None = None) -> None:
-        # A static member ownership_ids: that its place is kept while it restarts is what it is static for (KIP-345).
+        # A static member does not leave: the coordinator keeps its place while it restarts (KIP-345).
         if not leaving.member_id or self.group_instance_id is not None or self.coordinator_id is None:
             return
         now = self.loop.time()

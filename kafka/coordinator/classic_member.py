@@ -1,8 +1,8 @@
 """A consumer as a member of a classic group: what it offers when it joins, does as the leader, and is assigned.
 
-It derives from the member of any group (`kafka.coordinator.base`) and says what this group is about: topics,
-partitions, and the assignor that distributes them. Its coroutines run on the loop; what changes the subscription or
-calls the application goes through the `Rendezvous`.
+It derives from the member of any group (`kafka.coordinator.base`) and defines the protocol of consumers:
+topics, partitions, and the assignor that distributes them. Its coroutines run on the loop; changes of the subscription
+and calls of the application go through the `Rendezvous`.
 """
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ class ClassicMember(BaseCoordinator):
         self._matching: RebalanceCall | None = None
         client.cluster.add_listener(self._metadata_changed)
 
-    # What the group is about…
+    # The protocol of consumers…
 
     def protocol_type(self) -> str:
-        """The name that all kinds of consumers share."""
+        """The protocol type of consumers."""
         return ConsumerProtocol.PROTOCOL_TYPE
 
     def group_protocols(self) -> list[tuple[str, Any]]:
-        """Return the assignors' names with what this member wants and has."""
+        """Return the assignors' names, each with the metadata of this member: its topics and its partitions."""
         self.joined_version = self.subscription.subscription_version
         topics = sorted(self.subscription.subscribed_topics)
         return [(str(assignor.name), self._metadata(assignor, topics)) for assignor in self.assignors]
@@ -86,19 +86,17 @@ class ClassicMember(BaseCoordinator):
             offer = await self._assignor_calls.ask_all(self.group_protocols)
             if self.generation == before:
                 return offer
-            await (
-                self.assignments.wait_lost()
-            )  # it was put out of the group meanwhile, and has nothing that it could keep
+            await self.assignments.wait_lost()  # it was removed meanwhile, and owns nothing now
 
     def _metadata(self, assignor: Any, topics: list[str]) -> Any:
         ask = getattr(assignor, "metadata", None)
         metadata = ConsumerProtocolMemberMetadata(0, topics, b"") if ask is None else ask(topics)
         if not isinstance(metadata, ConsumerProtocolMemberMetadata):
-            return metadata  # of a kind that the assignor alone knows
+            return metadata  # in a form that only the assignor knows
         rack = self.config["client_rack"] or None
         if self.rebalance_protocol is RebalanceProtocol.EAGER:
-            # Nothing is owned at this moment. Without the generation a static member that restarts says
-            # what it fields before, and the group need not rebalance.
+            # Nothing is owned at this moment. Without the generation the metadata of a static member is the same
+            # after a restart, and the group need not rebalance.
             return metadata._replace(rack_id=rack)
         return metadata._replace(
             owned_partitions=sorted(self.assignments.held()),
@@ -107,7 +105,7 @@ class ClassicMember(BaseCoordinator):
         )
 
     def need_rejoin(self) -> bool:
-        """Whether the group is to be joined, or joined again."""
+        """Whether the member must join the group, or join it again."""
         if not self.subscription.is_automatic:
             return False
         return super().need_rejoin() or self.joined_version != self.subscription.subscription_version
@@ -125,7 +123,7 @@ class ClassicMember(BaseCoordinator):
         self.log_waiting()
 
     def log_waiting(self) -> None:
-        """Say once for each rebalance that poll() may return nothing, which looks like an empty topic."""
+        """Log once for each rebalance that poll() may return nothing, which looks like an empty topic."""
         if self.waiting_logged:
             return
         self.waiting_logged = True
@@ -156,7 +154,7 @@ class ClassicMember(BaseCoordinator):
         await self._watch(group_leader.topics_of(group_leader.read_members(members)))
 
     async def _watch(self, topics: frozenset[str]) -> None:
-        """Know the cluster as far as the whole group is concerned, and notice when that changes."""
+        """Request metadata of all topics of the group, and remember it to notice changes."""
         cluster = self.client.cluster
         if not topics <= set(self.subscription.subscribed_topics):
             self.rendezvous.post(
@@ -177,7 +175,7 @@ class ClassicMember(BaseCoordinator):
         partitions = set(given.partitions())
         wanted = set(self.subscription.subscribed_topics)
         if any(partition.topic not in wanted for partition in partitions):
-            # It subscribed to something else while the round went on.
+            # The subscription changed during the round.
             self._request_rejoin("the subscription changed during the rebalance")
             return
         member = printable(member_id)
@@ -208,7 +206,7 @@ class ClassicMember(BaseCoordinator):
         if (
             pattern is not None
             and hasattr(pattern, "match")
-            # While the application is busy metadata comes again and again, and one call is enough.
+            # While the application is busy metadata comes repeatedly, and one call is enough.
             and (self._matching is None or self._matching.done.is_done)
             and self._matches(cluster) != set(self.subscription.subscribed_topics)
         ):
@@ -221,7 +219,7 @@ class ClassicMember(BaseCoordinator):
         return {topic for topic in found if pattern.match(topic)}
 
     def match_pattern(self) -> None:
-        """Subscribe to what the pattern matches now; in the application's thread."""
+        """Subscribe to the topics that the pattern matches now; the application calls it."""
         self.subscription.match(self.client.cluster.topics(self.config["exclude_internal_topics"]))
 
     def _compare_snapshot(self) -> None:

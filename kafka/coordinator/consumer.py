@@ -1,9 +1,8 @@
-"""A consumer's side of its group: committed offsets, automatic commits, what the application does in poll(), leaving.
+"""A consumer's side of its group: committed offsets, automatic commits, the group's work in poll(), leaving.
 
-`ConsumerCoordinator` is what the consumer's engine knows of its group, whichever protocol the group has: the classic
-one (`ClassicMember`, of which it derives) or that of KIP-848 (`ConsumerGroupMember`, which it holds). Application-side
-coroutines (`serve`, `unsubscribed`, `finish`) change the subscription and call the application; the rest runs on the
-loop.
+The consumer's engine knows its group as a `ConsumerCoordinator`, in either protocol: the classic one (`ClassicMember`,
+its base) or that of KIP-848 (`ConsumerGroupMember`, which it holds). Application-side coroutines (`serve`,
+`unsubscribed`, `finish`) change the subscription and call the application; the rest runs on the loop.
 """
 
 from __future__ import annotations
@@ -56,10 +55,10 @@ OnCommitted = Callable[..., object]
 _GROUPS_SINCE: Final = (0, 9)
 _KEPT_FOR_MEMBERS_SINCE: Final = (2, 1)
 _API_TIMEOUT_MS: Final = 60_000.0
-# No rebalance and no close() should wait for a topic that was deleted. The other partitions of the commit are stored.
+# Neither a rebalance nor close() waits for a deleted topic. The broker stores the other partitions of the commit.
 _TOPIC_IS_GONE: Final = (UnknownTopicOrPartitionError,)
 _LEAVE_GRACE: Final = 0.2  # seconds for the request to leave the group after Ctrl-C
-# What close() takes at most, in seconds, and after how many it ends while no broker can be reached, by default.
+# The longest time of close() by default, and without a connection to any broker, in seconds.
 _CLOSE_TIMEOUT: Final = 30.0
 _UNREACHABLE_TIMEOUT: Final = 5.0
 _LOOK_INTERVAL: Final = 0.5  # seconds between two looks at the connections meanwhile
@@ -104,7 +103,7 @@ class ConsumerCoordinator(ClassicMember):
         if self.config["group_protocol"] != "classic":
             self._kip848 = ConsumerGroupMember(self)
 
-    # The other protocol…
+    # The protocol of KIP-848…
 
     async def _stay_member(self) -> None:
         if self._kip848 is not None:
@@ -142,7 +141,7 @@ class ConsumerCoordinator(ClassicMember):
         elif leaving.is_member:
             await self._kip848.leave(deadline)
 
-    # The application's thread…
+    # Called by the application…
 
     def polled(self) -> None:
         """Record that the application called poll() (max_poll_interval_ms)."""
@@ -151,10 +150,10 @@ class ConsumerCoordinator(ClassicMember):
             self.due = True
 
     async def serve(self) -> None:
-        """Do what the application has to do: call listeners and callbacks of commits, begin an automatic commit.
+        """Do the group's work in the application: call listeners and callbacks of commits, begin an automatic commit.
 
-        Joins when the subscription asks for it. Raises what the application must know. It does not wait for a
-        rebalance to end: poll() waits, and serves when `due`.
+        Joins when the subscription asks for it. Raises errors of the application's code, and fatal ones. It does not
+        wait for the end of a rebalance: poll() waits, and serves when `due`.
         """
         self.due = False
         try:
@@ -207,7 +206,7 @@ class ConsumerCoordinator(ClassicMember):
             task.under_way = False
             if not isinstance(outcome, KafkaError):
                 return
-            # KIP-848: the epoch moved on while the commit was under way; the next one is signed with the new one.
+            # KIP-848: the epoch changed while the commit was under way; the next commit has the new one.
             stale = isinstance(outcome, StaleMemberEpochError)
             level = logging.INFO if stale else logging.WARNING
             log.log(level, "Group %s: an automatic commit failed, the next one covers it: %s", self.group_id, outcome)
@@ -224,12 +223,12 @@ class ConsumerCoordinator(ClassicMember):
         return {partition: offset for partition, offset in consumed.items() if partition in held}
 
     def _not_stored(self, offsets: Offsets) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return those offsets that an automatic commit has to store."""
+        """Return the offsets that an automatic commit must store."""
         if self.auto_commit is None:
             return dict(offsets)
         versions = self.client.versions
-        # Since 2.1 (KIP-211) offsets expire once a group has no members. Before, and for partitions that are assigned
-        # by hand, which make no member, they expire some time after their commit.
+        # Since 2.1 (KIP-211) offsets expire after a group has lost its members. Before, and for partitions that are
+        # assigned by hand, without a member, they expire some time after their commit.
         expiring = not self.subscription.is_automatic or versions is None or versions.release < _KEPT_FOR_MEMBERS_SINCE
         return self.auto_commit.changed(offsets, self.committer.ownership_ids(offsets), expiring=expiring)
 
@@ -249,14 +248,14 @@ class ConsumerCoordinator(ClassicMember):
         return Identity(self.group_id, generation.generation_id, generation.member_id, self.group_instance_id)
 
     def _reading_identity(self) -> Identity:
-        # KIP-848: the broker checks that who reads is a member of now.
+        # KIP-848: the broker checks the member and its epoch.
         modern = self._kip848 is not None and self.subscription.is_automatic and self.generation.is_member
         return self._identity() if modern else Identity(self.group_id)
 
     def _commit_refused(self, error: KafkaError, who: Identity) -> KafkaError:
-        """Do what a refused commit calls for, and return what it means."""
+        """React to a refused commit, and return the error to raise."""
         if self._kip848 is not None:
-            self.rejoin.set()  # the next heartbeat goes out at once, and tells what is wrong
+            self.rejoin.set()  # the next heartbeat goes out at once; its response shows the cause
             return error
         if not self.subscription.is_automatic:
             return error
@@ -267,10 +266,10 @@ class ConsumerCoordinator(ClassicMember):
         return error
 
     def _is_between_generations(self, who: Identity) -> bool:
-        """Whether this member is in the group all the same, in a newer generation or on its way into one.
+        """Whether this member is still in the group, in a newer generation or on its way into one.
 
-        The coordinator has the new generation as soon as all have joined, this member when it hears of that. Who
-        rebalances cooperatively holds partitions meanwhile, and may commit.
+        The coordinator has the new generation when all members have joined, this member when it has the response. With
+        the cooperative protocol it owns partitions meanwhile, and may commit.
         """
         moved_on = self.generation.is_member and self.generation.generation_id != who.generation_id
         return moved_on or self.in_round
@@ -285,7 +284,7 @@ class ConsumerCoordinator(ClassicMember):
             self.auto_commit.reschedule()
 
     def commit_async(self, offsets: Offsets, callback: OnCommitted | None = None) -> Future[Any]:
-        """Commit without waiting, in one attempt; `callback(offsets, answer or error)` runs in `serve`."""
+        """Commit without waiting, in one attempt; `serve` calls `callback(offsets, response or error)`."""
         return self._begin_commit(dict(offsets), self.committer.ownership_ids(offsets), callback)
 
     def _begin_commit(self, offsets: Offsets, ids: OwnershipIds | None, callback: OnCommitted | None) -> Future[Any]:
@@ -305,21 +304,21 @@ class ConsumerCoordinator(ClassicMember):
         return future
 
     def commit_offsets_async(self, offsets: Offsets, callback: OnCommitted | None = None) -> Future[Any]:
-        """Commit without waiting. `callback` is called as ``callback(offsets, answer or error)``."""
+        """Commit without waiting. `callback` is called as ``callback(offsets, response or error)``."""
         return self.commit_async(offsets, callback)
 
     def commit_offsets_sync(self, offsets: Offsets, timeout_ms: float | None = None) -> None:
-        """Commit, and retry what may pass; raises what does not."""
+        """Commit, and retry after retriable errors; raises others."""
         deadline = self._deadline(timeout_ms)
         complete(self.application.run(self.commit(offsets, deadline), None, "the commit"))
 
     async def commit(self, offsets: Offsets, deadline: float) -> None:
-        """Commit, and retry what may pass until the deadline; on the loop.
+        """Commit, and retry after retriable errors until the deadline; on the loop.
 
         The commit is a separate task: it continues when its caller is cancelled, and `close` waits for it.
         """
-        # While members wait for their assignments the coordinator takes no commits. That passes, and cooperative
-        # members keep partitions meanwhile.
+        # The coordinator refuses commits while members wait for their assignments. That ends, and cooperative members
+        # keep partitions meanwhile.
         ids = self.committer.ownership_ids(offsets)
         work = self.committer.commit(dict(offsets), ids, deadline, also_retry=(RebalanceInProgressError,))
         await self.loop.spawn(work, "commit")
@@ -327,19 +326,19 @@ class ConsumerCoordinator(ClassicMember):
     async def committed(
         self, partitions: Collection[TopicPartition], deadline: float
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """Return what the group committed for each partition; None where there is nothing. On the loop."""
+        """Return the committed offset of each partition, None without one; on the loop."""
         return await self.committer.fetch(partitions, deadline)
 
     def fetch_committed_offsets(
         self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return what the group committed, for those of the partitions for which it did."""
+        """Return the committed offsets, without partitions that have none."""
         reading = self.committer.fetch(list(partitions), self._deadline(timeout_ms))
         found = complete(self.application.run(reading, None, "reading offsets"))
         return {partition: offset for partition, offset in found.items() if offset is not None}
 
     def refresh_committed_offsets_if_needed(self, timeout_ms: float | None = None) -> None:
-        """Put assigned partitions that have no position where the group committed last."""
+        """Move assigned partitions without a position to their committed offsets."""
         missing = list(self.subscription.without_position())
         if missing:
             for partition, offset in self.fetch_committed_offsets(missing, timeout_ms).items():
@@ -350,13 +349,13 @@ class ConsumerCoordinator(ClassicMember):
             timeout_ms = self.client.config.get("default_api_timeout_ms", _API_TIMEOUT_MS)
         return self.loop.time() + timeout_ms / 1000
 
-    # Who it is…
+    # Identity and state…
 
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """Return who this consumer is within its group, or who it was as long as it is out of it.
+        """Return the identity of this member: after its removal the last one, until it has joined again.
 
-        A coordinator takes offsets in a transaction that no member signs from anybody. A member that was removed, and
-        has not heard of that in poll(), may hold records that others have processed meanwhile: who it was is refused.
+        A coordinator accepts offsets in a transaction without a member id from any producer. A removed member may hold
+        records that other members have processed meanwhile, until poll() has told it so: its last identity is refused.
         """
         generation = self.generation
         if not generation.is_member and self.subscription.is_automatic:
@@ -370,7 +369,7 @@ class ConsumerCoordinator(ClassicMember):
         )
 
     def health(self) -> dict[str, Any]:
-        """Return its state and what it waits for, as plain values."""
+        """Return its state and the reason of a wait, as plain values."""
         return {
             "group_id": self.group_id,
             "protocol": "classic" if self._kip848 is None else "consumer",
@@ -396,8 +395,8 @@ class ConsumerCoordinator(ClassicMember):
     ) -> None:
         """Commit if that is automatic, call the listener, leave the group, stop; may be called twice.
 
-        Takes 30 seconds at most unless `timeout_ms` is given, and 5 while no broker can be reached unless it is
-        `patient`, which it is by default with a timeout.
+        Takes 30 seconds at most unless `timeout_ms` is given, and 5 without a connection to any broker unless it is
+        `patient`, the default with a timeout.
         """
         if patient is None:
             patient = timeout_ms is not None
@@ -407,7 +406,7 @@ class ConsumerCoordinator(ClassicMember):
     async def finish(self, deadline: float, *, commit: bool, patient: bool) -> None:
         """Commit if that is automatic, call the listener, leave the group; raises nothing that `deadline` causes.
 
-        Only with `patient` it waits until the deadline also while no broker can be reached.
+        Without a connection to any broker only `patient` waits until the deadline.
         """
         if self.state is MemberState.CLOSED or self.loop.closed:
             return
@@ -429,7 +428,7 @@ class ConsumerCoordinator(ClassicMember):
         except BaseException:  # Ctrl-C, or a cancelled task: the caller waits for no broker any more
             deadline = min(deadline, self.loop.time() + _LEAVE_GRACE)
             raise
-        finally:  # callbacks and listeners are the application's: whatever they raise, the member leaves
+        finally:  # whatever callbacks and listeners raise, the member leaves
             try:
                 await self.assignments.revoke_all(self.application)
             finally:
@@ -439,7 +438,7 @@ class ConsumerCoordinator(ClassicMember):
                 await self._try(reached.during(lambda: leave(reason, deadline)), deadline, "leaving the group")
 
     async def _quiesce(self, offsets: Offsets, deadline: float) -> None:
-        """Join no more, let commits come to an end, and commit what was consumed."""
+        """Stop joining, wait for the commits under way, and commit the consumed offsets."""
         self._stop_main()
         self.rejoin.clear()
         await self.committer.settled(deadline)
@@ -460,11 +459,11 @@ class ConsumerCoordinator(ClassicMember):
         try:
             await self.application.run(coro, deadline, what)
         except KafkaTimeoutError as error:
-            log.warning("Group %s: %s was given up: %s", self.group_id, what, error)
+            log.warning("Group %s: %s failed: %s", self.group_id, what, error)
 
 
 class _BrokersReachable:
-    """Ends what waits for brokers when for some seconds there was a connection to none of them."""
+    """Ends a wait for brokers when there was no connection to any of them for some seconds."""
 
     def __init__(self, client: Client, timeout: float) -> None:
         self._client = client

@@ -1,12 +1,11 @@
-"""A member of a group in the protocol of KIP-848: the broker assigns, and everything goes by heartbeats.
+"""A member of a group in the protocol of KIP-848: the broker assigns, and heartbeats carry everything.
 
-A heartbeat says what this member wants and has, where that changed; its answer says how the member is to
-be (its epoch, and a target assignment). Getting from what it has to the target (`_reconcile`) involves the
-application and may take long, so it is a task of its own, and heartbeats go on beside it. When it is
-done, the next heartbeat goes out at once and says so; only then does the broker give what was let go to
-others.
+A heartbeat has the fields of this member that changed (its topics, the partitions that it owns); the response has its
+epoch and its target assignment. Going from the owned partitions to the target (`_reconcile`) involves the application
+and may take long, so it is a separate task, and heartbeats continue meanwhile. When it has ended the next heartbeat
+goes out at once; only then does the broker assign the revoked partitions to other members.
 
-Works for a `ClassicMember`, on its loop: state, generation, errors and the application's time are there.
+Works for a `ClassicMember`, on its loop, which has the state, the generation, errors and the application's time.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ _CHOSEN_IDS_SINCE: Final = 1
 
 
 class ConsumerGroupMember:
-    """What a member says to the broker, and what it makes of the answers."""
+    """The heartbeats of a member, and its reactions to the responses."""
 
     def __init__(self, coordinator: ClassicMember) -> None:
         self._owner = coordinator
@@ -67,7 +66,7 @@ class ConsumerGroupMember:
     # Staying…
 
     async def run(self) -> None:
-        """Join and stay; returns where the brokers do not have this protocol, raises nothing else."""
+        """Join and stay; returns if the brokers do not have this protocol."""
         while True:
             try:
                 await self._heartbeat_loop()
@@ -93,7 +92,7 @@ class ConsumerGroupMember:
         )
 
     async def _heartbeat_loop(self) -> None:
-        """Send heartbeats when they are due or when there is something to say, until one fails."""
+        """Send heartbeats when they are due or when a field has changed, until one fails."""
         owner = self._owner
         await owner.find_coordinator()
         while True:
@@ -142,16 +141,16 @@ class ConsumerGroupMember:
         owner.heartbeat_answered(self._loop.time() - sent)
         owner.heartbeat.received_heartbeat()
         if response.error_code:
-            raise for_code(response.error_code)(response.error_message or "the coordinator's answer to a heartbeat")
+            raise for_code(response.error_code)(response.error_message or "the coordinator refused a heartbeat")
         if owner.generation != before:
-            return  # it left meanwhile
+            return  # the member left meanwhile
         self._failures = 0
         self._conflict_since = None
         self._sent = fields
         self._take(response)
 
     def _fields_to_send(self) -> dict[str, Any]:
-        """Return all that the broker is to know; what it knows already is left out of the request."""
+        """Return the fields of a heartbeat; the request has only the changed ones."""
         owner = self._owner
         subscription = owner.subscription
         fields: dict[str, Any] = {
@@ -178,7 +177,7 @@ class ConsumerGroupMember:
                 found[ids[topic]].append(number)
         return [entry(topic_id=topic_id, partitions=numbers) for topic_id, numbers in found.items()]
 
-    # Getting there…
+    # Reconciling…
 
     def _take(self, response: Any) -> None:
         owner = self._owner
@@ -197,7 +196,7 @@ class ConsumerGroupMember:
         self.reconcile_if_needed()
 
     def reconcile_if_needed(self) -> None:
-        """Begin to go towards the target, unless that is under way or there is nothing to do."""
+        """Begin to reconcile with the target, unless that is under way or they are equal."""
         owner = self._owner
         if self._target is None or self._reconciling is not None or not owner.generation.is_member:
             return
@@ -228,13 +227,13 @@ class ConsumerGroupMember:
             return
         self._reconciling = None
         if task.exception is not None:
-            return  # cancelled, as the client ends; anything else gets another try with the next heartbeat
+            return  # cancelled, as the client ends; after an error the next heartbeat tries again
         if self._sent.get("topic_partitions") != self._by_id(self._owner.assignments.held()):
-            self._owner.rejoin.set()  # say so at once: somebody waits for what was let go
+            self._owner.rejoin.set()  # send it at once: another member waits for the revoked partitions
         self.reconcile_if_needed()
 
     def _resolve(self) -> set[UUID]:
-        """Learn the names of the target's topics from metadata; the ids for which there are none."""
+        """Look up the names of the target's topics in metadata; return the ids without a name."""
         cluster = self._owner.client.cluster
         for topic_id in self._target or ():
             name = cluster.topic_name_for_id(topic_id)
@@ -243,7 +242,7 @@ class ConsumerGroupMember:
         return set(self._target or ()) - self._names.keys()
 
     def _resolved(self) -> set[TopicPartition]:
-        """Return the target as far as names are known. It lacks the rest for now, which the broker does not mind."""
+        """Return the target's partitions whose names are known; the broker accepts a part of the target."""
         return {
             TopicPartition(self._names[topic_id], number)
             for topic_id, numbers in (self._target or {}).items()
@@ -252,7 +251,7 @@ class ConsumerGroupMember:
         }
 
     async def _look_up(self, unknown: set[UUID]) -> None:
-        """Ask for topics by id: a pattern that the broker matches leads to topics whose names nobody fields here."""
+        """Request topics by id: a pattern that the broker matches leads to topics that are not named here."""
         owner = self._owner
         cluster = owner.client.cluster
         topic: Any = MetadataRequest.MetadataRequestTopic
@@ -277,14 +276,14 @@ class ConsumerGroupMember:
             self._looking_up = False
         if unknown <= self._names.keys():
             self.reconcile_if_needed()
-        # Otherwise the next answer to a heartbeat, or the next metadata, tries again.
+        # Otherwise the next heartbeat response, or the next metadata, tries again.
 
     # When something goes wrong…
 
     async def _recover(self, error: KafkaError) -> bool:
-        """Get ready for another attempt; False where none can help."""
+        """Prepare another attempt; False after a fatal error."""
         owner = self._owner
-        self._sent = {}  # the broker may know less than we fields
+        self._sent = {}  # the broker may not have received the fields
         if isinstance(error, (FencedMemberEpochError, UnknownMemberIdError)):
             log.warning(
                 "Group %s: the coordinator removed member %s from the group, it joins again: %s",
@@ -310,10 +309,10 @@ class ConsumerGroupMember:
         return True
 
     def _instance_id_conflict(self) -> bool:
-        """Whether another has had a static member's place for longer than one that was killed would keep it.
+        """Whether another member has had this group_instance_id for longer than a killed process would keep it.
 
-        The broker does not say which it is: a process that was killed and started again, whose place is free when
-        the old session ends, or two that were given the same group_instance_id by mistake.
+        The broker does not tell the two cases apart: a process that was killed and started again, whose id is free when
+        the old session ends, and two processes with the same group_instance_id by mistake.
         """
         now = self._loop.time()
         if self._conflict_since is None:
@@ -321,7 +320,7 @@ class ConsumerGroupMember:
         return now - self._conflict_since > self._owner.heartbeat.timeout
 
     def stop(self) -> None:
-        """Go towards no target any more."""
+        """Stop reconciling."""
         task, self._reconciling = self._reconciling, None
         if task is not None:
             task.cancel()
@@ -330,7 +329,7 @@ class ConsumerGroupMember:
     # Leaving…
 
     async def leave(self, deadline: float | None) -> None:
-        """Tell the broker that this member goes; a static one for a while only."""
+        """Leave the group; a static member keeps its place."""
         owner = self._owner
         if not self._member_id or owner.coordinator_id is None:
             return

@@ -1,6 +1,6 @@
-"""What the leader of a classic group does: it asks an assignor, checks the result, and notices when it is out of date.
+"""The work of a classic group's leader: it asks an assignor, checks the result, and notices when metadata changes it.
 
-The assignors of this library run on the loop; one of the application runs in the application's thread or task.
+The assignors of this library run on the loop; an application's assignor runs in the application's thread or task.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ __all__ = ["AssignorCalls", "MetadataSnapshot", "assign", "read_members", "take_
 log = logging.getLogger(__name__)
 
 MetadataSnapshot = Mapping[str, "Sequence[frozenset[str]] | None"]
-"""Topic -> the racks of each of its partitions; None for a topic that is not known."""
+"""Topic -> the racks of each of its partitions; None for an unknown topic."""
 
 
 def read_members(members: Iterable[Any]) -> dict[str, ConsumerProtocolMemberMetadata]:
-    """Read what members want. One that cannot be read gets nothing, rather than stopping the whole group."""
+    """Decode the members' subscriptions. A member with an invalid one gets nothing; the group continues."""
     found = {}
     for member in members:
         try:
@@ -44,14 +44,14 @@ def read_members(members: Iterable[Any]) -> dict[str, ConsumerProtocolMemberMeta
 
 
 def topics_of(members: Mapping[str, ConsumerProtocolMemberMetadata]) -> frozenset[str]:
-    """Return all topics that somebody wants."""
+    """Return the topics of all members."""
     return frozenset(topic for member in members.values() for topic in member.subscription)
 
 
 def assign(
     assignor: Any, cluster: ClusterMetadata, members: Mapping[str, ConsumerProtocolMemberMetadata], *, cooperative: bool
 ) -> Mapping[str, Any]:
-    """Ask the assignor, which may be the application's, and check its answer."""
+    """Call the assignor, which may be the application's, and check its result."""
     try:
         found: Mapping[str, Any] = assignor.assign(cluster, members)
     except Exception as error:
@@ -67,7 +67,7 @@ def assign(
 def _check_cooperative(
     assignor: Any, members: Mapping[str, ConsumerProtocolMemberMetadata], found: Mapping[str, Any]
 ) -> None:
-    """A partition that another member has now may not be given away before that one gave it up (KIP-429)."""
+    """Raise if a partition is assigned to a member while another still owns it (KIP-429)."""
     owners: dict[TopicPartition, set[str]] = {}
     for member, metadata in members.items():
         for partition in metadata.owned_partitions:
@@ -82,7 +82,7 @@ def _check_cooperative(
 
 
 def take_snapshot(cluster: ClusterMetadata, topics: Collection[str]) -> MetadataSnapshot:
-    """Return what an assignment depends on: partitions, and where their copies are."""
+    """Return the metadata that an assignment depends on: partitions, and the racks of their replicas."""
     from kafka.coordinator.assignors._racks import partition_racks
 
     picture: dict[str, Sequence[frozenset[str]] | None] = {}
@@ -114,15 +114,15 @@ class AssignorCalls:
         raise KafkaError(f"the group chose the assignor {name!r}, which this member did not offer")
 
     async def ask(self, assignor: Any, action: Callable[[], T]) -> T:
-        """Do something with one assignor. Whatever it raises comes out as a KafkaError that names it."""
+        """Call one assignor. Its errors are raised as a KafkaError that names it."""
         return await self._do(action, [assignor])
 
     async def ask_all(self, action: Callable[[], T]) -> T:
-        """Do something with all of them."""
+        """Call all assignors."""
         return await self._do(action, self._assignors)
 
     async def tell(self, assignor: Any, assignment: Any, generation: int) -> None:
-        """Tell an assignor what this member got; both methods may be missing."""
+        """Pass the assignment of this member to an assignor; both methods may be missing."""
         hears = [getattr(assignor, name, None) for name in ("on_assignment", "on_generation_assignment")]
         facts = (assignment, generation)
 
@@ -144,7 +144,7 @@ class AssignorCalls:
         def run() -> None:
             try:
                 results.append(action())
-            except Exception as error:  # told in poll(), and the member stops, as with any error that does not pass
+            except Exception as error:  # poll() raises it, and the member stops, as with any fatal error
                 errors.append(error)
 
         await self._rendezvous.ask(RebalanceCall(CallKind.ASSIGNOR, (), run))

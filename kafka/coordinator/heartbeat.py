@@ -46,9 +46,9 @@ class Heartbeat:
         self.interval = self.config.seconds("heartbeat_interval_ms")
         """Seconds between heartbeats."""
         self.timeout = self.config.seconds("session_timeout_ms")
-        """Seconds of silence after which the coordinator gives the member up."""
+        """Seconds without a heartbeat after which the coordinator removes the member."""
         self.poll_interval = self.config.seconds("max_poll_interval_ms")
-        """Seconds between two calls of poll() at most."""
+        """The longest time between two calls of poll(), in seconds."""
         self._clock = clock
         self.last_send = self.last_receive = self.last_failure = _NEVER
         self.last_reset = self.last_poll = clock.monotonic()
@@ -56,21 +56,21 @@ class Heartbeat:
     # Towards the coordinator…
 
     def sent_heartbeat(self) -> None:
-        """Take note that a heartbeat goes out."""
+        """Record that a heartbeat is sent."""
         self.last_send = self._clock.monotonic()
 
     def received_heartbeat(self) -> None:
-        """Take note that the coordinator answered."""
+        """Record a response of the coordinator."""
         self.last_receive = self._clock.monotonic()
 
     def fail_heartbeat(self) -> None:
-        """Take note that it did not; the next one is due at once."""
+        """Record a failure; the next heartbeat is due at once."""
         self.last_failure = self._clock.monotonic()
         self.last_send = _NEVER
         self.last_reset = min(self.last_reset, self.last_failure - self.interval)
 
     def reset_session_timeout(self) -> None:
-        """Begin anew, as after joining."""
+        """Restart all limits, as after joining."""
         self.last_reset = self.last_receive = self._clock.monotonic()
 
     def ttl(self) -> float:
@@ -82,11 +82,11 @@ class Heartbeat:
         return self.ttl() == 0
 
     def session_left(self) -> float:
-        """Seconds until the coordinator gives this member up, as far as is known here."""
+        """Seconds until the coordinator removes this member, by the last response."""
         return max(0.0, max(self.last_receive, self.last_reset) + self.timeout - self._clock.monotonic())
 
     def session_expired(self) -> bool:
-        """Whether the coordinator has given this member up by now."""
+        """Whether the coordinator has removed this member, by the last response."""
         return self.session_left() == 0
 
     def seconds_since_answer(self) -> float:
@@ -96,15 +96,15 @@ class Heartbeat:
     # Towards the application…
 
     def poll(self) -> None:
-        """Take note that the application called poll()."""
+        """Record that the application called poll()."""
         self.last_poll = self._clock.monotonic()
 
     def poll_left(self) -> float:
-        """Seconds until the application is taken to be stuck."""
+        """Seconds until the application counts as stuck."""
         return max(0.0, self.last_poll + self.poll_interval - self._clock.monotonic())
 
     def poll_timeout_expired(self) -> bool:
-        """Whether the application is taken to be stuck."""
+        """Whether the application counts as stuck."""
         return self.poll_left() == 0
 
 
@@ -135,7 +135,7 @@ class HeartbeatSender(Protocol):
 
 
 class HeartbeatTask:
-    """The heartbeats of one member. There is a timer while it is enabled, and nothing otherwise."""
+    """Sends the heartbeats of one member; while it is disabled it has no timer."""
 
     def __init__(self, coordinator: HeartbeatSender) -> None:
         self._coordinator = coordinator
@@ -144,7 +144,7 @@ class HeartbeatTask:
         self._under_way = False
 
     def disable(self) -> None:
-        """Send no more, as while the member joins: the coordinator knows then that it lives."""
+        """Send no more, as while the member joins: the coordinator waits for its requests then."""
         self._enabled = False
         if self._timer is not None:
             self._timer.cancel()
@@ -183,7 +183,7 @@ class HeartbeatTask:
             heartbeat.received_heartbeat()
             coordinator.heartbeat_answered(coordinator.loop.time() - sent)
             if response.error_code:
-                error: KafkaError = for_code(response.error_code)("the coordinator's answer to a heartbeat")
+                error: KafkaError = for_code(response.error_code)("the coordinator refused a heartbeat")
                 coordinator.heartbeat_refused(error, generation)
         except KafkaError as lost:
             log.info("Group %s: a heartbeat failed and is sent again: %s", coordinator.group_id, lost)

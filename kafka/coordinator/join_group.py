@@ -53,7 +53,7 @@ def join_request(
     protocols: Iterable[tuple[str, Any]],
     reason: str,
 ) -> Any:
-    """Return the request to be let in."""
+    """Return the request to join."""
     protocol: Any = JoinGroupRequest.JoinGroupRequestProtocol
     return JoinGroupRequest(
         group_id=group_id,
@@ -68,19 +68,19 @@ def join_request(
 
 
 def is_member_id_required(response: Any) -> bool:
-    """Whether the coordinator gave this member its id and wants to be asked again (KIP-394)."""
+    """Whether the coordinator assigned the member id and the member must join again with it (KIP-394)."""
     return bool(response.error_code == _MEMBER_ID_REQUIRED)
 
 
 def check_joined(response: Any, protocol_type: str) -> None:
-    """Raise what the coordinator refused with, or what does not fit."""
+    """Raise the response's error, or a mismatch of the protocol."""
     if response.error_code == InvalidSessionTimeoutError.errno:
         raise InvalidSessionTimeoutError(
             "session_timeout_ms is outside of what the broker allows: group.min.session.timeout.ms (6000 unless it is "
             "configured) to group.max.session.timeout.ms (1800000, before Kafka 2.6 300000, before 0.10.1 30000)"
         )
     if response.error_code:
-        raise for_code(response.error_code)("the coordinator does not let this member join")
+        raise for_code(response.error_code)("the coordinator refused the join")
     _check_type(response.protocol_type, protocol_type)
 
 
@@ -91,7 +91,7 @@ def sync_request(
     protocol_type: str,
     assignments: Mapping[str, bytes],
 ) -> Any:
-    """Return the request for one's assignment; from the leader it brings everyone's."""
+    """Return the request for the assignment; the leader sends the assignments of all members with it."""
     entry: Any = SyncGroupRequest.SyncGroupRequestAssignment
     return SyncGroupRequest(
         group_id=group_id,
@@ -105,9 +105,9 @@ def sync_request(
 
 
 def check_synced(response: Any, protocol_type: str, generation: Generation) -> None:
-    """Raise what the coordinator refused with, or what does not fit."""
+    """Raise the response's error, or a mismatch of the protocol."""
     if response.error_code:
-        raise for_code(response.error_code)("the coordinator gives no assignment")
+        raise for_code(response.error_code)("the coordinator refused the sync")
     _check_type(response.protocol_type, protocol_type)
     if response.protocol_name not in {None, "", generation.protocol}:
         raise InconsistentGroupProtocolError(
@@ -116,13 +116,13 @@ def check_synced(response: Any, protocol_type: str, generation: Generation) -> N
 
 
 def _check_type(answered: str | None, ours: str) -> None:
-    # Before version 7 and 5 the answer does not say; the coordinator checks it there.
+    # Before JoinGroup v7 and SyncGroup v5 the response does not have it; the coordinator checks it there.
     if answered not in {None, "", ours}:
-        raise InconsistentGroupProtocolError(f"the group has the protocol type {answered!r}, and this member {ours!r}")
+        raise InconsistentGroupProtocolError(f"the group has protocol type {answered!r}, this member uses {ours!r}")
 
 
 def leave_request(group_id: str, member_id: str, reason: str, versions: ApiVersions) -> Any:
-    """Return the request to leave, in the form that the broker knows."""
+    """Return the request to leave, in the form of the broker's version."""
     if versions.version_for(LeaveGroupRequest(group_id=group_id)) < _LEAVES_BY_LIST_SINCE:
         return LeaveGroupRequest(group_id=group_id, member_id=member_id)
     member: Any = LeaveGroupRequest.MemberIdentity
@@ -133,7 +133,7 @@ def leave_request(group_id: str, member_id: str, reason: str, versions: ApiVersi
 
 
 def check_left(response: Any) -> None:
-    """Raise what the coordinator refused with."""
+    """Raise the response's error."""
     for code in (response.error_code, *(member.error_code for member in response.members or ())):
         if code:
-            raise for_code(code)("the coordinator did not let this member leave")
+            raise for_code(code)("the coordinator refused the request to leave")

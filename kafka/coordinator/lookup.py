@@ -1,7 +1,7 @@
-"""Finding the coordinator of a group, and asking it. Runs on the client's loop; waits as long as it takes.
+"""Finds the coordinator of a group, and sends requests to it. Runs on the client's loop.
 
-Joins have a connection of their own: the coordinator holds them back until all members have come, and
-answers the requests of one connection one after another.
+Joins have a separate connection: the coordinator holds them back until all members have joined, and it answers the
+requests of one connection one after another.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ __all__ = ["COMMITS", "JOINS", "CoordinatorFinder", "pause_after"]
 
 log = logging.getLogger(__name__)
 
-# Joins wait at the broker for the other members, and must not hold up heartbeats and commits meanwhile.
+# Joins wait at the broker for the other members, and must not delay heartbeats and commits.
 JOINS: Final = "group-joins"
 COMMITS: Final = "coordinator"
 
 
 def pause_after(error: KafkaError, failures: int, backoff: Backoff) -> float:
-    """Return the seconds until another attempt. A connection that fails has a backoff of its own, which is enough.
+    """Return the seconds until another attempt. A connection that fails has its own backoff, which is enough.
 
     >>> from random import Random
     >>> backoff = Backoff(0.1, 100.0, Random(1))
     >>> pause_after(KafkaConnectionError("refused"), 9, backoff) < 1 < pause_after(KafkaTimeoutError(), 9, backoff)
     True
     """
-    # One after the other they took up to twice retry_backoff_max_ms from when the coordinator was back.
+    # Both backoffs together took up to twice retry_backoff_max_ms after the coordinator was back.
     return backoff.delay(1 if isinstance(error, (KafkaConnectionError, NodeNotReadyError)) else failures)
 
 
 class CoordinatorFinder:
-    """What a coordinator's client needs of the network."""
+    """Finds one group's coordinator, and sends requests to it."""
 
     def __init__(self, client: Client, config: Config, application: Application | None) -> None:
         self.client = client
         self.loop: Loop = client.loop
         self.group_id: str = config["group_id"]
         self.waiting_for: str | None = None
-        """What keeps it from being a member, in words; None while nothing does."""
+        """The reason why it is not a member, in words; None for a member."""
         self.request_timeout = config.seconds("request_timeout_ms")
         self.retry_backoff = config.seconds("retry_backoff_ms")
         self._backoff = Backoff(self.retry_backoff, config.seconds("retry_backoff_max_ms"), self.loop.rng)
@@ -56,12 +56,12 @@ class CoordinatorFinder:
 
     @property
     def coordinator_id(self) -> int | None:
-        """The broker that coordinates the group, as far as is known."""
+        """The broker that coordinates the group; None while it is unknown."""
         known = self.client.cluster.coordinator_for_group(self.group_id)
         return None if known is None or known < 0 else known
 
     def coordinator_unknown(self) -> bool:
-        """Whether the coordinator has to be looked up, or has no connection that works."""
+        """Whether the coordinator must be looked up, or has no working connection."""
         node_id = self.coordinator_id
         if node_id is None or self.client.cluster.broker_metadata(node_id) is None:
             return True
@@ -71,7 +71,7 @@ class CoordinatorFinder:
         return False
 
     def coordinator_dead(self, error: object) -> None:
-        """Look the coordinator up again before it is next needed."""
+        """Look the coordinator up again before the next request."""
         if self.coordinator_id is not None:
             log.info(
                 "Group %s: broker %s does not answer as its coordinator, so the coordinator is looked up again: %s",
@@ -82,7 +82,7 @@ class CoordinatorFinder:
             self.client.cluster.forget_coordinator(GROUP, self.group_id)
 
     def ensure_coordinator_known(self, timeout_ms: float | None = None) -> bool:
-        """Wait until the coordinator is known and connected; whether it is, by the time given."""
+        """Wait until the coordinator is known and connected; False after the timeout."""
         deadline = None if timeout_ms is None else self.loop.time() + timeout_ms / 1000
         try:
             complete(self.application.run(self.find_coordinator(), deadline, "looking up the coordinator"))
@@ -91,9 +91,9 @@ class CoordinatorFinder:
         return True
 
     async def find_coordinator(self, *, joining: bool = False) -> int:
-        """Return the coordinator's id, however long that takes; raises what waiting does not mend.
+        """Return the coordinator's id, however long that takes; raises errors that are not retriable.
 
-        Who is going to join has that connection made at the same time.
+        With `joining` the connection for joins is made at the same time.
         """
         failures = 0
         while True:
@@ -122,12 +122,12 @@ class CoordinatorFinder:
         return await self.client.submit(node_id, request, use=link_use, timeout=timeout)
 
     def _report_waiting(self, what: str, failures: int) -> None:
-        # Each minute or so at most, once backoff has grown; the first time at once.
+        # The first time at once, then about each minute, once the backoff has grown.
         if failures == 1 or failures % 60 == 0:
             log.warning("Waiting for %s", what)
         self.waiting_for = what
 
     async def back_off(self, error: KafkaError, failures: int) -> None:
-        """Say what it waits for, and wait a little before the next attempt."""
+        """Log the reason, and wait for the backoff before the next attempt."""
         self._report_waiting(f"group {self.group_id} to let this member in: {error}", failures + 1)
         await self.loop.sleep(pause_after(error, failures + 1, self._backoff))

@@ -1,4 +1,4 @@
-"""What a member of a group measures: joins, heartbeats, commits. The names are Kafka's."""
+"""The metrics of a group's member: joins, heartbeats, commits. The names are Kafka's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["ConsumerCoordinatorMetrics", "GroupCoordinatorMetrics"]
 
 
 class GroupCoordinatorMetrics:
-    """Heartbeats, joins and syncs: how many, and how long they took."""
+    """Heartbeats, joins and syncs: their numbers and durations."""
 
     def __init__(
         self, heartbeat: Heartbeat, metrics: Metrics | None, prefix: str, tags: Mapping[str, Any] | None = None
@@ -36,15 +36,15 @@ class GroupCoordinatorMetrics:
             self.metrics.add_metric(name, AnonMeasurable(lambda _config, now_ms: self._since_last(now_ms)))
 
     def heartbeat(self, seconds: float) -> None:
-        """Take note of a heartbeat that was answered."""
+        """Record a heartbeat's response."""
         self.heartbeat_latency.record(seconds * 1000)
 
     def joined(self, seconds: float) -> None:
-        """Take note of a join."""
+        """Record a join."""
         self.join_latency.record(seconds * 1000)
 
     def synced(self, seconds: float) -> None:
-        """Take note of a sync."""
+        """Record a sync."""
         self.sync_latency.record(seconds * 1000)
 
     def _since_last(self, _now_ms: float) -> float:
@@ -70,7 +70,7 @@ class GroupCoordinatorMetrics:
 
 
 class ConsumerCoordinatorMetrics:
-    """Commits, and how many partitions this consumer has."""
+    """Commits, and the number of assigned partitions."""
 
     def __init__(self, metrics: Metrics | None, metric_group_prefix: str, subscription: Subscription) -> None:
         self.metrics = metrics if metrics is not None else Metrics()
@@ -84,7 +84,7 @@ class ConsumerCoordinatorMetrics:
             self.metrics.add_metric(name, AnonMeasurable(lambda _config, _now: float(len(subscription.assigned()))))
 
     def committed(self, seconds: float) -> None:
-        """Take note of a commit that was answered."""
+        """Record a commit's response."""
         self.commit_latency.record(seconds * 1000)
 
     def _name(self, name: str, description: str) -> Any:

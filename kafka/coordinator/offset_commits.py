@@ -1,8 +1,8 @@
 """Committing offsets and reading committed ones: the attempts, their order, and when an automatic commit is due.
 
-A commit covers what this consumer has at the moment in which it is sent. Each stay of a partition has a
-number of its own (`Ownership`), so an offset from an earlier stay is not committed in a later one, in which
-another member may have been further already. What was lost in between raises CommitFailedError.
+A commit covers partitions that the member owns at the moment when it is sent. Each ownership of a partition has an id
+(`Ownership`), so an offset from an earlier ownership is not committed in a later one, when another member may have
+committed further already: CommitFailedError names the partitions that were lost in between.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _MOVED: Final = (
     KafkaTimeoutError,
 )
 _OUT: Final = (UnknownMemberIdError, IllegalGenerationError, FencedMemberEpochError)
-# Offsets in Kafka came with 0.8.2, as did the request that finds a coordinator.
+# Kafka stores offsets since 0.8.2, which has the request that finds a coordinator.
 _IN_KAFKA_SINCE: Final = (0, 8, 2)
 
 
@@ -97,14 +97,14 @@ class OffsetCommitter:
         self.on_stored: Callable[[Mapping[TopicPartition, OffsetAndMetadata | None], OwnershipIds | None], object] = (
             lambda _offsets, _stays: None
         )
-        """Called on the loop with the offsets that the group has, after they were committed or read."""
+        """Called on the loop with offsets that the group has stored, after a commit or a read."""
         self._retried: set[Future[Any]] = set()
-        """Those under way that are sent again if need be, and so must be waited for by whatever comes after them."""
+        """Commits under way that may be sent again: later commits must wait for them."""
 
     # Committing…
 
     def ownership_ids(self, offsets: Iterable[TopicPartition]) -> dict[TopicPartition, int] | None:
-        """Return which ids offsets belong to; None where no group says who has what. From any thread."""
+        """Return the ownership ids of partitions; None for partitions assigned by hand. From any thread."""
         ownership = self._ownership()
         return None if ownership is None else ownership.ids(offsets)
 
@@ -117,9 +117,9 @@ class OffsetCommitter:
         also_retry: tuple[type[KafkaError], ...] = (),
         never_retry: tuple[type[KafkaError], ...] = (),
     ) -> Any:
-        """Commit by the deadline, after all commits that were begun before; returns the broker's answer.
+        """Commit by the deadline, after all commits that were begun before; return the broker's response.
 
-        Errors that pass are outlasted; `also_retry` names others that are too, `never_retry` some that are not.
+        It is retried after retriable errors except `never_retry`, and after those in `also_retry`.
         """
         if not offsets:
             return None
@@ -160,7 +160,7 @@ class OffsetCommitter:
                 await self._loop.sleep(delay)
 
     def begin(self, offsets: Offsets, ids: OwnershipIds | None) -> Future[Any]:
-        """Begin a commit that is tried once; on the loop. The future has the broker's answer or the error."""
+        """Begin a commit with one attempt; on the loop. The future has the broker's response or the error."""
         deadline = self._loop.time() + self._client.settings.request_timeout
         task = self._loop.spawn(self._commit_in_turn(tuple(self._retried), offsets, ids, deadline), "commit")
         self._under_way.add(task)
@@ -182,17 +182,17 @@ class OffsetCommitter:
         await self._wait_for(tuple(self._under_way), deadline)
 
     async def _wait_for(self, earlier: Iterable[Future[Any]], deadline: float) -> None:
-        """Wait for older commits: one that is sent again after a newer one would take the group back to its offsets."""
+        """Wait for older commits: one that is sent again after a newer one would restore its older offsets."""
         for each in earlier:
             await wait_any(self._loop, each, deadline=deadline)
 
     async def commit_once(self, offsets: Offsets, ids: OwnershipIds | None, deadline: float) -> Any:
-        """Commit in one attempt; raises what one of the partitions was refused with."""
+        """Commit in one attempt; raises the error of a partition that was refused."""
         if not offsets:
             return None
         use, node_id, versions = await self._connected(deadline)
         version = versions.version_for(OffsetCommitRequest(group_id=self._group_id))
-        # From here to the submission nothing else runs: what is held now is held when it is sent.
+        # No other step runs before the submission: partitions that are owned here are owned when it is sent.
         self._check_held(ids)
         who = self._identity()
         request = commit_request(version, who, offsets, self._client.cluster.topic_id)
@@ -246,7 +246,7 @@ class OffsetCommitter:
     async def fetch(
         self, partitions: Iterable[TopicPartition], deadline: float
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """Return what was committed for each partition, None where nothing was."""
+        """Return the committed offset of each partition, None without one."""
         wanted = list(partitions)
         if not wanted:
             return {}
@@ -284,7 +284,7 @@ class OffsetCommitter:
         self._raise_for(fetched_group_code(response), f"reading offsets of {self._group_id}")
         found: dict[TopicPartition, OffsetAndMetadata | None] = dict.fromkeys(partitions)
         for partition, code, offset in fetched_entries(response, cluster.topic_name_for_id):
-            # Version 0 says of a partition without an offset that it does not know it.
+            # Version 0 answers "unknown partition" for a partition without a committed offset.
             if code and not (version == 0 and code == UnknownTopicOrPartitionError.errno):
                 self._raise_for(code, f"reading the offset of {partition.topic}-{partition.partition}")
             found[partition] = offset
@@ -300,11 +300,11 @@ class OffsetCommitter:
     # The coordinator…
 
     async def _connected(self, deadline: float) -> tuple[str, Any, Any]:
-        """Return the broker to ask, connected, and what it speaks."""
+        """Return the broker to ask, connected, and its API versions."""
         client = self._client
         release = client.versions.release if client.versions is not None else None
         if release is not None and release < _IN_KAFKA_SINCE:
-            # ZooKeeper has the offsets, and every broker can ask it.
+            # ZooKeeper has the offsets, and every broker can read it.
             node_id: int | str = await client.some_node(deadline)
             use = "default"
         else:
@@ -323,8 +323,8 @@ class OffsetCommitter:
             self._client.cluster.forget_coordinator(0, self._group_id)
 
 
-# Seconds after which unchanged offsets are committed again where the broker counts their retention from the commit. It
-# is at least a day by default (offsets.retention.minutes).
+# Seconds after which unchanged offsets are committed again where the broker counts their retention from the commit;
+# that is at least a day by default (offsets.retention.minutes).
 _REFRESH_INTERVAL: Final = 3600.0
 
 
@@ -337,7 +337,7 @@ class AutoCommitTask:
         """Seconds between commits."""
         self.due_at = self._loop.time() + interval
         self.under_way = False
-        # Partition -> offset, stay, and when that was seen. Set on the loop, read in the application's thread.
+        # Partition -> offset, ownership id, time of the response. Written by the loop, read by the application.
         self._stored: dict[TopicPartition, tuple[int, int, float]] = {}
 
     def due(self, now: float) -> bool:
@@ -353,7 +353,7 @@ class AutoCommitTask:
         offsets: Mapping[TopicPartition, OffsetAndMetadata | None],
         ids: OwnershipIds | None,
     ) -> None:
-        """Take note of what the group has stored, as seen during these ids."""
+        """Record offsets that the group has stored, during these ownerships."""
         now = self._loop.time()
         for partition, offset in offsets.items():
             if offset is not None:
@@ -374,7 +374,7 @@ class AutoCommitTask:
         found = {}
         for partition, offset in offsets.items():
             number, stay, seen = self._stored.get(partition, (-1, -1, oldest))
-            # What was stored in an earlier stay may have been replaced by another member since.
+            # Another member may have replaced an offset that was stored in an earlier ownership.
             if number != offset.offset or stay != _ownership_id(ids, partition) or seen <= oldest:
                 found[partition] = offset
         return found

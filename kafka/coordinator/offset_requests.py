@@ -1,7 +1,7 @@
-"""Requests that commit offsets and read committed ones, in the form that each version has, and their answers. Sans-IO.
+"""The requests that commit offsets and read them, in the form of each version, and their responses. Sans-IO.
 
-Topics go by name up to version 9 and by id from 10 on (KIP-848); reading is by one group up to version 7
-and by a list of groups from 8 on (KIP-709). Version 0 is the one of ZooKeeper's time.
+Topics have names up to version 9 and ids since 10 (KIP-848); a request reads one group's offsets up to version 7 and
+several groups' since 8 (KIP-709). In version 0 the offsets are in ZooKeeper.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TopicNames = Callable[[UUID], "str | None"]
 
 
 class Identity(NamedTuple):
-    """Who commits: a member in its generation, or with the defaults somebody outside of any group."""
+    """The identity in a commit: a member in its generation, or by default a client outside of the group."""
 
     group_id: str
     generation_id: int = -1
@@ -37,7 +37,7 @@ class Identity(NamedTuple):
 def commit_request(
     version: int, who: Identity, offsets: Mapping[TopicPartition, OffsetAndMetadata], topic_id: TopicIds
 ) -> Any:
-    """Return the request, in `version` or in 9 where a topic's id is not known."""
+    """Return the request, in `version`, or in 9 if the id of a topic is unknown."""
     if version >= _BY_ID_SINCE and any(topic_id(partition.topic) is None for partition in offsets):
         version = _BY_ID_SINCE - 1
     partition_type: Any = OffsetCommitRequest.OffsetCommitRequestPartition
@@ -66,7 +66,7 @@ def commit_request(
 
 
 def committed_codes(response: Any, name_of: TopicNames) -> Iterator[tuple[TopicPartition, int]]:
-    """Go through the partitions of an answer with their error codes."""
+    """Yield the partitions of a response with their error codes."""
     for topic in response.topics:
         name = _name(topic, name_of)
         for partition in topic.partitions:
@@ -76,7 +76,7 @@ def committed_codes(response: Any, name_of: TopicNames) -> Iterator[tuple[TopicP
 def fetch_request(
     version: int, who: Identity, partitions: Iterable[TopicPartition], topic_id: TopicIds, *, stable: bool
 ) -> Any:
-    """Return the request for what a group has committed."""
+    """Return the request for a group's committed offsets."""
     wanted = by_topic(partitions)
     if version >= _BY_ID_SINCE and any(topic_id(topic) is None for topic, _ in wanted):
         version = _BY_ID_SINCE - 1
@@ -98,14 +98,14 @@ def fetch_request(
 
 
 def fetched_group_code(response: Any) -> int:
-    """Return the error of the whole answer; 0 if there is none."""
+    """Return the error code of the whole response; 0 without an error."""
     return next((group.error_code for group in response.groups or ()), response.error_code or 0)
 
 
 def fetched_entries(
     response: Any, name_of: TopicNames
 ) -> Iterator[tuple[TopicPartition, int, OffsetAndMetadata | None]]:
-    """Go through the partitions of an answer: error code, and offset or None where nothing is committed."""
+    """Yield the partitions of a response, each with its error code and its offset, or None without one."""
     topics = response.topics or (topic for group in response.groups or () for topic in group.topics)
     for topic in topics:
         name = _name(topic, name_of)

@@ -1,9 +1,8 @@
-"""What members of a classic group tell each other: what they want to read, and what they are to read. Sans-IO.
+"""The subscriptions and assignments that members of a classic group send each other. Sans-IO.
 
-The values here are what assignors take and give, in the form that user-defined assignors have known since
-1.x; on the wire they are the versioned messages of `kafka.protocol.consumer_protocol`. Members may run
-any release, so newer versions are read as far as they are known, and older readers ignore what they do
-not know of ours.
+The classes have the form that user-defined assignors know since kafka-python 1.x; on the wire they are the versioned
+messages of `kafka.protocol.consumer_protocol`. Members may run any release: of a newer version the known fields are
+read, and members of an older release ignore the fields that they do not know.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def flat(topics: Iterable[tuple[str, Iterable[int]]]) -> list[TopicPartition]:
 
 
 class ConsumerProtocolMemberMetadata(NamedTuple):
-    """What a member wants to read, and what it brings along.
+    """A member's subscription, the partitions that it owns, and an assignor's user data.
 
     >>> member = ConsumerProtocolMemberMetadata(0, ["events"], b"")
     >>> ConsumerProtocolMemberMetadata.decode(member.encode()).topics
@@ -57,13 +56,13 @@ class ConsumerProtocolMemberMetadata(NamedTuple):
     subscription: Sequence[str]
     user_data: bytes | None = b""
     owned_partitions: Sequence[TopicPartition] = ()
-    """What it reads now and would keep (KIP-429)."""
+    """The partitions that it owns now and would keep (KIP-429)."""
     generation_id: int = -1
-    """In which generation it got that (KIP-792)."""
+    """The generation in which they were assigned (KIP-792)."""
     rack_id: str | None = None
-    """Where it runs (KIP-881)."""
+    """The rack that it runs in (KIP-881)."""
     group_instance_id: str | None = None
-    """Its name if it is a static member; the broker says so, it is not on the wire."""
+    """The id of a static member; the broker adds it, it is not part of the message."""
 
     @property
     def topics(self) -> Sequence[str]:
@@ -71,7 +70,7 @@ class ConsumerProtocolMemberMetadata(NamedTuple):
         return self.subscription
 
     def encode(self) -> bytes:
-        """The bytes that go into a JoinGroupRequest. Readers of older versions ignore what they do not know."""
+        """The bytes that go into a JoinGroupRequest. Older members ignore the fields that they do not know."""
         message = ConsumerProtocolSubscription[NEWEST_SUBSCRIPTION](
             topics=list(self.subscription),
             user_data=self.user_data,
@@ -83,7 +82,7 @@ class ConsumerProtocolMemberMetadata(NamedTuple):
 
     @classmethod
     def decode(cls, data: bytes, group_instance_id: str | None = None) -> ConsumerProtocolMemberMetadata:
-        """Read what a member sent; raises KafkaProtocolError."""
+        """Decode a member's subscription; raises KafkaProtocolError."""
         message = decode_versioned(ConsumerProtocolSubscription, bytes(data))
         return cls(
             int.from_bytes(data[:2], "big"),
@@ -97,7 +96,7 @@ class ConsumerProtocolMemberMetadata(NamedTuple):
 
 
 class ConsumerProtocolMemberAssignment(NamedTuple):
-    """What a member is to read.
+    """The assignment of a member.
 
     >>> ConsumerProtocolMemberAssignment(0, [("events", [0, 1])], b"").partitions()
     [TopicPartition(topic='events', partition=0), TopicPartition(topic='events', partition=1)]
@@ -108,7 +107,7 @@ class ConsumerProtocolMemberAssignment(NamedTuple):
     user_data: bytes | None = b""
 
     def partitions(self) -> list[TopicPartition]:
-        """All of it, flat."""
+        """All partitions, as a list."""
         return flat(self.assignment)
 
     def encode(self) -> bytes:
@@ -121,7 +120,7 @@ class ConsumerProtocolMemberAssignment(NamedTuple):
 
     @classmethod
     def decode(cls, data: bytes) -> ConsumerProtocolMemberAssignment:
-        """Read what the leader sent; no bytes at all mean no partitions. Raises KafkaProtocolError."""
+        """Decode an assignment; no bytes mean no partitions. Raises KafkaProtocolError."""
         if not data:
             return cls(0, [], b"")
         message = decode_versioned(ConsumerProtocolAssignment, bytes(data))
@@ -130,7 +129,7 @@ class ConsumerProtocolMemberAssignment(NamedTuple):
 
 
 class ConsumerProtocol:
-    """The names that belong to the protocol of consumers."""
+    """The historic names of the consumer protocol."""
 
     PROTOCOL_TYPE: ClassVar[str] = "consumer"
     ASSIGNMENT_STRATEGIES: ClassVar[tuple[str, ...]] = ("range", "roundrobin", "sticky", "cooperative-sticky")

@@ -1,13 +1,13 @@
-"""Taking partitions and giving them up, in the order that keeps the promises to the application.
+"""Assigning and revoking partitions, in the order that keeps the promises to the application.
 
-Giving up: the application calls poll() (so all that it was given is processed, and no more is given of what goes), then
-what it consumed is committed if that is automatic, then its listener runs, then the partitions are gone; only then may
-the group be notified. Taking: the partitions are there, then the listener runs, and no record of them was returned
-before. Losing: nothing may be committed any more, and the next thing that poll() does is to call the listener.
+Revoking: the application calls poll(), so it has processed all returned records, and no more are returned; then the
+consumed offsets are committed if that is automatic, then the listener runs, then the partitions are unassigned; only
+then may the group be notified. Assigning: the partitions are assigned, then the listener runs, and no record of them
+was returned before. Losing: nothing may be committed any more, and the next poll() first calls the listener.
 
 The loop asks the application for a call (`Rendezvous.ask`) and waits; poll() takes the calls and makes them. The loop
-keeps turning meanwhile: heartbeats are sent, and a listener may commit or call any other method. The subscription is
-changed by the application only, the ownership by the loop only.
+keeps turning meanwhile: heartbeats are sent, and a listener may commit or call any other method. Only the application
+changes the subscription, only the loop the ownership.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ __all__ = ["Assignments", "CallKind", "RebalanceCall", "Rendezvous", "Subscripti
 log = logging.getLogger(__name__)
 
 OwnershipIds = Mapping[TopicPartition, int]
-"""For each partition the number of its present ownership; 0 for one that the member does not have."""
+"""Partition -> the id of its ownership; 0 for one that the member does not own."""
 Commit = Callable[[Mapping[TopicPartition, OffsetAndMetadata]], Awaitable[Any]]
 
 
 class CallKind(Enum):
-    """What the application is asked for."""
+    """The calls that the loop asks the application for."""
 
-    PAUSE = "return no more records of partitions that are about to go"
-    ASSIGNOR = "ask an assignor of its own"
-    WATCH = "know the topics that the group is about"
+    PAUSE = "return no more records of partitions that are being revoked"
+    ASSIGNOR = "call the application's assignor"
+    WATCH = "request metadata of the group's topics"
     REVOKED = "on_partitions_revoked"
     ASSIGNED = "on_partitions_assigned"
     LOST = "on_partitions_lost"
@@ -66,14 +66,14 @@ class RebalanceCall:
         self._after = after
 
     async def run(self, application: Application) -> None:
-        """Make the call. What a listener raises comes out; the rebalance continues in any case."""
+        """Make the call. Errors of a listener come out; the rebalance continues in any case."""
         try:
             await application.call(self._action)
         finally:
             self.finish()
 
     def finish(self) -> None:
-        """Do what follows the listener, and let the rebalance continue."""
+        """Do the step after the listener, and let the rebalance continue."""
         try:
             self._after()
         finally:
@@ -84,7 +84,7 @@ class RebalanceCall:
 
 
 class Rendezvous:
-    """What waits for the application.
+    """The calls that wait for the application.
 
     >>> meeting = Rendezvous()
     >>> meeting.take() is None
@@ -94,26 +94,26 @@ class Rendezvous:
     def __init__(self) -> None:
         self._waiting: deque[RebalanceCall] = deque()
         self.on_waiting: Callable[[], object] = lambda: None
-        """Called on the loop when something begins to wait; wakes a poll() that sleeps."""
+        """Called on the loop when a call begins to wait; wakes a poll() that sleeps."""
 
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
     def take(self) -> RebalanceCall | None:
-        """Return what is to be done next, for the caller to do."""
+        """Return the next call, for the caller to make."""
         try:
             return self._waiting.popleft()
         except IndexError:
             return None
 
     def post(self, call: RebalanceCall) -> RebalanceCall:
-        """Have it done, without waiting for it here."""
+        """Add a call, without waiting for its end."""
         self._waiting.append(call)
         self.on_waiting()
         return call
 
     async def ask(self, call: RebalanceCall) -> None:
-        """Wait until it was done. If the wait is cancelled, what did not begin does not happen."""
+        """Add a call and wait for its end. If the wait is cancelled before the call began, it is removed."""
         self.post(call)
         try:
             await call.done
@@ -123,7 +123,7 @@ class Rendezvous:
 
 
 def tell(listener: Any, kind: CallKind, partitions: Iterable[TopicPartition]) -> Any:
-    """Call a listener's method; one without on_partitions_lost is told that they were revoked.
+    """Call a listener's method; without on_partitions_lost it is on_partitions_revoked.
 
     >>> class Listener:
     ...     def on_partitions_revoked(self, revoked):
@@ -138,7 +138,7 @@ def tell(listener: Any, kind: CallKind, partitions: Iterable[TopicPartition]) ->
 
 
 class Ownership:
-    """Which partitions a group's member has, and since when: each stay has its number.
+    """The partitions that a member owns; each ownership of a partition has an id.
 
     >>> ownership = Ownership()
     >>> p = TopicPartition("events", 0)
@@ -153,39 +153,39 @@ class Ownership:
         self._since: dict[TopicPartition, int] = {}
 
     def replace(self, partitions: Iterable[TopicPartition]) -> None:
-        """Have these partitions; those that stay keep their number."""
+        """Own these partitions; one that was owned before keeps its id."""
         self._since = {partition: self._since.get(partition) or next(self._numbers) for partition in sorted(partitions)}
 
     def held(self) -> set[TopicPartition]:
-        """The partitions that the member has."""
+        """The partitions that the member owns."""
         return set(self._since)
 
     def ids(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the number of the present stay of each; 0 for what the member does not have."""
+        """Return the id of the present ownership of each; 0 for partitions that the member does not own."""
         return {partition: self._since.get(partition, 0) for partition in partitions}
 
     def ended(self, ids: OwnershipIds) -> list[TopicPartition]:
-        """Return which of these ids are over."""
+        """Return the partitions whose ownership with this id has ended."""
         return [partition for partition, stay in ids.items() if not stay or self._since.get(partition) != stay]
 
 
 class Assignments:
-    """The assignment of one member, whichever protocol it comes by."""
+    """The assignment of one member, in either protocol."""
 
     def __init__(self, subscription: Subscription, rendezvous: Rendezvous) -> None:
         self.ownership = Ownership()
         self._subscription = subscription
         self._rendezvous = rendezvous
         self.commit: Commit | None = None
-        """Commits what was consumed before it goes; None if that is not automatic."""
+        """Commits the consumed offsets before a revocation; None if that is not automatic."""
         self._lost_call: RebalanceCall | None = None
 
     def held(self) -> set[TopicPartition]:
-        """The partitions that the group gave to this member."""
+        """The partitions that this member owns."""
         return self.ownership.held()
 
     async def revoke(self, partitions: Collection[TopicPartition]) -> None:
-        """Let go of partitions that the member still holds."""
+        """Revoke partitions that the member still owns."""
         if not partitions:
             return
         if self.commit is not None:
@@ -197,13 +197,13 @@ class Assignments:
 
             await self._rendezvous.ask(RebalanceCall(CallKind.PAUSE, partitions, pause))
             await self._commit_before_loss({tp: consumed[tp] for tp in consumed if tp in self.held()})
-        if self._lost_call is not None:  # it was put out of the group meanwhile, and hears of that instead
+        if self._lost_call is not None:  # the member was removed meanwhile, and the listener is called for that
             return
         await self._rendezvous.ask(
             RebalanceCall(
                 CallKind.REVOKED,
                 partitions,
-                # It may be put out of the group while this waits for the application.
+                # The member may be removed while this waits for the application.
                 lambda: self._call_listener(CallKind.REVOKED if self._lost_call is None else CallKind.LOST, partitions),
                 self._without(partitions),
             )
@@ -211,20 +211,20 @@ class Assignments:
         self.ownership.replace(self.held() - set(partitions))
 
     async def assign(self, partitions: Collection[TopicPartition]) -> None:
-        """Hold exactly these partitions; the listener hears which of them are new."""
+        """Own exactly these partitions; the listener gets the new ones."""
         added = set(partitions) - self.held()
         self.ownership.replace(partitions)
 
         def call() -> Any:
             if not self._subscription.is_automatic:
-                return None  # it unsubscribed a moment ago
+                return None  # the application unsubscribed a moment ago
             self._subscription.assign_from_group(sorted(partitions))
             return tell(self._subscription.listener, CallKind.ASSIGNED, added)
 
         await self._rendezvous.ask(RebalanceCall(CallKind.ASSIGNED, added, call))
 
     def mark_lost(self) -> None:
-        """Hold nothing any more, because the group went on without this member."""
+        """Own nothing any more, because the coordinator removed this member."""
         if not self.held():
             return
         lost = self.held()
@@ -237,7 +237,7 @@ class Assignments:
             )
 
     async def wait_lost(self) -> None:
-        """Wait until the application has heard of what it lost."""
+        """Wait until the listener was called for lost partitions."""
         while self._lost_call is not None:
             call = self._lost_call
             await call.done
@@ -245,11 +245,11 @@ class Assignments:
                 self._lost_call = None
 
     async def revoke_all(self, application: Application) -> None:
-        """Let go of everything, in the application's thread or task, which waits for nothing else."""
+        """Revoke everything, in the application's thread or task."""
         partitions = self._subscription.assigned() if self._subscription.is_automatic else set()
         kind = CallKind.REVOKED if self.held() else CallKind.LOST
         while (call := self._rendezvous.take()) is not None:
-            call.done.try_success(None)  # overtaken by what is done now
+            call.done.try_success(None)  # this revocation replaces it
         self._lost_call = None
         try:
             if partitions:
@@ -284,43 +284,43 @@ class Assignments:
 
 
 class Subscription(Protocol):
-    """The topics that an application wants and the partitions that it has; changed in its own thread only."""
+    """The subscription of a consumer, as its coordinator needs it; only the application's thread or task changes it."""
 
     pattern: Any
     """A compiled pattern, a SubscriptionPattern for the broker to match, or None."""
     listener: Any
     """The ConsumerRebalanceListener, or None."""
     subscription_version: int
-    """Counts changes of what is subscribed to."""
+    """Counts changes of the subscription."""
 
     @property
     def subscribed_topics(self) -> Collection[str]:
-        """The topics subscribed to; with a pattern those that it matches now."""
+        """The topics subscribed to; with a pattern the topics that it matches now."""
 
     @property
     def is_automatic(self) -> bool:
         """Whether partitions come from a subscription rather than from assign()."""
 
     def match(self, available: Iterable[str]) -> bool:
-        """Subscribe to the topics that the pattern matches; whether that is a change."""
+        """Subscribe to the topics that the pattern matches; return whether that is a change."""
 
     def watch_for_group(self, topics: Iterable[str]) -> None:
-        """Know metadata of these topics too, for the members that this one assigns partitions to."""
+        """Request metadata of these topics too, for the members that this one assigns partitions to."""
 
     def assigned(self) -> set[TopicPartition]:
-        """The partitions that it has."""
+        """The assigned partitions."""
 
     def assign_from_group(self, partitions: Iterable[TopicPartition]) -> None:
-        """Have these partitions; those that stay keep their position."""
+        """Assign these partitions; one that was assigned before keeps its position."""
 
     def mark_leaving(self, partitions: Collection[TopicPartition]) -> None:
-        """Hand out no more records of these: they are about to go."""
+        """Return no more records of these: they are being revoked."""
 
     def consumed(self) -> Mapping[TopicPartition, OffsetAndMetadata]:
-        """What may be committed: how far the application was given records."""
+        """The offsets to commit: behind the records that were returned."""
 
     def without_position(self) -> Collection[TopicPartition]:
-        """The partitions for which the committed offset decides where to begin."""
+        """The partitions whose position is the committed offset, which is not known yet."""
 
     def seek(self, partition: TopicPartition, offset: int, epoch: int = -1) -> None:
         """Go to an offset."""

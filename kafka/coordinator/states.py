@@ -14,10 +14,10 @@ __all__ = ["Generation", "IllegalTransition", "MemberEvent", "MemberState", "NEX
 
 
 class MemberState(Enum):
-    """Where a member is."""
+    """The state of a member."""
 
     UNJOINED = "not in the group"
-    PREPARING = "giving up partitions before it joins"
+    PREPARING = "revoking partitions before it joins"
     JOINING = "waiting for the others to join"
     SYNCING = "waiting for the assignment"
     COMPLETING = "taking the assignment"
@@ -40,18 +40,18 @@ _UNDER_WAY: Final = frozenset({MemberState.PREPARING, MemberState.JOINING, Membe
 
 
 class MemberEvent(Enum):
-    """What happens to a member."""
+    """An event in the life of a member."""
 
-    START = "it has to join, or to join again"
-    PREPARED = "it gave up what it had to"
-    JOINED = "the coordinator let it in"
+    START = "it must join, or join again"
+    PREPARED = "it has revoked partitions"
+    JOINED = "the coordinator accepted it"
     SYNCED = "the assignment came"
     COMPLETED = "the assignment was taken"
-    RETRY = "that did not work, or the coordinator does not know it any more"
+    RETRY = "the attempt failed, or the coordinator removed it"
     LEAVE = "the application unsubscribed"
-    POLL_TIMEOUT = "poll() was not called for too long"
+    POLL_TIMEOUT = "poll() was not called for max_poll_interval_ms"
     POLLED = "poll() was called"
-    FATAL = "an error came that trying again does not mend"
+    FATAL = "a fatal error came"
     CLOSE = "the application closed the consumer"
 
 
@@ -66,7 +66,7 @@ NEXT: Final[dict[tuple[MemberState, MemberEvent], MemberState]] = {
     (MemberState.JOINING, MemberEvent.JOINED): MemberState.SYNCING,
     (MemberState.SYNCING, MemberEvent.SYNCED): MemberState.COMPLETING,
     (MemberState.COMPLETING, MemberEvent.COMPLETED): MemberState.STABLE,
-    # KIP-848: a new assignment comes with the answer to a heartbeat, without a join.
+    # KIP-848: a new assignment comes with a heartbeat response, without a join.
     (MemberState.STABLE, MemberEvent.SYNCED): MemberState.COMPLETING,
     (MemberState.LEFT, MemberEvent.POLLED): MemberState.UNJOINED,
     (MemberState.FAILED, MemberEvent.POLLED): MemberState.UNJOINED,
@@ -85,7 +85,7 @@ NEXT: Final[dict[tuple[MemberState, MemberEvent], MemberState]] = {
 
 
 def next_state(state: MemberState, event: MemberEvent) -> MemberState:
-    """Return where an event leads.
+    """Return the state that an event leads to.
 
     >>> next_state(MemberState.JOINING, MemberEvent.JOINED).name
     'SYNCING'

@@ -1,4 +1,4 @@
-"""Assignors: who in a classic group reads which partitions."""
+"""Assignors: they distribute partitions among the members of a classic group."""
 
 from __future__ import annotations
 

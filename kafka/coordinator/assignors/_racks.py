@@ -1,4 +1,4 @@
-"""Which racks the copies of a partition are in, where that makes a difference to who should read it (KIP-881)."""
+"""The racks of the replicas of partitions, where they matter for an assignment (KIP-881)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def partition_racks(cluster: ClusterMetadata, partitions: Iterable[TopicPartitio
 
 
 def racks_matter(readers: frozenset[str], racks: Racks) -> bool:
-    """Whether some partitions are nearer to some of the readers' racks than others."""
+    """Whether the members' racks have different replicas, so that racks matter."""
     everywhere = frozenset().union(*racks.values()) if racks else frozenset()
     if not readers & everywhere:
         return False

@@ -1,4 +1,4 @@
-"""What an assignor is. Assignors are pure: they see the cluster and the members, and say who reads what."""
+"""The base class of assignors: pure functions of the cluster and the members' subscriptions."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 __all__ = ["AbstractPartitionAssignor", "Members", "RebalanceProtocol", "answer", "on_class_too", "readers_by_topic"]
 
 Members = Mapping[str, ConsumerProtocolMemberMetadata]
-"""Member id -> what it wants."""
+"""Member id -> its subscription."""
 
 
 class RebalanceProtocol(IntEnum):
-    """How members go from one assignment to the next."""
+    """How members change from one assignment to the next."""
 
     EAGER = 0
-    """Everyone gives up everything before joining."""
+    """All members revoke all partitions before they join."""
     COOPERATIVE = 1
-    """Everyone keeps what it has, and gives up only what goes to another (KIP-429)."""
+    """Members keep their partitions, and revoke only the ones that move (KIP-429)."""
 
 
 class on_class_too:  # noqa: N801 - a decorator
@@ -46,7 +46,7 @@ class on_class_too:  # noqa: N801 - a decorator
 
 
 class AbstractPartitionAssignor(ABC):
-    """The base of assignors, of one's own too: give it a name and `assign`.
+    """The base of assignors, also of an application's: a subclass has a name and `assign`.
 
     >>> class FirstTakesAll(AbstractPartitionAssignor):
     ...     name = "first-takes-all"
@@ -58,13 +58,13 @@ class AbstractPartitionAssignor(ABC):
     ...         empty = {member: ConsumerProtocolMemberAssignment(0, [], b"") for member in rest}
     ...         return {first: ConsumerProtocolMemberAssignment(0, everything, b""), **empty}
 
-    Methods may be class methods, as they were in 1.x. Each consumer makes an instance of its own.
+    Methods may be class methods, as they were in 1.x. Each consumer makes its own instance.
     """
 
     name: Any = None
-    """How members call it among each other."""
+    """The name of the protocol in the group."""
     version: Any = 0
-    """Of its user data."""
+    """The version of its user data."""
 
     @abstractmethod
     def assign(self, cluster: ClusterMetadata, members: Any) -> Mapping[str, Any]:
@@ -76,22 +76,22 @@ class AbstractPartitionAssignor(ABC):
 
     @on_class_too
     def metadata(self, topics: Iterable[str]) -> Any:
-        """Return what to tell the leader: topics, and user data of the assignor's own."""
+        """Return the metadata for the leader: topics, and the assignor's user data."""
         return ConsumerProtocolMemberMetadata(int(self.version), sorted(topics), b"")
 
     def on_assignment(self, assignment: Any) -> None:  # noqa: B027 - may be left as it is
-        """Take note of what this member got."""
+        """Called with the assignment of this member."""
 
     def on_generation_assignment(self, generation: int) -> None:  # noqa: B027
-        """Take note of the generation it belongs to; called after `on_assignment`."""
+        """Called with the generation of the assignment, after `on_assignment`."""
 
     def supported_protocols(self) -> tuple[RebalanceProtocol, ...]:
-        """How members that use it may rebalance."""
+        """The rebalance protocols that its users support."""
         return (RebalanceProtocol.EAGER,)
 
 
 def readers_by_topic(members: Members) -> dict[str, list[str]]:
-    """Return who wants to read each topic, in the order of member ids; topics in order too."""
+    """Return the members that subscribe to each topic; topics and member ids sorted."""
     readers: dict[str, list[str]] = {}
     for member in sorted(members):
         for topic in set(members[member].subscription):
@@ -100,7 +100,7 @@ def readers_by_topic(members: Members) -> dict[str, list[str]]:
 
 
 def answer(version: int, owned: Mapping[str, Iterable[TopicPartition]]) -> dict[str, ConsumerProtocolMemberAssignment]:
-    """Put who owns what into the form that assignors return."""
+    """Return an assignment in the form that assignors return."""
     return {
         member: ConsumerProtocolMemberAssignment(version, by_topic(partitions), b"")
         for member, partitions in owned.items()

@@ -28,7 +28,7 @@ _BY_NAME: Final[dict[str, type[AbstractPartitionAssignor]]] = {
 
 
 def make_assignors(strategies: Iterable[Any]) -> list[Any]:
-    """Return assignors from classes, instances or names; each consumer has its own, as some remember things.
+    """Return assignors from classes, instances or names; each consumer has its own, as some have state.
 
     >>> [assignor.name for assignor in make_assignors(["sticky", RangePartitionAssignor])]
     ['sticky', 'range']
@@ -59,7 +59,7 @@ def _make(strategy: Any) -> Any:
 
 
 def is_builtin(assignor: Any) -> bool:
-    """Whether an assignor is one of this library's, and not derived from one.
+    """Whether an assignor is one of this library's, not a subclass.
 
     >>> is_builtin(RangePartitionAssignor())
     True
@@ -68,7 +68,7 @@ def is_builtin(assignor: Any) -> bool:
 
 
 def common_protocol(assignors: Iterable[Any]) -> RebalanceProtocol:
-    """Return how a member rebalances that offers all of these: cooperatively only if all of them can (KIP-429).
+    """Return the rebalance protocol of a member with these assignors: cooperative if all support it (KIP-429).
 
     >>> common_protocol([RangePartitionAssignor(), CooperativeStickyAssignor()]).name
     'EAGER'

@@ -1,8 +1,7 @@
-"""Sticky, and nobody stops reading what it keeps (KIP-429).
+"""The sticky assignor whose members keep reading the partitions that they keep (KIP-429).
 
-A partition that is to move is given to nobody in the first rebalance: its owner sees that it lost it,
-gives it up and joins again, and in the second rebalance its new reader gets it. So at no time are
-there two who read it.
+A partition that must move is unassigned in the first rebalance: its owner revokes it and joins again, and the second
+rebalance assigns it to its new owner. So it never has two owners.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ __all__ = ["CooperativeStickyAssignor"]
 
 
 class CooperativeStickyAssignor(AbstractPartitionAssignor):
-    """As even as can be, moving as little as can be, while everyone goes on reading what it keeps."""
+    """Balances partitions with the fewest moves; members keep reading the partitions that they keep."""
 
     name = "cooperative-sticky"
     version = 0
@@ -40,21 +39,21 @@ class CooperativeStickyAssignor(AbstractPartitionAssignor):
 
     @on_class_too
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:
-        """Return what to tell the leader; the consumer adds what it owns."""
-        # Leaders that do not know KIP-792 look for the generation here.
+        """Return the metadata for the leader; the consumer adds the owned partitions."""
+        # Leaders without KIP-792 look for the generation here.
         return ConsumerProtocolMemberMetadata(self.version, sorted(topics), write_generation(self._generation))
 
     def on_generation_assignment(self, generation: int) -> None:
-        """Take note of the generation in which this member got what it owns."""
+        """Record the generation of the assignment."""
         self._generation = generation
 
     def supported_protocols(self) -> tuple[RebalanceProtocol, ...]:
-        """Both, so that a group can change over one member at a time."""
+        """Both, so that a group can change one member at a time."""
         return (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
 
     @on_class_too
     def assign(self, cluster: ClusterMetadata, members: Members) -> dict[str, ConsumerProtocolMemberAssignment]:
-        """Return who reads what for now: nothing that another member still has."""
+        """Return the assignment for now, without partitions that another member still owns."""
         claims = {}
         for member, metadata in members.items():
             generation = metadata.generation_id
@@ -73,7 +72,7 @@ class CooperativeStickyAssignor(AbstractPartitionAssignor):
                 member: [
                     partition
                     for partition in partitions
-                    # Its rightful owner keeps it; anyone else waits until all who claim it gave it up.
+                    # Its owner keeps it; another member waits until all that claim it have revoked it.
                     if held.get(partition) == member or not claimants.get(partition, set()) - {member}
                 ]
                 for member, partitions in targets.items()

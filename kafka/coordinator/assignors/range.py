@@ -1,8 +1,8 @@
-"""Each reader of a topic gets a run of neighbouring partitions; topics alike are split alike.
+"""Each subscriber of a topic gets a range of neighbouring partitions; equal topics are split equally.
 
-With racks (KIP-881) readers first get partitions that have a copy in their rack, in the same order and
-up to the same share, and only then what is left. Topics with as many partitions and the same readers
-are co-partitioned: a reader has the same partitions of each, so all of them must match its rack.
+With racks (KIP-881) subscribers first get partitions that have a replica in their rack, in the same order and up to the
+same share, and only then the rest. Topics with equally many partitions and the same subscribers are co-partitioned: a
+member has the same partitions of each, so all of them must match its rack.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ __all__ = ["RangePartitionAssignor"]
 
 
 class RangePartitionAssignor(AbstractPartitionAssignor):
-    """Splits each topic into runs, one for each of its readers.
+    """Splits each topic into ranges, one for each of its subscribers.
 
-    Readers come in the order of their instance ids, then of their member ids, so that the restart of
-    a static member changes nothing.
+    Members come in the order of their instance ids, then of their member ids, so that the restart of a static member
+    changes nothing.
     """
 
     name = "range"
@@ -40,7 +40,7 @@ class RangePartitionAssignor(AbstractPartitionAssignor):
 
     @on_class_too
     def assign(self, cluster: ClusterMetadata, member_metadata: Members) -> dict[str, ConsumerProtocolMemberAssignment]:
-        """Return who reads what."""
+        """Return the assignment."""
         members = member_metadata
         topics = []
         for topic, readers in readers_by_topic(members).items():
@@ -64,7 +64,7 @@ def _rank(member: str, members: Members) -> tuple[bool, str]:
 
 
 class _Topic:
-    """One topic while it is handed out."""
+    """One topic during the assignment."""
 
     def __init__(self, name: str, numbers: list[int], readers: list[str]) -> None:
         self.name = name
@@ -75,11 +75,11 @@ class _Topic:
         self._left = dict.fromkeys(TopicPartition(name, number) for number in numbers)  # a set with an order
 
     def room(self, reader: str) -> int:
-        """How many partitions more a reader may have: its share, and one more while some are to spare."""
+        """The number of partitions that a member may still get: its share, and one of the remainder."""
         return max(0, self._share + (self._spare > 0) - len(self.owned[reader]))
 
     def give(self, reader: str, partitions: list[TopicPartition]) -> None:
-        """Let a reader have some partitions."""
+        """Assign partitions to a member."""
         owned = self.owned[reader]
         owned += partitions
         for partition in partitions:
@@ -88,7 +88,7 @@ class _Topic:
             self._spare -= 1
 
     def hand_out(self, fits: Callable[[str, TopicPartition], bool]) -> None:
-        """Let each reader in turn have as much as there is room for, of what fits."""
+        """Assign to each member in turn the partitions that fit, up to its share."""
         for reader in self.readers:
             found = [partition for partition in self._left if fits(reader, partition)][: self.room(reader)]
             if found:
@@ -96,7 +96,7 @@ class _Topic:
 
 
 def _match_racks(cluster: ClusterMetadata, topics: list[_Topic], members: dict[str, str]) -> None:
-    """Hand out what is near to a reader."""
+    """Assign partitions with a replica in a member's rack."""
     near: Racks = {}
     alike: dict[tuple[tuple[str, ...], tuple[int, ...]], list[_Topic]] = defaultdict(list)
     matter: set[str] = set()
@@ -118,7 +118,7 @@ def _match_racks(cluster: ClusterMetadata, topics: list[_Topic], members: dict[s
 
 
 def _hand_out_together(group: list[_Topic], fits: Callable[[str, TopicPartition], bool]) -> None:
-    """Let readers have the same partitions of all topics of a group."""
+    """Assign the same partitions of all topics of a co-partitioned set."""
     for number in group[0].numbers:
         for reader in group[0].readers:
             if all(topic.room(reader) and fits(reader, TopicPartition(topic.name, number)) for topic in group):

@@ -1,4 +1,4 @@
-"""Partitions of all topics are dealt out like cards, one to each member that wants the topic."""
+"""Assigns the partitions of all topics in turn, one to each member that subscribes to the topic."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ __all__ = ["RoundRobinPartitionAssignor"]
 
 
 class RoundRobinPartitionAssignor(AbstractPartitionAssignor):
-    """Deals all partitions out in turn, over topics.
+    """Assigns all partitions in turn, across topics.
 
-    Where all members want the same topics nobody gets more than one partition more than another.
+    With equal subscriptions the numbers of partitions of two members differ by one at most.
     """
 
     name = "roundrobin"
@@ -32,7 +32,7 @@ class RoundRobinPartitionAssignor(AbstractPartitionAssignor):
 
     @on_class_too
     def assign(self, cluster: ClusterMetadata, member_metadata: Members) -> dict[str, ConsumerProtocolMemberAssignment]:
-        """Return who reads what."""
+        """Return the assignment."""
         members = member_metadata
         owned: dict[str, list[TopicPartition]] = {member: [] for member in members}
         wants = {member: frozenset(metadata.subscription) for member, metadata in members.items()}

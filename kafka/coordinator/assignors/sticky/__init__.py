@@ -1,1 +1,1 @@
-"""Assignors that leave partitions where they are as far as balance allows."""
+"""Assignors that keep partitions at their members as far as balance allows."""

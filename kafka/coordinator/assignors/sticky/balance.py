@@ -1,13 +1,13 @@
-"""The balance that both sticky assignors strike: as even as subscriptions allow, then as few moves as possible.
+"""The balance of both sticky assignors: as even as the subscriptions allow, then with the fewest moves.
 
-Where all members want the same topics everyone gets the floor or the ceiling of the average, and keeps
-as much as that of what it had: no assignment that is as even moves less.
+With equal subscriptions each member gets the floor or the ceiling of the average, and keeps that many of its
+partitions: no other assignment that is as even moves fewer.
 
-Otherwise members first keep what they had, free partitions go to whoever has least, and then single
-partitions are passed on along chains of members, from one that has at least two more than the one at
-the chain's end, until there is no such chain. (A pass to a neighbour alone stops too early: with loads of
-2, 1 and 0, where the first shares topics with the second only and the second with the third, every
-single pass is useless and the chain of both is not.) Each chain makes the sum of squares smaller, so it ends.
+Otherwise members first keep their partitions, free partitions go to the member with the fewest, and then single
+partitions move along chains of members, from one that has at least two more than the member at the end of the chain,
+until there is no such chain. (Moves between two members alone stop too early: with loads of 2, 1 and 0, where the first
+shares topics with the second only and the second with the third, each single move is useless and both together are
+not.) Each chain lowers the sum of squares, so this ends.
 
 Nothing here depends on the order of sets: the same members always get the same partitions.
 """
@@ -25,16 +25,16 @@ __all__ = ["Claim", "balance", "owners"]
 
 
 class Claim(NamedTuple):
-    """What a member says it had, and in which generation."""
+    """The partitions that a member claims to have owned, and the generation of that."""
 
     partitions: Sequence[TopicPartition]
     generation: int = -1
 
 
 def owners(claims: Mapping[str, Claim]) -> dict[TopicPartition, str]:
-    """Return who is believed to have had each partition: the claim of the highest generation.
+    """Return the previous owner of each partition: the member with the claim of the highest generation.
 
-    Two claims of the same generation cannot both be right, so then nobody had it.
+    Two claims of the same generation cannot both be right: then the partition has no previous owner.
 
     >>> p = TopicPartition("events", 0)
     >>> owners({"a": Claim([p], 4), "b": Claim([p], 5)})
@@ -61,10 +61,10 @@ def balance(
     members: Iterable[str],
     near: Mapping[str, frozenset[TopicPartition]] | None = None,
 ) -> dict[str, set[TopicPartition]]:
-    """Return what each member is to read.
+    """Return the partitions of each member.
 
-    `readers` says for each topic who wants it, `previous` who had what, and `near` which partitions have
-    a copy in a member's rack: among those that must move, these go there first.
+    `readers` has the subscribers of each topic, `previous` the former owner of each partition, `near` the partitions
+    with a replica in a member's rack: of the partitions that must move, these go there first.
     """
     spread = _Spread(readers, partitions, previous, sorted(members), near or {})
     if len({tuple(names) for names in readers.values()}) <= 1 and all(
@@ -102,25 +102,25 @@ class _Spread:
             if owner is not None and owner in wanted[partition.topic]:
                 self._kept[owner].append(partition)
 
-    # Where all want the same…
+    # Equal subscriptions…
 
     def keep_share(self) -> None:
-        """Let everyone keep up to its share; as many as need be may keep one more."""
+        """Keep up to its share at each member; the remainder lets some keep one more."""
         floor, spare = divmod(len(self._all), max(1, len(self.owned)))
         self._targets: dict[str, int] = {}
-        # Who had most is first to get the larger share: it then gives up least.
+        # The member with the most partitions is first to get the larger share: it then gives up the fewest.
         for member in sorted(self.owned, key=lambda member: -len(self._kept[member])):
             target = floor + (spare > 0)
             spare -= 1
             self._targets[member] = target
             kept = self._kept[member]
-            if len(kept) > target:  # what is far away goes first
+            if len(kept) > target:  # partitions without a near replica go first
                 near = self._near.get(member, frozenset())
                 kept = sorted(kept, key=lambda partition: partition not in near)[:target]
             self.owned[member].update(kept)
 
     def fill_shares(self) -> None:
-        """Hand out what is free, to those near to it first."""
+        """Assign the free partitions, first to members with a replica in their rack."""
         free = self._free()
         hungry = [member for member in self.owned if len(self.owned[member]) < self._targets[member]]
         for member in hungry:
@@ -139,15 +139,15 @@ class _Spread:
             if len(self.owned[member]) < self._targets[member]:
                 turn.append(member)
 
-    # Where they differ…
+    # Different subscriptions…
 
     def keep_all(self) -> None:
-        """Let everyone keep what it had."""
+        """Keep the partitions at their members."""
         for member, kept in self._kept.items():
             self.owned[member].update(kept)
 
     def fill_least(self) -> None:
-        """Give what is free to who has least; topics that few can read come first."""
+        """Assign free partitions to the member with the fewest; topics with few subscribers come first."""
         # One heap for each set of readers: most topics have the same few sets.
         heaps: dict[tuple[str, ...], list[tuple[int, str]]] = {}
         for partition in sorted(self._free(), key=lambda free: (len(self._readers[free.topic]), free)):
@@ -161,12 +161,12 @@ class _Spread:
             heappush(heap, (len(self.owned[member]), member))
 
     def _least(self, heap: list[tuple[int, str]], partition: TopicPartition) -> str:
-        """Take who has least off the heap; among equals one that is near."""
+        """Pop the member with the fewest partitions; among equals one with a near replica."""
         tied: list[str] = []
         level = -1
         while heap:
             load, name = heap[0]
-            if load != len(self.owned[name]):  # it got something through another heap
+            if load != len(self.owned[name]):  # it got a partition through another heap
                 heappop(heap)
                 heappush(heap, (len(self.owned[name]), name))
                 continue
@@ -185,7 +185,7 @@ class _Spread:
         return chosen
 
     def level(self) -> None:
-        """Pass partitions on along chains from those that have two more to those that have two less."""
+        """Move partitions along chains, to members that have at least two fewer."""
         settled: set[str] = set()
         while True:
             givers = [member for member in self.owned if member not in settled]
@@ -194,8 +194,8 @@ class _Spread:
             giver = max(givers, key=lambda member: (len(self.owned[member]), member))
             chain = self._chain(giver)
             if chain is None:
-                # Nobody within its reach has two less, and no later chain can change that: loads
-                # within reach only move towards each other.
+                # No member within its reach has two fewer, and no later chain can change that: loads within reach
+                # only approach each other.
                 settled.add(giver)
                 continue
             for source, target, topic in chain:
@@ -208,7 +208,7 @@ class _Spread:
             settled.clear()
 
     def _chain(self, giver: str) -> list[tuple[str, str, str]] | None:
-        """Return the shortest way from a member to one that has at least two less, as (source, target, topic)."""
+        """Return the shortest chain from a member to one with at least two fewer, as (source, target, topic)."""
         limit = len(self.owned[giver]) - 2
         came: dict[str, tuple[str, str]] = {}
         queue = deque([giver])
@@ -233,7 +233,7 @@ class _Spread:
         return way[::-1]
 
     def _cost(self, partition: TopicPartition, source: str, target: str) -> tuple[int, bool, TopicPartition]:
-        """How much it costs to pass a partition on: nothing if its reader changes anyway."""
+        """The cost of moving a partition: none if its owner changes anyway."""
         before = self._previous.get(partition)
         moved = (before != target) - (before != source)
         return moved, partition not in self._near.get(target, ()), partition

@@ -1,4 +1,4 @@
-"""Everyone keeps what it had as far as balance allows; the members' user data says what that was (KIP-54)."""
+"""Members keep their partitions as far as balance allows; their user data has what they owned (KIP-54)."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ log = logging.getLogger(__name__)
 
 
 class StickyPartitionAssignor(AbstractPartitionAssignor):
-    """As even as can be, and as much as it was as can be.
+    """Balances partitions with the fewest moves.
 
-    Members still give everything up before they join (see `CooperativeStickyAssignor` for the other
-    way), but most of it comes back to them, with whatever they keep in memory for it.
+    Members still revoke everything before they join (`CooperativeStickyAssignor` avoids that), but most partitions come
+    back to them, where caches and state for them are.
     """
 
     name = "sticky"
@@ -46,25 +46,25 @@ class StickyPartitionAssignor(AbstractPartitionAssignor):
 
     @on_class_too
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolMemberMetadata:
-        """Return what to tell the leader: topics, and what this member had last."""
+        """Return the metadata for the leader: topics, and the partitions that this member owned last."""
         data = write_claim(self._had, self._generation)
         return ConsumerProtocolMemberMetadata(self.version, sorted(topics), data)
 
     def on_assignment(self, assignment: Any) -> None:
-        """Take note of what this member got."""
+        """Record the assignment of this member."""
         self._had = list(assignment.partitions())
 
     def on_generation_assignment(self, generation: int) -> None:
-        """Take note of the generation that it belongs to."""
+        """Record the generation of the assignment."""
         self._generation = generation
 
     def supported_protocols(self) -> tuple[RebalanceProtocol, ...]:
-        """Eager only: the leader believes the user data, and that is what was had before it was given up."""
+        """Eager only: the user data has the partitions that were owned before the revocation."""
         return (RebalanceProtocol.EAGER,)
 
     @on_class_too
     def assign(self, cluster: ClusterMetadata, members: Members) -> dict[str, ConsumerProtocolMemberAssignment]:
-        """Return who reads what."""
+        """Return the assignment."""
         claims = {member: _claim(member, metadata) for member, metadata in members.items()}
         return answer(self.version, assign_sticky(cluster, members, claims))
 
@@ -73,7 +73,7 @@ def _claim(member: str, metadata: ConsumerProtocolMemberMetadata) -> Claim:
     try:
         return read_claim(metadata.user_data)
     except KafkaProtocolError as error:
-        # What a member had is a hint. Without it the member takes part like a new one.
+        # The claim is a hint. Without one the member is treated as a new one.
         sentence = "Member %s sent user data that cannot be read, it is taken to have had nothing: %s"
         log.warning(sentence, printable(member), error)
         return Claim([])
@@ -82,7 +82,7 @@ def _claim(member: str, metadata: ConsumerProtocolMemberMetadata) -> Claim:
 def assign_sticky(
     cluster: ClusterMetadata, members: Members, claims: Mapping[str, Claim]
 ) -> dict[str, set[TopicPartition]]:
-    """Return who is to read what, given who says it had what."""
+    """Return the partitions of each member, from the claims of the members."""
     readers = {
         topic: names for topic, names in readers_by_topic(members).items() if cluster.partitions_for_topic(topic)
     }
@@ -93,7 +93,7 @@ def assign_sticky(
 def _near(
     cluster: ClusterMetadata, members: Members, partitions: Mapping[str, Iterable[int]]
 ) -> dict[str, frozenset[TopicPartition]]:
-    """Return what has a copy in each member's rack; nothing where racks make no difference."""
+    """Return the partitions with a replica in each member's rack; empty where racks do not matter."""
     where = {member: metadata.rack_id for member, metadata in members.items() if metadata.rack_id is not None}
     if not where:
         return {}

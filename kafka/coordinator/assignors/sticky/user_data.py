@@ -1,4 +1,4 @@
-"""What a sticky member tells the leader of what it had; in the bytes that Java's assignor writes (KIP-54). Sans-IO."""
+"""The user data of a sticky member: the partitions that it owned, encoded as by Java's assignor (KIP-54). Sans-IO."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def write_claim(partitions: Iterable[TopicPartition], generation: int) -> bytes:
 
 
 def read_claim(data: bytes | None) -> Claim:
-    """Read user data of either version; version 0 has no generation. Nothing at all claims nothing."""
+    """Decode user data of either version; version 0 has no generation. No bytes claim nothing."""
     if not data:
         return Claim([])
     reader = _Reader(bytes(data))
@@ -50,12 +50,12 @@ def write_generation(generation: int) -> bytes:
 
 
 def read_generation(data: bytes | None) -> int:
-    """Read it; -1 if there is none."""
+    """Decode it; -1 without one."""
     return int(_INT32.unpack_from(data)[0]) if data and len(data) >= _INT32.size else -1
 
 
 class _Reader:
-    """Reads what another member wrote: lengths are checked against what is left."""
+    """Reads the bytes of another member: lengths are checked against the bytes that are left."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
