@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import threading
 from collections.abc import Coroutine
 from typing import Any, Final, TypeVar
@@ -40,10 +41,12 @@ class AsyncioDriver:
         self.loop = loop
         self._aio = asyncio.get_running_loop()
         self._thread = threading.get_ident()
+        # Not the caller's, which a handle of the event loop would keep alive, a cancelled one too.
+        self._context = contextvars.Context()
         self._timer: asyncio.TimerHandle | None = None
         self._armed_for: float | None = None
         self._fd = loop.fileno()
-        self._aio.add_reader(self._fd, self._turn)
+        self._context.run(self._aio.add_reader, self._fd, self._turn)
         loop.attach(self._notify)
 
     def start(self) -> None:
@@ -55,11 +58,11 @@ class AsyncioDriver:
 
         Cancelling the asyncio task cancels the coroutine, and so does the deadline, with KafkaTimeoutError.
         """
-        return await _run(self.loop.spawn(coro), self._aio, self._left(deadline), what)
+        return await _run(self.loop.spawn(coro), self._aio, self._context, self._left(deadline), what)
 
     async def wait(self, future: Future[Any], deadline: float | None = None) -> None:
         """Wait for a future in the calling asyncio task, until the deadline at most."""
-        await _wait(future, self._aio, self._left(deadline))
+        await _wait(future, self._aio, self._context, self._left(deadline))
 
     def turn(self) -> None:
         """Make one pass now, rather than when asyncio next looks at the selector."""
@@ -73,7 +76,7 @@ class AsyncioDriver:
         if self.loop.closed:
             return
         try:
-            await _wait(self.loop.spawn(self.loop.wind_down(timeout), "close"), self._aio)
+            await _wait(self.loop.spawn(self.loop.wind_down(timeout), "close"), self._aio, self._context)
         finally:
             self.abort()
 
@@ -101,9 +104,9 @@ class AsyncioDriver:
     def _call_soon(self, callback: Any) -> None:
         try:
             if threading.get_ident() == self._thread:
-                self._aio.call_soon(callback)
+                self._aio.call_soon(callback, context=self._context)
             else:
-                self._aio.call_soon_threadsafe(callback)
+                self._aio.call_soon_threadsafe(callback, context=self._context)
         except RuntimeError:
             if not self._aio.is_closed():  # if it is, no task waits any more
                 raise
@@ -121,14 +124,17 @@ class AsyncioDriver:
                 self._timer.cancel()
             self._armed_for, self._timer = deadline, None
             if deadline is not None:
-                self._timer = self._aio.call_later(max(0.0, deadline - loop.time()), self._on_timer)
+                left = max(0.0, deadline - loop.time())
+                self._timer = self._aio.call_later(left, self._on_timer, context=self._context)
 
     def _on_timer(self) -> None:
         self._timer = self._armed_for = None
         self._turn()
 
 
-async def _wait(future: Future[Any], aio: asyncio.AbstractEventLoop, seconds: float | None = None) -> None:
+async def _wait(
+    future: Future[Any], aio: asyncio.AbstractEventLoop, context: contextvars.Context, seconds: float | None = None
+) -> None:
     """Wait for a future of ours in a task of asyncio, for `seconds` at most. Leaves no callback behind."""
     thread = threading.get_ident()
     done: asyncio.Future[None] = aio.create_future()
@@ -148,7 +154,7 @@ async def _wait(future: Future[Any], aio: asyncio.AbstractEventLoop, seconds: fl
                 raise
 
     future.add_both(ended)
-    timer = None if seconds is None else aio.call_later(max(0.0, seconds), resolve)
+    timer = None if seconds is None else aio.call_later(max(0.0, seconds), resolve, context=context)
     try:
         await done
     finally:
@@ -157,13 +163,15 @@ async def _wait(future: Future[Any], aio: asyncio.AbstractEventLoop, seconds: fl
         future.discard(ended)
 
 
-async def _run(task: Task[T], aio: asyncio.AbstractEventLoop, seconds: float | None, what: str) -> T:
+async def _run(
+    task: Task[T], aio: asyncio.AbstractEventLoop, context: contextvars.Context, seconds: float | None, what: str
+) -> T:
     """Wait for a task of ours in a task of asyncio; cancelling the latter, or its deadline, cancels the former."""
     try:
-        await _wait(task, aio, seconds)
+        await _wait(task, aio, context, seconds)
         if not task.is_done:
             task.cancel()
-            await _wait(task, aio, _CANCEL_GRACE)
+            await _wait(task, aio, context, _CANCEL_GRACE)
             if not task.succeeded():
                 raise KafkaTimeoutError(f"{what} took too long")
     except BaseException:  # cancelled, mostly
@@ -178,6 +186,7 @@ class ThreadedAsyncioDriver:
     def __init__(self, loop: Loop) -> None:
         self.loop = loop
         self._aio = asyncio.get_running_loop()
+        self._context = contextvars.Context()
         self._driver = ThreadDriver(loop)
 
     def start(self) -> None:
@@ -188,12 +197,13 @@ class ThreadedAsyncioDriver:
         """See `AsyncioDriver.run`."""
         self._driver.start()
         seconds = None if deadline is None else deadline - self.loop.time()
-        return await _run(self.loop.spawn(coro), self._aio, seconds, what)
+        return await _run(self.loop.spawn(coro), self._aio, self._context, seconds, what)
 
     async def wait(self, future: Future[Any], deadline: float | None = None) -> None:
         """See `AsyncioDriver.wait`."""
         self._driver.start()
-        await _wait(future, self._aio, None if deadline is None else deadline - self.loop.time())
+        seconds = None if deadline is None else deadline - self.loop.time()
+        await _wait(future, self._aio, self._context, seconds)
 
     def turn(self) -> None:
         """The network thread makes the passes: nothing to do."""

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from kafka.aio.admin import AIOKafkaAdminClient as AIOKafkaAdminClient
     from kafka.aio.client import AIOKafkaClient as AIOKafkaClient
     from kafka.aio.cluster import Cluster as Cluster
+    from kafka.aio.consumer import AIOKafkaConsumer as AIOKafkaConsumer
+    from kafka.aio.producer import AIOKafkaProducer as AIOKafkaProducer
     from kafka.aio.structs import ConsumerRecord as ConsumerRecord
     from kafka.errors import ConsumerStoppedError as ConsumerStoppedError
     from kafka.errors import IllegalOperation as IllegalOperation
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 _EXPORTS = {
     "AIOKafkaAdminClient": "kafka.aio.admin",
     "AIOKafkaClient": "kafka.aio.client",
+    "AIOKafkaConsumer": "kafka.aio.consumer",
+    "AIOKafkaProducer": "kafka.aio.producer",
     "Cluster": "kafka.aio.cluster",
     "ConsumerRebalanceListener": "kafka.aio.abc",
     "ConsumerRecord": "kafka.aio.structs",
@@ -42,6 +46,8 @@ _EXPORTS = {
 __all__ = [
     "AIOKafkaAdminClient",
     "AIOKafkaClient",
+    "AIOKafkaConsumer",
+    "AIOKafkaProducer",
     "Cluster",
     "ConsumerRebalanceListener",
     "ConsumerRecord",

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from kafka.aio.environment import with_awaited_tokens
 from kafka.config import CLASSES, Config, resolve
 from kafka.errors import KafkaConfigurationError
+from kafka.structs import OffsetAndMetadata, TopicPartition
 
-__all__ = ["SHARED_DEFAULTS", "AIOConfigurationError", "checked_config"]
+__all__ = ["SHARED_DEFAULTS", "AIOConfigurationError", "as_offsets", "checked_config"]
+
+_PAIR: Final = 2
 
 #: Defaults of all asyncio clients that differ from the synchronous clients' defaults.
 SHARED_DEFAULTS: Final[dict[str, Any]] = {"request_timeout_ms": 40_000}
@@ -25,7 +28,11 @@ class AIOConfigurationError(KafkaConfigurationError, ValueError):
 
 
 def checked_config(
-    kind: str, name: str, given: Mapping[str, Any], defaults: Mapping[str, Any] = SHARED_DEFAULTS
+    kind: str,
+    name: str,
+    given: Mapping[str, Any],
+    defaults: Mapping[str, Any] = SHARED_DEFAULTS,
+    resolve: Callable[[str, Mapping[str, Any]], Config] = resolve,
 ) -> Config:
     """Return the configuration of the asyncio client `name`, which takes the options of `kind`.
 
@@ -47,3 +54,31 @@ def checked_config(
     except KafkaConfigurationError as error:
         text = str(error.args[0]).replace(CLASSES[kind], name)
         raise AIOConfigurationError(text, option=error.option) from None
+
+
+def as_offsets(offsets: Any) -> dict[TopicPartition, OffsetAndMetadata]:
+    """Return offsets to commit, which may be numbers, or pairs of a number and a text.
+
+    >>> as_offsets({TopicPartition("t", 0): 5, TopicPartition("t", 1): (6, "note")})[TopicPartition("t", 1)]
+    OffsetAndMetadata(offset=6, metadata='note', leader_epoch=-1)
+    """
+    if not isinstance(offsets, Mapping) or not offsets:
+        raise ValueError(f"offsets must be a mapping of partitions to offsets that is not empty, not {offsets!r}")
+    found = {}
+    for partition, offset in offsets.items():
+        if not isinstance(partition, tuple) or len(partition) != _PAIR:
+            raise TypeError(f"each key of offsets must be a TopicPartition, not {partition!r}")
+        found[TopicPartition(*partition)] = _as_offset(offset)
+    return found
+
+
+def _as_offset(offset: Any) -> OffsetAndMetadata:
+    if isinstance(offset, OffsetAndMetadata):
+        return offset
+    if isinstance(offset, int) and not isinstance(offset, bool):
+        return OffsetAndMetadata(offset)
+    if isinstance(offset, tuple) and len(offset) == _PAIR:
+        if not isinstance(offset[1], str):
+            raise TypeError(f"the metadata of an offset must be a str, not {offset[1]!r}")
+        return OffsetAndMetadata(*offset)
+    raise TypeError(f"an offset must be a number, a pair (number, str) or an OffsetAndMetadata, not {offset!r}")

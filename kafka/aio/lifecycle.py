@@ -266,6 +266,10 @@ class Lifecycle:
                 driver.abort()
             else:
                 loop.close(0.0)
+            self._released()
+
+    def _released(self) -> None:
+        """Close what the application has passed in; after the loop."""
 
     async def __aenter__(self) -> Self:
         await self.start()

@@ -11,6 +11,7 @@ commit would cover records that were never returned. This is the one place that 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from kafka.consumer.partition_state import AssignedPartition, Chunk, CompletedFetch, Cursor
@@ -36,6 +37,8 @@ class FetchCollector:
         self._positions = positions
         self._queue: deque[AssignedPartition] = deque()
         self._begun: list[tuple[AssignedPartition, Cursor, int | None, int]] = []
+        self.only: Collection[TopicPartition] | None = None
+        """The partitions to take from; None for all that are assigned."""
         self.given_back: set[TopicPartition] = set()
         """The partitions whose records, of those taken last, an iteration had given back."""
 
@@ -143,8 +146,12 @@ class FetchCollector:
         while arrivals:
             self.enter(arrivals.popleft())
         row, partitions = self._queue, self._subscription.partitions
+        only = self.only
         for _ in range(len(row)):
             state = row[0]
+            if only is not None and state.topic_partition not in only:
+                row.rotate(-1)
+                continue
             cursor = state.cursor
             self._begun.append((state, cursor, cursor.position, cursor.epoch))
             row.popleft()

@@ -375,7 +375,7 @@ class Fetcher:
         if data.diverging_epoch.end_offset >= 0:
             return self._deliver(target, CompletedFetch(None, 0, truncated(target, data.diverging_epoch), damaged=True))
         state.failures, state.problem = 0, None
-        state.high_watermark = data.high_watermark
+        state.high_watermark, state.fetched_at = data.high_watermark, self._client.loop.time()
         if data.last_stable_offset >= 0:
             state.stable_offset = data.last_stable_offset
         if data.preferred_read_replica >= 0 and data.preferred_read_replica != state.replica:

@@ -182,6 +182,7 @@ class AssignedPartition:
     __slots__ = (
         "cursor",
         "failures",
+        "fetched_at",
         "full",
         "high_watermark",
         "in_rotation",
@@ -206,6 +207,8 @@ class AssignedPartition:
         self.high_watermark: int | None = None
         self.stable_offset: int | None = None
         """The first offset of an open transaction (read_committed): the last stable offset."""
+        self.fetched_at: float | None = None
+        """When the last fetch response of its leader arrived, in the loop's time."""
         self.replica: int | None = None
         """The follower to read from, which the leader has named (KIP-392)."""
         self.replica_until = 0.0

@@ -110,6 +110,10 @@ class BaseCoordinator(CoordinatorFinder):
         self._changes = 0
         self._poll_timer: Timer | None = None
         self._liveness_asked = False
+        self.is_polling: Callable[[], bool] = lambda: True
+        """Whether the application is inside poll() when it serves; in asyncio another task serves."""
+        self.rebalance_timeout = self.heartbeat.poll_interval
+        """Seconds that a member may take to give its partitions up and to join again."""
 
     # For the subclass…
 
@@ -192,8 +196,9 @@ class BaseCoordinator(CoordinatorFinder):
 
     async def serve_calls(self) -> None:
         """Make the calls that wait for the application. Raises errors of listeners, and fatal ones."""
-        self.heartbeat.poll()
-        self._liveness_asked = False
+        if self.is_polling():
+            self.heartbeat.poll()
+            self._liveness_asked = False
         error = self.take_error()
         if error is not None:
             raise error
@@ -300,7 +305,7 @@ class BaseCoordinator(CoordinatorFinder):
                     self.generation.member_id,
                     self.group_instance_id,
                     session_timeout_ms=int(self.heartbeat.timeout * 1000),
-                    rebalance_timeout_ms=int(self.heartbeat.poll_interval * 1000),
+                    rebalance_timeout_ms=int(self.rebalance_timeout * 1000),
                     protocol_type=self.protocol_type(),
                     protocols=protocols,
                     reason=reason,

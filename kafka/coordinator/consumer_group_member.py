@@ -156,7 +156,7 @@ class ConsumerGroupMember:
         fields: dict[str, Any] = {
             "instance_id": owner.group_instance_id,
             "rack_id": owner.config["client_rack"] or None,
-            "rebalance_timeout_ms": int(owner.heartbeat.poll_interval * 1000),
+            "rebalance_timeout_ms": int(owner.rebalance_timeout * 1000),
             "server_assignor": owner.config["group_remote_assignor"],
             "subscribed_topic_names": sorted(subscription.subscribed_topics),
             "topic_partitions": self._by_id(owner.assignments.held()),

@@ -1,0 +1,706 @@
+"""`AIOKafkaConsumer`: reads records from a cluster, in tasks of asyncio: arguments, units, names."""
+
+# ruff: noqa: SLF001 - a consumer, its face and its engine are one thing in three modules
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+from collections.abc import Collection, Iterable, Mapping
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
+
+from kafka._core.client import Client, make_client
+from kafka.aio.arguments import SHARED_DEFAULTS, as_offsets, checked_config
+from kafka.aio.consumer_engine import AIOEngine, ListenerTask
+from kafka.aio.lifecycle import Lifecycle, Phase
+from kafka.config import Config, defaults
+from kafka.consumer.arguments import checked_limit, checked_partition, checked_partitions, checked_timeout
+from kafka.consumer.face import ConsumerFace
+from kafka.consumer.subscription_state import Mode, SubscriptionState
+from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from kafka.errors import (
+    ConsumerStoppedError,
+    IllegalOperation,
+    IllegalStateError,
+    KafkaTimeoutError,
+    RecordTooLargeError,
+)
+from kafka.structs import (
+    ConsumerGroupMetadata,
+    OffsetAndMetadata,
+    OffsetAndTimestamp,
+    OnCommit,
+    SubscriptionPattern,
+    TopicPartition,
+)
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from kafka._runtime.loop import Loop
+    from kafka.aio.client import AIOKafkaClient
+    from kafka.aio.structs import ConsumerRecord
+    from kafka.record.columns import Columns
+
+__all__ = ["AIOKafkaConsumer"]
+
+log = logging.getLogger(__name__)
+
+#: Defaults that aiokafka documents.
+DEFAULTS: Final[dict[str, Any]] = {
+    **SHARED_DEFAULTS,
+    "session_timeout_ms": 10_000,
+    "partition_assignment_strategy": (RoundRobinPartitionAssignor,),
+}
+# For how long an iteration over records that are there may keep the event loop from its other tasks, in seconds.
+_SLICE: Final = 0.004
+_clock: Final = monotonic
+# From when on the event loop may have been blocked, in seconds, and how many passes a heartbeat that is due takes.
+_BLOCKED: Final = 0.1
+_PASSES_TO_SEND: Final = 4
+# The token of the consumer whose listener runs in this context.
+_inside_listener: contextvars.ContextVar[Any] = contextvars.ContextVar("kafka.aio listener", default=None)
+
+
+class _Face(ConsumerFace):
+    """The checks and the calls that both consumers share, for a configuration that was made elsewhere."""
+
+    def __init__(self, config: Config) -> None:
+        self._engine: AIOEngine | None = None
+        self.config = config
+        self._subscription = SubscriptionState()
+        self._iteration_timeout = float("inf")
+
+
+class AIOKafkaConsumer(Lifecycle):
+    """Reads records from a Kafka cluster.
+
+    ::
+
+        async with AIOKafkaConsumer("events", group_id="readers", bootstrap_servers="localhost:9092") as consumer:
+            async for record in consumer:
+                print(record.offset, record.value)
+
+    Made with topics it reads them; `subscribe` and `assign` change what it reads. Iterate it, or call `getone` or
+    `getmany`, from any number of tasks: each record goes to one of them. In a group the partitions are assigned, and
+    the listener is called, by a task of the consumer, whether or not the application takes records.
+
+    Keyword arguments are the options in ``DEFAULT_CONFIG``, and ``rebalance_timeout_ms``: the time that a listener may
+    take (by default session_timeout_ms). ``max_poll_records`` is None by default: `getmany` returns all that is there.
+    """
+
+    DEFAULT_CONFIG: Final[dict[str, Any]] = {
+        **defaults("consumer"),
+        **DEFAULTS,
+        "max_poll_records": None,
+        "consumer_timeout_ms": 200,
+        "rebalance_timeout_ms": None,
+    }
+
+    _kind = "consumer"
+    _stopped_error = ConsumerStoppedError
+
+    def __init__(self, *topics: str, loop: asyncio.AbstractEventLoop | None = None, **configs: Any) -> None:
+        super().__init__(loop)
+        self._most_records: int | None = configs.pop("max_poll_records", None)
+        if self._most_records is not None:
+            checked_limit(self._most_records)
+        rebalance_timeout_ms = configs.pop("rebalance_timeout_ms", None)
+        configs.pop("consumer_timeout_ms", None)  # the pace of aiokafka's fetcher; this one has none
+        if configs.get("client_rack", "") is None:
+            configs["client_rack"] = ""
+        self.config: Config = checked_config("consumer", "AIOKafkaConsumer", configs, DEFAULTS)
+        self._rebalance_timeout = checked_timeout(
+            self.config["session_timeout_ms"] if rebalance_timeout_ms is None else rebalance_timeout_ms
+        )
+        self._face = _Face(self.config)
+        self._subscription = self._face._subscription
+        self._listener_context: contextvars.Context | None = None
+        self._token = object()  # stands for this consumer in the context of its listener, which must not keep it alive
+        self._engine: AIOEngine
+        self._core: Client
+        self._attending: asyncio.Task[None] | None = None
+        self._client_view: AIOKafkaClient | None = None
+        self._commits_at_end = True
+        self._yield_at = 0.0
+        if topics:
+            self.subscribe(topics)
+
+    # Its life…
+
+    def _open(self) -> Loop:
+        self._core = make_client(self.config, self._world(self.config))
+        return self._core.loop
+
+    async def _begin(self) -> None:
+        application = ListenerTask(self._driver, _inside_listener, self._token)
+        application.context, application.timeout = self._listener_context, self._rebalance_timeout
+        self._application = application
+        engine = self._engine = AIOEngine(self.config, self._core, application, self._subscription)
+        self._face._engine = engine
+        if engine.membership is not None:
+            engine.membership.rebalance_timeout = self._rebalance_timeout
+        self._core.cluster.set_topics(self._subscription.wanted_topics)
+        await self._application.run(self._core.bootstrap(), what="looking for a broker")
+        assert self._aio is not None
+        # An empty context: the task lives as long as the consumer, and would keep what the caller has in its own.
+        self._attending = contextvars.Context().run(self._aio.create_task, engine.attend())
+        if self._subscription.is_automatic:
+            await self._wait_for_assignment(engine)
+
+    async def _wait_for_assignment(self, engine: AIOEngine) -> None:
+        """Wait for the first assignment of a group, or for the topology; raise what stands in the way of it."""
+        seconds = self.config.seconds("default_api_timeout_ms")
+        deadline = self._deadline(seconds)
+        member = engine.membership
+        while True:
+            future = engine.waiting.armed()
+            if engine.errors:
+                raise engine.errors.popleft()
+            if not engine.serving and not engine._is_due() and (member is None or self._subscription.had_assignment):
+                return
+            if await self._application.wait(future, deadline) or member is None:
+                continue
+            if member.in_round:  # other members take their time to give up their partitions
+                deadline = self._deadline(1.0)
+                continue
+            raise KafkaTimeoutError(
+                f"group {self.config['group_id']!r} has assigned nothing within {seconds:g} seconds "
+                f"(default_api_timeout_ms): {member.waiting_for or 'the coordinator does not answer'}"
+            )
+
+    async def stop(self, timeout: float | None = None, *, commit: bool = True) -> None:
+        """End the consumer within about `timeout` seconds (10 by default), also while brokers are down. Idempotent.
+
+        Commits what was returned, if commits are automatic and `commit` is true, and leaves the group. A `getone` that
+        waits raises ConsumerStoppedError, a `getmany` returns {}, an iteration ends. Closing continues when the caller
+        is cancelled; a second call waits for its end. From a listener it does not wait.
+        """
+        if self._phase is Phase.STARTED:
+            self._commits_at_end = commit
+        if _inside_listener.get() is self._token and self._phase is Phase.STARTED:
+            assert self._aio is not None
+            contextvars.Context().run(self._aio.create_task, super().stop(timeout))
+            return
+        await super().stop(timeout)
+
+    async def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:
+        """End the consumer: another name of `stop`."""
+        await self.stop(None if timeout_ms is None else checked_timeout(timeout_ms), commit=autocommit)
+
+    async def _finish(self, deadline: float) -> None:
+        engine = self._engine
+        engine.stop_waiting()
+        self._subscription.listener = None  # it is for rebalances; the application knows that it stops
+        attending = self._attending
+        try:
+            if attending is not None:
+                attending.cancel()
+                left = max(0.0, deadline - engine.loop.time()) / 2
+                await asyncio.wait({attending}, timeout=left)
+            await engine.close(max(0.0, deadline - engine.loop.time()), commit=self._commits_at_end)
+        finally:
+            if attending is not None:
+                attending.cancel()
+
+    def _release(self) -> None:
+        engine = self._face._engine
+        if self._attending is not None:
+            self._attending.cancel()
+        if engine is not None:
+            engine.stop_waiting()
+            engine.closed = True
+        self._core.shut_down()
+
+    def _check_usable(self) -> None:
+        if self._phase is Phase.STARTING and self._face._engine is not None:
+            return  # a listener is called for the first assignment
+        super()._check_usable()
+
+    def _free(self) -> None:
+        if hasattr(self, "_core"):
+            super()._free()
+
+    @property
+    def client(self) -> AIOKafkaClient:
+        """The client for raw requests over this consumer's connections."""
+        from kafka.aio.client import AIOKafkaClient
+
+        if self._phase is not Phase.STARTED:
+            self._refuse()
+        if self._client_view is None:
+            self._client_view = AIOKafkaClient.of(self, self._core)
+        return self._client_view
+
+    # Reading…
+
+    async def getone(self, *partitions: TopicPartition) -> ConsumerRecord:
+        """Return the next record, of some partitions if they are named; waits until there is one.
+
+        Cancelled, it has taken none. Raises ConsumerStoppedError when the consumer is stopped.
+        """
+        self._check_get("getone()")
+        if not partitions:
+            return await self._next()
+        only = checked_partitions(partitions)
+        await self._yield()
+        found = await self._engine.one(only)
+        record: ConsumerRecord = next(iter(found.values()))[0]
+        return record
+
+    async def getmany(
+        self, *partitions: TopicPartition, timeout_ms: float = 0, max_records: int | None = None
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """Return records by partition, of some partitions if they are named; waits for `timeout_ms` if there are none.
+
+        Returns at most `max_records` (max_poll_records), and no more than can be decoded in some milliseconds. {} if
+        nothing came in time, or the consumer is stopped. Cancelled, it has taken none.
+        """
+        self._check_get("getmany()")
+        limit = self._most_records if max_records is None else checked_limit(max_records)
+        only = checked_partitions(partitions) if partitions else ()
+        deadline = self._engine.deadline(checked_timeout(timeout_ms))
+        await self._yield()
+        try:
+            found: dict[TopicPartition, list[ConsumerRecord]] = await self._engine.many(limit, deadline, only)
+        except ConsumerStoppedError:
+            return {}
+        return found
+
+    async def poll(
+        self, timeout_ms: float = 0, max_records: int | None = None, update_offsets: bool = True
+    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """Return records by partition, as `getmany`. With ``update_offsets=False`` the same records come again."""
+        self._check_get("poll()")
+        limit = self._most_records if max_records is None else checked_limit(max_records)
+        deadline = self._engine.deadline(checked_timeout(timeout_ms))
+        await self._yield()
+        found: dict[TopicPartition, list[ConsumerRecord]] = await self._engine.many(
+            limit, deadline, (), move_on=update_offsets
+        )
+        return found
+
+    async def poll_batches(
+        self, timeout_ms: float = 0, max_records: int | None = None
+    ) -> dict[TopicPartition, Columns]:
+        """Return records as columns: for applications that take records by the thousand and need no object for each.
+
+        See `KafkaConsumer.poll_batches`.
+        """
+        self._check_get("poll_batches()")
+        engine = self._engine
+        at_least = self._face._column_limit(engine, max_records)
+        await self._yield()
+        return await engine.poll_columns(at_least, engine.deadline(checked_timeout(timeout_ms)))
+
+    def __aiter__(self) -> Self:
+        if self._phase is not Phase.STARTED:
+            self._refuse()
+        return self
+
+    async def __anext__(self) -> ConsumerRecord:
+        # Hot: `_next` once more, with the look at the phase.
+        if self._phase is Phase.STARTED and asyncio.get_running_loop() is self._aio:
+            engine = self._engine
+            chunk = self._subscription.chunk
+            if chunk is not None and not chunk.interrupted and _clock() < self._yield_at:
+                for record in engine.rows:
+                    chunk.cursor.returned = record
+                    return record
+        try:
+            self._check_get("the iteration")
+            while True:
+                try:
+                    return await self._next()
+                except RecordTooLargeError as error:  # noqa: PERF203
+                    log.error("A record is passed over: %s", error)
+        except ConsumerStoppedError:
+            raise StopAsyncIteration from None
+
+    async def _next(self) -> ConsumerRecord:
+        """Return the next record of any partition. Nothing is awaited between taking it and returning it."""
+        engine, subscription = self._engine, self._subscription
+        if subscription.mode is Mode.NONE:
+            raise IllegalStateError("There is nothing to read: call subscribe() or assign() first")
+        while True:
+            await self._yield()
+            chunk = subscription.chunk
+            if chunk is None or chunk.interrupted:
+                chunk = await engine.chunk()
+            for record in engine.rows:
+                chunk.cursor.returned = record
+                return record
+            subscription.end_iteration()
+
+    async def _yield(self) -> None:
+        """Let the other tasks of the event loop run, if the last time was some milliseconds ago."""
+        late = _clock() - self._yield_at
+        if late < 0:
+            return
+        if late > _BLOCKED and self._driver is not None:
+            # The application may have blocked the event loop, and may do so again: a heartbeat goes out now.
+            for _ in range(_PASSES_TO_SEND):
+                self._driver.turn()
+        await asyncio.sleep(0)
+        self._yield_at = _clock() + _SLICE
+
+    def _check_get(self, what: str) -> None:
+        if _inside_listener.get() is self._token:
+            raise IllegalStateError(
+                f"{what} was called by a rebalance listener, while no record is handed out: take records after it"
+            )
+        if self._phase is not Phase.STARTED or asyncio.get_running_loop() is not self._aio:
+            self._refuse()
+
+    # What to read…
+
+    def subscribe(self, topics: Iterable[str] = (), pattern: Any = None, listener: Any = None) -> None:
+        """Read these topics, or those whose names match a pattern, in place of what was subscribed to before.
+
+        A pattern is a text or what `re.compile` returns, and matched from the start of the names; or a
+        `SubscriptionPattern`, which the brokers match. The `listener` is a `ConsumerRebalanceListener`, whose methods
+        may be coroutine functions; they run in the context of this call. It may be called before `start`.
+        """
+        self._check_not_stopped()
+        if isinstance(topics, str):
+            raise TypeError(f"topics must be a list of names, not the str {topics!r}: subscribe([{topics!r}])")
+        topics = tuple(topics)
+        if bool(topics) == (pattern is not None):
+            raise TypeError("subscribe() takes either topics or a pattern")
+        for topic in topics:
+            if not isinstance(topic, str):
+                raise TypeError(f"AIOKafkaConsumer takes names of topics one by one, not {type(topic).__name__}")
+        if self._phase is Phase.NEW:
+            if isinstance(pattern, SubscriptionPattern) and self.config["group_protocol"] == "classic":
+                raise IllegalStateError("A SubscriptionPattern needs a group_id and group_protocol='consumer'")
+            self._subscription.subscribe(topics, pattern, listener)
+        else:
+            self._face.subscribe(topics, pattern, listener)
+        self._listener_context = None if listener is None else contextvars.copy_context()
+        if self._phase is not Phase.NEW:
+            self._listening.context = self._listener_context
+            self._engine.look_at_subscription()
+            self._engine.waiting.notify()
+
+    @property
+    def _listening(self) -> ListenerTask:
+        return cast("ListenerTask", self._application)
+
+    def unsubscribe(self) -> None:
+        """Read nothing. The consumer leaves its group in the background, unless it is a static member."""
+        self._check_not_stopped()
+        if self._phase is Phase.NEW:
+            self._subscription.unsubscribe()
+            return
+        engine = self._engine
+        member = engine.membership
+        self._subscription.unsubscribe()
+        if member is not None:
+
+            async def leave() -> None:
+                deadline = engine.deadline(engine.close_timeout)
+                if not self.config["group_instance_id"]:
+                    await member.leave_group("the application unsubscribed", deadline)
+
+            member._seen_version = -1
+            engine.loop.spawn_logged(leave(), "leave the group")
+        engine.look_again()
+        engine.waiting.notify()
+
+    def subscription(self) -> set[str]:
+        """The topics subscribed to; with a pattern the topics that it matches now."""
+        return self._face.subscription() or set()
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read these partitions. The ones that were assigned before keep their positions. It may precede `start`."""
+        self._check_not_stopped()
+        self._subscription.assign_by_user(partitions)
+        if self._phase is not Phase.NEW:
+            self._engine.waiting.notify()
+
+    def assignment(self) -> set[TopicPartition]:
+        """The partitions that are read."""
+        return self._face.assignment()
+
+    def _check_not_stopped(self) -> None:
+        if self._phase in {Phase.STOPPING, Phase.STOPPED}:
+            self._refuse()
+        if self._phase is not Phase.NEW:
+            try:
+                running = asyncio.get_running_loop()
+            except RuntimeError:
+                running = None
+            if running is not self._aio:
+                self._refuse_elsewhere()
+
+    def _refuse_elsewhere(self) -> NoReturn:
+        raise IllegalStateError(
+            f"This {type(self).__name__} belongs to the event loop that started it, and is used there only"
+        )
+
+    # Positions…
+
+    async def position(self, partition: TopicPartition, timeout_ms: float | None = None) -> int:
+        """The offset of the next record of a partition; waits until it is known."""
+        self._check_usable()
+        return await self._face._position(partition, timeout_ms)
+
+    def seek(self, partition: TopicPartition, offset: int | OffsetAndMetadata) -> None:
+        """Continue with this offset; records that were fetched ahead are dropped."""
+        self._check_usable()
+        if isinstance(offset, int) and offset < 0:
+            raise ValueError(f"offset must not be negative: {offset}")
+        try:
+            self._face.seek(partition, offset)
+        except TypeError as error:
+            if isinstance(partition, TopicPartition):
+                raise ValueError(str(error)) from None
+            raise
+
+    async def seek_to_beginning(self, *partitions: TopicPartition) -> bool:
+        """Go to the first record of these partitions, or of all; whether the positions are known in time."""
+        self._check_usable()
+        self._face.seek_to_beginning(*partitions)
+        return await self._placed(partitions)
+
+    async def seek_to_end(self, *partitions: TopicPartition) -> bool:
+        """Go behind the last record of these partitions, or of all; whether the positions are known in time."""
+        self._check_usable()
+        self._face.seek_to_end(*partitions)
+        return await self._placed(partitions)
+
+    async def _placed(self, partitions: Collection[TopicPartition]) -> bool:
+        """Wait for positions, for request_timeout_ms."""
+        try:
+            for partition in partitions or self.assignment():
+                await self._face._position(partition, self.config["request_timeout_ms"])
+        except KafkaTimeoutError:
+            return False
+        return True
+
+    def seek_to_timestamp(self, timestamp_ms: int, *partitions: TopicPartition) -> None:
+        """Go to the first record at or after a time (in ms) in these partitions, or in all; else to the end."""
+        self._check_usable()
+        self._face.seek_to_timestamp(timestamp_ms, *partitions)
+
+    async def seek_to_committed(
+        self, *partitions: TopicPartition, timeout_ms: float | None = None
+    ) -> dict[TopicPartition, int | None]:
+        """Go to the committed offsets of these partitions, or of all; return the offsets, None where there is none."""
+        self._check_group("seek_to_committed()")
+        wanted = checked_partitions(partitions) or list(self.assignment())
+        for partition in wanted:
+            self._subscription.get(partition)
+        found = await self._face._committed(wanted, True, timeout_ms)
+        offsets = {partition: None if entry is None else entry.offset for partition, entry in found.items()}
+        for partition, offset in offsets.items():
+            if offset is not None:
+                self._face.seek(partition, found[partition])
+        return offsets
+
+    def pause(self, *partitions: TopicPartition) -> None:
+        """Return no records of these partitions until `resume`; fetched records are kept."""
+        self._check_usable()
+        self._face.pause(*partitions)
+
+    def resume(self, *partitions: TopicPartition) -> None:
+        """Return records of these partitions again."""
+        self._check_usable()
+        self._face.resume(*partitions)
+
+    def paused(self) -> set[TopicPartition]:
+        """The partitions that are paused."""
+        return self._face.paused()
+
+    def highwater(self, partition: TopicPartition) -> int | None:
+        """The offset that the next record written to a partition gets, as of the last fetch; None before the first."""
+        return self._face.highwater(partition)
+
+    def last_stable_offset(self, partition: TopicPartition) -> int | None:
+        """The first offset that an open transaction may still take back, as of the last fetch; None before the first.
+
+        -1 with isolation_level='read_uncommitted', where brokers do not tell it.
+        """
+        state = self._subscription.get(checked_partition(partition))
+        if self.config["isolation_level"] == "read_uncommitted":
+            return None if state.high_watermark is None else -1
+        return state.stable_offset
+
+    def last_poll_timestamp(self, partition: TopicPartition) -> int | None:
+        """When the last fetch of a partition was answered, in milliseconds since 1970; None before the first."""
+        fetched_at = self._subscription.get(checked_partition(partition)).fetched_at
+        if fetched_at is None:
+            return None
+        clock = self._core.environment.clock
+        return int((clock.time() - (clock.monotonic() - fetched_at)) * 1000)
+
+    def current_lag(self, partition: TopicPartition) -> int | None:
+        """How many offsets the position is behind the end, as of the last fetch; None before the first."""
+        return self._face.current_lag(partition)
+
+    # The group…
+
+    async def commit(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata | int | tuple[int, str]] | None = None,
+        timeout_ms: float | None = None,
+    ) -> None:
+        """Commit offsets, by default of all that was returned, and wait until the broker has stored them.
+
+        CommitFailedError if the group has moved on and the partitions are others' now. Cancelled, the commit continues.
+        """
+        self._check_group("commit()")
+        checked = None if offsets is None else as_offsets(offsets)
+        if self._subscription.mode is Mode.NONE:
+            raise IllegalStateError("commit() needs partitions: call subscribe() or assign() first")
+        for partition in checked or ():
+            self._subscription.get(partition)
+        await self._face._commit(checked, timeout_ms)
+
+    def commit_async(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None, callback: OnCommit | None = None
+    ) -> asyncio.Future[Any]:
+        """Commit without waiting. `callback(offsets, response or error)` is called by the consumer's task."""
+        self._check_group("commit_async()")
+        future = self._face.commit_async(offsets, callback)
+        aio = self._aio
+        assert aio is not None
+        told: asyncio.Future[Any] = aio.create_future()
+
+        def done(_outcome: object) -> None:
+            if told.done() or aio.is_closed():
+                return
+            if future.exception is None:
+                told.set_result(future.value)
+            else:
+                told.set_exception(future.exception)
+                told.exception()  # a commit whose future no task looks at is not an error of the event loop
+
+        future.add_both(done)
+        return told
+
+    async def committed(
+        self,
+        partition: TopicPartition | Collection[TopicPartition],
+        metadata: bool = False,
+        timeout_ms: float | None = None,
+    ) -> Any:
+        """The committed offset of a partition, or None; with ``metadata=True`` as OffsetAndMetadata.
+
+        For a collection of partitions a dictionary of OffsetAndMetadata or None.
+        """
+        self._check_group("committed()")
+        return await self._face._committed(partition, metadata, timeout_ms)
+
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """The identity of this member, for `AIOKafkaProducer.send_offsets_to_transaction`."""
+        self._check_group("group_metadata()")
+        return self._face.group_metadata()
+
+    def enforce_rebalance(self, reason: str = "the application asked for it") -> None:
+        """Ask the group to rebalance."""
+        self._check_group("enforce_rebalance()")
+        self._face.enforce_rebalance(reason)
+
+    def _check_group(self, what: str) -> None:
+        self._check_usable()
+        if self.config["group_id"] is None:
+            raise IllegalOperation(f"{what} needs a group: make the consumer with group_id=...")
+
+    # Looking offsets and topics up…
+
+    async def beginning_offsets(
+        self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """The first offsets of partitions, assigned or not."""
+        self._check_usable()
+        return await self._face._beginning_offsets(partitions, self._lookup_timeout(timeout_ms))
+
+    async def end_offsets(
+        self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """The offsets that the next records of partitions get; with read_committed the first not decided yet."""
+        self._check_usable()
+        return await self._face._end_offsets(partitions, self._lookup_timeout(timeout_ms))
+
+    async def offsets_for_times(
+        self, timestamps: Mapping[TopicPartition, int], timeout_ms: float | None = None
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """The first record at or after a time (in ms) in each partition; None where none is so late."""
+        self._check_usable()
+        return await self._face._offsets_for_times(timestamps, self._lookup_timeout(timeout_ms))
+
+    def _lookup_timeout(self, timeout_ms: float | None) -> float:
+        return float(self.config["request_timeout_ms"]) if timeout_ms is None else timeout_ms
+
+    async def topics(self, timeout_ms: float | None = None) -> set[str]:
+        """All topics of the cluster that this client may see."""
+        self._check_usable()
+        return await self._face._topics(timeout_ms)
+
+    def partitions_for_topic(self, topic: str, timeout_ms: float | None = None) -> set[int] | None:  # noqa: ARG002
+        """The partitions of a topic as far as it is known: one that is read, or after `topics`. Else None."""
+        if self._phase is Phase.NEW:
+            return None
+        return self._core.cluster.partitions_for_topic(topic)
+
+    # How it is…
+
+    async def bootstrap(self, timeout_ms: float | None = None, refresh: bool = False) -> None:
+        """Know the cluster: that is so after `start`; with `refresh` ask for its metadata again, and wait."""
+        self._check_usable()
+        await self._face._bootstrap(timeout_ms, refresh)
+
+    def wakeup(self) -> None:
+        """Let the call that waits for records, or the next one, end with WakeupError. From any thread."""
+        self._face.wakeup()
+
+    @property
+    def group_id(self) -> str | None:
+        """The group's name; None without a group."""
+        group_id: str | None = self.config["group_id"]
+        return group_id
+
+    @property
+    def member_id(self) -> str | None:
+        """The name that the coordinator gave to this member; None without a group, empty while it is out of it."""
+        engine = self._face._engine
+        if engine is None or engine.membership is None:
+            return None
+        return engine.membership.generation.member_id
+
+    @property
+    def closed(self) -> bool:
+        """Whether the consumer was stopped."""
+        return self._phase in {Phase.STOPPING, Phase.STOPPED}
+
+    def bootstrap_connected(self) -> bool:
+        """Whether there is a connection to a broker."""
+        return self._phase is Phase.STARTED and any(link.ready for link in self._core.links())
+
+    def metrics(self, raw: bool = False) -> Any:
+        """The metrics: names and values by group, or with `raw` the metrics themselves; None if they are off."""
+        engine = self._face._engine
+        metrics = None if engine is None else engine.metrics
+        if metrics is None:
+            return None
+        return dict(metrics.metrics if raw else metrics.snapshot())
+
+    def health(self) -> dict[str, Any]:
+        """Return what works and what does not, and why, at once and from any task; `json.dumps` takes it.
+
+        In the form of all clients (``docs/operations.rst``); see `KafkaConsumer.health`.
+        """
+        engine = self._face._engine
+        if engine is None:
+            return {"ok": False, "closed": self.closed, "problems": [f"the consumer is {self._phase.value}"]}
+        return engine.health()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"a {type(self).__name__} cannot be copied or pickled: make one in each process that needs one")
+
+    def __repr__(self) -> str:
+        names = f"client_id={self.config['client_id']!r} group_id={self.config['group_id']!r}"
+        return f"<{type(self).__name__} {names} {self._phase.value}>"

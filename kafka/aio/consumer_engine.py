@@ -1,0 +1,302 @@
+"""The engine of an asyncio consumer: several tasks may wait for records, and a task of the client's serves the group.
+
+The synchronous consumer serves its group inside `poll()`. Here that is the work of one task per consumer, `attend`:
+it calls rebalance listeners, joins and assigns, whether or not the application takes records, and what fails there
+comes out of the next call that takes records. While it serves, no record is handed out. Those calls look for records
+and wait; nothing is awaited between taking records and returning them, so a call that is cancelled has taken none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+from collections import deque
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
+from operator import length_hint
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from kafka._runtime.application import ApplicationTask
+from kafka.aio.structs import ConsumerRecord
+from kafka.consumer.engine import Engine
+from kafka.errors import ConsumerStoppedError, KafkaError, KafkaTimeoutError
+from kafka.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from kafka._core.client import Client
+    from kafka.config import Config
+    from kafka.consumer.partition_state import Chunk
+    from kafka.consumer.subscription_state import SubscriptionState
+    from kafka.record.consumer_record import ConsumerRecord as PlainRecord
+
+__all__ = ["AIOEngine", "ListenerTask"]
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+# For how long records are decoded before they are returned, in seconds, and how many between two looks at the clock.
+_SLICE: Final = 0.004
+_PIECE: Final = 500
+# Errors that wait for the next call that takes records, at most.
+_MOST_ERRORS: Final = 16
+
+#: Record by record, the class of `kafka.aio.structs` in place of the plain one.
+_with_attributes: Final = partial(tuple.__new__, ConsumerRecord)
+
+
+class ListenerTask(ApplicationTask):
+    """A task of asyncio that waits, and that calls listeners in the context of `subscribe()`, within a time limit."""
+
+    def __init__(self, driver: Any, inside: contextvars.ContextVar[Any], owner: object) -> None:
+        super().__init__(driver)
+        self._inside = inside
+        self._owner = owner
+        self.context: contextvars.Context | None = None
+        """That of the last `subscribe()` with a listener."""
+        self.timeout: float | None = None
+        """The seconds that a listener may take."""
+
+    async def call(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call user code; an awaitable result is awaited, in a task that the first cancellation does not reach."""
+        context = contextvars.Context() if self.context is None else self.context.copy()
+        context.run(self._inside.set, self._owner)
+        result = context.run(function, *args)
+        if not hasattr(result, "__await__"):
+            return result
+        task = context.run(asyncio.ensure_future, result)
+        done, _ = await self._to_its_end(task)
+        if not done:
+            task.cancel()
+            raise KafkaTimeoutError(
+                f"{getattr(function, '__qualname__', function)!s} took longer than rebalance_timeout_ms "
+                f"({0 if self.timeout is None else self.timeout * 1000:.0f} ms), so the rebalance continues without it"
+            )
+        return task.result()
+
+    async def _to_its_end(self, task: asyncio.Future[Any]) -> Any:
+        try:
+            return await asyncio.wait({task}, timeout=self.timeout)
+        except asyncio.CancelledError:
+            # A rebalance must not continue after half a listener. A second cancellation reaches the listener.
+            try:
+                await asyncio.wait({task}, timeout=self.timeout)
+            except asyncio.CancelledError:
+                task.cancel()
+            if task.done() and not task.cancelled():
+                task.exception()
+            raise
+
+
+class AIOEngine(Engine):
+    """See the head of this file."""
+
+    def __init__(
+        self, config: Config, client: Client, application: ApplicationTask, subscription: SubscriptionState
+    ) -> None:
+        super().__init__(config, client, application, subscription)
+        self.serving = False
+        self.stopping = False
+        self.errors: deque[Exception] = deque(maxlen=_MOST_ERRORS)
+        self.rows: Iterator[ConsumerRecord] = iter(())
+        """The records of the present chunk that were not handed out."""
+        self._getters = 0
+        self._uncommitted = False
+        if self.membership is not None:
+            self.membership.is_polling = lambda: self._getters > 0
+
+    # The task that serves the group…
+
+    async def attend(self) -> None:
+        """Serve the group until the consumer stops."""
+        while not self.stopping:
+            future = self.waiting.armed()
+            if self._is_due():
+                await self._attend_once()
+                continue
+            await self.application.wait(future, self._commit_time())
+            if self._commit_time() is not None and self._commit_is_late():
+                self._begin_commit()
+
+    async def _attend_once(self) -> None:
+        self.look_at_subscription()
+        self.serving = True
+        try:
+            await self._serve()
+        except Exception as error:
+            if not isinstance(error, KafkaError):
+                log.exception("A rebalance listener or a callback of group %s failed", self.config["group_id"])
+            self.note(error)
+        finally:
+            self.serving = False
+            self.waiting.notify()
+        self.look_at_subscription()
+        if self._is_due():
+            await asyncio.sleep(0)
+
+    def look_at_subscription(self) -> None:
+        """Have the membership served if it has not seen the present subscription; a pattern may match others now."""
+        member, subscription = self.membership, self.subscription
+        if (
+            member is not None
+            and subscription.is_automatic
+            and subscription.subscription_version != member._seen_version  # noqa: SLF001 - an engine and its membership
+        ):
+            member.due = True
+
+    def note(self, error: Exception) -> None:
+        """Let the next call that takes records raise this."""
+        if not self.errors or type(self.errors[-1]) is not type(error) or self.errors[-1].args != error.args:
+            self.errors.append(error)
+
+    def _commit_time(self) -> float | None:
+        """Return when to commit, while a call waits for more records: then those before are processed."""
+        membership = self.membership
+        if not self._uncommitted or not self._getters or membership is None or membership.auto_commit is None:
+            return None
+        return membership.auto_commit.due_at
+
+    def _commit_is_late(self) -> bool:
+        assert self.membership is not None
+        assert self.membership.auto_commit is not None
+        return self.membership.auto_commit.due(self.loop.time())
+
+    def _begin_commit(self) -> None:
+        assert self.membership is not None
+        self._uncommitted = False
+        self.membership.due = True
+
+    # The calls that take records…
+
+    def many(
+        self, limit: int | None, deadline: float, only: Collection[TopicPartition], *, move_on: bool = True
+    ) -> Any:
+        """Return records by partition, as soon as there are some; {} at the deadline."""
+        take = partial(self._take_many, frozenset(only) or None, move_on)
+        return self._poll(take, limit or _EVERYTHING, deadline, {})
+
+    def one(self, only: Collection[TopicPartition]) -> Any:
+        """Return the next record of some partitions."""
+        take = partial(self._take_many, frozenset(only), True)
+        return self._poll(take, 1, _NEVER, {})
+
+    def chunk(self) -> Any:
+        """Return the chunk to iterate over: the present one, or the next; `rows` are its records."""
+        return self._poll(self._share_chunk, _PIECE, _NEVER, None)
+
+    async def _poll(  # noqa: C901, PLR0912 - one loop, read from top to bottom
+        self, take: Callable[[int], T | None], limit: int, deadline: float, nothing: T
+    ) -> T:
+        membership, waiting, loop = self.membership, self.waiting, self.loop
+        if membership is not None:
+            membership.polled()
+        waited = False
+        self._getters += 1
+        try:
+            while True:
+                future = waiting.armed()
+                if self.stopping:
+                    raise ConsumerStoppedError("The consumer was stopped")
+                if self.errors:
+                    raise self.errors.popleft()
+                if self.serving or self._is_due():
+                    if not self.serving:
+                        waiting.notify()
+                        future = waiting.armed()
+                elif self.collector.may_have_data or self.subscription.chunk is not None:
+                    found = self._taken(take, limit)
+                    if found is not None:
+                        self._uncommitted = True
+                        return found
+                if loop.time() >= deadline:
+                    if waited:
+                        return nothing
+                    await self.application.turn()
+                else:
+                    await self._wait_for(future, deadline, first=not waited)
+                waited = True
+                loop.check_usable()
+        finally:
+            self._getters -= 1
+            if waited and membership is not None:
+                membership.heartbeat.poll()
+
+    async def _wait_for(self, future: Any, deadline: float, *, first: bool) -> None:
+        if self.fetcher.starved:
+            self.fetcher.release_paused(self.subscription.partitions.values())
+        if first and self._uncommitted and self._commit_time() is not None and not future.is_done:
+            self.waiting.notify()  # `attend` waits until the next commit from now on
+            future = self.waiting.armed()
+        await self.application.wait(future, None if deadline == _NEVER else deadline)
+
+    def _taken(self, take: Callable[[int], T | None], limit: int) -> T | None:
+        collector = self.collector
+        collector.begin()
+        try:
+            return take(limit)
+        except BaseException as error:
+            if not isinstance(error, KafkaError):
+                collector.take_back()
+            raise
+
+    def _take_many(
+        self, only: frozenset[TopicPartition] | None, move_on: bool, limit: int
+    ) -> dict[TopicPartition, list[Any]] | None:
+        if self.subscription.chunk is not None:
+            self.subscription.end_iteration()
+        collector = self.collector
+        collector.only = only
+        try:
+            found = self._take_pieces(limit) if move_on else self._peek(min(limit, _PIECE))
+        finally:
+            collector.only = None
+        if not found:
+            return None
+        return {partition: list(map(_with_attributes, rows)) for partition, rows in found.items()}
+
+    def _take_pieces(self, limit: int) -> dict[TopicPartition, list[PlainRecord]] | None:
+        """Take records until there are enough, or time is up: the event loop has other tasks."""
+        found = self._take(min(limit, _PIECE))
+        if not found:
+            return None
+        left = limit - sum(map(len, found.values()))
+        ends = monotonic() + _SLICE
+        while left > 0 and monotonic() < ends:
+            try:
+                more = self._take(min(left, _PIECE))
+            except KafkaError as error:  # behind the records that are taken already
+                self.note(error)
+                break
+            if not more:
+                break
+            for partition, rows in more.items():
+                left -= len(rows)
+                if partition in found:
+                    found[partition] += rows
+                else:
+                    found[partition] = rows
+        return found
+
+    def _share_chunk(self, limit: int) -> Chunk | None:
+        chunk = self.subscription.chunk
+        if chunk is not None:
+            if not chunk.interrupted and length_hint(self.rows):
+                return chunk  # another task has taken it meanwhile
+            self.subscription.end_iteration()
+        chunk = self._take_chunk(limit)
+        if chunk is not None:
+            self.rows = iter(list(map(_with_attributes, chunk.records)))
+        return chunk
+
+    # When it ends…
+
+    def stop_waiting(self) -> None:
+        """Let each call that waits for records end with ConsumerStoppedError."""
+        self.stopping = True
+        self.waiting.notify()
+
+
+_EVERYTHING: Final = 1 << 62
+_NEVER: Final = float("inf")

@@ -1,0 +1,444 @@
+"""`AIOKafkaProducer`: publishes records, from tasks of asyncio. The work is that of `kafka.producer.calls`."""
+
+# ruff: noqa: SLF001 - a producer, its calls and its futures are one thing in three modules
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
+
+from kafka._text import counted
+from kafka.aio.arguments import SHARED_DEFAULTS, as_offsets, checked_config
+from kafka.aio.batch import BatchBuilder
+from kafka.aio.lifecycle import Lifecycle, Phase
+from kafka.aio.record_future import AIORecordFuture, AIOSentRecords
+from kafka.config import Config, defaults
+from kafka.errors import (
+    AbortableTransactionError,
+    ClientClosedError,
+    FatalError,
+    IllegalArgumentError,
+    IllegalOperation,
+    IllegalStateError,
+    KafkaError,
+    MessageSizeTooLargeError,
+    ProducerClosed,
+    RecordTooLargeError,
+)
+from kafka.producer.arguments import Headers, checked_partition
+from kafka.producer.arguments import checked_config as checked_producer_config
+from kafka.producer.calls import ProducerCalls, make_calls
+from kafka.record.batch_builder import BatchBuilder as RecordBatchBuilder
+from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from kafka._runtime.loop import Loop
+    from kafka.aio.client import AIOKafkaClient
+    from kafka.aio.structs import RecordMetadata
+    from kafka.producer.asyncio_future import AsyncRecordFuture
+
+__all__ = ["AIOKafkaProducer", "MessageTooLargeError"]
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+#: Defaults that aiokafka documents. acks="all" and idempotence stay as they are everywhere in this library.
+DEFAULTS: Final[dict[str, Any]] = {**SHARED_DEFAULTS, "linger_ms": 0}
+_RENAMED: Final = {"max_batch_size": "batch_size"}
+# For how long send() may keep the event loop from its other tasks, in milliseconds.
+_SLICE_MS: Final = 4
+_FOREVER: Final = 10.0**9
+
+
+class MessageTooLargeError(RecordTooLargeError, MessageSizeTooLargeError):
+    """A record is larger than max_request_size or buffer_memory allows."""
+
+
+class AIOKafkaProducer(Lifecycle):
+    """Publishes records.
+
+    ::
+
+        async with AIOKafkaProducer(bootstrap_servers="localhost:9092") as producer:
+            metadata = await producer.send_and_wait("events", b"hello", key=b"greeting")
+            future = await producer.send("events", b"another")
+            print(await future)
+
+    `send()` puts a record into a batch and returns its future; it waits only for the metadata of a topic and for room
+    in the buffer. Any number of tasks may use one producer. Keyword arguments are the options in ``DEFAULT_CONFIG``,
+    and ``max_batch_size`` for ``batch_size``.
+    """
+
+    DEFAULT_CONFIG: Final[dict[str, Any]] = {**defaults("producer"), **DEFAULTS}
+
+    _kind = "producer"
+    _stopped_error = ProducerClosed
+
+    def __init__(self, *, loop: asyncio.AbstractEventLoop | None = None, **configs: Any) -> None:
+        super().__init__(loop)
+        for other, name in _RENAMED.items():
+            if other in configs:
+                if name in configs:
+                    raise TypeError(f"AIOKafkaProducer() got both {other} and {name}, which are one option")
+                configs[name] = configs.pop(other)
+        self.config: Config = checked_config(
+            "producer",
+            "AIOKafkaProducer",
+            configs,
+            DEFAULTS,
+            lambda _kind, options: checked_producer_config(dict(options)),
+        )
+        self._transactional = self.config["transactional_id"] is not None
+        self._calls: ProducerCalls[AsyncRecordFuture]
+        self._client_view: AIOKafkaClient | None = None
+        self._end_was_cancelled = False
+        self._slice_began = self._turns_seen = 0
+
+    # Its life…
+
+    def _open(self) -> Loop:
+        self._calls = calls = make_calls(self.config, self._world(self.config), sent_records=AIOSentRecords)
+        calls._failed = _refuse_record  # type: ignore[method-assign,assignment]  # out of send(), not out of the future
+        calls.core.sender.on_settled = _Watch(calls.core.sender.on_settled)
+        self._time = calls.core.client.environment.clock.time
+        return calls.core.loop
+
+    async def _begin(self) -> None:
+        self._calls.attach(self, self._application, self._aio)
+        await self._calls.connect()
+        if self._transactional:
+            await self._calls.init_transactions()
+
+    async def _finish(self, deadline: float) -> None:
+        await self._calls.drain(deadline - self._calls.core.now())
+
+    def _release(self) -> None:
+        if hasattr(self, "_calls"):
+            self._calls.closed = True
+            self._calls.core.shut_down()
+
+    def _released(self) -> None:
+        if hasattr(self, "_calls"):
+            self._calls.release()
+
+    async def close(self, timeout: float | None = None, null_logger: bool = False) -> None:  # noqa: ARG002 - a name of 3.x
+        """End the producer: another name of `stop`."""
+        await self.stop(timeout)
+
+    @property
+    def client(self) -> AIOKafkaClient:
+        """The client for raw requests over this producer's connections."""
+        from kafka.aio.client import AIOKafkaClient
+
+        if self._phase is not Phase.STARTED:
+            self._refuse()
+        if self._client_view is None:
+            self._client_view = AIOKafkaClient.of(self, self._calls.core.client)
+        return self._client_view
+
+    # Sending…
+
+    async def send(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Headers | None = None,
+    ) -> AIORecordFuture:
+        """Put a record into a batch, and return the future of its place in the log.
+
+        Waits for `max_block_ms` at most (a minute by default), while metadata of a new topic is on its way or the
+        buffer is full, and raises `KafkaTimeoutError` after that. When it raises, CancelledError too, the record is not
+        accepted and will not be written. Once it has returned, cancelling the future withdraws nothing.
+        """
+        if self._phase is not Phase.STARTED or asyncio.get_running_loop() is not self._aio:
+            self._refuse()
+        now = int(self._time() * 1000)
+        if not 0 <= now - self._slice_began < _SLICE_MS:
+            await self._yield(now)
+        try:
+            sent = self._calls.send(topic, value, key, headers, partition, timestamp_ms)
+            return cast("AIORecordFuture", sent if isinstance(sent, AIORecordFuture) else await sent)
+        except (IllegalStateError, TypeError) as error:
+            self._explain(error, headers, partition)
+            raise
+
+    async def _yield(self, now: int) -> None:
+        """Let the other tasks of the event loop run, unless they had a turn since the last time."""
+        loop = self._calls.core.loop
+        if loop.turns == self._turns_seen:
+            # Calls that come meanwhile wait, too, and continue in the order in which they came.
+            await asyncio.sleep(0)
+            if self._phase is not Phase.STARTED:
+                self._refuse()
+            now = int(self._time() * 1000)
+        self._slice_began, self._turns_seen = now, loop.turns
+
+    def _explain(self, error: Exception, headers: object, partition: object) -> None:
+        """Raise what says it better: in the words of asyncio's clients, or with a hint."""
+        if isinstance(error, ClientClosedError):
+            raise ProducerClosed(*error.args) from error
+        if isinstance(error, IllegalStateError) and self._transactional:
+            raise IllegalOperation(str(error)) from error
+        if isinstance(partition, (list, tuple, dict)) and headers is None:
+            raise TypeError(
+                f"partition must be a number, not {type(partition).__name__}: pass headers by name, headers=[...]"
+            ) from error
+
+    async def send_and_wait(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        partition: int | None = None,
+        timestamp_ms: int | None = None,
+        headers: Headers | None = None,
+    ) -> RecordMetadata:
+        """Send a record, and wait until it is written; returns its metadata or raises its error.
+
+        Cancelled before the record is accepted, it is not written; after that it is written all the same.
+        """
+        future = await self.send(topic, value, key, partition, timestamp_ms, headers)
+        return cast("RecordMetadata", await future)
+
+    async def send_many(self, topic: str, records: Iterable[Any]) -> AIOSentRecords:
+        """Send values, or tuples ``(key, value[, headers[, partition[, timestamp_ms]]])``; return their futures.
+
+        Values that are bytes and need no serializer cost a fraction of as many calls of `send()`. Awaiting the result
+        returns the metadata of all records.
+        """
+        self._check_usable()
+        try:
+            return cast("AIOSentRecords", await self._calls.send_many(topic, records))
+        except IllegalStateError as error:
+            self._explain(error, None, None)
+            raise
+
+    # Batches that the application fills…
+
+    def create_batch(self) -> BatchBuilder:
+        """Return an empty batch, to be filled by the application and sent with `send_batch()`."""
+        self._check_usable()
+        config, calls = self.config, self._calls
+        builder = RecordBatchBuilder(
+            calls.accumulator.batch_size, config["compression_type"], config["compression_level"]
+        )
+        if calls._serialize_key is None and calls._serialize_value is None:
+            return BatchBuilder(builder, lambda key, value: (key, value))
+        return BatchBuilder(builder, lambda key, value: calls._bytes("", key, value, None))
+
+    async def send_batch(self, batch: BatchBuilder, topic: str, *, partition: int) -> AIORecordFuture:
+        """Send a batch to a partition, behind the records that were sent to it before.
+
+        Returns the future of its first record. Waits for room in the buffer, for `max_block_ms` at most.
+        """
+        self._check_usable()
+        calls = self._calls
+        try:
+            state = await calls.find_topic(topic, calls.core.now() + calls.max_block)
+            where = state.partitions.get(checked_partition(partition))
+            if where is None:
+                raise IllegalArgumentError(
+                    f"there is no partition {partition} of topic {topic!r}; it has {len(state.indexes)} partitions"
+                )
+            builder, facts = batch._hand_over()
+            try:
+                (added,) = await calls.add_built(state, deque([(where, builder)]), "send_batch()")
+            except BaseException:
+                batch._facts = facts  # it was not accepted, and may be sent again
+                raise
+        except IllegalStateError as error:
+            self._explain(error, None, None)
+            raise
+        calls.core.call_soon(calls.core.sender.hurry, added)  # it is complete: nothing to linger for
+        return AIORecordFuture(added, 0, *facts)
+
+    # Waiting…
+
+    async def flush(self, timeout: float | None = None) -> None:
+        """Send what was accepted so far, and wait until each record is written or given up.
+
+        `timeout` is in seconds; `KafkaTimeoutError` if it was not enough. Errors of records come out of their futures.
+        """
+        self._check_usable()
+        await self._calls.flush(timeout)
+
+    async def partitions_for(self, topic: str, timeout: float | None = None) -> set[int]:
+        """Return the numbers of a topic's partitions, asking the cluster for at most `timeout` seconds.
+
+        That is `max_block_ms` by default. `send()` to the topic does not wait for metadata afterwards.
+        """
+        self._check_usable()
+        return await self._calls.partitions_for(topic, timeout)
+
+    async def purge(self, *, in_flight: bool = False) -> int:
+        """Give up what is not sent yet, and with `in_flight` what is not answered too; return how many records."""
+        self._check_usable()
+        return await self._calls.purge(in_flight=in_flight)
+
+    # Transactions…
+
+    async def init_transactions(self, timeout: float | None = None) -> None:
+        """Take over the `transactional_id`. `start()` has done it; calling it again does nothing."""
+        await self._transact(_nothing(), checked=timeout)
+
+    async def begin_transaction(self) -> None:
+        """Open a transaction. Records that are sent from now on belong to it, until it is committed or aborted."""
+        self._check_transactional()
+        self._end_was_cancelled = False
+        await self._transact(self._calls.begin_transaction())
+
+    async def commit_transaction(self, timeout: float | None = None) -> None:
+        """Send what is left, wait for it, and commit the transaction.
+
+        When this returns, all records and offsets of the transaction will be seen by readers of committed records.
+        Cancelled, the commit continues, and the next call waits for its end. It raises what
+        `KafkaProducer.commit_transaction` raises.
+        """
+        self._check_transactional()
+        await self._end(self._calls.commit_transaction(timeout))
+
+    async def abort_transaction(self, timeout: float | None = None) -> None:
+        """End the transaction so that nothing of it is ever seen by readers of committed records.
+
+        Records that are not sent yet fail with `TransactionAbortedError`.
+        """
+        self._check_transactional()
+        await self._end(self._calls.abort_transaction(timeout))
+
+    async def _end(self, work: Coroutine[Any, Any, None]) -> None:
+        """Commit or abort. After a cancelled call, whose work may have ended meanwhile, nothing need be left to do."""
+        try:
+            await self._transact(work)
+        except asyncio.CancelledError:
+            self._end_was_cancelled = True
+            raise
+        except IllegalOperation:
+            if not self._end_was_cancelled:
+                raise
+        self._end_was_cancelled = False
+
+    async def send_offsets_to_transaction(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata | int | tuple[int, str]],
+        group_id: ConsumerGroupMetadata | str | None = None,
+        *,
+        consumer_group_id: str | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        """Let the offsets that a consumer has come to be committed with the transaction, or not at all.
+
+        `group_id` is the group's name, or better ``consumer.group_metadata()``, by which the cluster recognises a
+        consumer that its group has moved on from (KIP-447).
+        """
+        self._check_transactional()
+        group = consumer_group_id if group_id is None else group_id
+        if not group or not isinstance(group, (str, ConsumerGroupMetadata)):
+            raise ValueError(f"group_id must be the name of a group, or consumer.group_metadata(), not {group!r}")
+        await self._transact(self._calls.send_offsets_to_transaction(as_offsets(offsets), group, timeout))
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[None]:
+        """Begin a transaction; commit it at the end of the block, or abort it if the block raises.
+
+        After a fatal error it is left alone: the producer can only be stopped then.
+        """
+        await self.begin_transaction()
+        try:
+            yield
+        except BaseException as error:
+            await self._abort_because_of(error)
+            raise
+        try:
+            await self.commit_transaction()
+        except AbortableTransactionError:
+            await self.abort_transaction()
+            raise
+
+    async def _abort_because_of(self, error: BaseException) -> None:
+        """Abort; if that fails, the application's own error is still the one to be raised."""
+        if isinstance(error, FatalError):
+            return
+        try:
+            await self.abort_transaction()
+        except (KafkaError, IllegalOperation) as second:
+            if isinstance(error, AbortableTransactionError):
+                raise
+            log.warning("abort_transaction() failed after %r: %s", error, second)
+
+    def _check_transactional(self) -> None:
+        self._check_usable()
+        if not self._transactional:
+            raise IllegalOperation(
+                "this producer has no transactional_id; transactions need one: AIOKafkaProducer(transactional_id=...)"
+            )
+
+    async def _transact(self, work: Coroutine[Any, Any, T], checked: object = None) -> T:
+        try:
+            return await work
+        except IllegalStateError as error:
+            self._explain(error, None, checked)
+            raise
+
+    # Looking…
+
+    def bootstrap_connected(self) -> bool:
+        """Whether there is a connection to any broker."""
+        return self._phase is Phase.STARTED and any(link.ready for link in self._calls.core.client.links())
+
+    def metrics(self, raw: bool = False) -> Any:
+        """Return the metrics: names and values by group, or with `raw` the metrics themselves; None if they are off."""
+        metrics = self._calls.metrics if hasattr(self, "_calls") else None
+        if metrics is None:
+            return None
+        return dict(metrics.metrics if raw else metrics.snapshot())
+
+    def health(self) -> dict[str, Any]:
+        """Return what works and what does not, and why, at once and from any task; `json.dumps` takes it.
+
+        In the form of all clients (``docs/operations.rst``); see `KafkaProducer.health`.
+        """
+        if not hasattr(self, "_calls"):
+            return {"ok": False, "closed": False, "problems": [f"the producer is {self._phase.value}"]}
+        return self._calls.core.health_now()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"a {type(self).__name__} cannot be copied or pickled: make one in each process that needs one")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} client_id={self.config['client_id']!r} {self._phase.value}>"
+
+
+async def _nothing() -> None:
+    return
+
+
+def _refuse_record(_topic: str, error: BaseException) -> NoReturn:
+    """Raise what the synchronous producer puts into the future of a record that it does not accept."""
+    if isinstance(error, RecordTooLargeError):
+        raise MessageTooLargeError(*error.args, **error.facts) from None
+    raise error
+
+
+class _Watch:
+    """Logs a batch that failed and that no task waits for, in one line, and passes outcomes on."""
+
+    def __init__(self, then: Any) -> None:
+        self._then = then
+
+    def __call__(self, batch: Any, outcome: Any) -> None:
+        if isinstance(outcome, BaseException) and not isinstance(outcome, ClientClosedError):
+            tp = batch.partition.tp
+            level = logging.DEBUG if batch._record_backs else logging.WARNING
+            log.log(level, "%s to %s-%d not written: %s", counted(batch.count), tp.topic, tp.partition, outcome)
+        if self._then is not None:
+            self._then(batch, outcome)

@@ -1,0 +1,36 @@
+"""The future of a record that an asyncio producer has taken, with the metadata that aiokafka documents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafka.aio.structs import RecordMetadata
+from kafka.producer.asyncio_future import AsyncRecordFuture, AsyncSentRecords
+
+__all__ = ["AIORecordFuture", "AIOSentRecords"]
+
+_new = tuple.__new__
+
+
+class AIORecordFuture(AsyncRecordFuture):
+    """The outcome of a `send()`, now or later: a future of asyncio whose result is a `RecordMetadata`.
+
+    Cancelling it, or a task that awaits it, withdraws nothing: the record is written or given up all the same. To await
+    it sends the record's batch at once, without waiting for linger_ms.
+    """
+
+    __slots__ = ()
+
+    def _metadata(self, batch: Any, index: int, outcome: Any) -> Any:
+        tp = batch.partition.tp
+        base_offset, append_time = outcome
+        timestamp = self._timestamp if append_time < 0 else append_time
+        offset = -1 if base_offset < 0 else base_offset + index
+        return _new(RecordMetadata, (tp.topic, tp.partition, tp, offset, timestamp, int(append_time >= 0), None))
+
+
+class AIOSentRecords(AsyncSentRecords):
+    """The futures of the records that `send_many()` has taken. Awaiting it returns the metadata of all records."""
+
+    __slots__ = ()
+    record_future = AIORecordFuture

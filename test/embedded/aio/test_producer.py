@@ -1,0 +1,482 @@
+"""`AIOKafkaProducer` against the embedded broker: what it accepts is written once, in order, whatever is cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import gc
+import logging
+import random
+import time
+import weakref
+
+import pytest
+
+from kafka.aio import AIOKafkaProducer, IllegalOperation, TopicPartition
+from kafka.aio.errors import (
+    KafkaConnectionError,
+    KafkaTimeoutError,
+    MessageSizeTooLargeError,
+    NoBrokersAvailable,
+    ProducerClosed,
+    ProducerFenced,
+    RecordTooLargeError,
+    TopicAuthorizationFailedError,
+)
+from kafka.aio.structs import RecordMetadata
+from kafka.broker import Broker
+from kafka.protocol.produce import ProduceRequest
+
+TP = TopicPartition("events", 0)
+
+
+@pytest.fixture
+def broker():
+    with Broker(topics={"events": 1, "wide": 4}) as broker:
+        yield broker
+
+
+def values(broker, topic="events", **options):
+    return [record.value for record in broker.records(topic, **options)]
+
+
+def test_send_and_wait_and_what_its_metadata_has(run, broker):
+    async def main():
+        async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
+            metadata = await producer.send_and_wait("events", b"v", b"k", timestamp_ms=5, headers=[("a", b"b")])
+            assert isinstance(metadata, RecordMetadata)
+            assert metadata == ("events", 0, TP, 0, 5, 0, None)
+            future = await producer.send("events", b"w")
+            assert asyncio.isfuture(future)
+            assert (await future).offset == 1
+            assert await producer.partitions_for("wide") == {0, 1, 2, 3}
+            assert (await producer.send_and_wait("wide", b"x", partition=3)).partition == 3
+            await producer.flush()
+            assert producer.health()["ok"] is True
+            assert producer.metrics()
+            assert producer.bootstrap_connected()
+            assert producer.client.cluster.topics() >= {"events", "wide"}
+            await producer.client.stop()  # is the producer's to stop
+            assert (await producer.send_and_wait("events", b"x")).offset == 2
+
+    run(main())
+    (first, *_) = broker.records("events")
+    assert (first.key, first.value, first.headers, first.timestamp) == (b"k", b"v", [("a", b"b")], 5)
+
+
+def test_futures_are_citizens_of_asyncio(run, broker):
+    async def main():
+        async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
+            futures = [await producer.send("events", b"%d" % number) for number in range(100)]
+            assert [found.offset for found in await asyncio.gather(*futures)] == list(range(100))
+            future = futures[7]
+            assert (await future, await future) == (future.result(), future.result())
+            assert future.exception() is None
+            assert not future.cancelled()
+            assert future.get_loop() is asyncio.get_running_loop()
+            done, pending = await asyncio.wait([await producer.send("events", b"w") for _ in range(10)])
+            assert (len(done), len(pending)) == (10, 0)
+            assert (await asyncio.wait_for(await producer.send("events", b"x"), 10)).offset == 110
+            assert (await asyncio.shield(await producer.send("events", b"x"))).offset == 111
+            several = [await producer.send("events", b"x") for _ in range(5)]
+            assert sorted([(await each).offset for each in asyncio.as_completed(several)]) == list(range(112, 117))
+            seen = []
+            where = contextvars.ContextVar("where", default="nowhere")
+            context = contextvars.copy_context()
+            context.run(where.set, "callback")
+            another = await producer.send("events", b"x")
+            another.add_done_callback(lambda which: seen.append((which is another, where.get())), context=context)
+            another.add_done_callback(print)
+            assert another.remove_done_callback(print) == 1
+            await producer.flush()
+            await asyncio.sleep(0)
+            assert seen == [(True, "callback")]
+            assert len(await (await producer.send_many("events", [b"a", b"b"]))) == 2
+
+    run(main())
+
+
+def test_a_failed_record_raises_from_its_future_and_fails_one_line_of_log(run_once, broker, caplog):
+    async def main():
+        async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, linger_ms=50) as producer:
+            await producer.partitions_for("events")
+            broker.fail(ProduceRequest, TopicAuthorizationFailedError.errno, times=2)
+            future = await producer.send("events", b"x")
+            with pytest.raises(TopicAuthorizationFailedError):
+                await future
+            assert isinstance(future.exception(), TopicAuthorizationFailedError)
+            caplog.clear()
+            futures = [await producer.send("events", b"y") for _ in range(50)]
+            await producer.flush()
+            assert all(each.done() for each in futures)
+
+    with caplog.at_level(logging.WARNING, "kafka.aio.producer"):
+        run_once(main())
+    lines = [record.getMessage() for record in caplog.records if record.name == "kafka.aio.producer"]
+    assert len(lines) == 1
+    assert lines[0].startswith("50 records to events-0 not written: ")
+
+
+def test_what_cannot_be_sent_is_refused_by_send(run_once, broker):
+    async def main():
+        async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, max_request_size=10_000) as producer:
+            with pytest.raises(MessageSizeTooLargeError) as caught:
+                await producer.send("events", bytes(20_000))
+            assert isinstance(caught.value, RecordTooLargeError)
+            with pytest.raises(TypeError, match="value must be bytes, not str"):
+                await producer.send("events", "text")
+            with pytest.raises(TypeError, match=r"pass headers by name, headers=\[\.\.\.\]"):
+                await producer.send("events", b"v", b"k", [("a", b"b")])
+            with pytest.raises(ValueError, match="there is no partition 7"):
+                await producer.send("events", b"v", partition=7)
+            with pytest.raises(IllegalOperation, match="has no transactional_id"):
+                await producer.begin_transaction()
+
+    run_once(main())
+    assert values(broker) == []
+    for options in ({"acks": 7}, {"compression_type": "zip"}, {"enable_idempotence": True, "acks": 1}):
+        with pytest.raises(ValueError, match=next(iter(options))):
+            AIOKafkaProducer(**options)
+    with pytest.raises(TypeError, match="got both max_batch_size and batch_size"):
+        AIOKafkaProducer(max_batch_size=1, batch_size=1)
+    assert AIOKafkaProducer(max_batch_size=77).config["batch_size"] == 77
+
+
+def test_after_stop_every_future_has_an_outcome_and_calls_say_so(run, broker):
+    async def main():
+        producer = AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, linger_ms=60_000)
+        async with producer:
+            futures = [await producer.send("events", b"x") for _ in range(100)]
+        assert all(future.done() for future in futures)
+        assert [future.result().offset for future in futures] == list(range(100))
+        with pytest.raises(ProducerClosed):
+            await producer.send("events", b"late")
+        with pytest.raises(ProducerClosed):
+            await producer.flush()
+
+    run(main())
+    assert len(values(broker)) == 100
+
+
+def test_stop_is_bounded_while_the_cluster_is_down(run, broker):
+    async def main():
+        producer = AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+        await producer.start()
+        await producer.send_and_wait("events", b"x")
+        broker.stop_node(1, crash=True)
+        futures = [await producer.send("events", b"y") for _ in range(10)]
+        began = time.monotonic()
+        await producer.stop(1)
+        assert time.monotonic() - began < 5
+        for future in futures:
+            assert future.exception() is not None
+
+    run(main())
+
+
+def test_with_every_broker_down_or_silent_every_wait_ends(run_once):
+    with Broker(topics=["events"]) as broker:
+        address = broker.bootstrap_servers
+
+        async def main():
+            began = time.monotonic()
+            async with AIOKafkaProducer(
+                bootstrap_servers=address, delivery_timeout_ms=1500, request_timeout_ms=1000, linger_ms=0
+            ) as producer:
+                await producer.send_and_wait("events", b"x")
+                broker.stop_node(1, crash=True)
+                with pytest.raises((KafkaTimeoutError, KafkaConnectionError, Exception)) as caught:
+                    await producer.send_and_wait("events", b"y")
+                assert "events-0" in str(caught.value)
+            with pytest.raises(NoBrokersAvailable) as nobody:
+                await AIOKafkaProducer(bootstrap_servers=address, bootstrap_timeout_ms=500).start()
+            assert address in str(nobody.value)
+            assert time.monotonic() - began < 30
+
+        run_once(main())
+
+
+# Cancelled calls (A2, A3)
+
+
+@pytest.mark.slow
+def test_what_is_cancelled_in_send_is_not_written_and_what_was_accepted_is(run_once):
+    """10,000 sends that are cancelled at random moments: counted at the broker."""
+    rng = random.Random(7)
+    with Broker(topics={"events": 2}) as broker:
+
+        async def main():
+            accepted, refused = [], 0
+            async with AIOKafkaProducer(
+                bootstrap_servers=broker.bootstrap_servers, buffer_memory=20_000, batch_size=5_000, linger_ms=1
+            ) as producer:
+
+                async def one(value):
+                    await producer.send("events", value)
+                    accepted.append(value)
+
+                for begin in range(0, 10_000, 100):
+                    tasks = [asyncio.ensure_future(one(b"%d" % number * 40)) for number in range(begin, begin + 100)]
+                    for _ in range(rng.randrange(4)):
+                        await asyncio.sleep(0)
+                    for task in rng.sample(tasks, 50):
+                        task.cancel()
+                    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+                    refused += sum(isinstance(outcome, asyncio.CancelledError) for outcome in outcomes)
+                    assert not [one for one in outcomes if one and not isinstance(one, asyncio.CancelledError)]
+                await producer.flush()
+                assert producer._calls.accumulator.memory.waiting == 0
+            return accepted, refused
+
+        accepted, refused = run_once(main())
+        assert refused > 1000
+        assert len(accepted) + refused == 10_000
+        assert sorted(values(broker)) == sorted(accepted)
+
+
+def test_cancelling_send_and_wait_or_a_future_withdraws_nothing(run, broker):
+    async def main():
+        async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, linger_ms=5) as producer:
+            await producer.partitions_for("events")
+            tasks = [asyncio.ensure_future(producer.send_and_wait("events", b"%d" % number)) for number in range(50)]
+            for _ in range(3):  # send() may let other tasks run first
+                await asyncio.sleep(0)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            futures = [await producer.send("events", b"%d" % number) for number in range(50, 100)]
+            assert all(future.cancel() for future in futures)
+            assert all(future.cancelled() for future in futures)
+            await producer.flush()
+
+    run(main())
+    assert values(broker) == [b"%d" % number for number in range(100)]
+
+
+def test_a_flush_that_is_cancelled_leaves_nothing_behind(run_once, broker):
+    async def main():
+        async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, linger_ms=1000) as producer:
+            await producer.partitions_for("events")
+            for number in range(50):
+                await producer.send("events", b"%d" % number)
+                task = asyncio.ensure_future(producer.flush())
+                for _ in range(number % 5):
+                    await asyncio.sleep(0)
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+            await producer.flush()
+
+    run_once(main())
+    assert values(broker) == [b"%d" % number for number in range(50)]
+
+
+# Transactions
+
+
+def test_transactions(run, broker):
+    async def main():
+        async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="mover") as producer:
+            with pytest.raises(IllegalOperation):
+                await producer.send("events", b"outside")
+            async with producer.transaction():
+                await producer.send("events", b"committed")
+                with pytest.raises(ValueError, match="group_id must be the name of a group"):
+                    await producer.send_offsets_to_transaction({TP: 3}, b"g")
+                await producer.send_offsets_to_transaction({TP: (3, "note")}, "g")
+            with pytest.raises(ZeroDivisionError):  # noqa: PT012
+                async with producer.transaction():
+                    await producer.send("events", b"aborted")
+                    raise ZeroDivisionError
+            await producer.begin_transaction()
+            await producer.send_and_wait("events", b"also committed")
+            await producer.commit_transaction()
+            with pytest.raises(IllegalOperation):
+                await producer.send("events", b"outside")
+            with pytest.raises(IllegalOperation):
+                await producer.commit_transaction()
+
+    run(main())
+    assert values(broker, committed=True) == [b"committed", b"also committed"]
+    assert broker.committed("g", "events") == 3
+
+
+def test_a_commit_that_is_cancelled_continues_and_the_next_call_waits_for_its_end(run_once, broker):
+    async def main():
+        async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="mover") as producer:
+            for number in range(20):
+                await producer.begin_transaction()
+                await producer.send("events", b"%d" % number)
+                committing = asyncio.ensure_future(producer.commit_transaction())
+                for _ in range(number):
+                    await asyncio.sleep(0)
+                committing.cancel()
+                await asyncio.gather(committing, return_exceptions=True)
+                if committing.cancelled():
+                    await producer.commit_transaction()
+
+    run_once(main())
+    assert values(broker, committed=True) == [b"%d" % number for number in range(20)]
+
+
+def test_a_second_producer_fences_the_first(run_once, broker):
+    async def main():
+        options = {"bootstrap_servers": broker.bootstrap_servers, "transactional_id": "mover"}
+        first = AIOKafkaProducer(**options)
+        await first.start()
+        await first.begin_transaction()
+        await first.send_and_wait("events", b"mine")
+        async with AIOKafkaProducer(**options):
+            with pytest.raises(ProducerFenced):
+                await first.commit_transaction()
+        await first.stop()
+
+    run_once(main())
+    assert values(broker, committed=True) == []
+
+
+# Batches of the application
+
+
+def test_create_batch_and_send_batch(run, broker):
+    async def main():
+        async with AIOKafkaProducer(
+            bootstrap_servers=broker.bootstrap_servers, max_batch_size=1000, value_serializer=str.encode
+        ) as producer:
+            batch = producer.create_batch()
+            assert (batch.record_count(), batch.closed()) == (0, False)
+            first = batch.append(timestamp=5, key=b"k", value="0", headers=[("h", b"x")])
+            assert (first.offset, first.timestamp) == (0, 5)
+            assert first.size > 0
+            count = 1
+            while batch.append(timestamp=None, key=None, value=str(count)) is not None:
+                count += 1
+            assert count == batch.record_count() > 20
+            assert batch.size() <= 1000
+            batch.close()
+            assert batch.closed()
+            assert batch.append(timestamp=None, key=None, value="late") is None
+            before = await producer.send("wide", "before", partition=1)
+            metadata = await (await producer.send_batch(batch, "wide", partition=1))
+            assert (metadata.partition, metadata.offset, metadata.timestamp) == (1, 1, 5)
+            assert (await before).offset == 0
+            with pytest.raises(Exception, match="was sent before"):
+                await producer.send_batch(batch, "wide", partition=1)
+            with pytest.raises(ValueError, match="there is no partition 9"):
+                await producer.send_batch(producer.create_batch(), "wide", partition=9)
+            return count
+
+    count = run(main())
+    assert values(broker, "wide", partition=1) == [b"before", *(b"%d" % number for number in range(count))]
+
+
+# Context and lifetime (A16, A18)
+
+
+def test_serializers_and_partitioners_see_the_context_of_the_caller(run_once, broker):
+    tenant = contextvars.ContextVar("tenant", default="none")
+
+    def partitioner(_key, partitions, _available):
+        return partitions[int(tenant.get()[-1])]
+
+    async def main():
+        async with AIOKafkaProducer(
+            bootstrap_servers=broker.bootstrap_servers,
+            value_serializer=lambda value: f"{tenant.get()}:{value}".encode(),
+            partitioner=partitioner,
+        ) as producer:
+
+            async def caller(name):
+                tenant.set(name)
+                return await producer.send_and_wait("wide", "v")
+
+            found = await asyncio.gather(caller("t1"), caller("t3"))
+            assert [metadata.partition for metadata in found] == [1, 3]
+
+    run_once(main())
+    assert sorted(values(broker, "wide")) == [b"t1:v", b"t3:v"]
+
+
+def test_nothing_keeps_the_context_of_a_caller_alive(run_once, broker):
+    class Tenant:
+        pass
+
+    tenant = contextvars.ContextVar("tenant")
+    refs = []
+
+    async def main():
+        producer = AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+
+        async def caller(call):
+            tenant.set(Tenant())
+            refs.append(weakref.ref(tenant.get()))
+            await call()
+
+        async def send():
+            await producer.send_and_wait("events", b"x")
+            await producer.flush()
+
+        await asyncio.create_task(caller(producer.start))
+        await asyncio.create_task(caller(send))
+        await asyncio.sleep(0.05)
+        gc.collect()
+        assert [ref() for ref in refs] == [None, None]
+        await producer.stop()
+
+    run_once(main())
+
+
+def test_a_dropped_producer_delivers_what_it_has_accepted_and_is_collected(run_once, broker):
+    async def main():
+        loop = asyncio.get_running_loop()
+        handler, told = loop.get_exception_handler(), []
+        loop.set_exception_handler(lambda _loop, context: told.append(context["message"]))
+        producer = AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+        await producer.start()
+        await producer.send_and_wait("events", b"x")
+        ref = weakref.ref(producer)
+        kept = [producer]
+        del producer
+        with pytest.warns(ResourceWarning, match="^Unclosed AIOKafkaProducer"):
+            kept.clear()
+        await asyncio.sleep(0.01)
+        gc.collect()
+        assert ref() is None
+        assert told == ["Unclosed AIOKafkaProducer"]
+        loop.set_exception_handler(handler)
+
+    run_once(main())
+
+
+# Memory, and many tasks (A10, A15)
+
+
+def test_ten_thousand_tasks_that_wait_for_room_are_all_served(run_once, broker):
+    async def main():
+        async with AIOKafkaProducer(
+            bootstrap_servers=broker.bootstrap_servers, buffer_memory=65_536, max_batch_size=16_384
+        ) as producer:
+            await producer.partitions_for("events")
+            tasks = [asyncio.ensure_future(producer.send("events", b"%d" % number * 20)) for number in range(10_000)]
+            await asyncio.sleep(0)
+            assert producer.health()["buffer_waited_for"]
+            await asyncio.gather(*tasks)
+            await producer.flush()
+            assert producer._calls.accumulator.memory.waiting == 0
+
+    run_once(main())
+    assert len(set(values(broker))) == 10_000
+
+
+def test_a_full_buffer_says_so_after_max_block_ms(run_once, broker):
+    async def main():
+        async with AIOKafkaProducer(
+            bootstrap_servers=broker.bootstrap_servers, buffer_memory=20_000, max_batch_size=10_000, max_block_ms=300
+        ) as producer:
+            await producer.send_and_wait("events", b"x")
+            broker.stop_node(1, crash=True)
+            with pytest.raises(KafkaTimeoutError, match="stayed full for max_block_ms"):  # noqa: PT012
+                for _ in range(100):
+                    await producer.send("events", b"x" * 1000)
+            await producer.stop(0)
+
+    run_once(main())
