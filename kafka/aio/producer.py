@@ -232,9 +232,9 @@ class AIOKafkaProducer(Lifecycle):
         builder = RecordBatchBuilder(
             calls.accumulator.batch_size, config["compression_type"], config["compression_level"]
         )
-        if calls._serialize_key is None and calls._serialize_value is None:
+        if not calls.plugins.has_serializers:
             return BatchBuilder(builder, lambda key, value: (key, value))
-        return BatchBuilder(builder, lambda key, value: calls._bytes("", key, value, None))
+        return BatchBuilder(builder, lambda key, value: calls.plugins.serialize("", key, value, None))
 
     async def send_batch(self, batch: BatchBuilder, topic: str, *, partition: int) -> AIORecordFuture:
         """Send a batch to a partition, behind the records that were sent to it before.

@@ -1,4 +1,4 @@
-"""What the caller gives to a producer, checked: options, records' parts. Errors say what to write instead."""
+"""Checks of the arguments of a producer: options, parts of records, offsets. Each error names the form to use."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ Headers = Sequence[tuple[str, "bytes | None"]] | Mapping[str, "bytes | None"]
 
 
 def checked_config(configs: dict[str, Any]) -> Config:
-    """Return the configuration; refuse what this release does not have yet, which must not be ignored."""
+    """Return the configuration; refuse an option that this release does not support, as it must not be ignored."""
     if configs.get("client_id") is None:
         configs = {**configs, "client_id": f"purekafka-producer-{next(_NUMBERS)}"}
     config = resolve("producer", configs)
     for option in ("transaction_two_phase_commit_enable",):
         if config[option]:
             raise KafkaConfigurationError(f"{option} is not supported by this release", option=option)
-    # A codec whose package is missing is said now, not with the first record.
+    # A codec whose package is missing is an error now, not with the first record.
     BatchBuilder(1, config["compression_type"], config["compression_level"])
     return config
 
 
 def options_of(configs: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that a producer was given by name, or in one mapping before them."""
+    """Return the options that were passed by name, or in one mapping before them."""
     if not configs:
         return options
     if len(configs) > 1 or not isinstance(configs[0], Mapping):
@@ -68,7 +68,7 @@ def options_of(configs: tuple[Any, ...], options: dict[str, Any]) -> dict[str, A
 
 
 def as_bytes(data: Any, what: str, serialized: bool = False) -> bytes | None:
-    """Return bytes, which a serializer may have made; other buffers are copied, as they could change meanwhile."""
+    """Return bytes, `serialized` if a serializer has made them; other buffers are copied, as they could change."""
     if data is None or type(data) is bytes:
         return data
     if isinstance(data, (bytes, bytearray, memoryview)):
@@ -80,7 +80,7 @@ def as_bytes(data: Any, what: str, serialized: bool = False) -> bytes | None:
 
 
 def _serializer_for(data: object, what: str) -> str:
-    """Say which serializer would take a value."""
+    """Return which serializer accepts such a value, in words."""
     option = f"{what}_serializer"
     if isinstance(data, str):
         return f"; set {option}, as in KafkaProducer({option}=str.encode)"
@@ -150,7 +150,7 @@ def checked_records(records: Any) -> list[Any]:
 
 
 def checked_release(release: Any) -> tuple[int, ...]:
-    """Return a release of Kafka."""
+    """Return a release of Kafka, which must be a tuple of numbers."""
     if not isinstance(release, tuple) or not all(isinstance(part, int) for part in release):
         raise TypeError(f"a release is a tuple of numbers, as in (0, 11), not {release!r}")
     return release

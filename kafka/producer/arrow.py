@@ -1,8 +1,8 @@
 """Whole columns of records into a producer: encoded, hashed and placed with no Python object per record.
 
 For the Spark sink. Records get the partitions that `KafkaProducer.send()` would give them, and keep their order within
-each. Where a producer has something to see or to change in each record (serializers, interceptors, a partitioner of its
-own) or writes an old format, `takes_columns` says so, and the caller goes record by record. Needs numpy and pyarrow.
+each. `takes_columns` is false where each record must pass a serializer, an interceptor or a partitioner of the
+application, or brokers need an old format: the caller sends record by record then. Needs numpy and pyarrow.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ __all__ = ["send_columns", "takes_columns"]
 
 Array = Any  # neither package is typed well enough to say more
 
-# In place of a partition: any will do.
+# In place of a partition: the producer chooses.
 _ANY = -1
-# How many bytes of batches are handed over at a time.
+# How many bytes of batches are added at a time.
 _AT_ONCE = 2 << 20
 
 
@@ -48,11 +48,11 @@ def send_columns(
     headers: Array | None = None,
     partitions: Array | None = None,
 ) -> list[ProducerBatch]:
-    """Hand over the records of some Arrow arrays; return the batches that they went into.
+    """Send the records of some Arrow arrays; return the batches that they are in.
 
     ``values`` and ``keys`` are binary or string, ``headers`` lists of structs of key and value, ``partitions`` int32,
     null where the producer chooses. Blocks and raises as `KafkaProducer.send_many()` does: where it raises, records
-    before the one at fault may be on their way.
+    before the one with the error may be under way.
 
     >>> from kafka import KafkaProducer
     >>> from kafka.broker import Broker
@@ -60,29 +60,29 @@ def send_columns(
     ...     [batch.count for batch in send_columns(p, "events", pa.array([b"a", b"b"]), pa.array([b"k", None]))]
     [2]
     """
-    handing = _Handing(producer, topic)
+    adder = _BatchAdder(producer, topic)
     encoding = {
-        **handing.encoding,
+        **adder.encoding,
         "timestamps": int(producer._time() * 1000),  # noqa: SLF001 - of one package
         "headers": headers,
     }
-    there = handing.topic.partitions  # as they are now: where there come to be more, the topic has another dict
+    there = adder.topic.partitions  # as they are now: when partitions are added, the topic gets another dict
     if partitions is not None and partitions.null_count < len(partitions):
         asked = _asked(partitions, len(values), topic, there)
     else:
         asked = None
     placed = _places(keys if producer._hashes else None, asked, np.array(list(there)))  # noqa: SLF001 - of one package
     if placed is None:
-        return handing.add((None, builder) for builder in encode_arrow(values, keys, **encoding))
+        return adder.add((None, builder) for builder in encode_arrow(values, keys, **encoding))
     if (placed == _ANY).any():
-        # They keep their order among those that have a place: in a topic of one partition all of it is expected.
-        placed = np.where(placed == _ANY, handing.sticky_index(), placed)
+        # They keep their order among the other records: in a topic of one partition that is expected.
+        placed = np.where(placed == _ANY, adder.sticky_index(), placed)
     built = encode_divided(values, keys, groups=placed, **encoding)
-    return handing.add((there[index], builder) for index, builder in built)
+    return adder.add((there[index], builder) for index, builder in built)
 
 
-class _Handing:
-    """Gives batches to the accumulator, and waits for memory where it has to."""
+class _BatchAdder:
+    """Adds batches to the accumulator, and waits for memory."""
 
     def __init__(self, producer: KafkaProducer, topic: str) -> None:
         self._calls = calls = producer._calls  # noqa: SLF001 - of one package
@@ -101,7 +101,7 @@ class _Handing:
         return self._accumulator.sticky_partition(self.topic).index
 
     def add(self, built: Iterable[tuple[Partition | None, BatchBuilder]]) -> list[ProducerBatch]:
-        """Hand batches over, some megabytes of them at a time: each time wakes the loop."""
+        """Add batches, some megabytes of them at a time: each time wakes the loop."""
         added: list[ProducerBatch] = []
         some: deque[tuple[Partition | None, BatchBuilder]] = deque()
         size = 0
@@ -124,7 +124,7 @@ class _Handing:
                 raise too_large(builder.size, name, limit, self.topic.name)
 
     def _add(self, built: deque[tuple[Partition | None, BatchBuilder]]) -> list[ProducerBatch]:
-        """Hand batches over, in the order of arrival where memory is short."""
+        """Add batches; calls that wait for memory are served in the order of arrival."""
         return complete(self._calls.add_built(self.topic, built, "send_columns()"))
 
 
@@ -132,7 +132,7 @@ class _Handing:
 
 
 def _asked(partitions: Array, count: int, topic: str, there: Mapping[int, Partition]) -> Array:
-    """Return the partitions that are asked for, _ANY for null."""
+    """Return the partitions that the caller chose, _ANY for null."""
     if len(partitions) != count:
         raise IllegalArgumentError(f"{len(partitions)} partitions for {count} values")
     try:

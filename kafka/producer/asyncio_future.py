@@ -1,8 +1,8 @@
-"""What `send()` of an asyncio producer returns: the future of one record, which all of asyncio takes for its own.
+"""The future that `send()` of an asyncio producer returns, which asyncio accepts as its future.
 
 `asyncio.isfuture` is true for it: it can be awaited any number of times, by any task, and passed to `gather`, `wait`,
-`wait_for`, `shield` and `as_completed`. Like the synchronous face's it is the record's place in a batch and nothing
-else. Callbacks, and whether it is cancelled, are in another object, which a record has from the first await on.
+`wait_for`, `shield` and `as_completed`. Like the synchronous future it is the record's place in a batch. Callbacks, and
+whether it is cancelled, are in another object, which is made when the future is first awaited, followed or cancelled.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Callback = Callable[[Any], object]
 
 
 class _Following:
-    """What a future has to remember once it is awaited, followed or cancelled. Used on the event loop's thread only."""
+    """The callbacks of a future, and whether it is cancelled. Used on the thread of the event loop only."""
 
     __slots__ = ("blocking", "callbacks", "cancel_message", "is_cancelled", "is_settled")
 
@@ -33,7 +33,7 @@ class _Following:
         self.blocking = False
         self.callbacks: list[tuple[Callback, Context]] = []
         self.is_settled = False
-        """The callbacks have been called, or are not called any more."""
+        """The callbacks have been called."""
         self.is_cancelled = False
         self.cancel_message: Any = None
 
@@ -41,8 +41,8 @@ class _Following:
 class AsyncRecordFuture(RecordFuture):
     """The outcome of a `send()`, now or later: a future of asyncio whose result is a `RecordMetadata`.
 
-    Cancelling it, or a task that awaits it, withdraws nothing: the record is written or given up all the same. To await
-    it sends the record's batch at once, without waiting for linger_ms.
+    Cancelling it, or a task that awaits it, does not withdraw the record, which is written or given up regardless.
+    Awaiting it sends the record's batch at once, without waiting for linger_ms.
     """
 
     __slots__ = ("_following",)  # not assigned until it is needed
@@ -59,7 +59,7 @@ class AsyncRecordFuture(RecordFuture):
     def _is_cancelled(self) -> bool:
         return getattr(self, "_following", None) is not None and self._following.is_cancelled
 
-    # asyncio's protocol of futures.
+    # What asyncio expects of a future…
 
     @property
     def _asyncio_future_blocking(self) -> bool:
@@ -80,11 +80,11 @@ class AsyncRecordFuture(RecordFuture):
         return self._is_cancelled or self._look()[2] is not None
 
     def cancelled(self) -> bool:
-        """Whether the future was cancelled. What becomes of the record is another matter."""
+        """Whether the future was cancelled. The record may be written nevertheless."""
         return self._is_cancelled
 
     def cancel(self, msg: Any = None) -> bool:
-        """Wait for the outcome no more; the record is not withdrawn. False if there is an outcome."""
+        """Cancel the future, but not the record; False if there is an outcome already."""
         if self.done():
             return False
         state = self._state
@@ -104,7 +104,7 @@ class AsyncRecordFuture(RecordFuture):
         return self._metadata(batch, index, outcome)
 
     def exception(self) -> BaseException | None:
-        """Return why the record was given up, None if it was written; InvalidStateError while there is no outcome."""
+        """Return the error of a record that was given up, None if it is written; InvalidStateError before that."""
         outcome = self._outcome()[2]
         return outcome if isinstance(outcome, BaseException) else None
 
@@ -143,7 +143,7 @@ class AsyncRecordFuture(RecordFuture):
         try:
             self.get_loop().call_soon_threadsafe(self._call_back)
         except RuntimeError:
-            if not self.get_loop().is_closed():  # if it is, no task waits any more
+            if not self.get_loop().is_closed():  # a closed loop has no task that waits
                 raise
 
     def _call_back(self) -> None:
@@ -164,7 +164,7 @@ class AsyncRecordFuture(RecordFuture):
 
 
 class AsyncSentRecords(RecordFutures[AsyncRecordFuture]):
-    """What `send_many()` of an asyncio producer returns: the futures of the records, made when they are asked for.
+    """The futures of many records, which `send_many()` of an asyncio producer returns; made on demand.
 
     Awaiting it returns the metadata of all records; the first error is raised.
     """

@@ -1,9 +1,9 @@
-"""What the calls of a producer do, written once for both faces: application-side coroutines.
+"""The calls of a producer, written once for both faces: application-side coroutines.
 
 `KafkaProducer` runs them in the calling thread (`kafka._runtime.application.complete`), a producer of asyncio awaits
-them in the calling task. Each waits with `ProducerCalls.application`, and none of them runs on the network thread. The
-exception is the way of a record that needs no wait, which is plain code: `send` returns the record's future, or the
-coroutine that waits for metadata or for memory and returns that future.
+them in the calling task. Each waits with `ProducerCalls.application`, and none of them runs on the network thread. A
+record that needs no wait is added by plain code: `send` returns the record's future, or the coroutine that waits for
+metadata or for memory and returns that future.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from kafka._text import counted
@@ -30,14 +31,12 @@ from kafka.errors import (
     RecordTooLargeError,
     UnsupportedVersionError,
 )
-from kafka.partitioner import DefaultPartitioner, bind_partitioner
 from kafka.producer.arguments import (
     Headers,
     as_bytes,
     checked_group,
     checked_headers,
     checked_offsets,
-    checked_partition,
     checked_records,
     checked_timeout,
     checked_timestamp,
@@ -45,10 +44,11 @@ from kafka.producer.arguments import (
 from kafka.producer.buffer_pool import Reservation
 from kafka.producer.core import ProducerCore
 from kafka.producer.diagnostics import no_answers
-from kafka.producer.future import RecordFuture, RecordFutures, RecordMetadata
+from kafka.producer.future import RecordFuture, RecordFutures
+from kafka.producer.plugins import Interception, Plugins
 from kafka.producer.producer_batch import Partition, ProducerBatch, Topic
+from kafka.producer.record_accumulator import Record
 from kafka.record.batch_builder import BatchBuilder
-from kafka.serializer import bind_serializer
 from kafka.structs import TopicPartition, check_topic
 
 if TYPE_CHECKING:
@@ -70,11 +70,11 @@ _FOREVER: Final = 10.0**9
 _BYTES: Final = frozenset({bytes, type(None)})
 _SHORTEST: Final = 2
 _LONGEST: Final = 5
-_TOO_FAST: Final = "records are added faster than brokers take them"
+_TOO_FAST: Final = "records are added faster than brokers accept them"
 
 
 class ProducerCalls(Generic[FutureT]):
-    """The calls of one producer. See the head of this file.
+    """The calls of one producer. See the head of this module.
 
     The face makes a driver for ``core.loop``, then calls `attach`, then awaits `connect`.
     """
@@ -84,22 +84,25 @@ class ProducerCalls(Generic[FutureT]):
     ) -> None:
         self.config = config
         self.sent_records = sent_records
-        """What `send_many` returns; it consists of what `send` returns."""
+        """The type that `send_many` returns: a sequence of what `send` returns."""
         self.record_future: type[FutureT] = sent_records.record_future
-        # What may refuse the configuration comes before the core, which must be closed.
-        self._serialize_key = bind_serializer(config["key_serializer"], "key_serializer")
-        self._serialize_value = bind_serializer(config["value_serializer"], "value_serializer")
-        partitioner = config["partitioner"]
-        self._default = type(partitioner) is DefaultPartitioner and partitioner.partitions is None
-        self._ignore_keys = bool(config["partitioner_ignore_keys"] and self._default)
-        self._choose = bind_partitioner(partitioner)
-        self._partitioner = partitioner
-        self._on_new_batch: Callable[..., object] | None = getattr(partitioner, "on_new_batch", None)
-        self.hashes: bool = self._default and not self._ignore_keys
+        # Steps that may refuse the configuration come before the core, which must be closed.
+        self.plugins = plugins = Plugins(config)
+        self.plain = plugins.plain and not config["interceptors"]
+        """Whether bytes are added as they are, and the accumulator places records without a key."""
+        self.hashes = plugins.hashes
         """Whether a key's hash alone chooses the partition."""
-        self.plain: bool = self._serialize_value is None and self._serialize_key is None and self._default
-        """Whether bytes go into a batch as they are, and records without a key wherever the accumulator puts them."""
+        self._serializes = plugins.has_serializers
+        self._serialize = plugins.serialize
+        self._places_keyless = plugins.is_default
+        self._place = plugins.place
+        self._interception: Interception | None = None
+        if config["interceptors"]:
+            self._interception = Interception(config)
+            # In place of the method, so that a record without interceptors takes no call more.
+            self.send = partial(self._interception.send, self.send)  # type: ignore[method-assign]
         self.core = core = ProducerCore(config, environment)
+        plugins.cluster = core.cluster
         self.accumulator = core.accumulator
         self.application: Application
         self.closed = False
@@ -131,7 +134,7 @@ class ProducerCalls(Generic[FutureT]):
         self.core.keeper = weakref.ref(face)
 
     async def connect(self) -> None:
-        """Find out what the cluster is; with api_version set, connect later, when there is something to send."""
+        """Connect to the cluster; with api_version set, connect later, when there is something to send."""
         core = self.core
         if self.config["api_version"] is None:
             timeout = core.client.settings.discovery_timeout
@@ -163,27 +166,30 @@ class ProducerCalls(Generic[FutureT]):
         state = self._topics.get(topic)
         if state is None:
             return self._find_and_send(topic, value, key, headers, partition, timestamp_ms)
-        key_bytes, value_bytes = self._bytes(topic, key, value, headers)
+        if self._serializes:
+            key_bytes, value_bytes = self._serialize(topic, key, value, headers)
+        else:
+            key_bytes = key if type(key) is bytes else as_bytes(key, "key")
+            value_bytes = value if type(value) is bytes else as_bytes(value, "value")
         pairs = checked_headers(headers) if headers else None
         if pairs and self.accumulator.magic < 2:
             raise UnsupportedVersionError("headers need brokers of Kafka 0.11 or newer")
         timestamp = int(self._time() * 1000) if timestamp_ms is None else checked_timestamp(timestamp_ms)
-        where = self._place(state, key, key_bytes, value, value_bytes, partition)
+        record = timestamp, key_bytes, value_bytes, pairs
+        if partition is None and key_bytes is None and self._places_keyless:
+            where = None
+        else:
+            where = self._place(state, key, key_bytes, value, value_bytes, partition)
         try:
-            place = self.accumulator.add(state, where, timestamp, key_bytes, value_bytes, pairs)
+            place = self.accumulator.add(state, where, record)
         except RecordTooLargeError as error:
             return self._failed(topic, error)
         key_size = -1 if key_bytes is None else len(key_bytes)
         value_size = -1 if value_bytes is None else len(value_bytes)
         header_size = sum(len(name.encode()) + len(data or b"") for name, data in pairs) if pairs else -1
         if place is None:
-            return self._add_later(
-                state,
-                where,
-                (timestamp, key_bytes, value_bytes, pairs),
-                (timestamp, key_size, value_size, header_size),
-                deadline,
-            )
+            facts = timestamp, key_size, value_size, header_size
+            return self._add_later(state, where, record, facts, deadline)
         return self.record_future(*place, timestamp, key_size, value_size, header_size)
 
     async def _find_and_send(
@@ -207,7 +213,7 @@ class ProducerCalls(Generic[FutureT]):
         self,
         state: Topic,
         where: Partition | None,
-        record: tuple[int, bytes | None, bytes | None, Any],
+        record: Record,
         facts: tuple[int, int, int, int],
         deadline: float | None,
     ) -> FutureT:
@@ -228,7 +234,7 @@ class ProducerCalls(Generic[FutureT]):
     ) -> RecordFutures[FutureT]:
         """Add values, or tuples ``(key, value[, headers[, partition[, timestamp_ms]]])``.
 
-        `send` is a synchronous face's own way for single records.
+        `send` is the method of a synchronous face for single records.
         """
         if type(topic) is not str:
             check_topic(topic)
@@ -274,7 +280,7 @@ class ProducerCalls(Generic[FutureT]):
     async def add_built(
         self, topic: Topic, built: deque[tuple[Partition | None, BatchBuilder]], what: str
     ) -> list[ProducerBatch]:
-        """Queue batches that have their records already, waiting for memory where there is none."""
+        """Queue batches that have their records already; waits for memory."""
         added = self.accumulator.add_built(topic, built)
         while built:
             reservation = Reservation(built[0][1].size)
@@ -287,20 +293,20 @@ class ProducerCalls(Generic[FutureT]):
     # Waiting for metadata, and for memory…
 
     async def find_topic(self, topic: str, deadline: float, limit: str | None = None) -> Topic:
-        """Return a topic, asking the cluster for it if need be."""
+        """Return a topic, requesting its metadata if necessary."""
         core = self.core
         self.check_open()
         self.accumulator.check_admits()
         try:
             check_topic(topic)
         except IllegalArgumentError as error:
-            # As the cluster would answer: out of the future, beside other topics' errors.
+            # As the cluster would answer: the record's future fails, as with other errors of topics.
             raise InvalidTopicError(str(error)) from None
         if core.on_loop:
             if (known := core.known_topic(topic)) is not None:
                 return known
             raise IllegalStateError(
-                f"send() to topic {topic!r} would wait for its metadata, so it cannot be called from a callback: call "
+                f"send() to topic {topic!r} would wait for its metadata, so a callback cannot call it: call "
                 f"partitions_for({topic!r}) once before"
             )
         what = f"finding topic {topic!r}"
@@ -312,17 +318,16 @@ class ProducerCalls(Generic[FutureT]):
         self,
         state: Topic,
         where: Partition | None,
-        record: tuple[int, bytes | None, bytes | None, Any],
+        record: Record,
         deadline: float | None,
         what: str,
     ) -> tuple[ProducerBatch, int]:
         accumulator = self.accumulator
-        _, key, value, headers = record
-        reservation = accumulator.reservation(state, where, key, value, headers)
+        reservation = accumulator.reservation(state, where, record)
         if deadline is None:
             deadline = self.core.now() + self.max_block
         return await self._with_memory(
-            reservation, lambda place: accumulator.add_reserved(place, state, where, *record), deadline, what
+            reservation, lambda place: accumulator.add_reserved(place, state, where, record), deadline, what
         )
 
     async def _with_memory(
@@ -356,10 +361,10 @@ class ProducerCalls(Generic[FutureT]):
     def _check_may_wait(self, what: str) -> None:
         self.accumulator.check_outside(what)
         if self.core.on_loop:
-            raise IllegalStateError(f"{what} would block, so it cannot be called from a callback on the network thread")
+            raise IllegalStateError(f"{what} would block, so a callback on the network thread cannot call it")
 
     async def flush(self, timeout: float | None = None) -> None:
-        """Send what was added so far, and wait until each record is written or given up."""
+        """Send all records that were added so far, and wait until each is written or given up."""
         timeout = checked_timeout(timeout, "flush()")
         self.check_open()
         core = self.core
@@ -441,7 +446,7 @@ class ProducerCalls(Generic[FutureT]):
 
     @property
     def transactions(self) -> TransactionManager:
-        """What is behind the transactional calls; IllegalStateError without a transactional_id."""
+        """The transaction manager; IllegalStateError without a transactional_id."""
         found = self.core.transactions
         if found is None:
             raise IllegalStateError(
@@ -450,9 +455,9 @@ class ProducerCalls(Generic[FutureT]):
         return found
 
     async def transact(self, work: Coroutine[Any, Any, None], what: str, metric: str, timeout: float | None) -> None:
-        """Do the work of a transactional call, for `timeout` seconds or max_block_ms.
+        """Run the work of a transactional call, for `timeout` seconds or max_block_ms.
 
-        The work continues where this ends early, by a timeout or a cancellation: calling again waits for the rest.
+        The work continues if this ends early, by a timeout or a cancellation: calling again waits for the rest.
         """
         try:
             timeout = checked_timeout(timeout, what)
@@ -478,9 +483,9 @@ class ProducerCalls(Generic[FutureT]):
     # EndTransaction…
 
     async def close(self, timeout: float | None = None) -> None:
-        """Send what is left, for `timeout` seconds at most, then give the rest up and close the connections.
+        """Send the remaining records, for `timeout` seconds at most, then give up the others and close the connections.
 
-        However it ends, the core is shut down then. The face closes its driver after this, then calls `release`.
+        The core is shut down even if this raises. The face closes its driver after this, then calls `release`.
         """
         self.closed = True
         try:
@@ -489,7 +494,7 @@ class ProducerCalls(Generic[FutureT]):
             await self._shut_down()
 
     async def drain(self, timeout: float | None = None) -> None:
-        """End the open transaction and send what is left, for `timeout` seconds at most. Does not raise for that."""
+        """Abort the open transaction and send the remaining records, for `timeout` seconds; raises no error."""
         core = self.core
         if core.loop.closed or core.on_loop or (timeout is not None and timeout <= 0):
             return
@@ -497,7 +502,7 @@ class ProducerCalls(Generic[FutureT]):
             return
         seconds = _FOREVER if timeout is None else timeout
         if core.transactions is not None:
-            # Without its coordinator a transaction never ends; the batches do, by delivery_timeout_ms.
+            # Without its coordinator a transaction does not end; batches do, by delivery_timeout_ms.
             seconds = min(seconds, self.max_block)
         try:
             await self.application.run(core.finish(), self._deadline(seconds), "close()")
@@ -523,7 +528,7 @@ class ProducerCalls(Generic[FutureT]):
             core.shut_down()
 
     def release(self) -> None:
-        """Close what the application has passed in (interceptors, serializers, the partitioner), after the driver."""
+        """Close the interceptors, serializers and partitioner of the application; called after the driver is closed."""
         if self.core.loop.forked:
             return
         if self.core.given_up:
@@ -532,12 +537,9 @@ class ProducerCalls(Generic[FutureT]):
                 counted(self.core.given_up),
                 self.core.given_up_because,
             )
-        for bound in (self._serialize_key, self._serialize_value):
-            if bound is not None and bound.close is not None:
-                bound.close()
-        closer = getattr(self._partitioner, "close", None)
-        if callable(closer):
-            closer()
+        if self._interception is not None:
+            self._interception.close()
+        self.plugins.close()
 
     def check_open(self) -> None:
         """Raise where the producer is closed, or was made in another process."""
@@ -550,7 +552,7 @@ class ProducerCalls(Generic[FutureT]):
 
     @contextmanager
     def _measured(self, call: str) -> Iterator[None]:
-        """Let the metrics know how long the block has held up the application."""
+        """Record in the metrics how long the block has delayed the application."""
         core = self.core
         began = core.now()
         try:
@@ -559,133 +561,9 @@ class ProducerCalls(Generic[FutureT]):
             if core.metrics is not None:
                 core.metrics.waited(call, core.now() - began)
 
-    # A record's bytes, and its partition…
-
-    def _bytes(self, topic: str, key: Any, value: Any, headers: Any) -> tuple[bytes | None, bytes | None]:
-        serialize = self._serialize_key
-        if serialize is not None:
-            key = serialize.call(key) if serialize.plain else serialize.call(topic, headers, key)
-        serialize = self._serialize_value
-        if serialize is not None:
-            value = serialize.call(value) if serialize.plain else serialize.call(topic, headers, value)
-        return (
-            as_bytes(key, "key", self._serialize_key is not None),
-            as_bytes(value, "value", self._serialize_value is not None),
-        )
-
-    def _place(
-        self, state: Topic, key: Any, key_bytes: bytes | None, value: Any, value_bytes: bytes | None, asked: int | None
-    ) -> Partition | None:
-        """Return the partition of a record; None leaves it to the accumulator."""
-        if asked is None:
-            if self._default and (key_bytes is None or self._ignore_keys):
-                return None
-            if self._default:
-                index = self._partitioner.choose(state.name, key_bytes, state.indexes, ())
-            else:
-                cluster = self.core.cluster
-                index = self._choose(state.name, key, key_bytes, value, value_bytes, cluster)
-                if self._on_new_batch is not None and _opens_batch(state, index):
-                    # A sticky partitioner may move on now (KIP-480).
-                    self._on_new_batch(state.name, cluster, index)
-                    index = self._choose(state.name, key, key_bytes, value, value_bytes, cluster)
-        else:
-            index = asked if type(asked) is int else checked_partition(asked)
-        found = state.partitions.get(index)
-        if found is None:
-            source = "the partitioner chose" if asked is None else "there is no"
-            raise IllegalArgumentError(
-                f"{source} partition {index!r} of topic {state.name!r}; it has {len(state.indexes)} partitions"
-            )
-        return found
-
-
-def _opens_batch(state: Topic, index: int) -> bool:
-    partition = state.partitions.get(index)
-    return partition is not None and partition.open is None
-
-
-class InterceptedCalls(ProducerCalls[FutureT]):
-    """The calls of a producer with interceptors, which see each record and its outcome before others do (KIP-42)."""
-
-    def __init__(
-        self, config: Config, environment: Environment | None = None, *, sent_records: type[RecordFutures[FutureT]]
-    ) -> None:
-        from kafka.interceptors import Interceptors
-
-        self._interceptors = Interceptors(config["interceptors"], config)
-        super().__init__(config, environment, sent_records=sent_records)
-        self.plain = False
-
-    def send(
-        self,
-        topic: str,
-        value: Any,
-        key: Any,
-        headers: Headers | None = None,
-        partition: int | None = None,
-        timestamp_ms: int | None = None,
-        deadline: float | None = None,
-    ) -> FutureT | Coroutine[Any, Any, FutureT]:
-        """Do what `ProducerCalls.send` does with the record that the interceptors return."""
-        from kafka.interceptors import ProducerRecord
-
-        given: Any = (topic, value, key, headers, partition, timestamp_ms)
-        record: Any = self._interceptors.through("on_send", ProducerRecord(*given))
-        try:
-            sent = super().send(
-                record.topic,
-                record.value,
-                record.key,
-                record.headers,
-                record.partition,
-                record.timestamp_ms,
-                deadline,
-            )
-        except Exception as error:
-            self._tell_refused(record, error)
-            raise
-        if isinstance(sent, RecordFuture):
-            return self._follow(sent)
-        return self._send_later(record, sent)
-
-    async def _send_later(self, record: Any, sent: Coroutine[Any, Any, FutureT]) -> FutureT:
-        try:
-            return self._follow(await sent)
-        except BaseException as error:
-            self._tell_refused(record, error)
-            raise
-
-    def _follow(self, future: FutureT) -> FutureT:
-        batch = future._batch  # noqa: SLF001 - of one package
-
-        def written(metadata: RecordMetadata) -> None:
-            self._interceptors.tell("on_acknowledgement", metadata, None)
-
-        def given_up(error: BaseException) -> None:
-            self._tell_failed(batch.partition.tp, error)
-
-        batch.follow(future, written, given_up)
-        return future
-
-    def _tell_refused(self, record: Any, error: BaseException) -> None:
-        partition = -1 if record.partition is None else record.partition
-        self._tell_failed(TopicPartition(record.topic, partition), error)
-
-    def _tell_failed(self, where: TopicPartition, error: BaseException) -> None:
-        metadata = RecordMetadata(where.topic, where.partition, where, -1, -1, None, -1, -1, -1)
-        self._interceptors.tell("on_acknowledgement", metadata, error)
-
-    def release(self) -> None:
-        """Close the interceptors, and what `ProducerCalls.release` closes."""
-        if not self.core.loop.forked:
-            self._interceptors.close()
-        super().release()
-
 
 def make_calls(
     config: Config, environment: Environment | None = None, *, sent_records: type[RecordFutures[FutureT]]
 ) -> ProducerCalls[FutureT]:
     """Return the calls of a producer with this configuration."""
-    kind = InterceptedCalls if config["interceptors"] else ProducerCalls
-    return kind(config, environment, sent_records=sent_records)
+    return ProducerCalls(config, environment, sent_records=sent_records)

@@ -1,4 +1,4 @@
-"""Why records are not acknowledged yet, in words: what is wrong, where, and what to look at.
+"""Why records are not acknowledged yet, in words: which cause, where, and what to check.
 
 For errors, the log and `health()`. These functions only look, on the thread that asks: at attributes that the loop may
 change meanwhile, each read once, and without a lock. The text may be out of date by a moment.
@@ -31,7 +31,7 @@ _PATIENCE: Final = 1.0
 class Diagnostics:
     """Explains what a producer's batches wait for.
 
-    `transaction_problem` and `producer_id_problem` return what is wrong with these, or an empty text.
+    `transaction_problem` and `producer_id_problem` return the problem of these, or an empty text.
     """
 
     def __init__(
@@ -115,12 +115,12 @@ class Diagnostics:
         )
 
     def _with_silent_brokers(self, text: str) -> str:
-        """Add why no broker answers: what is known of the cluster may be out of date then."""
+        """Add why no broker answers, as the metadata may be out of date then."""
         silent = "" if any(link.ready for link in self._client.links()) else no_answers(self._client)
         return f"{text}; {silent}" if silent else text
 
     def _connection(self, partition: Partition, leader: int) -> str:
-        """Return what is wrong on the way to the leader."""
+        """Return the problem of the connection to the leader; empty if there is none."""
         if self._cluster.broker_metadata(leader) is None:
             tp, all_down = partition.tp, not self._cluster.topology.brokers
             gone = "no broker is left to request metadata from" if all_down else "the cluster names no such broker"

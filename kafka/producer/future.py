@@ -1,8 +1,8 @@
-"""What `send()` returns: the place of a record in its batch, and from it everything else when it is asked for.
+"""The futures of records, and the reports on batches.
 
-A record's future has its batch, its index there, and the few numbers that cannot be found out later. It has no lock, no
-list and no callback: the outcome and the callbacks are the batch's. Making one costs about 0.1 µs, and a program that
-ignores it pays nothing more.
+A record's future stores its batch, its index there, and the few numbers that cannot be found out later. It has no lock,
+no list and no callback: the outcome and the callbacks are the batch's. Making one costs about 0.1 µs, and a program
+that ignores it pays nothing more.
 """
 
 # ruff: noqa: SLF001 - futures, and what makes some
@@ -42,17 +42,17 @@ FutureT = TypeVar("FutureT", bound="RecordFuture")
 
 
 class RecordMetadata(NamedTuple):
-    """Where a record is, now that it is written."""
+    """The place of a record that is written."""
 
     topic: str
     partition: int
     topic_partition: TopicPartition
     offset: int
-    """-1 where the broker does not say: with ``acks=0``, or for a batch that it had taken long before."""
+    """-1 if the broker does not return it: with ``acks=0``, or for a batch that it has written long before."""
     timestamp: int
     """Milliseconds: the record's own, or the broker's where the topic keeps that."""
     checksum: int | None
-    """Always None: records have no checksum of their own since Kafka 0.11."""
+    """Always None: since Kafka 0.11 batches have a checksum, and records have none."""
     serialized_key_size: int
     """-1 where there is no key."""
     serialized_value_size: int
@@ -62,11 +62,11 @@ class RecordMetadata(NamedTuple):
 
 
 class RecordFuture:
-    """The place of a record, from which the outcome is found: what the futures of both faces have in common."""
+    """The place of a record in its batch, from which the outcome is found: the base of the futures of both faces."""
 
     __slots__ = ("_batch", "_header_size", "_index", "_key_size", "_timestamp", "_value_size")
 
-    # `KafkaProducer.send` stores these itself: to call this takes twice as long.
+    # `KafkaProducer.send` stores these without calling this, which would take twice as long.
     def __init__(
         self,
         batch: ProducerBatch,
@@ -127,7 +127,7 @@ class RecordFuture:
         return self
 
     def __deepcopy__(self, _memo: object) -> Self:
-        return self  # the outcome of a record is one thing, however often it is referred to
+        return self  # all copies are of the same record
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("the future of a record cannot be pickled; the metadata that its get() returns can")
@@ -160,7 +160,7 @@ class FutureRecordMetadata(RecordFuture):
         return outcome is not None and not isinstance(outcome, BaseException)
 
     def failed(self) -> bool:
-        """Whether the record was given up; the exception says whether it may be written all the same."""
+        """Whether the record was given up; ``exception.outcome_unknown`` is true if it may be written nevertheless."""
         return isinstance(self._look()[2], BaseException)
 
     @property
@@ -178,13 +178,13 @@ class FutureRecordMetadata(RecordFuture):
         return self._metadata(batch, index, outcome)
 
     def retriable(self) -> bool:
-        """Whether it failed with an error after which trying again may help."""
+        """Whether it failed with an error after which sending it again may succeed."""
         return bool(getattr(self.exception, "retriable", False))
 
     # Waiting…
 
     def get(self, timeout: float | None = None) -> RecordMetadata:
-        """Wait for the outcome, `timeout` seconds at most; the metadata, or the error raised.
+        """Wait for the outcome, `timeout` seconds at most; return the metadata, or raise the error.
 
         Sends the record's batch at once, without waiting for linger_ms.
         """
@@ -228,7 +228,10 @@ class FutureRecordMetadata(RecordFuture):
     # Following…
 
     def add_callback(self, f: Callable[..., object], *args: Any, **kwargs: Any) -> Self:
-        """Call ``f(*args, metadata, **kwargs)`` when the record is written: on the network thread, so be brief."""
+        """Call ``f(*args, metadata, **kwargs)`` when the record is written.
+
+        Callbacks run on the network thread, or in a thread that waits: they must not block.
+        """
         self._batch.follow(self, _bound(f, args, kwargs), None)
         return self
 
@@ -255,7 +258,7 @@ class FutureRecordMetadata(RecordFuture):
 
 
 def _bound(f: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[..., object]:
-    """Return what to call with the outcome alone; TypeError for what cannot be called."""
+    """Return a callable that takes the outcome alone; TypeError if `f` is not callable."""
     if args or kwargs:
         return partial(f, *args, **kwargs)
     if not callable(f):
@@ -264,25 +267,25 @@ def _bound(f: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, An
 
 
 class RecordFutures(Sequence[FutureT]):
-    """The futures of many records, made when they are asked for."""
+    """The futures of many records, made on demand."""
 
     __slots__ = ("_count", "_facts", "_firsts", "_spans")
 
     record_future: type[FutureT]
-    """What it consists of."""
+    """The type of the futures."""
 
     def __init__(self, facts: Callable[[int], tuple[int, ...]]) -> None:
         self._facts = facts
-        """Returns for a record what its future has beside its place: timestamp and sizes."""
+        """Returns the timestamp and the sizes of a record."""
         self._firsts: list[int] = []
-        """The first record of each span. A span is of records that follow one another in one batch."""
+        """The first record of each span. A span has records that follow one another in one batch."""
         self._spans: list[tuple[ProducerBatch, int]] = []
         """The batch of each span, and the index there of its first record."""
         self._count = 0
 
     @classmethod
     def of(cls, futures: Sequence[FutureT]) -> Self:
-        """Return them from some that were made already."""
+        """Return the sequence of futures that exist already."""
         facts = [(future._timestamp, future._key_size, future._value_size, future._header_size) for future in futures]
         sent = cls(facts.__getitem__)
         for future in futures:
@@ -295,7 +298,7 @@ class RecordFutures(Sequence[FutureT]):
         if self._spans:
             last, begin = self._spans[-1]
             if last is batch and index == begin + at - self._firsts[-1]:
-                return  # the span goes on
+                return  # the same span
         self._firsts.append(at)
         self._spans.append((batch, index))
 
@@ -324,7 +327,7 @@ class RecordFutures(Sequence[FutureT]):
                 yield self.record_future(batch, begin + at - first, *facts(at))
 
     def batches(self) -> list[ProducerBatch]:
-        """Return the batches that the records are in, each once: to follow many records at the price of a few."""
+        """Return the batches that the records are in, each once: to follow many records through a few objects."""
         return list(dict.fromkeys(batch for batch, _ in self._spans))
 
     def firsts(self) -> Iterator[FutureT]:
@@ -337,7 +340,7 @@ class RecordFutures(Sequence[FutureT]):
 
 
 class SentRecords(RecordFutures[FutureRecordMetadata]):
-    """What `send_many()` returns: the futures of the records, made when they are asked for."""
+    """The futures of many records, which `send_many()` returns; made on demand."""
 
     __slots__ = ()
     record_future = FutureRecordMetadata
@@ -357,13 +360,13 @@ log = logging.getLogger(__name__)
 
 
 class DeliveryReport:
-    """Records of one partition that were handed over one after another, and what became of them.
+    """The outcome of one batch: records of one partition that were sent one after another.
 
     >>> DeliveryReport(TopicPartition("events", 0), base_offset=10, count=3, error=None).offsets
     range(10, 13)
     """
 
-    # Written out, because importing dataclasses would take a tenth of the time that importing kafka takes.
+    # No dataclass: to import dataclasses would take a tenth of the time that importing kafka takes.
     __slots__ = ("base_offset", "count", "error", "topic_partition")
 
     def __init__(
@@ -400,19 +403,19 @@ class DeliveryReport:
 
     @property
     def offsets(self) -> range:
-        """The records' offsets; empty where they are not known."""
+        """The offsets of the records; empty if they are not known."""
         return range(self.base_offset, self.base_offset + self.count) if self.base_offset >= 0 else range(0)
 
 
 def reporter(report: Callable[[DeliveryReport], object]) -> Callable[[ProducerBatch, Any], None]:
-    """Return what tells the user's on_delivery of each batch; its exceptions are logged."""
+    """Return a function that calls the application's on_delivery with each batch; its exceptions are logged."""
 
     def settled(batch: ProducerBatch, outcome: Any) -> None:
         try:
             report(DeliveryReport.of(batch, outcome))
         except Exception:
             log.exception("on_delivery failed")
-        except BaseException as error:  # sys.exit(): not at the cost of other batches
+        except BaseException as error:  # sys.exit(): after the other batches
             raise_after_pass(error)
 
     return settled

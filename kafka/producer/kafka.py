@@ -1,7 +1,7 @@
-"""`KafkaProducer`: what a program calls. Its calls that wait run the coroutines of `kafka.producer.calls`.
+"""`KafkaProducer`, the synchronous face: its calls that wait run the coroutines of `kafka.producer.calls`.
 
-Runs on the threads of the application, any number of them. The path of one record is `send()`: with bytes, no key and
-nothing else it is one lock and one append; everything that is not so plain takes the way of `ProducerCalls.send`.
+Runs on the threads of the application, any number of them. `send()` of bytes takes one lock and one append; every other
+record takes the way of `ProducerCalls.send`.
 """
 
 # ruff: noqa: SLF001 - a producer and its futures are one thing in two modules
@@ -55,7 +55,7 @@ _ELSEWHERE: Final = {
     "stop": "close()",
 }
 _new: Final = object.__new__
-# How long the records that are left over may take when the program ends without closing its producer, in seconds.
+# How long sending the remaining records may take when the program ends without closing its producer, in seconds.
 _EXIT_GRACE: Final = 5.0
 
 
@@ -69,9 +69,9 @@ class KafkaProducer(ProducerNames):
         producer.flush()
         producer.close()
 
-    `send()` hands a record over and returns at once; a network thread sends batches of them. Safe for use from any
-    number of threads; one producer for all is faster than several. As a context manager it is closed at the end of the
-    block, which waits for what was sent.
+    `send()` adds a record to a batch and returns at once; a network thread sends the batches. Any number of threads may
+    use a producer; one producer for all is faster than several. As a context manager it is closed at the end of the
+    block, after all records are sent.
 
     Keyword arguments are the options in ``KafkaProducer.DEFAULT_CONFIG``. They may come in a dict instead, with names
     as there or with dots as in Java's configuration.
@@ -80,7 +80,7 @@ class KafkaProducer(ProducerNames):
     DEFAULT_CONFIG: Final[dict[str, Any]] = defaults("producer")
 
     _is_made = False
-    """Whether there is something to close."""
+    """Whether the constructor has made what `close` closes."""
 
     def __init__(self, *options: Mapping[str, Any], environment: Environment | None = None, **configs: Any) -> None:
         # Imported with the first producer: it is most of what importing KafkaProducer would take.
@@ -93,7 +93,7 @@ class KafkaProducer(ProducerNames):
         self._core = core = self._calls.core
         self._driver = ThreadDriver(core.loop, f"kafka-producer-{self.config['client_id']}")
         self._calls.attach(self, ApplicationThread(self._driver))
-        # What send() looks at.
+        # What send() reads.
         self._plain = self._calls.plain
         self._hashes = self._calls.hashes
         self._accumulator = core.accumulator
@@ -123,7 +123,7 @@ class KafkaProducer(ProducerNames):
         partition: int | None = None,
         timestamp_ms: int | None = None,
     ) -> FutureRecordMetadata:
-        """Hand a record over to be sent; return the future of its place in the log.
+        """Add a record to a batch that will be sent; return the future of its metadata.
 
         Blocks for `max_block_ms` at most (a minute by default), while metadata of a new topic is on its way or the
         buffer is full, and raises `KafkaTimeoutError` (the buffer: `BufferExhaustedError`) after that. An error that
@@ -134,9 +134,9 @@ class KafkaProducer(ProducerNames):
         ...     p.send("events", b"hello", key=b"greeting").get(timeout=10).offset
         0
         """
-        # Hot. Only where a batch for such records is open already; what opens one takes the other way. With a key it is
-        # the default partitioner's rule, spelled out. A signal handler or a finalizer may send in the midst of it:
-        # for that the batch is `taken_up`.
+        # Hot. Only for a record that fits into an open batch; one that opens a batch takes the other way. For a key it
+        # is the default partitioner's rule, spelled out. A signal handler or a finalizer may send while this runs: the
+        # batch is `taken_up` for it.
         try:
             if self._plain and type(value) is bytes and headers is None and partition is None and timestamp_ms is None:
                 if key is None:
@@ -182,11 +182,11 @@ class KafkaProducer(ProducerNames):
             sent = self._calls.send(topic, value, key, headers, partition, timestamp_ms)
             return sent if isinstance(sent, FutureRecordMetadata) else complete(sent)
         except TypeError:
-            check_topic(topic)  # a list has no hash, say; looking before each record would cost all of them
+            check_topic(topic)  # such as a list, which has no hash; a check before each record would slow all of them
             raise
 
     def send_many(self, topic: str, records: Iterable[Any]) -> SentRecords:
-        """Hand many records over: values, or tuples ``(key, value[, headers[, partition[, timestamp_ms]]])``.
+        """Send many records: values, or tuples ``(key, value[, headers[, partition[, timestamp_ms]]])``.
 
         Values that are bytes and need no serializer cost a fraction of as many calls of `send()`. What `send()` raises
         this raises too, and for such values also what the cluster answers about the topic, and `RecordTooLargeError`;
@@ -207,16 +207,16 @@ class KafkaProducer(ProducerNames):
     # Waiting…
 
     def flush(self, timeout: float | None = None) -> None:
-        """Send what has been handed over so far, and wait until each record is written or given up.
+        """Send all records that were added so far, and wait until each is written or given up.
 
         `timeout` is in seconds; `KafkaTimeoutError` if it was not enough. Errors of records come out of their futures.
         """
         complete(self._calls.flush(timeout))
 
     def partitions_for(self, topic: str, timeout: float | None = None) -> set[int]:
-        """Return the numbers of a topic's partitions, asking the cluster for at most `timeout` seconds.
+        """Return the numbers of a topic's partitions, waiting for metadata for at most `timeout` seconds.
 
-        That is `max_block_ms` by default. `send()` to the topic does not wait for metadata afterwards.
+        The default is `max_block_ms`. `send()` to the topic does not wait for metadata afterwards.
 
         >>> from kafka.broker import Broker
         >>> with Broker(topics={"events": 3}) as broker:
@@ -226,18 +226,18 @@ class KafkaProducer(ProducerNames):
         """
         return complete(self._calls.partitions_for(topic, timeout))
 
-    # TransactionManager…
+    # Transactions…
 
     def init_transactions(self, timeout: float | None = None) -> None:
         """Take over the `transactional_id`: call this once, before the first transaction.
 
-        What an earlier producer of this id left open is aborted, and that producer is locked out. Waits for `timeout`
-        seconds, `max_block_ms` by default, then raises `KafkaTimeoutError`; the call can be repeated.
+        An open transaction of an earlier producer with this id is aborted, and that producer is fenced. Waits for
+        `timeout` seconds, `max_block_ms` by default, then raises `KafkaTimeoutError`; the call can be repeated.
         """
         complete(self._calls.init_transactions(timeout))
 
     def begin_transaction(self) -> None:
-        """Open a transaction. What is sent from now on belongs to it, until it is committed or aborted."""
+        """Open a transaction. Records that are sent until its commit or abort belong to it."""
         complete(self._calls.begin_transaction())
 
     def send_offsets_to_transaction(
@@ -248,25 +248,25 @@ class KafkaProducer(ProducerNames):
         consumer_group_id: str | None = None,
         timeout: float | None = None,
     ) -> None:
-        """Let the offsets that a consumer has come to be committed with the transaction, or not at all.
+        """Commit the offsets of a consumer with the transaction, or not at all.
 
         `group_metadata` is ``consumer.group_metadata()``, by which the cluster recognises a consumer that its group
-        has moved on from (KIP-447), or the group's name, which needs a `transactional_id` of its own for each input
-        partition (``consumer_group_id`` is the older way to say the latter). The offsets are those of the *next*
-        records to be read. The consumer must not commit itself: ``enable_auto_commit=False``.
+        has replaced (KIP-447), or the group's name, which needs a separate `transactional_id` for each input partition
+        (``consumer_group_id`` is the older name of the latter). The offsets are the ones of the *next* records to be
+        read. The consumer must not commit itself: ``enable_auto_commit=False``.
         """
         group = consumer_group_id if group_metadata is None else group_metadata
         complete(self._calls.send_offsets_to_transaction(offsets, group, timeout))
 
     def commit_transaction(self, timeout: float | None = None) -> None:
-        """Send what is left, wait for it, and commit the transaction.
+        """Send the remaining records, wait for them, and commit the transaction.
 
-        When this returns, all records and offsets of the transaction will be seen by readers of committed records, and
-        nothing can take that back. It raises
+        When this returns, readers of committed records will see all records of the transaction, and its offsets are
+        committed; nothing can undo that. It raises
 
-        * `AbortableTransactionError` if something of it could not be written: call `abort_transaction()`;
-        * a `FatalError` (`ProducerFencedError` and others) if this producer cannot go on: close it. Nothing of the
-          transaction is visible, unless the error's ``outcome_unknown`` says otherwise;
+        * `AbortableTransactionError` if a record or an offset could not be written: call `abort_transaction()`;
+        * a `FatalError` (`ProducerFencedError` and others) if this producer cannot continue: close it. Nothing of the
+          transaction is visible, unless ``outcome_unknown`` of the error is true;
         * `OutcomeUnknownTimeoutError` after `timeout` seconds, `max_block_ms` by default: call it again.
 
         >>> from kafka import KafkaProducer
@@ -283,7 +283,7 @@ class KafkaProducer(ProducerNames):
         complete(self._calls.commit_transaction(timeout))
 
     def abort_transaction(self, timeout: float | None = None) -> None:
-        """End the transaction so that nothing of it is ever seen by readers of committed records.
+        """End the transaction; readers of committed records see nothing of it.
 
         Records that are not sent yet fail with `TransactionAbortedError`. Waits for `timeout` seconds, `max_block_ms`
         by default, then raises `KafkaTimeoutError`; the call can be repeated.
@@ -294,7 +294,7 @@ class KafkaProducer(ProducerNames):
     def transaction(self) -> Iterator[None]:
         """Begin a transaction; commit it at the end of the block, or abort it if the block raises.
 
-        If it cannot be committed it is aborted, and `AbortableTransactionError` comes out: the block can be run again.
+        If it cannot be committed it is aborted, and `AbortableTransactionError` is raised: the block can be run again.
 
         >>> from kafka import KafkaProducer
         >>> from kafka.broker import Broker
@@ -315,12 +315,12 @@ class KafkaProducer(ProducerNames):
         try:
             self.commit_transaction()
         except AbortableTransactionError:
-            # What this raises goes first: a fence, or that the abort has to be called again.
+            # An error of the abort is raised instead: a fence, or a timeout after which it must be called again.
             self.abort_transaction()
             raise
 
     def _abort_because_of(self, error: BaseException) -> None:
-        """Abort; if that fails, the application's own error is still the one to be raised."""
+        """Abort; if that fails, the error of the application is raised nevertheless."""
         try:
             self.abort_transaction()
         except KafkaError as second:
@@ -333,7 +333,7 @@ class KafkaProducer(ProducerNames):
 
     @classmethod
     def max_usable_produce_magic(cls, api_version: tuple[int, ...]) -> int:
-        """Return the newest format of records that brokers of a release take.
+        """Return the newest format of records that brokers of a release accept.
 
         >>> from kafka import KafkaProducer
         >>> [KafkaProducer.max_usable_produce_magic(release) for release in ((0, 9), (0, 10, 2), (4, 1))]
@@ -355,12 +355,12 @@ class KafkaProducer(ProducerNames):
         return dict(found)
 
     def health(self) -> dict[str, Any]:
-        """Return what works and what does not, and why: for people, probes and dashboards; `json.dumps` takes it.
+        """Return what works and what does not, and why: for people, probes and dashboards; `json.dumps` accepts it.
 
         In the form of all clients (``docs/operations.rst``). ``partitions`` has those with records under way: how many
         records, the age of the oldest in seconds, and the problem that keeps it from being written;
         ``buffer_available`` is in bytes, ``buffer_waited_for`` whether a call waits for room in the buffer; with a
-        `transactional_id`, ``transaction`` has its state, its error, and what it waits for.
+        `transactional_id`, ``transaction`` has the state, the error, and what the transaction waits for.
 
         >>> from kafka import KafkaProducer
         >>> from kafka.broker import Broker
@@ -374,9 +374,9 @@ class KafkaProducer(ProducerNames):
     # EndTransaction…
 
     def purge(self, *, in_flight: bool = False) -> int:
-        """Give up what is not sent yet, and with `in_flight` what is not answered too; return how many records.
+        """Give up all records that are not sent, with `in_flight` also the unanswered ones; return how many.
 
-        Their futures fail with `Cancelled`, or with an error that says that the outcome is unknown.
+        Their futures fail with `Cancelled`, or with an error whose ``outcome_unknown`` is true.
 
         >>> from kafka import KafkaProducer
         >>> from kafka.broker import Broker
@@ -389,10 +389,10 @@ class KafkaProducer(ProducerNames):
         return complete(self._calls.purge(in_flight=in_flight))
 
     def close(self, timeout: float | None = None, null_logger: bool = False) -> None:  # noqa: ARG002 - a name of 3.x
-        """Send what is left, for `timeout` seconds at most, then fail what still is, and free everything. Idempotent.
+        """Send the remaining records, for `timeout` seconds at most, fail the others, and free everything. Idempotent.
 
-        A transaction that is open is aborted, one that is being committed is waited for, `max_block_ms` at most.
-        Never raises for records: their futures tell. Called from a callback it does not wait.
+        An open transaction is aborted; this waits for one that is being committed, `max_block_ms` at most. Errors of
+        records are raised by their futures only. Called from a callback it does not wait.
         """
         timeout = checked_timeout(timeout, "close()")
         calls = self._calls
@@ -441,7 +441,7 @@ def _add_note(error: BaseException, note: str) -> None:
 
 
 class _Elsewhere:
-    """A method that another client has. (`__getattr__` would slow each look at an attribute in `send()` down.)"""
+    """A method of another client. (`__getattr__` would slow each access to an attribute in `send()` down.)"""
 
     def __init__(self, name: str, use: str) -> None:
         self._name = name
@@ -453,7 +453,7 @@ class _Elsewhere:
         )
 
 
-# What is compared with, to see whether a subclass or a tracer has put something else in its place.
+# To find out whether a subclass or a tracer has replaced the method.
 _OWN_SEND: Final = KafkaProducer.send
 
 for _name, _use in _ELSEWHERE.items():

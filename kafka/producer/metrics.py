@@ -1,4 +1,4 @@
-"""What the producer measures: per request, per batch, per call that waits; never per record. The names are Kafka's."""
+"""The metrics of a producer: per request, per batch, per call that waits; never per record. The names are Kafka's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["ProducerMetrics"]
 
 
-# What calls wait for (KIP-761), as the metrics spell it. send() waits for metadata and for room in the buffer.
+# The calls that wait (KIP-761), as the metrics spell them. send() waits for metadata and for room in the buffer.
 _CALLS: Final = (
     "bufferpool-wait",
     "flush",
@@ -53,7 +53,7 @@ class ProducerMetrics(SensorGroup):
         self._gauge("waiting-threads", lambda: memory.waiting)
 
     def sent(self, batches: Iterable[ProducerBatch], now: float) -> None:
-        """Take note of a request."""
+        """Count a request and its batches."""
         records = 0
         for batch in batches:
             sealed = batch.sealed
@@ -66,20 +66,20 @@ class ProducerMetrics(SensorGroup):
         self._records.record(records)
 
     def retried(self, batch: ProducerBatch) -> None:
-        """Take note of a batch that has to be sent again."""
+        """Count the records of a batch that must be sent again."""
         self._retries.record(batch.count)
 
     def settled(self, batch: ProducerBatch, outcome: object) -> None:
-        """Take note of a batch's end."""
+        """Count the records of a batch that was given up."""
         if isinstance(outcome, BaseException):
             self._errors.record(batch.count)
 
     def waited(self, call: str, seconds: float) -> None:
-        """Take note of how long the application was held up by a call, one of `_CALLS`, however that ended."""
+        """Record how long a call, one of `_CALLS`, has delayed the application, whether it failed or not."""
         self._calls[call].record(round(seconds * 1e9))
         if call == "bufferpool-wait":
             self._buffer_wait.record(seconds)
 
     def exhausted(self) -> None:
-        """Take note of a record that was refused because the buffer stayed full."""
+        """Count a record that was refused because the buffer stayed full."""
         self._exhausted.record(1)

@@ -67,7 +67,7 @@ def taken_up(*_: object) -> int:
 
 
 class BatchOwner(Protocol):
-    """What a batch and the futures of its records need of their producer: its core."""
+    """The core of a producer, as a batch and the futures of its records use it."""
 
     now: Callable[[], float]
     event_loop: asyncio.AbstractEventLoop | None
@@ -127,7 +127,7 @@ class FollowedRecord(Protocol):
 
 
 class Delivered(NamedTuple):
-    """The batch is written."""
+    """The outcome of a batch that is written."""
 
     base_offset: int
     append_time: int
@@ -135,7 +135,7 @@ class Delivered(NamedTuple):
 
 
 class Divided(NamedTuple):
-    """The batch was too large; its records go on in these, in order."""
+    """The batch was too large; these smaller batches have its records, in order."""
 
     parts: tuple[ProducerBatch, ...]
 
@@ -189,7 +189,7 @@ class ProducerBatch(Future[None]):
         self.answer: Delivered | BaseException | None = None
         """A final answer that came while an earlier batch of the partition has none."""
         self.error: BaseException | None = None
-        """What the last attempt failed with."""
+        """The error of the last attempt."""
         self.timer: Timer | None = None
         self.outcome: Delivered | Divided | BaseException | None = None
         # Future, on success, on failure, and so on: flat, as a tuple for each would be one object more for the cycle
@@ -231,7 +231,7 @@ class ProducerBatch(Future[None]):
     # Following…
 
     def follow(self, future: FollowedRecord, on_success: Back | None, on_failure: Back | None) -> None:
-        """Call one of the two when the record's outcome is there: at once if it is."""
+        """Call one of the two when the record has its outcome: at once if it has."""
         # As in kafka.future: append first and look second, so that either this thread or the one that settles runs it.
         self._record_backs.extend((future, on_success, on_failure))
         if self.outcome is not None:
@@ -290,7 +290,7 @@ class ProducerBatch(Future[None]):
                         back(outcome if failed else future._metadata(self, future._index, outcome))
                     except Exception:
                         log.exception("A callback of a record failed: %r", back)
-                    except BaseException as error:  # sys.exit(): not at the cost of other records
+                    except BaseException as error:  # sys.exit(): after the callbacks of other records
                         ending = ending or error
         finally:
             del backs[:at]
@@ -382,7 +382,7 @@ class Topic:
         self.ordered: list[Partition] = []
         """The partitions in the order of their numbers."""
         self.candidates: Any = None
-        """What the built-in partitioner found at its last look at all partitions."""
+        """The candidates that the built-in partitioner found at its last look at all partitions."""
         self.sticky: Partition | None = None
         self.filled = 0
         """Bytes that went to the sticky partition since it was chosen."""
@@ -391,7 +391,7 @@ class Topic:
 
 
 class ProduceOutcome(Enum):
-    """What a broker's answer to a batch means."""
+    """The meaning of a broker's answer to a batch."""
 
     DONE = "written"
     RETRY = "send the same bytes again"

@@ -35,15 +35,16 @@ from kafka.record.message_v0_v1 import LegacyBuilder, message_size
 
 __all__ = ["RecordAccumulator", "too_large"]
 
-Headers = Any
-# What the rest of a request takes beside its records: names, lengths, transactional id.
+Record = tuple[int, "bytes | None", "bytes | None", Any]
+"""Timestamp, key, value, headers."""
+# Bytes of a request beside its records: names, lengths, transactional id.
 _REQUEST_OVERHEAD: Final = 512
-# What a batch of one record without headers takes at most, in any format, beside its key and its value.
+# Bytes of a batch with one record without headers, in any format, beside its key and its value; or less.
 _FRAMING: Final = 128
 
 
 class AccumulatorOwner(BatchOwner, Protocol):
-    """What the accumulator needs of the producer: to call the loop, from any thread."""
+    """The core of a producer, as the accumulator uses it: to call the loop, from any thread."""
 
     keeper: Callable[[], object]
     call_soon: Callable[..., None]
@@ -81,7 +82,7 @@ class RecordAccumulator:
         self.memory = BufferPool(buffer_memory)
         self.topics: dict[str, Topic] = {}
         self.sticky: dict[str, ProducerBatch] = {}
-        """By topic, the open batch for records without a key: what the fast path of `send()` looks at."""
+        """By topic, the open batch for records without a key, which the fast path of `send()` reads."""
         self.incomplete: dict[ProducerBatch, None] = {}
         """All batches that are not settled, oldest first."""
         self.magic = 2
@@ -111,40 +112,36 @@ class RecordAccumulator:
         self,
         topic: Topic,
         partition: Partition | None,
-        timestamp: int,
-        key: bytes | None,
-        value: bytes | None,
-        headers: Headers,
+        record: Record,
     ) -> tuple[ProducerBatch, int] | None:
         """Add a record, without a partition to the sticky one; return its place, None where there is no memory.
 
-        >>> # batch, index = accumulator.add(topic, None, 1700000000000, None, b"value", None)
+        >>> # batch, index = accumulator.add(topic, None, (1700000000000, None, b"value", None))
         """
         inside = self.inside()
         with self.lock:
             if self.refusal is not None:
                 raise self.refusal.with_traceback(None)
-            found = self._append(topic, partition, timestamp, key, value, headers)
+            found = self._append(topic, partition, record)
             if found is not None:
                 return found
             if inside:
-                return self._add_inside(topic, partition, (timestamp, key, value, headers))
-            size = self._room_for(topic, partition, key, value, headers)
+                return self._add_inside(topic, partition, record)
+            size = self._room_for(topic, partition, record)
             if partition is None:
-                found = self._append_to_next(topic, timestamp, key, value, headers)
+                found = self._append_to_next(topic, record)
                 if found is not None:
                     return found
             if not self.memory.has(size):
                 return None
-            return self._open(topic, partition, size, None, timestamp, key, value, headers)
+            return self._open(topic, partition, size, None, record)
 
-    def reservation(
-        self, topic: Topic, partition: Partition | None, key: bytes | None, value: bytes | None, headers: Headers
-    ) -> Reservation:
+    def reservation(self, topic: Topic, partition: Partition | None, record: Record) -> Reservation:
         """Return the reservation for a record that `add` has found no memory for; `wait` puts it into the queue."""
-        size = self._room_for(topic, partition, key, value, headers)
-        record = record_size(key, value, headers) if self.magic > 1 else message_size(self.magic, key, value)
-        return Reservation(size, partition or topic, record)
+        size = self._room_for(topic, partition, record)
+        _, key, value, headers = record
+        bytes_ = record_size(key, value, headers) if self.magic > 1 else message_size(self.magic, key, value)
+        return Reservation(size, partition or topic, bytes_)
 
     def wait(self, reservation: Reservation) -> None:
         """Queue a reservation: its future is done when the call can try again."""
@@ -167,20 +164,17 @@ class RecordAccumulator:
         reservation: Reservation,
         topic: Topic,
         partition: Partition | None,
-        timestamp: int,
-        key: bytes | None,
-        value: bytes | None,
-        headers: Headers,
+        record: Record,
     ) -> tuple[ProducerBatch, int] | None:
         """Add the record of a reservation that is ready; None where it must wait again, for its future of now."""
         with self.lock:
             self._arrived(reservation)
             self.check_admits()
-            found = self._append(topic, partition, timestamp, key, value, headers)  # others may have opened a batch
+            found = self._append(topic, partition, record)  # others may have opened a batch
             if found is None and partition is None:
-                found = self._append_to_next(topic, timestamp, key, value, headers)
+                found = self._append_to_next(topic, record)
             if found is None and reservation.held:
-                return self._open(topic, partition, reservation.size, reservation, timestamp, key, value, headers)
+                return self._open(topic, partition, reservation.size, reservation, record)
             granted = self.memory.queue_again(reservation) if found is None else self.memory.cancel(reservation)
         _wake_soon(self._owner, granted)
         return found
@@ -207,7 +201,7 @@ class RecordAccumulator:
                 first, taken = batch.extend(values, timestamp, start)
                 if taken:
                     return batch, first, taken
-        place = self.add(topic, None, timestamp, None, values[start], None)
+        place = self.add(topic, None, (timestamp, None, values[start], None))
         return None if place is None else (*place, 1)
 
     def add_built(
@@ -261,13 +255,11 @@ class RecordAccumulator:
                 f"call {what} afterwards"
             )
 
-    def _add_inside(
-        self, topic: Topic, partition: Partition | None, record: tuple[int, bytes | None, bytes | None, Headers]
-    ) -> tuple[ProducerBatch, int]:
+    def _add_inside(self, topic: Topic, partition: Partition | None, record: Record) -> tuple[ProducerBatch, int]:
         """Put a record into a separate batch."""
         with self.lock:
             self.check_admits()
-            builder = self._builder(self._room_for(topic, partition, *record[1:]))
+            builder = self._builder(self._room_for(topic, partition, record))
             builder.append(*record)
             return self._queue_inside(topic, partition, builder), 0
 
@@ -297,14 +289,12 @@ class RecordAccumulator:
         self,
         topic: Topic,
         partition: Partition | None,
-        timestamp: int,
-        key: bytes | None,
-        value: bytes | None,
-        headers: Headers,
+        record: Record,
     ) -> tuple[ProducerBatch, int] | None:
         batch = self.sticky.get(topic.name) if partition is None else partition.open
         if batch is None:
             return None
+        timestamp, key, value, headers = record  # to spell them out is faster than append(*record)
         append, batch.append = batch.append, taken_up
         try:
             index = append(timestamp, key, value, headers)
@@ -312,9 +302,7 @@ class RecordAccumulator:
             batch.append = append
         return None if index == FULL else (batch, index)
 
-    def _append_to_next(
-        self, topic: Topic, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers
-    ) -> tuple[ProducerBatch, int] | None:
+    def _append_to_next(self, topic: Topic, record: Record) -> tuple[ProducerBatch, int] | None:
         """Close the full batch for records without a partition; add one to the next one if that is open."""
         if (full := self.sticky.get(topic.name)) is not None:
             # Before it is closed: Ctrl-C in between costs one look, and in the other order linger_ms.
@@ -323,7 +311,7 @@ class RecordAccumulator:
             self._left.append(full.partition)
             self.close(full)
         partition = self._sticky_partition(topic)
-        found = self._append(topic, partition, timestamp, key, value, headers)
+        found = self._append(topic, partition, record)
         if found is not None:
             # Records with keys have opened one there.
             self.sticky[topic.name] = found[0]
@@ -331,10 +319,9 @@ class RecordAccumulator:
                 self._shut(found[0])
         return found
 
-    def _room_for(
-        self, topic: Topic, partition: Partition | None, key: bytes | None, value: bytes | None, headers: Headers
-    ) -> int:
+    def _room_for(self, topic: Topic, partition: Partition | None, record: Record) -> int:
         """Return how much memory a batch that begins with this record takes."""
+        _, key, value, headers = record
         if not headers and len(key or b"") + len(value or b"") + _FRAMING <= self._batch_size:
             return self._batch_size  # which is within both limits
         if self.magic > 1:
@@ -352,10 +339,7 @@ class RecordAccumulator:
         partition: Partition | None,
         reserved: int,
         reservation: Reservation | None,
-        timestamp: int,
-        key: bytes | None,
-        value: bytes | None,
-        headers: Headers,
+        record: Record,
     ) -> tuple[ProducerBatch, int]:
         """Open a batch that begins with this record; the memory is there, or the reservation's."""
         sticky = partition is None
@@ -365,7 +349,7 @@ class RecordAccumulator:
         if (opened := partition.open) is not None:
             self.close(opened)
         batch = ProducerBatch(partition, self._builder(self._batch_size), self._owner.now(), 0)
-        index = batch.append(timestamp, key, value, headers)
+        index = batch.append(*record)
         if reservation is not None:
             joined = self.memory.join(batch, target, self._batch_size - batch.builder.size)
             batch.expected = len(joined)

@@ -1,4 +1,4 @@
-"""What is sent to one broker: the queue of partitions that have a batch to send, and the requests in flight.
+"""The requests to one broker: the queue of partitions that have a batch to send, and the requests in flight.
 
 A partition waits there once, at the end, so that none starves; a request takes one batch of each in turn, up to
 max_request_size. The sender decides whether a partition may send, and what an answer means for it.
@@ -30,7 +30,7 @@ __all__ = ["Sink", "on_the_wire"]
 
 log = logging.getLogger(__name__)
 
-#: From so many bytes on, joining a batch's header and body costs more than one more piece for the socket.
+#: From this many bytes on, joining a batch's header and body costs more than one more piece for the socket.
 _WORTH_TWO_PIECES: Final = 8 << 10
 _TOPIC_IDS_SINCE: Final = 13
 

@@ -31,6 +31,7 @@ from kafka.producer.transaction_protocol import (
     NEWEST_INIT,
     Meaning,
     Step,
+    Transaction,
     Who,
     add_partitions_request,
     end_request,
@@ -56,7 +57,6 @@ __all__ = [
     "CoordinatorClient",
     "CoordinatorRequest",
     "EndTransaction",
-    "Transaction",
     "TransactionOwner",
     "TransactionalProducerId",
     "end_request_of",
@@ -126,9 +126,9 @@ class CoordinatorClient:
         self.versions: ApiVersions | None = None
         """The API versions of the coordinator that was used last."""
         self.waiting_for: str | None = None
-        """What the present request waits for, in words; None if it waits for its first answer, or there is none."""
+        """Why the present request has failed so far, in words; None before its first answer, or without a request."""
         self.requesting: str | None = None
-        """What is being requested, in words."""
+        """The step of the present request, in words."""
         self.client = client
         self._waited_for: str | None = None
         self._loop = client.loop
@@ -225,49 +225,8 @@ def end_request_of(who: Who, *, committed: bool, is_v2: bool) -> CoordinatorRequ
     )
 
 
-class Transaction:
-    """One transaction: what brokers may know of it, which decides how it can end and how the next one begins."""
-
-    __slots__ = (
-        "groups",
-        "has_unanswered",
-        "is_v2",
-        "lost_id",
-        "outcome_unknown",
-        "registered",
-        "registration_sent",
-        "sequence_gap",
-        "started",
-        "timed_out",
-    )
-
-    def __init__(self, started: float, *, is_v2: bool) -> None:
-        self.started = started
-        self.is_v2 = is_v2
-        self.groups: set[str] = set()
-        """The groups that were added at the coordinator."""
-        self.registration_sent = False
-        """A request was sent that makes the transaction known to the coordinator."""
-        self.registered = False
-        """The coordinator knows the transaction."""
-        self.has_unanswered = False
-        """A request of the transaction was not answered, and may still arrive at a broker."""
-        self.sequence_gap = False
-        """A sequence number was spent on a batch that is not in the log."""
-        self.outcome_unknown = False
-        """A sequence number was spent on a batch of which no broker has said whether it is in the log."""
-        self.lost_id = False
-        """The coordinator does not accept this producer id and epoch any more: others are needed."""
-        self.timed_out = False
-        """The coordinator has aborted the transaction because it took too long."""
-
-    def note(self, request: CoordinatorRequest) -> None:
-        """Remember whether a request of the transaction may still arrive."""
-        self.has_unanswered = self.has_unanswered or request.unanswered
-
-
 class TransactionOwner(Protocol):
-    """What the parts of a transaction need of the transaction manager."""
+    """The transaction manager, as the parts of a transaction use it."""
 
     current: Transaction
     error: KafkaError | None
@@ -427,7 +386,7 @@ class AddPartitions:
             await owner.coordinator.send(request)
         except KafkaError as error:
             raise owner.failed(error, request) from error
-        current.note(request)
+        current.note(request.unanswered)
         current.registered = True
         self._added.update(some)
         for tp in some:
@@ -435,7 +394,7 @@ class AddPartitions:
 
 
 class EndTransaction:
-    """Ends a transaction at its coordinator: what a refusal means, and which epoch the next transaction needs."""
+    """Ends a transaction at its coordinator, handles a refusal, and gets the epoch that the next transaction needs."""
 
     def __init__(self, owner: TransactionOwner, accumulator: RecordAccumulator) -> None:
         self._owner = owner
@@ -450,12 +409,12 @@ class EndTransaction:
         try:
             response = await self._owner.coordinator.send(request)
         except KafkaError as error:
-            current.note(request)
+            current.note(request.unanswered)
             if committed:
                 raise self._not_committed(error, request) from error
             self._not_aborted(error, request)
             return
-        current.note(request)
+        current.note(request.unanswered)
         if current.is_v2 and response.producer_id >= 0:
             self._producer.accept(response.producer_id, response.producer_epoch)
 

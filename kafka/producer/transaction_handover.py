@@ -1,7 +1,7 @@
-"""A producer that takes over one transactional id after another, and may leave a transaction for somebody else to end.
+"""A producer that takes over one transactional id after another, and may leave a transaction for another to end.
 
-For workers that do the tasks of others, each of which writes under an id of its own (`kafka.spark`): a task that comes
-to a worker costs no new connections, and is fenced as by a producer that was just made.
+For workers that run many tasks, each of which writes under a separate id (`kafka.spark`): a task costs a worker no new
+connections, and is fenced as if each task had a new producer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ID = "purekafka"
 
 
 class OpenTransaction(NamedTuple):
-    """A transaction that is whole and open, for somebody else to end."""
+    """A transaction that is written and open, for another producer to end."""
 
     transactional_id: str
     producer_id: int
@@ -35,7 +35,7 @@ class OpenTransaction(NamedTuple):
 
 
 class HandoverProducer(KafkaProducer):
-    """See the head of this file.
+    """A producer that changes its transactional_id. See the head of this module.
 
     >>> from kafka.broker import Broker
     >>> with Broker(topics=["events"]) as broker:
@@ -50,13 +50,13 @@ class HandoverProducer(KafkaProducer):
 
     def __init__(self, **configs: Any) -> None:
         self._is_left_open = False
-        # The id is a task's when there is one.
+        # Until the first task sets its id.
         super().__init__(**{"transactional_id": _ID, **configs})
-        # Not the one of the transactions, which tells what they wait for.
+        # Not the one of the transactions, whose problem() is about them.
         self._coordinator = CoordinatorClient(self._core.client, self._core.config)
 
     def take_over(self, transactional_id: str, timeout: float | None = None) -> None:
-        """Go on under an id, which may be the present one: whoever had it is locked out, what they left open aborted.
+        """Use an id, which may be the present one: its former producer is fenced, its open transaction aborted.
 
         In place of `init_transactions()`, and between any two transactions. Waits for `timeout` seconds, `max_block_ms`
         by default, then raises `KafkaTimeoutError`; `init_transactions()` waits for the rest.
@@ -65,24 +65,24 @@ class HandoverProducer(KafkaProducer):
         complete(self._calls.transact(work, "take_over()", "txn-init", timeout))
 
     def leave_open(self) -> OpenTransaction:
-        """Have all of the transaction written, and leave it open: this producer ends with that, close it.
+        """Write all of the transaction and leave it open; close this producer then.
 
-        Raises `AbortableTransactionError` if something of it could not be written.
+        Raises `AbortableTransactionError` if a record or an offset could not be written.
         """
         work = self._calls.transactions.leave_open()
         who, is_v2 = self._driver.run(work, self._core.now() + self._calls.max_block, "leave_open()")
         self._is_left_open = True
         return OpenTransaction(*who, is_v2)
 
-    def ask(self, question: Callable[[Client, CoordinatorClient], Coroutine[Any, Any, T]], what: str) -> T:
-        """Ask the cluster for something over the producer's connections, for `max_block_ms` at most."""
+    def request(self, work: Callable[[Client, CoordinatorClient], Coroutine[Any, Any, T]], what: str) -> T:
+        """Run requests over the producer's connections, for `max_block_ms` at most."""
         self._calls.check_open()
         seconds = self._calls.max_block
         try:
-            return self._driver.run(question(self._core.client, self._coordinator), self._core.now() + seconds, what)
+            return self._driver.run(work(self._core.client, self._coordinator), self._core.now() + seconds, what)
         except KafkaTimeoutError as error:
             raise self._coordinator.timeout_error(what, seconds) from error
 
     def close(self, timeout: float | None = None, null_logger: bool = False) -> None:
-        """Do what every producer does, but abort no transaction that is left for somebody else to end."""
+        """Close as every producer does, but do not abort a transaction that was left open."""
         super().close(0 if self._is_left_open else timeout, null_logger)

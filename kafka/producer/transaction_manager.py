@@ -37,7 +37,6 @@ from kafka.producer.transaction_coordinator import (
     CoordinatorClient,
     CoordinatorRequest,
     EndTransaction,
-    Transaction,
     TransactionalProducerId,
 )
 from kafka.producer.transaction_protocol import (
@@ -45,6 +44,7 @@ from kafka.producer.transaction_protocol import (
     Meaning,
     State,
     Step,
+    Transaction,
     is_allowed,
     meaning_of,
     meaning_of_lost_record,
@@ -72,7 +72,7 @@ _SENDING: Final = frozenset({State.IN_TRANSACTION, State.COMMITTING})
 
 
 class RecordSender(Protocol):
-    """What a transaction needs of the sender."""
+    """The sender, as a transaction uses it."""
 
     async def flush(self) -> None:
         """Send all batches, and wait until they are settled."""
@@ -111,7 +111,7 @@ class TransactionManager:
         self._partitions = AddPartitions(self)
         self._end = EndTransaction(self, accumulator)
         self._work: Task[None] | None = None
-        """What the state is busy with."""
+        """The task that ends the present state."""
         self._offsets: Task[None] | None = None
         """The last send_offsets_to_transaction; the one before it has ended when it begins."""
         self._clearing: Task[None] | None = None
@@ -267,7 +267,7 @@ class TransactionManager:
 
     def failed(self, error: KafkaError, request: CoordinatorRequest) -> KafkaError:
         """Do what an error before the end of the transaction means; return what to raise."""
-        self.current.note(request)
+        self.current.note(request.unanswered)
         meaning = meaning_of(error, request.step)
         if meaning is Meaning.FENCED and self._end.has_timed_out():
             self.must_abort(self._end.timeout_error(error))
@@ -380,7 +380,7 @@ class TransactionManager:
             await self.coordinator.send(request)
         except KafkaError as error:
             raise self.failed(error, request) from error
-        self.current.note(request)
+        self.current.note(request.unanswered)
         self.current.registered = True
 
     async def ready(self) -> None:

@@ -1,4 +1,4 @@
-"""What the transaction protocol says, without I/O: requests, what errors mean, and the states of a producer.
+"""The transaction protocol, without I/O: requests, the meaning of errors, and the states of a producer.
 
 Requests come in the form that each version has. Versions that belong to the second version of the protocol (KIP-890)
 must not be used where the cluster has not finalized it: the broker takes them to mean more than their predecessors. The
@@ -55,6 +55,7 @@ __all__ = [
     "Meaning",
     "State",
     "Step",
+    "Transaction",
     "Who",
     "add_offsets_request",
     "add_partitions_request",
@@ -199,7 +200,7 @@ def _worst(codes: Mapping[TopicPartition, int]) -> KafkaError | None:
 
 
 class Step(Enum):
-    """What is requested of a coordinator."""
+    """The steps of a transaction that need a coordinator."""
 
     INIT = "getting a producer id"
     ADD = "adding partitions to the transaction"
@@ -394,3 +395,44 @@ def _advice(state: State, event: Event) -> str:
     if state is State.READY and event is Event.INIT:
         return "it is initialized, which is needed once: continue with begin_transaction()"
     return _ADVICE[state]
+
+
+class Transaction:
+    """One transaction: what brokers may know of it, which decides how it can end and how the next one begins."""
+
+    __slots__ = (
+        "groups",
+        "has_unanswered",
+        "is_v2",
+        "lost_id",
+        "outcome_unknown",
+        "registered",
+        "registration_sent",
+        "sequence_gap",
+        "started",
+        "timed_out",
+    )
+
+    def __init__(self, started: float, *, is_v2: bool) -> None:
+        self.started = started
+        self.is_v2 = is_v2
+        self.groups: set[str] = set()
+        """The groups that were added at the coordinator."""
+        self.registration_sent = False
+        """A request was sent that makes the transaction known to the coordinator."""
+        self.registered = False
+        """The coordinator knows the transaction."""
+        self.has_unanswered = False
+        """A request of the transaction was not answered, and may still arrive at a broker."""
+        self.sequence_gap = False
+        """A sequence number was spent on a batch that is not in the log."""
+        self.outcome_unknown = False
+        """A sequence number was spent on a batch of which no broker has said whether it is in the log."""
+        self.lost_id = False
+        """The coordinator does not accept this producer id and epoch any more: others are needed."""
+        self.timed_out = False
+        """The coordinator has aborted the transaction because it took too long."""
+
+    def note(self, unanswered: bool) -> None:
+        """Remember whether a request of the transaction may still arrive."""
+        self.has_unanswered = self.has_unanswered or unanswered

@@ -36,7 +36,7 @@ class Transactor:
 
     def mark(self, name: str, where: TopicPartition) -> Mark | None:
         """Return the mark of a task, by its transactional id."""
-        return self.producer.ask(lambda _, asker: read_mark(asker, name, where), f"reading the mark of {name}")
+        return self.producer.request(lambda _, asker: read_mark(asker, name, where), f"reading the mark of {name}")
 
     def others_wrote(self, family: str, where: TopicPartition, batch: int, run: str | None) -> bool:
         """Whether another run has written a batch, or some of it; it is looked up once for all tasks of a process."""
@@ -47,7 +47,7 @@ class Transactor:
             return any(mark.next_batch > batch and (run is None or mark.run != run) for mark in marks.values())
 
         if self._known is None or self._known[0] != asked:
-            self._known = asked, self.producer.ask(look, f"looking for what was written of batch {batch}")
+            self._known = asked, self.producer.request(look, f"looking for what was written of batch {batch}")
         return self._known[1]
 
     def close(self) -> None:

@@ -51,7 +51,8 @@ def test_a_producer_cannot_be_copied_or_pickled(make, topic):
 def test_an_exit_with_nobody_there_ends_and_every_future_has_failed(broker, topic):
     with broker.intercept("Produce", lambda _exchange: NO_REPLY):
         done = run(broker, topic, """
-            import atexit, kafka.producer.kafka
+            import atexit, logging, kafka.producer.kafka
+            logging.basicConfig()
             kafka.producer.kafka._EXIT_GRACE = 2.0  # enough to connect, get an id and send
             def report():
                 print(future.failed(), future.exception.outcome_unknown)

@@ -58,7 +58,7 @@ def test_an_open_transaction_outlives_its_producer_until_somebody_ends_it(
     assert committed(broker) == []
     who = Who(left.transactional_id, left.producer_id, left.epoch)
     question = end_request_of(who, committed=True, is_v2=left.is_v2)
-    producer.ask(lambda _, asker: asker.send(question), "ending what is open")
+    producer.request(lambda _, asker: asker.send(question), "ending what is open")
     assert committed(broker) == [b"whole"]
 
 

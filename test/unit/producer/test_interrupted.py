@@ -12,11 +12,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from kafka.config import resolve
 from kafka.errors import IllegalStateError
-from kafka.partitioner import DefaultPartitioner
 from kafka.producer.calls import ProducerCalls
 from kafka.producer.future import FutureRecordMetadata, SentRecords
 from kafka.producer.kafka import KafkaProducer
+from kafka.producer.plugins import Plugins
 from kafka.producer.record_accumulator import RecordAccumulator
 from kafka.record.batch import decode_batch
 from kafka.record.header import read_header
@@ -52,8 +53,9 @@ class Filled:
         calls.core, calls.accumulator = core, accumulator
         calls.sent_records, calls.record_future = SentRecords, FutureRecordMetadata
         calls._topics, calls._time = accumulator.topics, lambda: 1_700_000_000.0
-        calls._partitioner, calls.plain, calls._default, calls._ignore_keys = DefaultPartitioner(), True, True, False
-        calls._serialize_key = calls._serialize_value = None
+        calls.plugins = Plugins(resolve("producer", {}))
+        calls.plain, calls._serialize, calls._place = True, calls.plugins.serialize, calls.plugins.place
+        calls._serializes, calls._places_keyless = False, True
         producer._core = core
         producer._accumulator = accumulator
         producer._lock = accumulator.lock

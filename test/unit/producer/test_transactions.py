@@ -168,7 +168,7 @@ class Producer:
         self.run(self.core.loop.sleep(seconds), seconds + 1)
 
     def send(self, partition: int = 0, value: bytes = b"x") -> Any:
-        batch, _ = self.core.accumulator.add(self.topic, self.topic.partitions[partition], 1, None, value, None)
+        batch, _ = self.core.accumulator.add(self.topic, self.topic.partitions[partition], (1, None, value, None))
         return batch
 
     def begin(self) -> None:
