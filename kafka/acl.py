@@ -48,7 +48,7 @@ class Named:
 
 
 class ACLOperation(Named, IntEnum):
-    """What an ACL allows or denies."""
+    """An operation that an ACL allows or denies."""
 
     UNKNOWN = 0
     ANY = 1
@@ -88,7 +88,7 @@ class ACLResourcePatternType(Named, IntEnum):
 
 
 class ResourceType(Named, IntEnum):
-    """What an ACL is about."""
+    """The type of the resource that an ACL is about."""
 
     UNKNOWN = 0
     ANY = 1

@@ -60,6 +60,8 @@ CLEAN = (
     "docs/spark.rst",
     "docs/testing.rst",
     "kafka/_runtime/asyncio_driver.py",
+    "kafka/acl.py",
+    "kafka/admin",
     "kafka/aio",
     "docs/internals/cli.rst",
     "kafka/cli",

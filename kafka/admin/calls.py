@@ -1,4 +1,4 @@
-"""What the calls of both faces have in common: a deadline, and the application that waits for them.
+"""The base of the calls of both faces: a deadline, and the application that waits.
 
 A class of calls (`Topics`, `Groups`) has application-side coroutines with the parameters that users know. Such a call
 checks its arguments in the caller's thread or task, then has `Calls._run` run a coroutine on the client's loop, which

@@ -17,7 +17,7 @@ _CLIENT_METRICS: Final = 16
 
 
 class TelemetrySubscription(Result):
-    """What a broker wants to know of a client, and how often; an empty list of metrics wants nothing."""
+    """The metrics that a broker wants from a client, and how often; an empty list asks for no metrics."""
 
     __slots__ = ()
     client_instance_id: UUID
@@ -56,7 +56,7 @@ class ClientMetrics(Calls):
         return (await self._run(timeout_ms, self._subscribe)).client_instance_id
 
     async def telemetry_subscription(self, timeout_ms: float | None = None) -> TelemetrySubscription:
-        """Return what brokers want to know of this client (Kafka 3.7)."""
+        """Return the metrics that brokers want from this client (Kafka 3.7)."""
         return await self._run(timeout_ms, self._subscribe)
 
     async def push_telemetry(

@@ -1,4 +1,4 @@
-"""What has a configuration, what a setting is, and the outcomes of describing and changing settings."""
+"""Resources that have a configuration, their settings, and the outcomes of describing and changing settings."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SECRET = ("password", "secret", "jaas", "keystore.key", "credential")
 
 
 class ConfigResourceType(Named, IntEnum):
-    """What has a configuration."""
+    """The type of a resource that has a configuration."""
 
     UNKNOWN = 0
     TOPIC = 2

@@ -53,7 +53,7 @@ V = TypeVar("V")
 log: Final = logging.getLogger(__name__)
 
 _LONGEST_WAIT: Final = 2**31 - 1
-# How often metadata may lack a partition before its absence is the answer: a broker hears of a new topic a little late.
+# How often metadata may lack a partition before that is the answer: brokers learn about a new topic a little late.
 _LOOKS_FOR_UNKNOWN: Final = 3
 # The versions that the calls need.
 _MANY_KEYS_SINCE: Final = 4
@@ -377,7 +377,7 @@ class AdminCore:
         return known is not None and known >= 0 and self.client.cluster.broker_metadata(int(known)) is not None
 
     async def _look_up(self, key_type: int, keys: list[str], deadline: float, what: str) -> dict[str, KafkaError]:
-        """Find coordinators, and return the errors of those that are not known; brokers since 3.0 take many keys."""
+        """Find coordinators, and return the errors of the unknown ones; brokers since 3.0 take many keys."""
         if not keys:
             return {}
         many = await self.version_of(FindCoordinatorRequest(), deadline) >= _MANY_KEYS_SINCE

@@ -37,7 +37,7 @@ class VersionRange(Result):
 
 
 class FeaturesDescription(Result):
-    """The features that the cluster uses, and those that the broker supports; the epoch is -1 where it is not known."""
+    """The features that the cluster uses, and the features that the broker supports; -1 for an unknown epoch."""
 
     __slots__ = ()
     finalized_features: dict[str, VersionRange]
@@ -51,7 +51,7 @@ class Features(Calls):
     async def describe_features(
         self, send_request_to_controller: bool = False, timeout_ms: float | None = None
     ) -> FeaturesDescription:
-        """Return the features that the cluster uses, and those that a broker, or the controller, supports (Kafka 2.7).
+        """Return the features that the cluster uses, and the features that a broker or the controller supports (2.7).
 
         >>> from kafka import KafkaAdminClient
         >>> from kafka.broker import Broker

@@ -22,7 +22,7 @@ _OPERATIONS_SINCE: Final = 3
 
 
 class MemberMetadata(Result):
-    """What a consumer told its group when it joined."""
+    """The topics and the user data that a consumer sent to its group when it joined."""
 
     __slots__ = ()
     _aliases: ClassVar = {"subscription": "topics"}
@@ -109,7 +109,7 @@ class GroupDescriptions(Calls):
     ) -> dict[str, GroupDescription]:
         """Describe classic groups and consumer groups: their state and their members.
 
-        What the coordinator refuses is in ``error`` of the group, and raises nothing.
+        A group that the coordinator refuses to describe has its ``error``, and raises nothing.
 
         >>> from kafka import KafkaAdminClient
         >>> from kafka.broker import Broker
@@ -146,7 +146,7 @@ class GroupDescriptions(Calls):
         include_authorized_operations: bool = False,
         timeout_ms: float | None = None,
     ) -> dict[str, GroupDescription]:
-        """Describe groups as `describe_groups` does, but those of the classic protocol only."""
+        """Describe groups as `describe_groups` does, but only groups of the classic protocol."""
         return await self._run(
             timeout_ms,
             self._describe_groups,

@@ -129,7 +129,7 @@ class GroupLags(GroupDescriptions, GroupOffsets, Groups):
         isolation_level: IsolationLevel | str = IsolationLevel.READ_UNCOMMITTED,
         timeout_ms: float | None = None,
     ) -> Lags:
-        """Return how many records groups are behind, all groups for None, in all partitions or those of some topics.
+        """Return how many records groups are behind, all groups for None, in all partitions or in some topics.
 
         A group is looked at in the partitions for which it has committed an offset, or which a member has. Partitions
         without a committed offset count from their beginning, and have None for ``committed``. With

@@ -1,4 +1,4 @@
-"""Log directories of brokers: what is stored where, and moves from one to another."""
+"""Log directories of brokers: their replicas and sizes, and moves from one directory to another."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ class Quotas(Calls):
         *,
         raise_errors: bool = True,
     ) -> Results[AlteredQuota]:
-        """Set quotas of entities, or remove those that are None (Kafka 2.6).
+        """Set quotas of entities, or remove the quotas whose value is None (Kafka 2.6).
 
         Each entry is a pair: the names of an entity by type, with None for the default of a type, and values by quota:
         ``producer_byte_rate``, ``consumer_byte_rate``, ``request_percentage``, ``controller_mutation_rate``,

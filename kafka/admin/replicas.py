@@ -78,7 +78,7 @@ class Replicas(Calls):
     ) -> ElectLeadersResult:
         """Elect the preferred leaders of partitions, of all partitions for None (Kafka 2.2), or unclean ones (2.4).
 
-        A partition that has the wanted leader already is no error.
+        A partition that has the wanted leader already is not an error.
 
         >>> from kafka import KafkaAdminClient
         >>> from kafka.broker import Broker

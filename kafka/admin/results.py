@@ -1,4 +1,4 @@
-"""What the calls of an administrator return: typed fields that are a mapping too, and an error for each item.
+"""Results of an administrator's calls: typed fields that are a mapping too, and an error for each item.
 
 A `Result` is a dict with the keys of kafka-python 3, so that it can be compared, printed and written as JSON. Its keys
 are attributes as well, which is what type checkers know. Names of kafka-python 2 answer to `[...]`, `get` and as

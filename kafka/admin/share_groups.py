@@ -140,7 +140,7 @@ class ShareGroups(GroupOffsets, Groups):
     async def describe_share_groups(
         self, group_ids: Iterable[str], include_authorized_operations: bool = False, timeout_ms: float | None = None
     ) -> dict[str, ShareGroupDescription]:
-        """Describe share groups (Kafka 4.1); what the coordinator refuses is in ``error`` of the group."""
+        """Describe share groups (Kafka 4.1); a group that cannot be described has its ``error``."""
         return await self._run(
             timeout_ms, self._describe_share_groups, as_groups(group_ids), include_authorized_operations
         )
@@ -173,7 +173,7 @@ class ShareGroups(GroupOffsets, Groups):
     async def describe_streams_groups(
         self, group_ids: Iterable[str], include_authorized_operations: bool = False, timeout_ms: float | None = None
     ) -> dict[str, StreamsGroupDescription]:
-        """Describe streams groups (Kafka 4.1); what the coordinator refuses is in ``error`` of the group."""
+        """Describe streams groups (Kafka 4.1); a group that cannot be described has its ``error``."""
         return await self._run(
             timeout_ms, self._describe_streams_groups, as_groups(group_ids), include_authorized_operations
         )
@@ -341,7 +341,7 @@ class ShareGroups(GroupOffsets, Groups):
         )
         return {topic.topic_name: _class(topic.error_code) for topic in response.responses}
 
-    # What is the same for groups of every kind, by the names of Java…
+    # Calls that are the same for groups of every kind, by the names of Java…
 
     async def delete_share_groups(
         self, group_ids: Iterable[str], timeout_ms: float | None = None

@@ -1,4 +1,4 @@
-"""What the calls about topics return."""
+"""Results of the calls about topics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transactions and their producers: list, describe, abort and fence them, and find those that hang."""
+"""Transactions and their producers: list, describe, abort and fence them, and find hanging ones."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = [
 _DURATION_SINCE: Final = 1
 _PATTERN_SINCE: Final = 2
 _LONGEST_TRANSACTION_MS: Final = 900_000
-# How long the transaction may take that fencing begins, which nobody will use.
+# How long the transaction may take that fencing begins, which no producer will use.
 _FENCING_TIMEOUT_MS: Final = 60_000
 
 
@@ -94,7 +94,7 @@ class TransactionDescription(Result):
 
 
 class ProducerState(Result):
-    """What the leader of a partition knows of a producer; -1 for the start of a transaction that there is not."""
+    """The state of a producer at the leader of a partition; -1 for the start of a transaction that there is not."""
 
     __slots__ = ()
     producer_id: int
