@@ -321,7 +321,7 @@ def wire_form(message: MessageSpec, version: int) -> object:
 
 def write_module(module: str, title: str, messages: list[MessageSpec]) -> str:
     body = "\n\n".join(write_message(message) for message in messages)
-    bases = sorted({base_of(message) for message in messages} - {"Struct"})
+    bases = sorted({base_of(message).partition("[")[0] for message in messages} - {"Struct"})
     structs = ["Struct"] if re.search(r"\(Struct[,)]", body) else []
     types = sorted({name for name, _ in PRIMITIVES.values() if re.search(rf"[( ]{name}[,)]", body)}, key=natural)
     lines = [
@@ -380,7 +380,10 @@ def wrapped(start: str, names: list[str]) -> str:
 
 
 def base_of(message: MessageSpec) -> str:
-    return {"request": "Request", "response": "Response"}.get(message.kind, "Struct")
+    """Return the base class; that of a request names its response, for type checkers."""
+    if message.kind == "request":
+        return f'Request["{message.name.removesuffix("Request")}Response"]'
+    return "Response" if message.kind == "response" else "Struct"
 
 
 def write_message(message: MessageSpec) -> str:
@@ -390,7 +393,10 @@ def write_message(message: MessageSpec) -> str:
         options.insert(0, f"{'record_type' if of_log else 'api_key'}={message.api_key}")
     if message.unstable:
         options.append(f'unstable="{message.unstable.low}"')
-    head = f"class {message.name}({base_of(message)}, {', '.join(options)}):"
+    arguments = f"{base_of(message)}, {', '.join(options)}"
+    head = f"class {message.name}({arguments}):"
+    if len(head) > LINE:
+        head = f"class {message.name}(\n    {arguments}\n):"
     lines = [head, f'    """{purpose_of(message)}"""', ""]
     seen: dict[str, tuple[FieldSpec, ...]] = {}
     for owner, spec in nested_structs(message.fields, message.name):

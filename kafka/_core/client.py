@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka._core.attempts import Attempts
 from kafka._core.metadata import MetadataKeeper
@@ -43,14 +43,19 @@ from kafka.net.connection import Connection
 from kafka.net.environment import Environment
 from kafka.net.settings import ConnectionContext, ConnectionSettings
 from kafka.net.states import WAITS_FOR, ConnectionStates
+from kafka.protocol.api import Request, Response
 from kafka.protocol.negotiation import ApiVersions
 from kafka.structs import BrokerMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.protocol.commit import FindCoordinatorRequest, FindCoordinatorResponse
 
 __all__ = ["COORDINATOR", "DEFAULT", "FETCH", "PRODUCE", "Client", "NodeId", "core_of", "make_client"]
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+ResponseT = TypeVar("ResponseT", bound=Response)
 NodeId = int | str
 
 # What connections are used for; a name of one's own works too.
@@ -235,7 +240,9 @@ class Client:
 
     # Sending…
 
-    def submit(self, node_id: NodeId, request: Any, *, use: str = DEFAULT, timeout: float | None = None) -> Future[Any]:
+    def submit(
+        self, node_id: NodeId, request: Request[ResponseT], *, use: str = DEFAULT, timeout: float | None = None
+    ) -> Future[ResponseT]:
         """Send a request to a broker, connecting first if need be; the future resolves to the response."""
         return self.link(node_id, use).submit(request, timeout)
 
@@ -248,12 +255,12 @@ class Client:
 
     async def request(
         self,
-        request: Any,
+        request: Request[ResponseT],
         *,
         node_id: NodeId | None = None,
         use: str | None = None,
         deadline: float | None = None,
-    ) -> Any:
+    ) -> ResponseT:
         """Send a request to whom it is for (see `kafka._core.routing`) and return the response.
 
         Waits for a broker, for metadata or for the coordinator's address by `deadline`
@@ -280,7 +287,7 @@ class Client:
                     raise
                 await self.loop.sleep(delay)
 
-    async def _send_by(self, deadline: float, node_id: NodeId, request: Any, use: str) -> Any:
+    async def _send_by(self, deadline: float, node_id: NodeId, request: Request[ResponseT], use: str) -> ResponseT:
         remaining = deadline - self.loop.time()
         if remaining <= 0:
             raise KafkaTimeoutError(f"{type(request).__name__} could not be sent in time")
@@ -520,7 +527,7 @@ class Client:
         return f"<{type(self).__name__} {self.cluster} connected={ready} of {len(self._links)}>"
 
 
-def _coordinator_request(link: Connection, key_type: int, key: str) -> Any:
+def _coordinator_request(link: Connection, key_type: int, key: str) -> FindCoordinatorRequest:
     from kafka.protocol.commit import FindCoordinatorRequest
 
     assert link.versions is not None
@@ -529,7 +536,7 @@ def _coordinator_request(link: Connection, key_type: int, key: str) -> Any:
     return FindCoordinatorRequest(key_type=key_type, key=key)
 
 
-def _coordinator_error(response: Any, key: str) -> KafkaError:
+def _coordinator_error(response: FindCoordinatorResponse, key: str) -> KafkaError:
     entry = next((entry for entry in response.coordinators or ()), response)
     return for_code(entry.error_code)(entry.error_message or f"no coordinator is known for {key!r}")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from kafka._runtime.tasks import Event, Task, deferred, wait_any
 from kafka._text import printable
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kafka.errors import NoBrokersAvailable
     from kafka.net.connection import Connection
     from kafka.net.settings import ConnectionContext, ConnectionSettings
+    from kafka.protocol.metadata import MetadataRequest
     from kafka.structs import BrokerMetadata
 
 __all__ = ["MetadataKeeper"]
@@ -316,7 +317,7 @@ class MetadataKeeper:
             config["security_protocol"],
         )
 
-    def _request(self, link: Connection) -> tuple[Any, bool]:
+    def _request(self, link: Connection) -> tuple[MetadataRequest, bool]:
         """Return the request for what is wanted, as this broker understands it, and whether that is all topics."""
         from kafka.protocol.metadata import MetadataRequest
 

@@ -12,11 +12,14 @@ is unknown twice in a row is gone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from kafka.errors import for_code
 from kafka.structs import BrokerMetadata, PartitionMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.protocol.metadata import MetadataResponse
 
 __all__ = ["Topology", "merged"]
 
@@ -100,7 +103,7 @@ class Topology:
         return self.changed(topics={**self.topics, topic: partitions}, brokers={**self.brokers, **added})
 
 
-def merged(old: Topology, response: Any, *, whole: bool) -> Topology:
+def merged(old: Topology, response: MetadataResponse, *, whole: bool) -> Topology:
     """Return the picture after a MetadataResponse; `whole` if all topics had been asked for."""
     topics: dict[str, Partitions] = {} if whole else dict(old.topics)
     errors: dict[str, int] = {} if whole else dict(old.errors)
@@ -155,7 +158,9 @@ def _keep_known(
             ids[name] = old.topic_ids[name]
 
 
-def _partitions(topic: str, said: Iterable[Any], known: Partitions) -> Partitions:
+def _partitions(
+    topic: str, said: Iterable[MetadataResponse.MetadataResponsePartition], known: Partitions
+) -> Partitions:
     partitions: dict[int, PartitionMetadata] = {}
     for entry in said:
         number = entry.partition_index

@@ -83,7 +83,7 @@ def _code_named(name: str) -> int:
 class SeenRequest:
     """A request that arrived, as ``broker.requests`` lists it."""
 
-    request: Request
+    request: Request[Any]
     api_key: int
     version: int
     client_id: str | None
@@ -105,7 +105,7 @@ class SeenRequest:
 class Exchange:
     """A request and the reply that is about to go out; what an interceptor is given."""
 
-    request: Request
+    request: Request[Any]
     reply: Any
     call: Call
 

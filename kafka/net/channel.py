@@ -14,7 +14,7 @@ import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka._runtime.loop import READ, WRITE
 from kafka._runtime.tasks import Scope
@@ -23,6 +23,7 @@ from kafka.errors import KafkaConnectionError, KafkaError
 from kafka.future import Future
 from kafka.net.pipeline import FrameReader, Pipeline
 from kafka.net.states import ConnectionEvent, ConnectionStates, next_state
+from kafka.protocol.api import Request, Response
 
 if TYPE_CHECKING:
     from kafka.net.resolver import Address
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["Channel", "with_broker"]
 
 log = logging.getLogger("kafka.net.connection")
+
+ResponseT = TypeVar("ResponseT", bound=Response)
 
 
 class Channel(ABC):
@@ -93,7 +96,7 @@ class Channel(ABC):
         return max(0.0, self.pipeline.throttled_until - self._loop.time())
 
     @property
-    def sock(self) -> Any:
+    def sock(self) -> Stream | None:
         """The stream, or None."""
         return self._stream
 
@@ -148,7 +151,9 @@ class Channel(ABC):
 
     # Requests of the connection itself…
 
-    async def ask(self, request: Any, version: int, decode: Callable[[Any], Any] | None = None) -> Any:
+    async def ask(
+        self, request: Request[ResponseT], version: int, decode: Callable[[Any], ResponseT] | None = None
+    ) -> ResponseT:
         """Send a request of the connection itself, ahead of the queue, and wait for the response."""
         return await self.control(request, version, decode=decode)
 
@@ -162,11 +167,11 @@ class Channel(ABC):
 
     def control(
         self,
-        request: Any,
+        request: Request[ResponseT],
         version: int,
         timeout: float | None = None,
-        decode: Callable[[Any], Any] | None = None,
-    ) -> Future[Any]:
+        decode: Callable[[Any], ResponseT] | None = None,
+    ) -> Future[ResponseT]:
         """Send a request of the connection itself, ahead of the queue.
 
         An infinite `timeout` never ends the connection.

@@ -11,7 +11,7 @@ import logging
 import math
 import socket
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from kafka._runtime.tasks import deferred
 from kafka.errors import (
@@ -29,10 +29,13 @@ from kafka.net.states import ConnectionEvent, ConnectionStates
 if TYPE_CHECKING:
     from kafka._runtime.tasks import Task
     from kafka.net.settings import ConnectionContext
+    from kafka.protocol.api import Request, Response
 
 __all__ = ["Connection"]
 
 log = logging.getLogger(__name__)
+
+ResponseT = TypeVar("ResponseT", bound="Response")
 
 # Sessions are renewed after 85 to 95 % of their life (KIP-368), so that connections do not renew at the same time.
 _RENEW_FROM, _RENEW_SPREAD = 0.85, 0.10
@@ -149,13 +152,13 @@ class Connection(Channel):
 
     # Sending…
 
-    def submit(self, request: Any, timeout: float | None = None) -> Future[Any]:
+    def submit(self, request: Request[ResponseT], timeout: float | None = None) -> Future[ResponseT]:
         """Queue a request, connecting first if needed; the future resolves to the response.
 
         `timeout` includes the time to connect; the default is request_timeout_ms.
         """
         if self._closed is not None:
-            return Future[Any]().failure(self._closed)
+            return Future[ResponseT]().failure(self._closed)
         deadline = self._loop.time() + (self.context.settings.request_timeout if timeout is None else timeout)
         future = self.pipeline.submit(request, deadline)
         self._arm(deadline)

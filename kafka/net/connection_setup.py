@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import logging
 import math
+import socket
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from kafka._runtime.tasks import wait_any
 from kafka._text import printable
@@ -33,7 +34,7 @@ from kafka.net.channel import with_broker
 from kafka.net.diagnosis import certificate_names_found, speaks_kafka, speaks_tls
 from kafka.net.sockets import PlainStream, open_socket, upgrade
 from kafka.net.states import WAITS_FOR, ConnectionEvent
-from kafka.protocol.api import answered_version
+from kafka.protocol.api import Request, Response, answered_version
 from kafka.protocol.negotiation import ApiVersions
 from kafka.sasl import sasl_mechanism
 
@@ -47,6 +48,9 @@ __all__ = ["ask_versions", "authenticate", "authenticate_again", "set_up"]
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+ResponseT = TypeVar("ResponseT", bound=Response)
+
 # Brokers 0.9.0 ignore unknown requests. After this long without an answer, in seconds, the client sends a request that
 # these know too. A slow broker answers both.
 _PROBE_AFTER: Final = 1.0
@@ -56,7 +60,9 @@ _NO_ANSWER: Final = (RequestTimedOutError, KafkaTimeoutError)
 class Exchange(Protocol):
     """A connection as this module needs it for one request and its response."""
 
-    async def ask(self, request: Any, version: int, decode: Callable[[Any], Any] | None = None) -> Any:
+    async def ask(
+        self, request: Request[ResponseT], version: int, decode: Callable[[Any], ResponseT] | None = None
+    ) -> ResponseT:
         """Send a request ahead of the queue and wait for the response."""
         ...
 
@@ -185,7 +191,7 @@ async def _open_stream(channel: Channel) -> Stream:
         raise
 
 
-async def _secure(channel: Channel, sock: Any) -> Stream:
+async def _secure(channel: Channel, sock: socket.socket) -> Stream:
     from kafka.net.tls import HandshakeClosedError, HostnameMismatchError
 
     settings, loop = channel.context.settings, channel.context.loop
@@ -347,13 +353,13 @@ async def ask_versions(
     """
     from kafka.protocol.admin import ApiVersionsRequest, ApiVersionsResponse
 
-    def decode(version: int) -> Callable[[Any], Any]:
-        def read(frame: Any) -> Any:
+    def decode(version: int) -> Callable[[Any], ApiVersionsResponse]:
+        def read(frame: Any) -> ApiVersionsResponse:
             return ApiVersionsResponse.unframe(frame, answered_version(ApiVersionsRequest.API_KEY, version, frame))[1]
 
         return read
 
-    request: Any = ApiVersionsRequest(client_software_name=software[0], client_software_version=software[1])
+    request = ApiVersionsRequest(client_software_name=software[0], client_software_version=software[1])
     version = len(ApiVersionsRequest) - 1
     response = await exchange.ask(request, version, decode(version))
     answered()
@@ -370,7 +376,7 @@ async def ask_versions(
     return ApiVersions.from_response(response)
 
 
-def _probe_requests() -> list[tuple[tuple[int, ...], Any]]:
+def _probe_requests() -> list[tuple[tuple[int, ...], Request[Any]]]:
     """Return the requests for brokers that do not know ApiVersions: the first with an answer shows the release."""
     from kafka.protocol.admin import ListGroupsRequest
     from kafka.protocol.commit import FindCoordinatorRequest, OffsetFetchRequest
@@ -415,7 +421,7 @@ async def authenticate(
     return lifetime / 1000
 
 
-async def _run(workers: Workers, mechanism: SaslMechanism, method: Callable[..., Any], *args: Any) -> Any:
+async def _run(workers: Workers, mechanism: SaslMechanism, method: Callable[..., T], *args: object) -> T:
     if mechanism.blocks:
         return await workers.submit(method, *args)
     return method(*args)
@@ -438,7 +444,7 @@ async def _choose(exchange: Exchange, name: str, version: int) -> None:
 async def _step(exchange: Exchange, token: bytes, versions: ApiVersions) -> tuple[bytes, int]:
     from kafka.protocol.sasl import SaslAuthenticateRequest
 
-    request: Any = SaslAuthenticateRequest(auth_bytes=token)
+    request = SaslAuthenticateRequest(auth_bytes=token)
     response = await exchange.ask(request, versions.version_for(request))
     if response.error_code:
         error = for_code(response.error_code)(response.error_message or "the broker refused the credentials")

@@ -13,7 +13,7 @@ import struct
 from collections import deque
 from collections.abc import Callable
 from itertools import chain, islice
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from kafka.errors import (
     CorrelationIdError,
@@ -26,7 +26,7 @@ from kafka.errors import (
     SslAuthenticationError,
 )
 from kafka.future import Future
-from kafka.protocol.api import has_wrong_id, reply_decoder
+from kafka.protocol.api import Request, Response, has_wrong_id, reply_decoder
 from kafka.protocol.negotiation import ApiVersions
 
 __all__ = ["FrameReader", "Pipeline", "SendQueue"]
@@ -178,6 +178,7 @@ _LONG_PAUSE: Final = 10.0
 _LONGEST_PAUSE: Final = 60.0
 
 Decode = Callable[[Any], Any]
+ResponseT = TypeVar("ResponseT", bound=Response)
 
 
 class _Entry:
@@ -239,7 +240,7 @@ class Pipeline:
 
     # Going out…
 
-    def submit(self, request: Any, deadline: float) -> Future[Any]:
+    def submit(self, request: Request[ResponseT], deadline: float) -> Future[ResponseT]:
         """Queue a request; the future resolves to the response."""
         entry = _Entry(request, Future(), deadline)
         self._waiting.append(entry)
@@ -266,15 +267,21 @@ class Pipeline:
                 entry.future.try_failure(_not_encodable(entry, error))
 
     def control(
-        self, request: Any, version: int, now: float, deadline: float, *, decode: Decode | None = None
-    ) -> Future[Any]:
+        self,
+        request: Request[ResponseT],
+        version: int,
+        now: float,
+        deadline: float,
+        *,
+        decode: Callable[[Any], ResponseT] | None = None,
+    ) -> Future[ResponseT]:
         """Send a request of the connection's own past the queue: versions, authentication."""
         entry = _Entry(request, Future(), deadline)
         entry.decode = decode
         self._send(entry, version, True, now)
         return entry.future
 
-    def control_raw(self, data: bytes, now: float, deadline: float) -> Future[Any]:
+    def control_raw(self, data: bytes, now: float, deadline: float) -> Future[bytes]:
         """Send a bare SASL token (SaslHandshake version 0); the future resolves to the bare reply."""
         entry = _Entry(None, Future(), deadline)
         entry.name = "SaslToken"

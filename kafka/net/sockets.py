@@ -11,7 +11,7 @@ import os
 import socket
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from kafka._runtime.loop import READ, WRITE, Loop
 from kafka._runtime.tasks import wait_any
@@ -42,7 +42,7 @@ __all__ = [
 # RFC 8305, section 8: the delay before the next address is tried beside the one that has not answered.
 _STAGGER: Final = 0.25
 
-SocketFactory = Callable[..., Any]
+SocketFactory = Callable[..., socket.socket]
 
 
 class Stream(Protocol):
@@ -89,7 +89,7 @@ class PlainStream:
     pending_in: Final = False
     pending_out: Final = False
 
-    def __init__(self, sock: Any) -> None:
+    def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
         self.fileno: Callable[[], int] = sock.fileno
         self.recv_into: Callable[[memoryview], int] = sock.recv_into
@@ -104,7 +104,7 @@ class PlainStream:
         """Nothing is kept here."""
 
 
-async def readiness(loop: Loop, sock: Any, events: int) -> None:
+async def readiness(loop: Loop, sock: socket.socket, events: int) -> None:
     """Wait until a socket is ready."""
     ready: Future[None] = Future()
     loop.watch(sock, events, lambda _: ready.try_success(None))
@@ -120,7 +120,7 @@ async def readiness(loop: Loop, sock: Any, events: int) -> None:
 class Dialed(NamedTuple):
     """A socket that is connected."""
 
-    sock: Any
+    sock: socket.socket
     address: Address
     has_others: bool
     """Whether there are addresses that have not refused, and may be tried instead."""
@@ -138,7 +138,7 @@ async def dial(
     An error lists the addresses, except one that is `name`, which its caller puts in front.
     """
     waiting = deque(addresses)
-    attempts: dict[Future[None], tuple[Any, Address]] = {}
+    attempts: dict[Future[None], tuple[socket.socket | None, Address]] = {}
     problems: list[tuple[Address, BaseException]] = []
     try:
         while waiting or attempts:
@@ -150,6 +150,7 @@ async def dial(
             for future in [future for future in attempts if future.is_done]:
                 sock, address = attempts.pop(future)
                 if future.exception is None:
+                    assert sock is not None
                     loop.unwatch(sock)
                     return Dialed(sock, address, has_others=bool(waiting or attempts))
                 problems.append((address, future.exception))
@@ -176,7 +177,7 @@ def _start(
     address: Address,
     settings: ConnectionSettings,
     make_socket: SocketFactory,
-    attempts: dict[Future[None], tuple[Any, Address]],
+    attempts: dict[Future[None], tuple[socket.socket | None, Address]],
 ) -> None:
     """Begin to connect; the future tells how it ended."""
     future: Future[None] = Future()
@@ -198,13 +199,13 @@ def _start(
         future.failure(OSError(code, os.strerror(code)))
 
 
-def _discard(loop: Loop, sock: Any) -> None:
+def _discard(loop: Loop, sock: socket.socket | None) -> None:
     if sock is not None:
         loop.unwatch(sock)
         sock.close()
 
 
-def _finish(sock: Any, future: Future[None]) -> None:
+def _finish(sock: socket.socket, future: Future[None]) -> None:
     code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
     if code:
         future.try_failure(OSError(code, os.strerror(code)))
@@ -212,7 +213,7 @@ def _finish(sock: Any, future: Future[None]) -> None:
         future.try_success(None)
 
 
-def _set_options(sock: Any, settings: ConnectionSettings) -> None:
+def _set_options(sock: socket.socket, settings: ConnectionSettings) -> None:
     for option in settings.socket_options:
         sock.setsockopt(*option)
     if settings.receive_buffer is not None:
@@ -237,7 +238,7 @@ class Progress(Protocol):
 
 async def open_socket(
     context: ConnectionContext, host: str, port: int, family: int, progress: Progress | None = None
-) -> Any:
+) -> socket.socket:
     """Return a socket that is connected to a broker, through the proxy if there is one."""
     settings, proxy = context.settings, context.settings.proxy
     first_host, first_port = (host, port) if proxy is None else (proxy.host, proxy.port)
@@ -271,7 +272,7 @@ async def open_socket(
     return sock
 
 
-async def tunnel(loop: Loop, sock: Any, proxy: ProxyUrl, host: str, port: int) -> None:
+async def tunnel(loop: Loop, sock: socket.socket, proxy: ProxyUrl, host: str, port: int) -> None:
     """Have the proxy lead the connection on to the broker."""
     steps = proxy.steps(host, port)
     try:
@@ -300,7 +301,7 @@ async def tunnel(loop: Loop, sock: Any, proxy: ProxyUrl, host: str, port: int) -
 
 
 async def upgrade(
-    loop: Loop, sock: Any, host: str, settings: ConnectionSettings, *, lenient: bool = False
+    loop: Loop, sock: socket.socket, host: str, settings: ConnectionSettings, *, lenient: bool = False
 ) -> TlsStream:
     """Make the connection an encrypted one. Closes nothing: on failure the socket is still the caller's."""
     from kafka.net.tls import TlsStream, tls_error

@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 
-class DescribeAclsRequest(Request, api_key=29, versions="0-3", flexible="2+"):
+class DescribeAclsRequest(Request["DescribeAclsResponse"], api_key=29, versions="0-3", flexible="2+"):
     """Lists the access control lists that match a filter."""
 
     resource_type_filter: int = field(Int8, "0+")
@@ -57,7 +57,7 @@ class DescribeAclsResponse(Response, api_key=29, versions="0-3", flexible="2+"):
     resources: list[DescribeAclsResource] = field(Array(DescribeAclsResource), "0+")
 
 
-class CreateAclsRequest(Request, api_key=30, versions="0-3", flexible="2+"):
+class CreateAclsRequest(Request["CreateAclsResponse"], api_key=30, versions="0-3", flexible="2+"):
     """Creates access control lists."""
 
     class AclCreation(Struct):
@@ -87,7 +87,7 @@ class CreateAclsResponse(Response, api_key=30, versions="0-3", flexible="2+"):
     results: list[AclCreationResult] = field(Array(AclCreationResult), "0+")
 
 
-class DeleteAclsRequest(Request, api_key=31, versions="0-3", flexible="2+"):
+class DeleteAclsRequest(Request["DeleteAclsResponse"], api_key=31, versions="0-3", flexible="2+"):
     """Deletes the access control lists that match a filter."""
 
     class DeleteAclsFilter(Struct):

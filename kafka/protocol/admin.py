@@ -52,7 +52,7 @@ __all__ = [
 __getattr__ = historic_names(__name__)
 
 
-class ApiVersionsRequest(Request, api_key=18, versions="0-4", flexible="3+"):
+class ApiVersionsRequest(Request["ApiVersionsResponse"], api_key=18, versions="0-4", flexible="3+"):
     """Asks which APIs a broker has, in which versions."""
 
     client_software_name: str = field(String, "3+", ignorable=True)
@@ -92,7 +92,7 @@ class ApiVersionsResponse(Response, api_key=18, versions="0-4", flexible="3+"):
     zk_migration_ready: bool = field(Boolean, "3+", tag=3, ignorable=True)
 
 
-class CreateTopicsRequest(Request, api_key=19, versions="0-7", flexible="5+"):
+class CreateTopicsRequest(Request["CreateTopicsResponse"], api_key=19, versions="0-7", flexible="5+"):
     """Creates topics."""
 
     class CreatableReplicaAssignment(Struct):
@@ -153,7 +153,7 @@ class CreateTopicsResponse(Response, api_key=19, versions="0-7", flexible="5+"):
     topics: list[CreatableTopicResult] = field(Array(CreatableTopicResult), "0+")
 
 
-class DeleteTopicsRequest(Request, api_key=20, versions="0-6", flexible="4+"):
+class DeleteTopicsRequest(Request["DeleteTopicsResponse"], api_key=20, versions="0-6", flexible="4+"):
     """Deletes topics."""
 
     class DeleteTopicState(Struct):
@@ -182,7 +182,7 @@ class DeleteTopicsResponse(Response, api_key=20, versions="0-6", flexible="4+"):
     responses: list[DeletableTopicResult] = field(Array(DeletableTopicResult), "0+")
 
 
-class CreatePartitionsRequest(Request, api_key=37, versions="0-3", flexible="2+"):
+class CreatePartitionsRequest(Request["CreatePartitionsResponse"], api_key=37, versions="0-3", flexible="2+"):
     """Adds partitions to topics."""
 
     class CreatePartitionsAssignment(Struct):
@@ -218,7 +218,7 @@ class CreatePartitionsResponse(Response, api_key=37, versions="0-3", flexible="2
     results: list[CreatePartitionsTopicResult] = field(Array(CreatePartitionsTopicResult), "0+")
 
 
-class DeleteRecordsRequest(Request, api_key=21, versions="0-2", flexible="2+"):
+class DeleteRecordsRequest(Request["DeleteRecordsResponse"], api_key=21, versions="0-2", flexible="2+"):
     """Deletes the records of partitions up to an offset."""
 
     class DeleteRecordsPartition(Struct):
@@ -259,7 +259,7 @@ class DeleteRecordsResponse(Response, api_key=21, versions="0-2", flexible="2+")
     topics: list[DeleteRecordsTopicResult] = field(Array(DeleteRecordsTopicResult), "0+")
 
 
-class ElectLeadersRequest(Request, api_key=43, versions="0-2", flexible="2+"):
+class ElectLeadersRequest(Request["ElectLeadersResponse"], api_key=43, versions="0-2", flexible="2+"):
     """Elects leaders of partitions."""
 
     class TopicPartitions(Struct):
@@ -294,7 +294,9 @@ class ElectLeadersResponse(Response, api_key=43, versions="0-2", flexible="2+"):
     replica_election_results: list[ReplicaElectionResult] = field(Array(ReplicaElectionResult), "0+")
 
 
-class AlterPartitionReassignmentsRequest(Request, api_key=45, versions="0-1", flexible="0+"):
+class AlterPartitionReassignmentsRequest(
+    Request["AlterPartitionReassignmentsResponse"], api_key=45, versions="0-1", flexible="0+"
+):
     """Starts or cancels moves of partitions to other brokers."""
 
     class ReassignablePartition(Struct):
@@ -341,7 +343,9 @@ class AlterPartitionReassignmentsResponse(Response, api_key=45, versions="0-1", 
     responses: list[ReassignableTopicResponse] = field(Array(ReassignableTopicResponse), "0+")
 
 
-class ListPartitionReassignmentsRequest(Request, api_key=46, versions="0", flexible="0+"):
+class ListPartitionReassignmentsRequest(
+    Request["ListPartitionReassignmentsResponse"], api_key=46, versions="0", flexible="0+"
+):
     """Lists the moves of partitions under way."""
 
     class ListPartitionReassignmentsTopics(Struct):
@@ -381,7 +385,7 @@ class ListPartitionReassignmentsResponse(Response, api_key=46, versions="0", fle
     topics: list[OngoingTopicReassignment] = field(Array(OngoingTopicReassignment), "0+")
 
 
-class DescribeLogDirsRequest(Request, api_key=35, versions="0-5", flexible="2+"):
+class DescribeLogDirsRequest(Request["DescribeLogDirsResponse"], api_key=35, versions="0-5", flexible="2+"):
     """Lists log directories and what they hold."""
 
     class DescribableLogDirTopic(Struct):
@@ -427,7 +431,7 @@ class DescribeLogDirsResponse(Response, api_key=35, versions="0-5", flexible="2+
     results: list[DescribeLogDirsResult] = field(Array(DescribeLogDirsResult), "0+")
 
 
-class AlterReplicaLogDirsRequest(Request, api_key=34, versions="0-2", flexible="2+"):
+class AlterReplicaLogDirsRequest(Request["AlterReplicaLogDirsResponse"], api_key=34, versions="0-2", flexible="2+"):
     """Moves replicas to another log directory of their broker."""
 
     class AlterReplicaLogDirTopic(Struct):
@@ -466,7 +470,7 @@ class AlterReplicaLogDirsResponse(Response, api_key=34, versions="0-2", flexible
     results: list[AlterReplicaLogDirTopicResult] = field(Array(AlterReplicaLogDirTopicResult), "0+")
 
 
-class DescribeGroupsRequest(Request, api_key=15, versions="0-6", flexible="5+"):
+class DescribeGroupsRequest(Request["DescribeGroupsResponse"], api_key=15, versions="0-6", flexible="5+"):
     """Describes classic groups."""
 
     groups: list[str] = field(Array(String), "0+")
@@ -502,7 +506,7 @@ class DescribeGroupsResponse(Response, api_key=15, versions="0-6", flexible="5+"
     groups: list[DescribedGroup] = field(Array(DescribedGroup), "0+")
 
 
-class ListGroupsRequest(Request, api_key=16, versions="0-5", flexible="3+"):
+class ListGroupsRequest(Request["ListGroupsResponse"], api_key=16, versions="0-5", flexible="3+"):
     """Lists the groups of a broker."""
 
     states_filter: list[str] = field(Array(String), "4+")
@@ -525,7 +529,7 @@ class ListGroupsResponse(Response, api_key=16, versions="0-5", flexible="3+"):
     groups: list[ListedGroup] = field(Array(ListedGroup), "0+")
 
 
-class DeleteGroupsRequest(Request, api_key=42, versions="0-2", flexible="2+"):
+class DeleteGroupsRequest(Request["DeleteGroupsResponse"], api_key=42, versions="0-2", flexible="2+"):
     """Deletes empty groups."""
 
     groups_names: list[str] = field(Array(String), "0+")
@@ -544,7 +548,7 @@ class DeleteGroupsResponse(Response, api_key=42, versions="0-2", flexible="2+"):
     results: list[DeletableGroupResult] = field(Array(DeletableGroupResult), "0+")
 
 
-class UpdateFeaturesRequest(Request, api_key=57, versions="0-2", flexible="0+"):
+class UpdateFeaturesRequest(Request["UpdateFeaturesResponse"], api_key=57, versions="0-2", flexible="0+"):
     """Raises or lowers the levels of features."""
 
     class FeatureUpdateKey(Struct):
@@ -576,7 +580,7 @@ class UpdateFeaturesResponse(Response, api_key=57, versions="0-2", flexible="0+"
     results: list[UpdatableFeatureResult] = field(Array(UpdatableFeatureResult), "0-1", ignorable=True)
 
 
-class UnregisterBrokerRequest(Request, api_key=64, versions="0", flexible="0+"):
+class UnregisterBrokerRequest(Request["UnregisterBrokerResponse"], api_key=64, versions="0", flexible="0+"):
     """Removes a broker that is gone from the cluster."""
 
     broker_id: int = field(Int32, "0+")

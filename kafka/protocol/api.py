@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from kafka.errors import Code, KafkaProtocolError
 from kafka.protocol._historic import historic_names
@@ -28,6 +28,8 @@ _LENGTH = struct.Struct(">h").pack
 #: API key, version, correlation id: the start of every request header.
 _HEADER = struct.Struct(">hhi")
 _CORRELATION = struct.Struct(">i")
+
+ResponseT_co = TypeVar("ResponseT_co", bound="Response", covariant=True)
 
 CONTROLLED_SHUTDOWN = 7
 FIND_COORDINATOR = 10
@@ -65,8 +67,8 @@ class _IsFlexible:
         return owner._version in owner._unbound._flexible
 
 
-class Request(Struct):
-    """A message from a client to a broker.
+class Request(Struct, Generic[ResponseT_co]):
+    """A message from a client to a broker. Its type parameter, for type checkers only, is the class of the response.
 
     >>> from kafka.protocol.metadata import MetadataRequest
     >>> MetadataRequest[1](['events']).frame(correlation_id=7, client_id='me')
@@ -130,7 +132,7 @@ class Request(Struct):
         return b"".join(self.frame_parts(correlation_id, client_id, version))
 
     @staticmethod
-    def unframe(data: Any) -> tuple[RequestHeader, Request]:
+    def unframe(data: Any) -> tuple[RequestHeader, Request[Any]]:
         """Read a framed request (without its size), as a broker does: the header says what it is."""
         from kafka.protocol.codec.interpreter import decode_prefix
         from kafka.protocol.headers import RequestHeader

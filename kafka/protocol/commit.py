@@ -30,7 +30,7 @@ __all__ = [
 __getattr__ = historic_names(__name__)
 
 
-class OffsetCommitRequest(Request, api_key=8, versions="0-10", flexible="8+"):
+class OffsetCommitRequest(Request["OffsetCommitResponse"], api_key=8, versions="0-10", flexible="8+"):
     """Commits offsets of a group."""
 
     class OffsetCommitRequestPartition(Struct):
@@ -81,7 +81,7 @@ class OffsetCommitResponse(Response, api_key=8, versions="0-10", flexible="8+"):
     topics: list[OffsetCommitResponseTopic] = field(Array(OffsetCommitResponseTopic), "0+")
 
 
-class OffsetFetchRequest(Request, api_key=9, versions="0-10", flexible="6+"):
+class OffsetFetchRequest(Request["OffsetFetchResponse"], api_key=9, versions="0-10", flexible="6+"):
     """Reads committed offsets of groups."""
 
     class OffsetFetchRequestTopic(Struct):
@@ -164,7 +164,7 @@ class OffsetFetchResponse(Response, api_key=9, versions="0-10", flexible="6+"):
     groups: list[OffsetFetchResponseGroup] = field(Array(OffsetFetchResponseGroup), "8+")
 
 
-class OffsetDeleteRequest(Request, api_key=47, versions="0", flexible="none"):
+class OffsetDeleteRequest(Request["OffsetDeleteResponse"], api_key=47, versions="0", flexible="none"):
     """Deletes committed offsets of a group."""
 
     class OffsetDeleteRequestPartition(Struct):
@@ -206,7 +206,7 @@ class OffsetDeleteResponse(Response, api_key=47, versions="0", flexible="none"):
     topics: list[OffsetDeleteResponseTopic] = field(Array(OffsetDeleteResponseTopic), "0+")
 
 
-class FindCoordinatorRequest(Request, api_key=10, versions="0-6", flexible="3+"):
+class FindCoordinatorRequest(Request["FindCoordinatorResponse"], api_key=10, versions="0-6", flexible="3+"):
     """Finds the broker that coordinates a group, a transaction or a share group."""
 
     key: str = field(String, "0-3")

@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 
-class DescribeConfigsRequest(Request, api_key=32, versions="0-4", flexible="4+"):
+class DescribeConfigsRequest(Request["DescribeConfigsResponse"], api_key=32, versions="0-4", flexible="4+"):
     """Lists the configuration of resources."""
 
     class DescribeConfigsResource(Struct):
@@ -77,7 +77,7 @@ class DescribeConfigsResponse(Response, api_key=32, versions="0-4", flexible="4+
     results: list[DescribeConfigsResult] = field(Array(DescribeConfigsResult), "0+")
 
 
-class AlterConfigsRequest(Request, api_key=33, versions="0-2", flexible="2+"):
+class AlterConfigsRequest(Request["AlterConfigsResponse"], api_key=33, versions="0-2", flexible="2+"):
     """Replaces the whole configuration of resources."""
 
     class AlterableConfig(Struct):
@@ -112,7 +112,9 @@ class AlterConfigsResponse(Response, api_key=33, versions="0-2", flexible="2+"):
     responses: list[AlterConfigsResourceResponse] = field(Array(AlterConfigsResourceResponse), "0+")
 
 
-class IncrementalAlterConfigsRequest(Request, api_key=44, versions="0-1", flexible="1+"):
+class IncrementalAlterConfigsRequest(
+    Request["IncrementalAlterConfigsResponse"], api_key=44, versions="0-1", flexible="1+"
+):
     """Changes single entries of the configuration of resources."""
 
     class AlterableConfig(Struct):
@@ -148,7 +150,7 @@ class IncrementalAlterConfigsResponse(Response, api_key=44, versions="0-1", flex
     responses: list[AlterConfigsResourceResponse] = field(Array(AlterConfigsResourceResponse), "0+")
 
 
-class ListConfigResourcesRequest(Request, api_key=74, versions="0-1", flexible="0+"):
+class ListConfigResourcesRequest(Request["ListConfigResourcesResponse"], api_key=74, versions="0-1", flexible="0+"):
     """Lists resources that have a configuration."""
 
     resource_types: list[int] = field(Array(Int8), "1+")

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-class BrokerRegistrationRequest(Request, api_key=62, versions="0-4", flexible="0+"):
+class BrokerRegistrationRequest(Request["BrokerRegistrationResponse"], api_key=62, versions="0-4", flexible="0+"):
     """Registers a broker with the controller."""
 
     class Listener(Struct):
@@ -67,7 +67,7 @@ class BrokerRegistrationResponse(Response, api_key=62, versions="0-4", flexible=
     broker_epoch: int = field(Int64, "0+", default=-1)
 
 
-class BrokerHeartbeatRequest(Request, api_key=63, versions="0-2", flexible="0+"):
+class BrokerHeartbeatRequest(Request["BrokerHeartbeatResponse"], api_key=63, versions="0-2", flexible="0+"):
     """Keeps a broker registered with the controller."""
 
     broker_id: int = field(Int32, "0+")
@@ -89,7 +89,7 @@ class BrokerHeartbeatResponse(Response, api_key=63, versions="0-2", flexible="0+
     should_shut_down: bool = field(Boolean, "0+")
 
 
-class ControllerRegistrationRequest(Request, api_key=70, versions="0", flexible="0+"):
+class ControllerRegistrationRequest(Request["ControllerRegistrationResponse"], api_key=70, versions="0", flexible="0+"):
     """Registers a controller with the active one."""
 
     class Listener(Struct):
@@ -122,7 +122,7 @@ class ControllerRegistrationResponse(Response, api_key=70, versions="0", flexibl
     error_message: str | None = field(String, "0+", nullable="0+")
 
 
-class AllocateProducerIdsRequest(Request, api_key=67, versions="0", flexible="0+"):
+class AllocateProducerIdsRequest(Request["AllocateProducerIdsResponse"], api_key=67, versions="0", flexible="0+"):
     """Takes a block of producer ids from the controller."""
 
     broker_id: int = field(Int32, "0+")
@@ -138,7 +138,7 @@ class AllocateProducerIdsResponse(Response, api_key=67, versions="0", flexible="
     producer_id_len: int = field(Int32, "0+")
 
 
-class EnvelopeRequest(Request, api_key=58, versions="0", flexible="0+"):
+class EnvelopeRequest(Request["EnvelopeResponse"], api_key=58, versions="0", flexible="0+"):
     """Carries a client's request from a broker to the controller."""
 
     request_data: bytes = field(Bytes, "0+")

@@ -23,7 +23,7 @@ __all__ = ["FetchRequest", "FetchResponse"]
 __getattr__ = historic_names(__name__)
 
 
-class FetchRequest(Request, api_key=1, versions="0-18", flexible="12+"):
+class FetchRequest(Request["FetchResponse"], api_key=1, versions="0-18", flexible="12+"):
     """Reads records from the leaders of partitions."""
 
     class ReplicaState(Struct):

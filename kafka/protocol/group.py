@@ -34,7 +34,7 @@ __all__ = [
 __getattr__ = historic_names(__name__)
 
 
-class JoinGroupRequest(Request, api_key=11, versions="0-9", flexible="6+"):
+class JoinGroupRequest(Request["JoinGroupResponse"], api_key=11, versions="0-9", flexible="6+"):
     """Joins a classic group."""
 
     class JoinGroupRequestProtocol(Struct):
@@ -74,7 +74,7 @@ class JoinGroupResponse(Response, api_key=11, versions="0-9", flexible="6+"):
     members: list[JoinGroupResponseMember] = field(Array(JoinGroupResponseMember), "0+")
 
 
-class SyncGroupRequest(Request, api_key=14, versions="0-5", flexible="4+"):
+class SyncGroupRequest(Request["SyncGroupResponse"], api_key=14, versions="0-5", flexible="4+"):
     """Hands out or gets the assignment of a classic group."""
 
     class SyncGroupRequestAssignment(Struct):
@@ -102,7 +102,7 @@ class SyncGroupResponse(Response, api_key=14, versions="0-5", flexible="4+"):
     assignment: bytes = field(Bytes, "0+")
 
 
-class HeartbeatRequest(Request, api_key=12, versions="0-4", flexible="4+"):
+class HeartbeatRequest(Request["HeartbeatResponse"], api_key=12, versions="0-4", flexible="4+"):
     """Keeps a member of a classic group alive."""
 
     group_id: str = field(String, "0+")
@@ -118,7 +118,7 @@ class HeartbeatResponse(Response, api_key=12, versions="0-4", flexible="4+"):
     error_code: int = field(Int16, "0+")
 
 
-class LeaveGroupRequest(Request, api_key=13, versions="0-5", flexible="4+"):
+class LeaveGroupRequest(Request["LeaveGroupResponse"], api_key=13, versions="0-5", flexible="4+"):
     """Leaves a classic group."""
 
     class MemberIdentity(Struct):
@@ -148,7 +148,9 @@ class LeaveGroupResponse(Response, api_key=13, versions="0-5", flexible="4+"):
     members: list[MemberResponse] = field(Array(MemberResponse), "3+")
 
 
-class ConsumerGroupHeartbeatRequest(Request, api_key=68, versions="0-1", flexible="0+"):
+class ConsumerGroupHeartbeatRequest(
+    Request["ConsumerGroupHeartbeatResponse"], api_key=68, versions="0-1", flexible="0+"
+):
     """Joins, keeps alive and leaves a consumer group in the protocol of KIP-848."""
 
     class TopicPartitions(Struct):
@@ -192,7 +194,7 @@ class ConsumerGroupHeartbeatResponse(Response, api_key=68, versions="0-1", flexi
     assignment: Assignment | None = field(Assignment, "0+", nullable="0+", default=None)
 
 
-class ConsumerGroupDescribeRequest(Request, api_key=69, versions="0-1", flexible="0+"):
+class ConsumerGroupDescribeRequest(Request["ConsumerGroupDescribeResponse"], api_key=69, versions="0-1", flexible="0+"):
     """Describes consumer groups of the protocol of KIP-848."""
 
     group_ids: list[str] = field(Array(String), "0+")

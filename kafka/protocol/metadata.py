@@ -28,7 +28,7 @@ __all__ = [
 __getattr__ = historic_names(__name__)
 
 
-class MetadataRequest(Request, api_key=3, versions="0-13", flexible="9+"):
+class MetadataRequest(Request["MetadataResponse"], api_key=3, versions="0-13", flexible="9+"):
     """Asks for brokers, topics, partitions and their leaders."""
 
     class MetadataRequestTopic(Struct):
@@ -84,7 +84,7 @@ class MetadataResponse(Response, api_key=3, versions="0-13", flexible="9+"):
     error_code: int = field(Int16, "13+", ignorable=True)
 
 
-class DescribeClusterRequest(Request, api_key=60, versions="0-2", flexible="0+"):
+class DescribeClusterRequest(Request["DescribeClusterResponse"], api_key=60, versions="0-2", flexible="0+"):
     """Lists the brokers or controllers of the cluster."""
 
     include_cluster_authorized_operations: bool = field(Boolean, "0+")
@@ -114,7 +114,9 @@ class DescribeClusterResponse(Response, api_key=60, versions="0-2", flexible="0+
     cluster_authorized_operations: int = field(Int32, "0+", default=-2147483648)
 
 
-class DescribeTopicPartitionsRequest(Request, api_key=75, versions="0", flexible="0+"):
+class DescribeTopicPartitionsRequest(
+    Request["DescribeTopicPartitionsResponse"], api_key=75, versions="0", flexible="0+"
+):
     """Describes topics page by page."""
 
     class TopicRequest(Struct):

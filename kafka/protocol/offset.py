@@ -16,7 +16,7 @@ __all__ = ["ListOffsetsRequest", "ListOffsetsResponse", "OffsetForLeaderEpochReq
 __getattr__ = historic_names(__name__)
 
 
-class ListOffsetsRequest(Request, api_key=2, versions="0-11", flexible="6+"):
+class ListOffsetsRequest(Request["ListOffsetsResponse"], api_key=2, versions="0-11", flexible="6+"):
     """Finds offsets by timestamp, or the first and last."""
 
     class ListOffsetsPartition(Struct):
@@ -64,7 +64,7 @@ class ListOffsetsResponse(Response, api_key=2, versions="0-11", flexible="6+"):
     topics: list[ListOffsetsTopicResponse] = field(Array(ListOffsetsTopicResponse), "0+")
 
 
-class OffsetForLeaderEpochRequest(Request, api_key=23, versions="0-4", flexible="4+"):
+class OffsetForLeaderEpochRequest(Request["OffsetForLeaderEpochResponse"], api_key=23, versions="0-4", flexible="4+"):
     """Finds where the records of a leader epoch end."""
 
     class OffsetForLeaderPartition(Struct):

@@ -23,7 +23,7 @@ __all__ = ["ProduceRequest", "ProduceResponse"]
 __getattr__ = historic_names(__name__)
 
 
-class ProduceRequest(Request, api_key=0, versions="0-13", flexible="9+"):
+class ProduceRequest(Request["ProduceResponse"], api_key=0, versions="0-13", flexible="9+"):
     """Appends record batches to partitions."""
 
     class PartitionProduceData(Struct):

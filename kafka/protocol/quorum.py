@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 
-class VoteRequest(Request, api_key=52, versions="0-2", flexible="0+"):
+class VoteRequest(Request["VoteResponse"], api_key=52, versions="0-2", flexible="0+"):
     """Asks for a vote in the controller quorum."""
 
     class PartitionData(Struct):
@@ -98,7 +98,7 @@ class VoteResponse(Response, api_key=52, versions="0-2", flexible="0+"):
     node_endpoints: list[NodeEndpoint] = field(Array(NodeEndpoint), "1+", tag=0)
 
 
-class BeginQuorumEpochRequest(Request, api_key=53, versions="0-1", flexible="1+"):
+class BeginQuorumEpochRequest(Request["BeginQuorumEpochResponse"], api_key=53, versions="0-1", flexible="1+"):
     """Announces a new leader to the voters of the controller quorum."""
 
     class PartitionData(Struct):
@@ -157,7 +157,7 @@ class BeginQuorumEpochResponse(Response, api_key=53, versions="0-1", flexible="1
     node_endpoints: list[NodeEndpoint] = field(Array(NodeEndpoint), "1+", tag=0)
 
 
-class EndQuorumEpochRequest(Request, api_key=54, versions="0-1", flexible="1+"):
+class EndQuorumEpochRequest(Request["EndQuorumEpochResponse"], api_key=54, versions="0-1", flexible="1+"):
     """Steps down as leader of the controller quorum."""
 
     class ReplicaInfo(Struct):
@@ -224,7 +224,7 @@ class EndQuorumEpochResponse(Response, api_key=54, versions="0-1", flexible="1+"
     node_endpoints: list[NodeEndpoint] = field(Array(NodeEndpoint), "1+", tag=0)
 
 
-class DescribeQuorumRequest(Request, api_key=55, versions="0-2", flexible="0+"):
+class DescribeQuorumRequest(Request["DescribeQuorumResponse"], api_key=55, versions="0-2", flexible="0+"):
     """Describes the controller quorum."""
 
     class PartitionData(Struct):
@@ -290,7 +290,7 @@ class DescribeQuorumResponse(Response, api_key=55, versions="0-2", flexible="0+"
     nodes: list[Node] = field(Array(Node), "2+")
 
 
-class FetchSnapshotRequest(Request, api_key=59, versions="0-1", flexible="0+"):
+class FetchSnapshotRequest(Request["FetchSnapshotResponse"], api_key=59, versions="0-1", flexible="0+"):
     """Reads a snapshot of the controllers' log."""
 
     class SnapshotId(Struct):
@@ -365,7 +365,7 @@ class FetchSnapshotResponse(Response, api_key=59, versions="0-1", flexible="0+")
     node_endpoints: list[NodeEndpoint] = field(Array(NodeEndpoint), "1+", tag=0)
 
 
-class AddRaftVoterRequest(Request, api_key=80, versions="0-1", flexible="0+"):
+class AddRaftVoterRequest(Request["AddRaftVoterResponse"], api_key=80, versions="0-1", flexible="0+"):
     """Adds a voter to the controller quorum."""
 
     class Listener(Struct):
@@ -391,7 +391,7 @@ class AddRaftVoterResponse(Response, api_key=80, versions="0-1", flexible="0+"):
     error_message: str | None = field(String, "0+", nullable="0+", ignorable=True)
 
 
-class RemoveRaftVoterRequest(Request, api_key=81, versions="0", flexible="0+"):
+class RemoveRaftVoterRequest(Request["RemoveRaftVoterResponse"], api_key=81, versions="0", flexible="0+"):
     """Removes a voter from the controller quorum."""
 
     cluster_id: str | None = field(String, "0+", nullable="0+")
@@ -407,7 +407,7 @@ class RemoveRaftVoterResponse(Response, api_key=81, versions="0", flexible="0+")
     error_message: str | None = field(String, "0+", nullable="0+", ignorable=True)
 
 
-class UpdateRaftVoterRequest(Request, api_key=82, versions="0", flexible="0+"):
+class UpdateRaftVoterRequest(Request["UpdateRaftVoterResponse"], api_key=82, versions="0", flexible="0+"):
     """Updates the endpoints of a voter of the controller quorum."""
 
     class Listener(Struct):

@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-class LeaderAndIsrRequest(Request, api_key=4, versions="0-7", flexible="4+"):
+class LeaderAndIsrRequest(Request["LeaderAndIsrResponse"], api_key=4, versions="0-7", flexible="4+"):
     """Tells brokers which partitions they lead and follow."""
 
     class LeaderAndIsrPartitionState(Struct):
@@ -99,7 +99,7 @@ class LeaderAndIsrResponse(Response, api_key=4, versions="0-7", flexible="4+"):
     topics: list[LeaderAndIsrTopicError] = field(Array(LeaderAndIsrTopicError), "5+")
 
 
-class StopReplicaRequest(Request, api_key=5, versions="0-4", flexible="2+"):
+class StopReplicaRequest(Request["StopReplicaResponse"], api_key=5, versions="0-4", flexible="2+"):
     """Tells brokers to stop following partitions."""
 
     class StopReplicaPartitionV0(Struct):
@@ -153,7 +153,7 @@ class StopReplicaResponse(Response, api_key=5, versions="0-4", flexible="2+"):
     partition_errors: list[StopReplicaPartitionError] = field(Array(StopReplicaPartitionError), "0+")
 
 
-class UpdateMetadataRequest(Request, api_key=6, versions="0-8", flexible="6+"):
+class UpdateMetadataRequest(Request["UpdateMetadataResponse"], api_key=6, versions="0-8", flexible="6+"):
     """Tells brokers who leads what."""
 
     class UpdateMetadataPartitionState(Struct):
@@ -213,7 +213,7 @@ class UpdateMetadataResponse(Response, api_key=6, versions="0-8", flexible="6+")
     error_code: int = field(Int16, "0+")
 
 
-class ControlledShutdownRequest(Request, api_key=7, versions="0-3", flexible="3+"):
+class ControlledShutdownRequest(Request["ControlledShutdownResponse"], api_key=7, versions="0-3", flexible="3+"):
     """Asks the controller to move leaders away from a broker that stops."""
 
     broker_id: int = field(Int32, "0+")
@@ -233,7 +233,7 @@ class ControlledShutdownResponse(Response, api_key=7, versions="0-3", flexible="
     remaining_partitions: list[RemainingPartition] = field(Array(RemainingPartition), "0+")
 
 
-class AlterPartitionRequest(Request, api_key=56, versions="0-3", flexible="0+"):
+class AlterPartitionRequest(Request["AlterPartitionResponse"], api_key=56, versions="0-3", flexible="0+"):
     """Tells the controller of a changed set of in-sync replicas."""
 
     class BrokerState(Struct):
@@ -290,7 +290,7 @@ class AlterPartitionResponse(Response, api_key=56, versions="0-3", flexible="0+"
     topics: list[TopicData] = field(Array(TopicData), "0+")
 
 
-class AssignReplicasToDirsRequest(Request, api_key=73, versions="0", flexible="0+"):
+class AssignReplicasToDirsRequest(Request["AssignReplicasToDirsResponse"], api_key=73, versions="0", flexible="0+"):
     """Tells the controller in which log directories replicas live."""
 
     class PartitionData(Struct):

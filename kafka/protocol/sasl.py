@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 
-class SaslHandshakeRequest(Request, api_key=17, versions="0-1", flexible="none"):
+class SaslHandshakeRequest(Request["SaslHandshakeResponse"], api_key=17, versions="0-1", flexible="none"):
     """Chooses a SASL mechanism."""
 
     mechanism: str = field(String, "0+")
@@ -39,7 +39,7 @@ class SaslHandshakeResponse(Response, api_key=17, versions="0-1", flexible="none
     mechanisms: list[str] = field(Array(String), "0+")
 
 
-class SaslAuthenticateRequest(Request, api_key=36, versions="0-2", flexible="2+"):
+class SaslAuthenticateRequest(Request["SaslAuthenticateResponse"], api_key=36, versions="0-2", flexible="2+"):
     """Carries the messages of a SASL mechanism."""
 
     auth_bytes: bytes = field(Bytes, "0+", secret=True)
@@ -54,7 +54,7 @@ class SaslAuthenticateResponse(Response, api_key=36, versions="0-2", flexible="2
     session_lifetime_ms: int = field(Int64, "1+", ignorable=True)
 
 
-class CreateDelegationTokenRequest(Request, api_key=38, versions="0-3", flexible="2+"):
+class CreateDelegationTokenRequest(Request["CreateDelegationTokenResponse"], api_key=38, versions="0-3", flexible="2+"):
     """Creates a delegation token."""
 
     class CreatableRenewers(Struct):
@@ -85,7 +85,7 @@ class CreateDelegationTokenResponse(Response, api_key=38, versions="0-3", flexib
     throttle_time_ms: int = field(Int32, "0+")
 
 
-class RenewDelegationTokenRequest(Request, api_key=39, versions="0-2", flexible="2+"):
+class RenewDelegationTokenRequest(Request["RenewDelegationTokenResponse"], api_key=39, versions="0-2", flexible="2+"):
     """Makes a delegation token live longer."""
 
     hmac: bytes = field(Bytes, "0+", secret=True)
@@ -100,7 +100,7 @@ class RenewDelegationTokenResponse(Response, api_key=39, versions="0-2", flexibl
     throttle_time_ms: int = field(Int32, "0+")
 
 
-class ExpireDelegationTokenRequest(Request, api_key=40, versions="0-2", flexible="2+"):
+class ExpireDelegationTokenRequest(Request["ExpireDelegationTokenResponse"], api_key=40, versions="0-2", flexible="2+"):
     """Changes when a delegation token expires."""
 
     hmac: bytes = field(Bytes, "0+", secret=True)
@@ -115,7 +115,9 @@ class ExpireDelegationTokenResponse(Response, api_key=40, versions="0-2", flexib
     throttle_time_ms: int = field(Int32, "0+")
 
 
-class DescribeDelegationTokenRequest(Request, api_key=41, versions="0-3", flexible="2+"):
+class DescribeDelegationTokenRequest(
+    Request["DescribeDelegationTokenResponse"], api_key=41, versions="0-3", flexible="2+"
+):
     """Lists delegation tokens."""
 
     class DescribeDelegationTokenOwner(Struct):

@@ -35,7 +35,9 @@ __all__ = [
 ]
 
 
-class ShareGroupHeartbeatRequest(Request, api_key=76, versions="0-1", flexible="0+", unstable="0"):
+class ShareGroupHeartbeatRequest(
+    Request["ShareGroupHeartbeatResponse"], api_key=76, versions="0-1", flexible="0+", unstable="0"
+):
     """Joins, keeps alive and leaves a share group."""
 
     group_id: str = field(String, "0+")
@@ -68,7 +70,9 @@ class ShareGroupHeartbeatResponse(Response, api_key=76, versions="0-1", flexible
     assignment: Assignment | None = field(Assignment, "0+", nullable="0+", default=None)
 
 
-class ShareGroupDescribeRequest(Request, api_key=77, versions="0-1", flexible="0+", unstable="0"):
+class ShareGroupDescribeRequest(
+    Request["ShareGroupDescribeResponse"], api_key=77, versions="0-1", flexible="0+", unstable="0"
+):
     """Describes share groups."""
 
     group_ids: list[str] = field(Array(String), "0+")
@@ -118,7 +122,7 @@ class ShareGroupDescribeResponse(Response, api_key=77, versions="0-1", flexible=
     groups: list[DescribedGroup] = field(Array(DescribedGroup), "0+")
 
 
-class ShareFetchRequest(Request, api_key=78, versions="0-2", flexible="0+", unstable="0"):
+class ShareFetchRequest(Request["ShareFetchResponse"], api_key=78, versions="0-2", flexible="0+", unstable="0"):
     """Acquires records for a member of a share group, and acknowledges others."""
 
     class AcknowledgementBatch(Struct):
@@ -213,7 +217,9 @@ class ShareFetchResponse(Response, api_key=78, versions="0-2", flexible="0+", un
     node_endpoints: list[NodeEndpoint] = field(Array(NodeEndpoint), "0+")
 
 
-class ShareAcknowledgeRequest(Request, api_key=79, versions="0-2", flexible="0+", unstable="0"):
+class ShareAcknowledgeRequest(
+    Request["ShareAcknowledgeResponse"], api_key=79, versions="0-2", flexible="0+", unstable="0"
+):
     """Acknowledges records of a share group."""
 
     class AcknowledgementBatch(Struct):
@@ -283,7 +289,9 @@ class ShareAcknowledgeResponse(Response, api_key=79, versions="0-2", flexible="0
     node_endpoints: list[NodeEndpoint] = field(Array(NodeEndpoint), "0+")
 
 
-class DescribeShareGroupOffsetsRequest(Request, api_key=90, versions="0-1", flexible="0+"):
+class DescribeShareGroupOffsetsRequest(
+    Request["DescribeShareGroupOffsetsResponse"], api_key=90, versions="0-1", flexible="0+"
+):
     """Lists the offsets of share groups."""
 
     class DescribeShareGroupOffsetsRequestTopic(Struct):
@@ -339,7 +347,7 @@ class DescribeShareGroupOffsetsResponse(Response, api_key=90, versions="0-1", fl
     groups: list[DescribeShareGroupOffsetsResponseGroup] = field(Array(DescribeShareGroupOffsetsResponseGroup), "0+")
 
 
-class AlterShareGroupOffsetsRequest(Request, api_key=91, versions="0", flexible="0+"):
+class AlterShareGroupOffsetsRequest(Request["AlterShareGroupOffsetsResponse"], api_key=91, versions="0", flexible="0+"):
     """Sets the start offsets of a share group."""
 
     class AlterShareGroupOffsetsRequestPartition(Struct):
@@ -385,7 +393,9 @@ class AlterShareGroupOffsetsResponse(Response, api_key=91, versions="0", flexibl
     responses: list[AlterShareGroupOffsetsResponseTopic] = field(Array(AlterShareGroupOffsetsResponseTopic), "0+")
 
 
-class DeleteShareGroupOffsetsRequest(Request, api_key=92, versions="0", flexible="0+"):
+class DeleteShareGroupOffsetsRequest(
+    Request["DeleteShareGroupOffsetsResponse"], api_key=92, versions="0", flexible="0+"
+):
     """Deletes the offsets of a share group."""
 
     class DeleteShareGroupOffsetsRequestTopic(Struct):

@@ -29,7 +29,9 @@ __all__ = [
 ]
 
 
-class InitializeShareGroupStateRequest(Request, api_key=83, versions="0", flexible="0+"):
+class InitializeShareGroupStateRequest(
+    Request["InitializeShareGroupStateResponse"], api_key=83, versions="0", flexible="0+"
+):
     """Creates the state of a share group."""
 
     class PartitionData(Struct):
@@ -68,7 +70,7 @@ class InitializeShareGroupStateResponse(Response, api_key=83, versions="0", flex
     results: list[InitializeStateResult] = field(Array(InitializeStateResult), "0+")
 
 
-class ReadShareGroupStateRequest(Request, api_key=84, versions="0", flexible="0+"):
+class ReadShareGroupStateRequest(Request["ReadShareGroupStateResponse"], api_key=84, versions="0", flexible="0+"):
     """Reads the state of a share group."""
 
     class PartitionData(Struct):
@@ -117,7 +119,7 @@ class ReadShareGroupStateResponse(Response, api_key=84, versions="0", flexible="
     results: list[ReadStateResult] = field(Array(ReadStateResult), "0+")
 
 
-class WriteShareGroupStateRequest(Request, api_key=85, versions="0-1", flexible="0+"):
+class WriteShareGroupStateRequest(Request["WriteShareGroupStateResponse"], api_key=85, versions="0-1", flexible="0+"):
     """Writes the state of a share group."""
 
     class StateBatch(Struct):
@@ -167,7 +169,7 @@ class WriteShareGroupStateResponse(Response, api_key=85, versions="0-1", flexibl
     results: list[WriteStateResult] = field(Array(WriteStateResult), "0+")
 
 
-class DeleteShareGroupStateRequest(Request, api_key=86, versions="0", flexible="0+"):
+class DeleteShareGroupStateRequest(Request["DeleteShareGroupStateResponse"], api_key=86, versions="0", flexible="0+"):
     """Deletes the state of a share group."""
 
     class PartitionData(Struct):
@@ -204,7 +206,9 @@ class DeleteShareGroupStateResponse(Response, api_key=86, versions="0", flexible
     results: list[DeleteStateResult] = field(Array(DeleteStateResult), "0+")
 
 
-class ReadShareGroupStateSummaryRequest(Request, api_key=87, versions="0-1", flexible="0+"):
+class ReadShareGroupStateSummaryRequest(
+    Request["ReadShareGroupStateSummaryResponse"], api_key=87, versions="0-1", flexible="0+"
+):
     """Reads the start offsets of a share group."""
 
     class PartitionData(Struct):

@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 
-class StreamsGroupHeartbeatRequest(Request, api_key=88, versions="0", flexible="0+"):
+class StreamsGroupHeartbeatRequest(Request["StreamsGroupHeartbeatResponse"], api_key=88, versions="0", flexible="0+"):
     """Joins, keeps alive and leaves a streams group."""
 
     class KeyValue(Struct):
@@ -149,7 +149,7 @@ class StreamsGroupHeartbeatResponse(Response, api_key=88, versions="0", flexible
     )
 
 
-class StreamsGroupDescribeRequest(Request, api_key=89, versions="0", flexible="0+"):
+class StreamsGroupDescribeRequest(Request["StreamsGroupDescribeResponse"], api_key=89, versions="0", flexible="0+"):
     """Describes streams groups."""
 
     group_ids: list[str] = field(Array(String), "0+")

@@ -258,9 +258,11 @@ class StructMeta(type):
             return [cls._of_version(number) for number in numbers if number in cls._versions]
         return cls._of_version(version)
 
-    def _of_version(cls, version: int) -> StructMeta:
+    def _of_version(cls, version: Any) -> StructMeta:
         found = cls._bound.get(version)
         if found is None:
+            if isinstance(version, (str, type)):  # a type parameter, as in Request["MetadataResponse"]
+                return cls
             number = version + cls._versions.high + 1 if version < 0 else version
             if number not in cls._versions or cls._version is not None:
                 raise UnsupportedVersionError(

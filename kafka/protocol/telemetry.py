@@ -22,7 +22,9 @@ __all__ = [
 ]
 
 
-class GetTelemetrySubscriptionsRequest(Request, api_key=71, versions="0", flexible="0+"):
+class GetTelemetrySubscriptionsRequest(
+    Request["GetTelemetrySubscriptionsResponse"], api_key=71, versions="0", flexible="0+"
+):
     """Asks which client metrics the broker wants."""
 
     client_instance_id: UUID = field(Uuid, "0+")
@@ -42,7 +44,7 @@ class GetTelemetrySubscriptionsResponse(Response, api_key=71, versions="0", flex
     requested_metrics: list[str] = field(Array(String), "0+")
 
 
-class PushTelemetryRequest(Request, api_key=72, versions="0", flexible="0+"):
+class PushTelemetryRequest(Request["PushTelemetryResponse"], api_key=72, versions="0", flexible="0+"):
     """Pushes client metrics to the broker."""
 
     client_instance_id: UUID = field(Uuid, "0+")

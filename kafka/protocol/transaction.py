@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-class InitProducerIdRequest(Request, api_key=22, versions="0-6", flexible="2+", unstable="6"):
+class InitProducerIdRequest(Request["InitProducerIdResponse"], api_key=22, versions="0-6", flexible="2+", unstable="6"):
     """Gets a producer id, and ends what an older producer of the same transactional id left open."""
 
     transactional_id: str | None = field(String, "0+", nullable="0+")
@@ -54,7 +54,7 @@ class InitProducerIdResponse(Response, api_key=22, versions="0-6", flexible="2+"
     ongoing_txn_producer_epoch: int = field(Int16, "6+", default=-1)
 
 
-class AddPartitionsToTxnRequest(Request, api_key=24, versions="0-5", flexible="3+"):
+class AddPartitionsToTxnRequest(Request["AddPartitionsToTxnResponse"], api_key=24, versions="0-5", flexible="3+"):
     """Adds partitions to a transaction before its first write to them."""
 
     class AddPartitionsToTxnTopic(Struct):
@@ -112,7 +112,7 @@ class AddPartitionsToTxnResponse(Response, api_key=24, versions="0-5", flexible=
     )
 
 
-class AddOffsetsToTxnRequest(Request, api_key=25, versions="0-4", flexible="3+"):
+class AddOffsetsToTxnRequest(Request["AddOffsetsToTxnResponse"], api_key=25, versions="0-4", flexible="3+"):
     """Announces that a transaction will commit offsets of a group."""
 
     transactional_id: str = field(String, "0+")
@@ -128,7 +128,7 @@ class AddOffsetsToTxnResponse(Response, api_key=25, versions="0-4", flexible="3+
     error_code: int = field(Int16, "0+")
 
 
-class EndTxnRequest(Request, api_key=26, versions="0-5", flexible="3+"):
+class EndTxnRequest(Request["EndTxnResponse"], api_key=26, versions="0-5", flexible="3+"):
     """Commits or aborts a transaction."""
 
     transactional_id: str = field(String, "0+")
@@ -146,7 +146,7 @@ class EndTxnResponse(Response, api_key=26, versions="0-5", flexible="3+"):
     producer_epoch: int = field(Int16, "5+", default=-1, ignorable=True)
 
 
-class TxnOffsetCommitRequest(Request, api_key=28, versions="0-5", flexible="3+"):
+class TxnOffsetCommitRequest(Request["TxnOffsetCommitResponse"], api_key=28, versions="0-5", flexible="3+"):
     """Commits offsets of a group within a transaction."""
 
     class TxnOffsetCommitRequestPartition(Struct):
@@ -196,7 +196,7 @@ class TxnOffsetCommitResponse(Response, api_key=28, versions="0-5", flexible="3+
     topics: list[TxnOffsetCommitResponseTopic] = field(Array(TxnOffsetCommitResponseTopic), "0+")
 
 
-class WriteTxnMarkersRequest(Request, api_key=27, versions="0-2", flexible="1+"):
+class WriteTxnMarkersRequest(Request["WriteTxnMarkersResponse"], api_key=27, versions="0-2", flexible="1+"):
     """Writes the markers that end a transaction."""
 
     class WritableTxnMarkerTopic(Struct):
@@ -246,7 +246,7 @@ class WriteTxnMarkersResponse(Response, api_key=27, versions="0-2", flexible="1+
     markers: list[WritableTxnMarkerResult] = field(Array(WritableTxnMarkerResult), "0+")
 
 
-class DescribeProducersRequest(Request, api_key=61, versions="0", flexible="0+"):
+class DescribeProducersRequest(Request["DescribeProducersResponse"], api_key=61, versions="0", flexible="0+"):
     """Lists the active producers of partitions."""
 
     class TopicRequest(Struct):
@@ -289,7 +289,7 @@ class DescribeProducersResponse(Response, api_key=61, versions="0", flexible="0+
     topics: list[TopicResponse] = field(Array(TopicResponse), "0+")
 
 
-class DescribeTransactionsRequest(Request, api_key=65, versions="0", flexible="0+"):
+class DescribeTransactionsRequest(Request["DescribeTransactionsResponse"], api_key=65, versions="0", flexible="0+"):
     """Describes transactions."""
 
     transactional_ids: list[str] = field(Array(String), "0+")
@@ -320,7 +320,7 @@ class DescribeTransactionsResponse(Response, api_key=65, versions="0", flexible=
     transaction_states: list[TransactionState] = field(Array(TransactionState), "0+")
 
 
-class ListTransactionsRequest(Request, api_key=66, versions="0-2", flexible="0+"):
+class ListTransactionsRequest(Request["ListTransactionsResponse"], api_key=66, versions="0-2", flexible="0+"):
     """Lists the transactions of a broker."""
 
     state_filters: list[str] = field(Array(String), "0+")

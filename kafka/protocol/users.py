@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 
-class DescribeClientQuotasRequest(Request, api_key=48, versions="0-1", flexible="1+"):
+class DescribeClientQuotasRequest(Request["DescribeClientQuotasResponse"], api_key=48, versions="0-1", flexible="1+"):
     """Lists client quotas."""
 
     class ComponentData(Struct):
@@ -63,7 +63,7 @@ class DescribeClientQuotasResponse(Response, api_key=48, versions="0-1", flexibl
     entries: list[EntryData] | None = field(Array(EntryData), "0+", nullable="0+")
 
 
-class AlterClientQuotasRequest(Request, api_key=49, versions="0-1", flexible="1+"):
+class AlterClientQuotasRequest(Request["AlterClientQuotasResponse"], api_key=49, versions="0-1", flexible="1+"):
     """Sets or removes client quotas."""
 
     class EntityData(Struct):
@@ -109,7 +109,9 @@ class AlterClientQuotasResponse(Response, api_key=49, versions="0-1", flexible="
     entries: list[EntryData] = field(Array(EntryData), "0+")
 
 
-class DescribeUserScramCredentialsRequest(Request, api_key=50, versions="0", flexible="0+"):
+class DescribeUserScramCredentialsRequest(
+    Request["DescribeUserScramCredentialsResponse"], api_key=50, versions="0", flexible="0+"
+):
     """Lists which SCRAM credentials users have."""
 
     class UserName(Struct):
@@ -145,7 +147,9 @@ class DescribeUserScramCredentialsResponse(Response, api_key=50, versions="0", f
     results: list[DescribeUserScramCredentialsResult] = field(Array(DescribeUserScramCredentialsResult), "0+")
 
 
-class AlterUserScramCredentialsRequest(Request, api_key=51, versions="0", flexible="0+"):
+class AlterUserScramCredentialsRequest(
+    Request["AlterUserScramCredentialsResponse"], api_key=51, versions="0", flexible="0+"
+):
     """Sets or deletes SCRAM credentials of users."""
 
     class ScramCredentialDeletion(Struct):

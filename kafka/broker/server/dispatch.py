@@ -116,7 +116,9 @@ class Dispatcher:
 
     # With orders of a test in force
 
-    def _serve_with_orders(self, call: Call, request: Request, api_key: int) -> Awaitable[Parts | None] | Parts | None:
+    def _serve_with_orders(
+        self, call: Call, request: Request[Any], api_key: int
+    ) -> Awaitable[Parts | None] | Parts | None:
         orders = list(self._cluster.faults.matching(api_key, call.node.node_id))
         if not orders:
             reply = handler(api_key)(call, request)
@@ -125,7 +127,7 @@ class Dispatcher:
             return None if reply is None else reply.frame_parts(call.header.correlation_id)
         return self._obey(call, request, api_key, orders)
 
-    async def _obey(self, call: Call, request: Request, api_key: int, orders: list[Any]) -> Parts | None:
+    async def _obey(self, call: Call, request: Request[Any], api_key: int, orders: list[Any]) -> Parts | None:
         exchange = Exchange(request, None, call)
         for order in orders:
             if order.delay:
@@ -201,7 +203,7 @@ def _classes(api_key: int, version: int) -> _Classes:
     return _Classes(request, request.RESPONSE_TYPE, RequestHeader[number], number > 1)
 
 
-def _read(frame: Frame, api_key: int, version: int, correlation_id: int) -> tuple[RequestHeader, Request]:
+def _read(frame: Frame, api_key: int, version: int, correlation_id: int) -> tuple[RequestHeader, Request[Any]]:
     """Read a request; a header without tags, as nearly all are, in a few steps.
 
     Bytes behind the last field of a request are ignored, as Kafka does: librdkafka 2.16 sends three behind Metadata 12
@@ -230,7 +232,7 @@ def _read(frame: Frame, api_key: int, version: int, correlation_id: int) -> tupl
     return header, classes.request.decode_prefix(frame, start=start)[0]
 
 
-def _read_slowly(frame: Frame, classes: _Classes) -> tuple[RequestHeader, Request]:
+def _read_slowly(frame: Frame, classes: _Classes) -> tuple[RequestHeader, Request[Any]]:
     """Read any header and the request behind it; raise KafkaProtocolError for what is not one."""
     header, start = classes.header.decode_prefix(frame)
     return header, classes.request.decode_prefix(frame, start=start)[0]

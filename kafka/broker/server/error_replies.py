@@ -32,7 +32,7 @@ _CODES: Final = ("error_code", "partition_error_code")
 _EACH: Final = frozenset({"ElectLeaders"})
 
 
-def error_reply(request: Request, code: int) -> Any:
+def error_reply(request: Request[Any], code: int) -> Any:
     """Return the reply to ``request`` that consists of this error.
 
     >>> from kafka.protocol.metadata import MetadataRequest
