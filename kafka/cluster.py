@@ -62,6 +62,13 @@ class ClusterMetadata:
 
     DEFAULT_CONFIG: Final[dict[str, Any]] = defaults("cluster")
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        from kafka.legacy.cluster_tables import fills_tables, use_tables
+
+        if fills_tables(cls):
+            use_tables(cls)
+
     def __init__(self, *, config: Config | None = None, clock: Clock = SYSTEM_CLOCK, **configs: Any) -> None:
         from random import Random
 

@@ -1,4 +1,4 @@
-"""Private names of kafka-python's producer and consumer that tracers and other instrumentation read or call.
+"""Private names of kafka-python's clients that tracers and other instrumentation read or call.
 
 They are not part of the interface. Each stands for what is behind the same name there, as far as others use it.
 """

@@ -31,6 +31,7 @@ from kafka.errors import (
 from kafka.future import Future
 from kafka.legacy import payload_requests, warn_deprecated
 from kafka.legacy.payloads import ConsumerMetadataResponse
+from kafka.legacy.simple_client_internals import SimpleClientInternals
 from kafka.protocol.commit import FindCoordinatorRequest, OffsetCommitRequest
 from kafka.protocol.fetch import FetchRequest
 from kafka.protocol.metadata import MetadataRequest
@@ -54,7 +55,7 @@ _COORDINATOR_ERRORS: Final = frozenset({14, 15, 16})
 _PAUSE: Final = 0.1  # between attempts, in seconds
 
 
-class SimpleClient:
+class SimpleClient(SimpleClientInternals):
     """A blocking client that sends payloads to the brokers that lead their partitions.
 
     >>> from kafka.broker import Broker
@@ -403,7 +404,9 @@ class SimpleClient:
                 raise KafkaUnavailableError(f"All servers failed to process request: {error}") from error
 
     def _version(self, request: Any, oldest: bool = False) -> int:
-        """Return the version of a request to use."""
+        """Return the version of a request to use; 0 for one that a subclass encodes itself."""
+        if request is None:
+            return 0
         low, high = (self.client.get_api_versions() or {}).get(request.API_KEY, (0, 0))
         return low if oldest else min(high, payload_requests.NEWEST[request])
 

@@ -11,7 +11,7 @@ side. Three old names have no place here, because they stood for something else 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 #: Message, or message and the struct within, -> old name of a field -> its name. An old name may be the name of another
 #: field in versions that the old generations did not have (``topics`` of DeleteTopicsRequest is): it is an alias only
@@ -275,4 +275,12 @@ MOVED_NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "UNKNOWN_MEMBER_ID": _VALUES,
     },
     "kafka.protocol.offset": {"OffsetResetStrategy": _VALUES, "UNKNOWN_OFFSET": _VALUES},
+}
+
+#: Constants that requests had as class attributes. A pair is the value of version 0 and that of the later versions.
+CLASS_CONSTANTS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "JoinGroupRequest": {"UNKNOWN_MEMBER_ID": ""},
+    "ListOffsetsRequest": {"DEFAULTS": {"replica_id": -1}},
+    "MetadataRequest": {"ALL_TOPICS": ([], None), "NO_TOPICS": (None, [])},
+    "OffsetCommitRequest": {"DEFAULT_GENERATION_ID": -1, "DEFAULT_RETENTION_TIME": -1},
 }

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
 from kafka.errors import KafkaProtocolError, UnsupportedFieldError, UnsupportedVersionError
 from kafka.protocol import types
-from kafka.protocol.aliases import FIELD_ALIASES
+from kafka.protocol.aliases import CLASS_CONSTANTS, FIELD_ALIASES
 from kafka.protocol.fields import MAKE_EMPTY, Field, VersionRange
 from kafka.protocol.types import Schema
 
@@ -244,6 +244,14 @@ class StructMeta(type):
             struct._flexible = cls._flexible
             struct._aliases = FIELD_ALIASES.get(struct._label, {})
 
+    def __getattr__(cls, name: str) -> Any:
+        label = next((base.__dict__["_label"] for base in cls.__mro__ if "_label" in base.__dict__), "")
+        constants = CLASS_CONSTANTS.get(label, {}) if name.isupper() else {}
+        if name not in constants:
+            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
+        value = constants[name]
+        return value[cls._version != 0] if isinstance(value, tuple) else value
+
     # Versions
 
     @overload
@@ -436,7 +444,9 @@ class Struct(metaclass=StructMeta):
     # As a value
 
     def __iter__(self) -> Iterator[Any]:
-        return iter([getattr(self, name) for name in type(self)._wire_names()])
+        # As tuples, structs are read by older programs, for whom records are bytes; attributes share the buffer.
+        values = [getattr(self, name) for name in type(self)._wire_names()]
+        return iter([bytes(value) if type(value) is memoryview else value for value in values])
 
     def __len__(self) -> int:
         return len(type(self)._wire_names())

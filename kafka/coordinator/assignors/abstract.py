@@ -79,10 +79,12 @@ class AbstractPartitionAssignor(ABC):
         """Return the metadata for the leader: topics, and the assignor's user data."""
         return ConsumerProtocolMemberMetadata(int(self.version), sorted(topics), b"")
 
-    def on_assignment(self, assignment: Any) -> None:  # noqa: B027 - may be left as it is
+    @on_class_too  # noqa: B027 - may be left as it is
+    def on_assignment(self, assignment: Any) -> None:
         """Called with the assignment of this member."""
 
-    def on_generation_assignment(self, generation: int) -> None:  # noqa: B027
+    @on_class_too  # noqa: B027
+    def on_generation_assignment(self, generation: int) -> None:
         """Called with the generation of the assignment, after `on_assignment`."""
 
     def supported_protocols(self) -> tuple[RebalanceProtocol, ...]:

@@ -43,6 +43,7 @@ class CooperativeStickyAssignor(AbstractPartitionAssignor):
         # Leaders without KIP-792 look for the generation here.
         return ConsumerProtocolMemberMetadata(self.version, sorted(topics), write_generation(self._generation))
 
+    @on_class_too
     def on_generation_assignment(self, generation: int) -> None:
         """Record the generation of the assignment."""
         self._generation = generation

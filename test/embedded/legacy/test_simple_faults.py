@@ -20,6 +20,7 @@ from kafka.errors import (
     AsyncProducerQueueFull,
     ConsumerFetchSizeTooSmall,
     FailedPayloadsError,
+    KafkaConnectionError,
     KafkaTimeoutError,
     KafkaUnavailableError,
     LeaderNotAvailableError,
@@ -28,9 +29,17 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
     UnsupportedCodecError,
 )
+from kafka.legacy.payload_requests import commit_request, commit_responses, produce_request, produce_responses
 from kafka.protocol.commit import OffsetCommitRequest
 from kafka.protocol.message import Message, MessageSet
-from kafka.structs import FetchRequestPayload, ProduceRequestPayload, TopicPartition
+from kafka.protocol.metadata import MetadataRequest
+from kafka.structs import (
+    FetchRequestPayload,
+    OffsetCommitRequestPayload,
+    OffsetRequestPayload,
+    ProduceRequestPayload,
+    TopicPartition,
+)
 
 HELLO = ProduceRequestPayload("events", 0, [create_message("hello")])
 
@@ -342,3 +351,42 @@ def test_control_records_are_left_out(broker: Broker, client: SimpleClient) -> N
             producer.commit_transaction()
     (response,) = client.send_fetch_request([FetchRequestPayload("events", 0, 0, 9999)])
     assert [(m.offset, m.message.value) for m in response.messages] == [(0, b"one"), (2, b"two")]
+
+
+# Subclasses that call private methods, as operators' tools do
+
+
+def test_the_private_methods_of_a_client(client: SimpleClient) -> None:
+    client.send_produce_request([HELLO])
+    leader = client._get_leader_for_partition("events", 0)
+    assert leader == client.brokers[int(leader.nodeId)]
+    wanted = [OffsetRequestPayload("events", 0, -1, 1)]
+    produced = client._send_broker_aware_request(
+        [HELLO],
+        lambda payloads: produce_request(3, payloads, 1, 1000),
+        produce_responses,
+    )
+    assert [(r.offset, r.error) for r in produced] == [(1, 0)]
+    client._raise_on_response_error(produced[0])
+    assert client.send_offset_request(wanted)[0].offsets == [2]
+    topics = client._send_broker_unaware_request(
+        [], lambda payloads: MetadataRequest[1](payloads or None), lambda response: [t.name for t in response.topics]
+    )
+    assert "events" in topics
+    commits = [OffsetCommitRequestPayload("events", 0, 2, "")]
+    committed = client._send_consumer_aware_request(
+        "group", commits, lambda group, payloads: commit_request(2, group, payloads), commit_responses
+    )
+    assert [r.error for r in committed] == [0]
+
+
+def test_a_private_connection_leaves_its_futures_to_the_caller(client: SimpleClient) -> None:
+    coordinator = client._get_coordinator_for_group("group")
+    connection = client._get_conn(coordinator.host, coordinator.port, 0)
+    future = connection.send(MetadataRequest[1](None))
+    while not future.is_done:
+        for response, own in connection.recv():
+            own.success(response)
+    assert "events" in [topic.name for topic in future.value.topics]
+    with pytest.raises(KafkaConnectionError, match="nowhere:1"):
+        client._get_conn("nowhere", 1, 0)

@@ -10,6 +10,7 @@ import time
 import pytest
 
 from kafka import KafkaClient
+from kafka.cluster import ClusterMetadata
 from kafka.config import resolve
 from kafka.conn import BrokerConnection, ConnectionStates
 from kafka.consumer.subscription_state import SubscriptionState, SubscriptionType, TopicPartitionState
@@ -23,10 +24,13 @@ from kafka.future import Future
 from kafka.metrics import AnonMeasurable, MetricName, NamedMeasurable
 from kafka.metrics.stats.percentile import Percentile
 from kafka.producer.future import FutureProduceResult
+from kafka.protocol.commit import OffsetCommitRequest
+from kafka.protocol.fetch import FetchResponse
+from kafka.protocol.group import JoinGroupRequest
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 from kafka.protocol.struct import Struct
 from kafka.protocol.types import Int16, Schema
-from kafka.structs import OffsetAndMetadata, TopicPartition
+from kafka.structs import BrokerMetadata, OffsetAndMetadata, PartitionMetadata, TopicPartition
 from kafka.util import Timer, ensure_valid_topic_name, synchronized
 
 EVENTS_0 = TopicPartition("events", 0)
@@ -218,3 +222,78 @@ def test_synchronized_and_topic_names() -> None:
 
 def test_a_configuration_is_read_under_historic_names() -> None:
     assert resolve("consumer", {})["assignors"] == resolve("consumer", {})["partition_assignment_strategy"]
+
+
+# Subclasses that use private parts
+
+
+def test_a_cluster_whose_subclass_fills_the_tables_is_read_from_them() -> None:
+    class Cluster(ClusterMetadata):
+        def update_metadata(self, metadata: object) -> None:
+            self._brokers = {1: BrokerMetadata(1, "b1", 9092)}
+            self._partitions = {
+                "events": {
+                    0: PartitionMetadata("events", 0, 1, [1], [1]),
+                    1: PartitionMetadata("events", 1, -1, [], []),
+                },
+                "__internal": {},
+            }
+            self._broker_partitions = {1: {EVENTS_0}}
+            self.internal_topics = {"__internal"}
+            self.controller = self._brokers[1]
+
+    cluster = Cluster(bootstrap_servers=["b0:9092"])
+    assert {broker.host for broker in cluster.brokers()} == {"b0"}
+    cluster.update_metadata(None)
+    assert cluster.brokers() == {cluster.controller}
+    assert cluster.broker_metadata(1) == cluster.controller
+    assert cluster.broker_metadata(9) is None
+    assert cluster.broker_metadata("bootstrap-0") is not None
+    assert cluster.topics() == {"events"}
+    assert cluster.topics(exclude_internal_topics=False) == {"events", "__internal"}
+    assert cluster.partitions_for_topic("events") == {0, 1}
+    assert cluster.partitions_for_topic("unknown") is None
+    assert cluster.available_partitions_for_topic("events") == {0}
+    assert cluster.available_partitions_for_topic("unknown") is None
+    assert cluster.leader_for_partition(EVENTS_0) == 1
+    assert cluster.leader_for_partition(TopicPartition("events", 9)) is None
+    assert cluster.partitions_for_broker(1) == {EVENTS_0}
+
+
+def test_a_cluster_whose_subclass_only_looks_on_stays_as_it_is() -> None:
+    seen = []
+
+    class Cluster(ClusterMetadata):
+        def update_metadata(self, metadata: object, **more: object) -> None:
+            super().update_metadata(metadata, **more)  # type: ignore[arg-type]
+            seen.append(metadata)
+
+    cluster = Cluster()
+    response = MetadataResponse[0]([(1, "b1", 9092)], [(0, "events", [(0, 0, 1, [1], [1])])])
+    cluster.update_metadata(response)
+    assert seen == [response]
+    assert cluster.leader_for_partition(EVENTS_0) == 1
+
+
+@pytest.mark.parametrize(
+    ("cls", "name", "value"),
+    [
+        (OffsetCommitRequest, "DEFAULT_GENERATION_ID", -1),
+        (OffsetCommitRequest[2], "DEFAULT_RETENTION_TIME", -1),
+        (JoinGroupRequest[0], "UNKNOWN_MEMBER_ID", ""),
+        (MetadataRequest[0], "ALL_TOPICS", []),
+        (MetadataRequest[1], "ALL_TOPICS", None),
+        (MetadataRequest[1], "NO_TOPICS", []),
+    ],
+)
+def test_constants_of_requests(cls: type, name: str, value: object) -> None:
+    assert getattr(cls, name) == value
+    with pytest.raises(AttributeError, match="NO_SUCH_CONSTANT"):
+        _ = cls.NO_SUCH_CONSTANT  # type: ignore[attr-defined]
+
+
+def test_records_are_bytes_where_a_response_is_read_as_a_tuple() -> None:
+    response = FetchResponse[4](0, [("events", [(0, 0, 1, 1, None, b"records")])])
+    (partition,) = FetchResponse[4].decode(memoryview(response.encode())).responses[0].partitions
+    assert type(partition[-1]) is bytes
+    assert tuple(partition)[-1] == b"records"

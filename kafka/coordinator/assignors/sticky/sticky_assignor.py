@@ -50,10 +50,12 @@ class StickyPartitionAssignor(AbstractPartitionAssignor):
         data = write_claim(self._had, self._generation)
         return ConsumerProtocolMemberMetadata(self.version, sorted(topics), data)
 
+    @on_class_too
     def on_assignment(self, assignment: Any) -> None:
         """Record the assignment of this member."""
         self._had = list(assignment.partitions())
 
+    @on_class_too
     def on_generation_assignment(self, generation: int) -> None:
         """Record the generation of the assignment."""
         self._generation = generation
