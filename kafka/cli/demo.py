@@ -149,7 +149,7 @@ def _committed(servers: str) -> int:
 
 def _count(servers: str, directory: Path | None) -> int | None:
     """Run the pipeline; return how many events its windows have, None if it could not be run here."""
-    from kafka.spark.demo import count_by_window, reason_not_to, table
+    from kafka.spark.jobs.demo import count_by_window, reason_not_to, table
 
     missing = reason_not_to()
     if missing is not None:

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from kafka.spark.driver import ClusterOffsets
+    from kafka.spark.offset_ranges import OffsetRange
+    from kafka.spark.offset_reader import ClusterOffsets
     from kafka.spark.options import SourceOptions
-    from kafka.spark.ranges import OffsetRange
 
 _STARTS = {"startingoffsets", "startingtimestamp", "startingoffsetsbytimestamp"}
 _RATE_COLUMNS = "{:<30} {:>14} {:>14} {:>10}"
@@ -54,9 +54,9 @@ def _job(name: str) -> Callable[[argparse.Namespace], int]:
 
 
 def _lag(arguments: argparse.Namespace) -> int:
-    from kafka.spark.checkpoint import committed_offsets, local_path
-    from kafka.spark.driver import ClusterOffsets
+    from kafka.spark.offset_reader import ClusterOffsets
     from kafka.spark.offsets import EARLIEST, LATEST, lowest, shown
+    from kafka.spark.progress import committed_offsets, local_path
 
     done = lowest(committed_offsets(each) for each in _checkpoints(local_path(arguments.checkpoint)))
     topics = ",".join(sorted({tp.topic for tp in done}))
@@ -86,7 +86,7 @@ def _checkpoints(root: Path) -> list[Path]:
 
 
 def _plan(arguments: argparse.Namespace) -> int:
-    from kafka.spark.driver import ClusterOffsets
+    from kafka.spark.offset_reader import ClusterOffsets
     from kafka.spark.planning import batch_ranges, tasks
 
     options = _source(arguments, arguments.source, streaming=not arguments.batch)
@@ -109,9 +109,9 @@ def _plan(arguments: argparse.Namespace) -> int:
 
 def _first_batch(offsets: ClusterOffsets, options: SourceOptions) -> tuple[list[OffsetRange], int]:
     """Return what the first batch of a streaming query reads, and how many offsets there are for all of its batches."""
-    from kafka.spark.admission import limited
+    from kafka.spark.offset_limits import limited
+    from kafka.spark.offset_ranges import OffsetRange
     from kafka.spark.planning import find_bound
-    from kafka.spark.ranges import OffsetRange
 
     start = find_bound(offsets, options.start, options, starting=True)
     latest = offsets.latest(start)
@@ -146,7 +146,7 @@ def _source_options(arguments: argparse.Namespace) -> dict[str, str]:
 
 def _check_source(arguments: argparse.Namespace, *, streaming: bool) -> None:
     """Raise what is wrong with the options, the brokers or the topics, which takes a second, before Spark starts."""
-    from kafka.spark.driver import ClusterOffsets, patient_client
+    from kafka.spark.offset_reader import ClusterOffsets, patient_client
 
     options = _source(arguments, arguments.source, streaming=streaming)
     # A streaming query may be started before its brokers, and waits for them.
@@ -159,7 +159,7 @@ def _check_source(arguments: argparse.Namespace, *, streaming: bool) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     _check_installed()
-    from kafka.spark.pipeline import Pipeline
+    from kafka.spark.jobs.pipeline import Pipeline
 
     options = _source_options(arguments)
     pipeline = Pipeline(
@@ -196,8 +196,8 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _copy(arguments: argparse.Namespace) -> int:
     _check_installed()
-    from kafka.spark.pipeline import parse_trigger
-    from kafka.spark.running import start_patiently
+    from kafka.spark.jobs.pipeline import parse_trigger
+    from kafka.spark.jobs.runner import start_patiently
 
     if arguments.sink in _names(arguments.source):
         raise KafkaConfigurationError(f"A copy of {arguments.sink!r} to itself would never end")
@@ -245,7 +245,7 @@ def _watched(arguments: argparse.Namespace, start: Callable[[Any, dict[str, str]
     from pathlib import Path
     from tempfile import TemporaryDirectory
 
-    from kafka.spark.running import asked_to_stop, watch
+    from kafka.spark.jobs.runner import asked_to_stop, watch
 
     def run_until_asked(spark: Any) -> Any:
         # From the first query on: a query that is stopped ends between two batches.
@@ -263,7 +263,7 @@ def _on_spark(arguments: argparse.Namespace, work: Callable[[Any], Any]) -> Any:
     from pyspark.errors import PySparkException
 
     from kafka.spark.errors import cause_of
-    from kafka.spark.running import QueryFailedError
+    from kafka.spark.jobs.runner import QueryFailedError
     from kafka.spark.session import end_session, local_session
 
     if arguments.verbose:

@@ -12,13 +12,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from kafka.spark.datasource import KafkaDataSource
     from kafka.spark.errors import KafkaAvailableNowError, KafkaDataLossError, KafkaSparkOptionError, cause_of
-    from kafka.spark.jre import ensure_java
-    from kafka.spark.listening import LagListener, foreach_batch_writer
+    from kafka.spark.java_home import ensure_java
+    from kafka.spark.jobs.runner import watch
+    from kafka.spark.listeners import LagListener, foreach_batch_writer
     from kafka.spark.progress import lag
-    from kafka.spark.running import watch
     from kafka.spark.session import register, unregister
-    from kafka.spark.source import KafkaDataSource
 
 __all__ = [
     "KafkaAvailableNowError",
@@ -38,16 +38,16 @@ __all__ = [
 _HOMES: Final = {
     "KafkaAvailableNowError": "errors",
     "KafkaDataLossError": "errors",
-    "KafkaDataSource": "source",
+    "KafkaDataSource": "datasource",
     "KafkaSparkOptionError": "errors",
-    "LagListener": "listening",
+    "LagListener": "listeners",
     "cause_of": "errors",
-    "ensure_java": "jre",
-    "foreach_batch_writer": "listening",
+    "ensure_java": "java_home",
+    "foreach_batch_writer": "listeners",
     "lag": "progress",
     "register": "session",
     "unregister": "session",
-    "watch": "running",
+    "watch": "jobs.runner",
 }
 
 

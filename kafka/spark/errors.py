@@ -142,7 +142,7 @@ def concise(method: F) -> F:
 
 def raise_concisely(error: KafkaError) -> NoReturn:
     """Raise an error of this library from here, without its traceback and its causes; see `concise`."""
-    from kafka.spark.java import as_typed  # which raises errors of this module
+    from kafka.spark.java_options import as_typed  # which raises errors of this module
 
     if os.environ.get(_TRACEBACK):
         raise error

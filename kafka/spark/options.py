@@ -1,25 +1,23 @@
-"""The options of the source: names, defaults and checks of Spark's own connector, and a few more.
-
-Nothing here asks the cluster or needs pyspark. Names do not care for capitals, as everywhere in Spark.
-"""
+"""The options of the source and the sink: names, defaults and checks of Spark's own connector, and a few more."""
 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, Final, TypeVar
 
 from kafka.config import BY_SPELLING
-from kafka.spark.durations import parse_duration
+from kafka.spark.consumer_strategy import Subscription, parse_subscription
 from kafka.spark.errors import KafkaSparkOptionError
-from kafka.spark.java import check_together, client_options
+from kafka.spark.java_options import check_together, client_options
+from kafka.spark.offset_limits import Bound
 from kafka.spark.offsets import EARLIEST, LATEST, Offsets, parse_offsets, parse_timestamps
-from kafka.spark.start import Bound
-from kafka.spark.subscription import Subscription, parse_subscription
 
-__all__ = ["SourceOptions", "check_names", "kafka_options", "lower_keys", "parse_flag"]
+__all__ = ["SourceOptions", "check_names", "kafka_options", "lower_keys", "parse_flag", "parse_duration", "SinkOptions"]
+
 
 log = logging.getLogger(__name__)
 
@@ -360,3 +358,98 @@ def _client(kafka: Mapping[str, str], prefix: str) -> dict[str, Any]:
     found.setdefault("client_id", kafka.get("group.id") or prefix)
     check_together("consumer", found)
     return found
+
+
+_SECONDS: Final = {
+    "us": 1e-6,
+    "ms": 1e-3,
+    "s": 1.0,
+    "m": 60.0,
+    "min": 60.0,
+    "h": 3600.0,
+    "d": 86400.0,
+}
+
+
+def parse_duration(option: str, text: str) -> float:
+    """Return the seconds of a time; a bare number is of milliseconds.
+
+    >>> parse_duration("maxTriggerDelay", "15m"), parse_duration("maxTriggerDelay", "500")
+    (900.0, 0.5)
+    """
+    match = re.fullmatch(r"(-?\d+)([a-z]*)", text.strip().lower())
+    if match is None or (match[2] or "ms") not in _SECONDS:
+        raise KafkaSparkOptionError(
+            f"{option}: Time must be specified as seconds (s), milliseconds (ms), microseconds (us), minutes (m or "
+            f"min), hour (h), or day (d). E.g. 50s, 100ms, or 250us. Failed to parse time string: {text}"
+        )
+    return int(match[1]) * _SECONDS[match[2] or "ms"]
+
+
+# Larger than what the producer takes for single records by default: here they come ten thousand at a time.
+_BATCH_SIZE = 256 << 10
+_LINGER_MS = 20
+_MAX_BLOCK_MS = 60_000
+
+
+@dataclass(frozen=True)
+class SinkOptions:
+    """The options of a write.
+
+    >>> SinkOptions.parse({"kafka.bootstrap.servers": "b1:9092", "topic": " out "}).topic
+    'out'
+    """
+
+    topic: str | None
+    """Where all rows go; None leaves it to their column."""
+    client: dict[str, Any] = field(repr=False)
+    """Keywords for a producer; secrets are among them."""
+    exactly_once: bool = False
+    """Write in transactions (streaming queries)."""
+    transactional_prefix: str = "spark"
+    verify_replays: bool = True
+    """Exactly once: fail a batch that is done again if its tasks are others than before."""
+    freeze: bool = True
+    """Spare the garbage collector of workers what is loaded."""
+
+    @classmethod
+    def parse(cls, given: Mapping[str, str]) -> SinkOptions:
+        """Check the options of a write."""
+        options = lower_keys(given)
+        check_names(options)
+        kafka = kafka_options(options)
+        for name, what in (("key", "keys"), ("value", "values")):
+            if f"{name}.serializer" in kafka:
+                raise KafkaSparkOptionError(
+                    f"Kafka option '{name}.serializer' is not supported as {what} are serialized with "
+                    "ByteArraySerializer."
+                )
+        if not kafka.get("bootstrap.servers", "").strip():
+            raise KafkaSparkOptionError(
+                "Option 'kafka.bootstrap.servers' must be specified for configuring Kafka producer"
+            )
+        topic = options.get("topic")
+        if "transactional.id" in kafka:
+            raise KafkaSparkOptionError(
+                "kafka.transactional.id cannot be one for all tasks: set exactlyOnce and transactionalIdPrefix"
+            )
+        client = client_options("producer", kafka)
+        client.setdefault("batch_size", _BATCH_SIZE)
+        client.setdefault("linger_ms", _LINGER_MS)
+        # A task may begin while the brokers are away. It waits for them as long as a record would wait for metadata.
+        client.setdefault("bootstrap_timeout_ms", client.get("max_block_ms", _MAX_BLOCK_MS))
+        once = parse_flag(options, "exactlyOnce", default=False)
+        if once and not (topic or "").strip():
+            raise KafkaSparkOptionError(
+                "exactlyOnce needs the option topic: the marks of written batches are kept with it"
+            )
+        # The id itself is each task's own.
+        check_together("producer", {**client, "transactional_id": "a task's"} if once else client)
+        return cls(
+            topic=None if topic is None else topic.strip(),
+            client=client,
+            exactly_once=once,
+            transactional_prefix=options.get("transactionalidprefix", "spark"),
+            verify_replays=parse_flag(options, "verifyReplays", default=True),
+            freeze=parse_flag(options, "freezeWorkers", default=True),
+        )

@@ -17,10 +17,10 @@ from kafka.spark.errors import (
     KafkaDataLossError,
     KafkaSparkOptionError,
 )
+from kafka.spark.offset_limits import Bound
+from kafka.spark.offset_ranges import OffsetRange, group, split
 from kafka.spark.offsets import EARLIEST, LATEST, Offsets, shown, to_json
 from kafka.spark.options import SourceOptions
-from kafka.spark.ranges import OffsetRange, group, split
-from kafka.spark.start import Bound
 from kafka.structs import TopicPartition
 
 __all__ = ["DataLoss", "OffsetSource", "batch_ranges", "check_available", "find_bound", "stream_ranges", "tasks"]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
 from kafka.errors import KafkaConfigurationError
-from kafka.spark.jre import ensure_java
+from kafka.spark.java_home import ensure_java
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -69,7 +69,7 @@ def register(spark: SparkSession, *, shim: bool = False) -> Registration:
     >>> import kafka.spark
     >>> # kafka.spark.register(spark)
     """
-    from kafka.spark.source import KafkaDataSource
+    from kafka.spark.datasource import KafkaDataSource
 
     if spark not in _registered and not _is_found(spark):
         try:

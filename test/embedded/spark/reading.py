@@ -10,9 +10,9 @@ import pyarrow as pa
 from kafka.broker import Broker
 from kafka.producer import KafkaProducer
 from kafka.spark.arrow import COLUMNS, schema_of
-from kafka.spark.fetching import ReadSettings, read_ranges
+from kafka.spark.fetcher import ReadSettings, read_ranges
+from kafka.spark.offset_ranges import OffsetRange
 from kafka.spark.options import SourceOptions
-from kafka.spark.ranges import OffsetRange
 
 
 def options(broker: Broker, **given: str) -> SourceOptions:

@@ -14,10 +14,10 @@ from kafka.broker import Broker
 from kafka.consumer import KafkaConsumer
 from kafka.errors import NotCoordinatorError, UnknownTopicOrPartitionError
 from kafka.protocol.commit import OffsetCommitRequest
-from kafka.spark.driver import ClusterOffsets
+from kafka.spark.micro_batch_reader import KafkaStreamReader
+from kafka.spark.offset_reader import ClusterOffsets
 from kafka.spark.offsets import EARLIEST, LATEST
 from kafka.spark.options import SourceOptions
-from kafka.spark.stream import KafkaStreamReader
 from kafka.structs import TopicPartition
 
 A0, B0 = TopicPartition("a", 0), TopicPartition("b", 0)
@@ -85,7 +85,7 @@ def test_progress_is_committed_where_the_group_has_moved_to(caplog: pytest.LogCa
             broker.rehash_coordinators()
             with KafkaConsumer(bootstrap_servers=broker.bootstrap_servers, group_id="lag") as who:
                 assert who.committed(A0) == number
-    assert not [entry for entry in caplog.records if entry.name == "kafka.spark.driver"]
+    assert not [entry for entry in caplog.records if entry.name == "kafka.spark.offset_reader"]
 
 
 def test_progress_that_is_refused_is_told_and_fails_nothing(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:

@@ -22,11 +22,11 @@ from kafka.errors import (
 )
 from kafka.producer import KafkaProducer
 from kafka.spark.errors import KafkaSparkOptionError
-from kafka.spark.exactly_once import TaskIdentity, TaskOutcome, write_once
-from kafka.spark.finishing import finish_batch, give_up_batch
-from kafka.spark.marks import Mark
-from kafka.spark.sink_options import SinkOptions
-from kafka.spark.transacting import transactors
+from kafka.spark.exactly_once.commit import finish_batch, give_up_batch
+from kafka.spark.exactly_once.markers import Mark
+from kafka.spark.exactly_once.producer import transactors
+from kafka.spark.exactly_once.task import TaskIdentity, TaskOutcome, write_once
+from kafka.spark.options import SinkOptions
 from kafka.structs import TopicPartition
 
 FIRST = TaskIdentity("query", 0, 0, "run")
@@ -95,8 +95,8 @@ def test_later_batches_of_a_run_cost_the_driver_nothing_and_tasks_look_at_their_
     broker: Broker, options: SinkOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_batch(options, 0, [b"a"], [])
-    monkeypatch.setattr("kafka.spark.finishing.KafkaClient", None)
-    monkeypatch.setattr("kafka.spark.transacting.task_numbers", None)
+    monkeypatch.setattr("kafka.spark.exactly_once.commit.KafkaClient", None)
+    monkeypatch.setattr("kafka.spark.exactly_once.producer.task_numbers", None)
     outcomes = run_batch(options, 1, [b"b"], [b"c"])
     assert [each.held for each in outcomes] == [None, None]
     assert seen(broker) == [b"a", b"b", b"c"]

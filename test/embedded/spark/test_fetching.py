@@ -17,12 +17,12 @@ from kafka.errors import (
 )
 from kafka.producer import KafkaProducer
 from kafka.spark.arrow import COLUMNS
-from kafka.spark.driver import ClusterOffsets
 from kafka.spark.errors import KafkaDataLossError
-from kafka.spark.fetching import ReadSettings, read_ranges
-from kafka.spark.fetching import _clients as reading_clients
+from kafka.spark.fetcher import ReadSettings, read_ranges
+from kafka.spark.fetcher import _clients as reading_clients
+from kafka.spark.offset_ranges import OffsetRange
+from kafka.spark.offset_reader import ClusterOffsets
 from kafka.spark.offsets import EARLIEST, LATEST
-from kafka.spark.ranges import OffsetRange
 from kafka.structs import TopicPartition
 from test.embedded.spark.reading import fill, options, read
 

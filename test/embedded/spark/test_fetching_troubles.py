@@ -25,10 +25,10 @@ from kafka.errors import (
 from kafka.net.environment import Environment
 from kafka.producer import KafkaProducer
 from kafka.protocol.fetch import FetchRequest
-from kafka.spark.connections import Kept, TaskClock
-from kafka.spark.fetching import ReadSettings, read_ranges
-from kafka.spark.fetching import _clients as reading_clients
-from kafka.spark.ranges import OffsetRange
+from kafka.spark.client_cache import Kept, TaskClock
+from kafka.spark.fetcher import ReadSettings, read_ranges
+from kafka.spark.fetcher import _clients as reading_clients
+from kafka.spark.offset_ranges import OffsetRange
 from kafka.structs import TopicPartition
 from test.embedded.spark.reading import fill, options, read, read_all_of
 
@@ -137,7 +137,7 @@ def test_a_task_that_waits_says_so_but_not_at_each_attempt(broker: Broker, caplo
     ranges = [OffsetRange("events", 0, 3, 8), OffsetRange("events", 1, 3, 8)]
     with pytest.raises(KafkaTimeoutError), caplog.at_level(logging.WARNING, "kafka.spark"):
         read(broker, ranges, **IMPATIENT)
-    waits = [entry.getMessage() for entry in caplog.records if entry.name == "kafka.spark.fetch_troubles"]
+    waits = [entry.getMessage() for entry in caplog.records if entry.name == "kafka.spark.fetch_errors"]
     assert len(waits) == 1
     assert "from offset 3 waits" in waits[0]
 
@@ -363,7 +363,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Clock]:
         return KafkaClient(config=resolve("consumer", options), environment=Environment(clock=TaskClock(given)))
 
     clients = Kept(make)
-    monkeypatch.setattr("kafka.spark.fetching._clients", clients)
+    monkeypatch.setattr("kafka.spark.fetcher._clients", clients)
     yield given
     clients.close()
 

@@ -21,7 +21,7 @@ import pytest
 from kafka.broker import Broker
 from kafka.cli import main
 from kafka.producer import KafkaProducer
-from kafka.spark.checkpoint import committed_offsets
+from kafka.spark.progress import committed_offsets
 from test.spark_runs.sessions import QUICK_JAVA
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")

@@ -12,7 +12,7 @@ import pytest
 from kafka.broker import Broker
 from kafka.errors import KafkaConfigurationError
 from kafka.producer import KafkaProducer
-from kafka.spark.running import QueryFailedError, Seen, watch
+from kafka.spark.jobs.runner import QueryFailedError, Seen, watch
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
@@ -45,7 +45,7 @@ def fill(broker: Broker) -> None:
 
 def run(spark: Any, broker: Broker, directory: Path, **more: Any) -> tuple[Seen, str]:
     """Run a pipeline over what is there; return what was read and what was shown."""
-    from kafka.spark.pipeline import AVAILABLE_NOW, Pipeline
+    from kafka.spark.jobs.pipeline import AVAILABLE_NOW, Pipeline
 
     given = {"complete": True, "event_time": "at", "group_by": ("user",), "sums": ("amount",), "sink": "out", **more}
     pipeline = Pipeline(

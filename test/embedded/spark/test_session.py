@@ -14,8 +14,8 @@ import pytest
 
 from kafka.broker import Broker
 from kafka.producer import KafkaProducer
+from kafka.spark.jobs.runner import describe
 from kafka.spark.progress import lag
-from kafka.spark.running import describe
 from kafka.structs import TopicPartition
 from test.spark_runs.sessions import finish
 

@@ -8,14 +8,13 @@ import pyarrow as pa
 import pytest
 
 from kafka.broker import Broker
-from kafka.spark import connections, writing
-from kafka.spark.exactly_once import TaskIdentity, write_once
-from kafka.spark.fetching import _clients as reading_clients
-from kafka.spark.options import SourceOptions
-from kafka.spark.ranges import OffsetRange
-from kafka.spark.reader import KafkaPartition, RangeReader
-from kafka.spark.sink_options import SinkOptions
-from kafka.spark.transacting import transactors
+from kafka.spark import client_cache, row_sender
+from kafka.spark.exactly_once.producer import transactors
+from kafka.spark.exactly_once.task import TaskIdentity, write_once
+from kafka.spark.fetcher import _clients as reading_clients
+from kafka.spark.offset_ranges import OffsetRange
+from kafka.spark.options import SinkOptions, SourceOptions
+from kafka.spark.partition_reader import KafkaPartition, RangeReader
 
 Options = dict[str, str]
 
@@ -24,7 +23,7 @@ Options = dict[str, str]
 def broker() -> Iterator[Broker]:
     with Broker(topics={"events": 1, "out": 1}) as running:
         yield running
-        for kept in (reading_clients, writing._producers, transactors):
+        for kept in (reading_clients, row_sender._producers, transactors):
             kept.close()
 
 
@@ -32,7 +31,7 @@ def broker() -> Iterator[Broker]:
 def frozen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the list of times that the garbage collector was told to spare what is there, in a process that is new."""
     calls: list[str] = []
-    monkeypatch.setattr(connections, "_frozen", False)
+    monkeypatch.setattr(client_cache, "_frozen", False)
     monkeypatch.setattr("gc.freeze", lambda: calls.append("freeze"))
     return calls
 
@@ -44,7 +43,7 @@ def reads(given: Options) -> None:
 
 def writes(given: Options) -> None:
     rows = pa.RecordBatch.from_pydict({"value": [b"a"]})
-    assert writing.write(SinkOptions.parse({**given, "topic": "out"}), [rows]) == {"out-0": 1}
+    assert row_sender.write(SinkOptions.parse({**given, "topic": "out"}), [rows]) == {"out-0": 1}
 
 
 def writes_once(given: Options) -> None:

@@ -14,8 +14,8 @@ from kafka.errors import IllegalArgumentError, NoBrokersAvailable
 from kafka.partitioner import murmur2
 from kafka.producer.producer_batch import Delivered, Partition, ProducerBatch, Topic
 from kafka.record.batch_builder import BatchBuilder
-from kafka.spark import writing
-from kafka.spark.sink_options import SinkOptions
+from kafka.spark import row_sender
+from kafka.spark.options import SinkOptions
 
 HEADERS = pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())])))
 
@@ -24,14 +24,14 @@ HEADERS = pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value"
 def broker() -> Iterator[Broker]:
     with Broker(topics={"out": 4, "other": 1}) as running:
         yield running
-        writing._producers.close()
+        row_sender._producers.close()
 
 
 @pytest.fixture(params=["columns", "record by record"])
 def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both ways into the producer."""
     if request.param != "columns":
-        monkeypatch.setattr(writing, "takes_columns", lambda producer: False)
+        monkeypatch.setattr(row_sender, "takes_columns", lambda producer: False)
 
 
 def options(broker: Broker, **more: str) -> SinkOptions:
@@ -55,7 +55,7 @@ def test_all_columns_arrive_in_order_where_they_belong(broker: Broker, either: N
         ],
         names=["value", "key", "headers", "partition", "something"],
     )
-    counts = writing.write(options(broker, topic="out"), [batch.slice(0, 90), batch.slice(90)])
+    counts = row_sender.write(options(broker, topic="out"), [batch.slice(0, 90), batch.slice(90)])
     assert sum(counts.values()) == 200
     assert counts == {f"out-{at}": len(rows(broker, "out", at)) for at in range(4) if rows(broker, "out", at)}
     seen: dict[int, list[int]] = {}
@@ -74,7 +74,7 @@ def test_all_columns_arrive_in_order_where_they_belong(broker: Broker, either: N
 
 def test_each_row_may_have_a_topic_of_its_own(broker: Broker, either: None) -> None:
     batch = pa.RecordBatch.from_pydict({"topic": ["out", "other", "other"], "value": [b"a", b"b", b"c"]})
-    assert writing.write(options(broker), [batch])["other-0"] == 2
+    assert row_sender.write(options(broker), [batch])["other-0"] == 2
     assert rows(broker, "other") == [(None, b"b", ()), (None, b"c", ())]
     assert rows(broker, "out") == [(None, b"a", ())]
 
@@ -92,7 +92,7 @@ def test_rows_for_many_topics_keep_their_order_in_each(broker: Broker, either: N
         )
         for part in range(2)
     ]
-    assert sum(writing.write(options(broker), batches).values()) == 600
+    assert sum(row_sender.write(options(broker), batches).values()) == 600
     for number, topic in enumerate(topics):
         assert [value for _, value, _ in rows(broker, topic)] == [
             b"%d" % (300 * part + row) for part in range(2) for row in range(300) if row * 7 % 20 == number
@@ -102,18 +102,20 @@ def test_rows_for_many_topics_keep_their_order_in_each(broker: Broker, either: N
 def test_a_row_without_a_topic_is_an_error_in_spark_s_words(broker: Broker, either: None) -> None:
     batch = pa.RecordBatch.from_pydict({"topic": ["out", None], "value": [b"a", b"b"]})
     with pytest.raises(IllegalArgumentError, match=r"KAFKA_NULL_TOPIC_IN_DATA.*contains a null topic"):
-        writing.write(options(broker), [batch])
+        row_sender.write(options(broker), [batch])
 
 
 def test_values_may_all_be_null(broker: Broker, either: None) -> None:
     batch = pa.RecordBatch.from_arrays([pa.nulls(2, pa.string()), pa.array([b"k", b"k"])], names=["value", "key"])
-    assert sum(writing.write(options(broker, topic="other"), [batch]).values()) == 2
+    assert sum(row_sender.write(options(broker, topic="other"), [batch]).values()) == 2
     assert rows(broker, "other") == [(b"k", None, ()), (b"k", None, ())]
 
 
 def test_no_rows_are_none_written(broker: Broker, either: None) -> None:
-    assert writing.write(options(broker, topic="out"), []) == {}
-    assert writing.write(options(broker, topic="out"), [pa.RecordBatch.from_pydict({"value": [b"a"]}).slice(1)]) == {}
+    assert row_sender.write(options(broker, topic="out"), []) == {}
+    assert (
+        row_sender.write(options(broker, topic="out"), [pa.RecordBatch.from_pydict({"value": [b"a"]}).slice(1)]) == {}
+    )
 
 
 def test_a_batch_that_waits_for_its_leader_does_not_keep_the_others_in_memory(broker: Broker) -> None:
@@ -123,7 +125,7 @@ def test_a_batch_that_waits_for_its_leader_does_not_keep_the_others_in_memory(br
             batch.settle(Delivered(0, -1))
         return batch
 
-    deliveries = writing.Deliveries()
+    deliveries = row_sender.Deliveries()
     batches = [settled(number) for number in range(3)]
     for batch in batches:
         deliveries.watch(batch)
@@ -133,8 +135,8 @@ def test_a_batch_that_waits_for_its_leader_does_not_keep_the_others_in_memory(br
 
 def test_rows_that_come_as_objects_are_written_alike(broker: Broker) -> None:
     given = [("a", bytearray(b"k"), [("h", bytearray(b"x")), ("n", None)], None), (None, None, None, 2)] * 6000
-    batches = writing.batches_of_rows(["value", "key", "headers", "partition"], iter(given))
-    counts = writing.write(options(broker, topic="out"), batches)
+    batches = row_sender.batches_of_rows(["value", "key", "headers", "partition"], iter(given))
+    counts = row_sender.write(options(broker, topic="out"), batches)
     own = (murmur2(b"k") & 0x7FFFFFFF) % 4
     assert counts[f"out-{own}"] + (counts["out-2"] if own != 2 else 0) == 12_000
     assert (b"k", b"a", (("h", b"x"), ("n", None))) in rows(broker, "out", own)
@@ -145,10 +147,10 @@ def test_a_task_that_begins_while_the_broker_is_away_waits_for_it(broker: Broker
     batch = pa.RecordBatch.from_arrays([pa.array([b"a", b"b"])], names=["value"])
     broker.stop_node(1, crash=True)
     with pytest.raises(NoBrokersAvailable, match="refused"):
-        writing.write(options(broker, topic="out", **{"kafka.max.block.ms": "300"}), [batch])
+        row_sender.write(options(broker, topic="out", **{"kafka.max.block.ms": "300"}), [batch])
     back = threading.Timer(2.5, broker.start_node, [1])
     back.start()
     try:
-        assert sum(writing.write(options(broker, topic="out"), [batch]).values()) == 2
+        assert sum(row_sender.write(options(broker, topic="out"), [batch]).values()) == 2
     finally:
         back.join()

@@ -11,10 +11,10 @@ import pytest
 
 from kafka import KafkaConsumer
 from kafka.errors import IllegalStateError
-from kafka.spark.exactly_once import TaskIdentity, TaskOutcome, write_once
-from kafka.spark.finishing import finish_batch, give_up_batch
-from kafka.spark.sink_options import SinkOptions
-from kafka.spark.transacting import transactors
+from kafka.spark.exactly_once.commit import finish_batch, give_up_batch
+from kafka.spark.exactly_once.producer import transactors
+from kafka.spark.exactly_once.task import TaskIdentity, TaskOutcome, write_once
+from kafka.spark.options import SinkOptions
 from kafka.structs import TopicPartition
 from test.real.kafka_process import KafkaCluster
 

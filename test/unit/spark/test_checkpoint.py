@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafka.errors import KafkaConfigurationError
-from kafka.spark.checkpoint import committed_offsets, local_path
+from kafka.spark.progress import committed_offsets, local_path
 from kafka.structs import TopicPartition
 
 A, B = TopicPartition("a", 0), TopicPartition("b", 0)

@@ -15,7 +15,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'pu
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from kafka.spark.pipeline import Pipeline
+from kafka.spark.jobs.pipeline import Pipeline
 
 WORDS = ["spark", "run", "-b", "b1:9092", "--source", "in", "--sink", "out", "--schema", "a int", "--checkpoint", "c"]
 

@@ -7,8 +7,7 @@ import logging
 import pytest
 
 from kafka.spark.errors import KafkaSparkOptionError
-from kafka.spark.jaas import parse_jaas
-from kafka.spark.java import client_options
+from kafka.spark.java_options import client_options, parse_jaas
 
 
 def test_jaas_of_scram_and_of_shaded_classes() -> None:

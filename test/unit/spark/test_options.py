@@ -10,10 +10,9 @@ import pytest
 
 import kafka
 from kafka.spark.errors import KafkaSparkOptionError
+from kafka.spark.offset_limits import Bound
 from kafka.spark.offsets import EARLIEST, LATEST
-from kafka.spark.options import _NAMES, SourceOptions
-from kafka.spark.sink_options import SinkOptions
-from kafka.spark.start import Bound
+from kafka.spark.options import _NAMES, SinkOptions, SourceOptions
 from kafka.structs import TopicPartition
 
 SERVERS = {"kafka.bootstrap.servers": "b1:9092"}
@@ -263,7 +262,7 @@ def test_the_source_and_the_sink_take_each_other_s_options() -> None:
 def test_an_unknown_kafka_option_is_warned_about_with_the_nearest_name(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kafka.spark.java._warned", set())
+    monkeypatch.setattr("kafka.spark.java_options._warned", set())
     parsed(kafka__secruity__protocol="SSL", kafka__quite__unknown="1")
     assert [entry.getMessage() for entry in caplog.records] == [
         "The option kafka.secruity.protocol is not known and has no effect: did you mean kafka.security.protocol?",

@@ -11,7 +11,7 @@ from kafka.errors import KafkaConfigurationError
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'purekafka[spark]'")
 
-from kafka.spark.pipeline import Pipeline
+from kafka.spark.jobs.pipeline import Pipeline
 
 BASE = {"servers": "b", "source": "events", "schema": "user string", "checkpoint": "c", "sink": "out"}
 

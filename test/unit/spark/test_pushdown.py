@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka.spark.filters import Condition, condition_of, narrowed
+from kafka.spark.offset_ranges import OffsetRange
 from kafka.spark.options import SourceOptions
-from kafka.spark.pushdown import Condition, condition_of, narrowed
-from kafka.spark.ranges import OffsetRange
 from kafka.structs import TopicPartition
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from kafka.spark import running
-from kafka.spark.running import QueryFailedError, Seen, asked_to_stop, describe, start_patiently, watch
+from kafka.spark.jobs import runner
+from kafka.spark.jobs.runner import QueryFailedError, Seen, asked_to_stop, describe, start_patiently, watch
 
 
 def progress(batch: int, rows: int, malformed: int = 0, late: int = 0) -> dict[str, Any]:
@@ -233,7 +233,7 @@ def test_with_a_backlog_too_a_stop_falls_between_two_batches(tmp_path: Path, the
 
 
 def test_it_is_told_where_the_batch_in_hand_takes_too_long(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(running, "_GRACE", 0.1)
+    monkeypatch.setattr(runner, "_GRACE", 0.1)
     query = Busy(tmp_path / "hold", *[WITHIN] * 100_000)
     shown = stop_at_once(query, tmp_path / "hold")
     assert "of topic was not done within 0.1 seconds: it is stopped within it, and done again" in shown

@@ -8,8 +8,8 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'pu
 
 from pyspark.sql.types import BinaryType, DataType, LongType, StringType, StructField, StructType
 
+from kafka.spark.datasource import chosen_columns
 from kafka.spark.errors import KafkaSparkOptionError
-from kafka.spark.schema import chosen_columns
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ SOME, ALL = ReadMaxRows(), ReadAllAvailable()
 
 def reader(cluster: FakeCluster, **more: str) -> Any:
     """Return the reader for the Spark that is installed."""
-    from kafka.spark.stream import stream_reader
+    from kafka.spark.micro_batch_reader import stream_reader
 
     given = {"kafka.bootstrap.servers": "b", "subscribe": "a", "startingOffsets": "earliest"}
     given |= {name.replace("__", "."): value for name, value in more.items()}

@@ -18,6 +18,7 @@ from kafka.spark.progress import lag
 
 __all__ = ["QueryFailedError", "Seen", "asked_to_stop", "describe", "start_patiently", "watch"]
 
+
 log = logging.getLogger(__name__)
 
 _EVERY: Final = 0.25

@@ -1,10 +1,4 @@
-"""Reading ranges of offsets in a Spark worker: one fetch per leader in flight ahead of the one that is being decoded.
-
-Turns the client's loop in the task's own thread; its clock stands still while Spark has the rows. Requests are of the
-ranges of one leader together. A reply is scanned for where it ends, the next request leaves, and then the reply is
-decoded, all of a partition's batches at once. What a reply has is found by `fetch_replies`; what goes wrong is the
-business of `fetch_troubles`.
-"""
+"""Reading ranges of offsets in a Spark worker: one fetch per leader is in flight while the one before is decoded."""
 
 from __future__ import annotations
 
@@ -17,17 +11,164 @@ from kafka._runtime.network_thread import run_here
 from kafka._runtime.tasks import Task, wait_any
 from kafka.client_async import KafkaClient
 from kafka.config import Config, resolve
-from kafka.errors import KafkaError, NoBrokersAvailable, for_code
+from kafka.errors import CorruptRecordError, KafkaError, NoBrokersAvailable, for_code
 from kafka.net.environment import Environment
+from kafka.record.batch_reader import RecordReader
+from kafka.record.header import LOG_OVERHEAD, scan
 from kafka.spark.arrow import batch_of
-from kafka.spark.connections import Kept, TaskClock
-from kafka.spark.fetch_replies import Found, Replies
-from kafka.spark.fetch_troubles import Troubles, timed_out
+from kafka.spark.client_cache import Kept, TaskClock
+from kafka.spark.fetch_errors import Troubles, timed_out
+from kafka.spark.offset_ranges import OffsetRange
 from kafka.spark.planning import DataLoss
-from kafka.spark.range_position import RangePosition
-from kafka.spark.ranges import OffsetRange
+from kafka.structs import TopicPartition
 
-__all__ = ["ReadSettings", "read_ranges"]
+__all__ = ["RangePosition", "Found", "Replies", "ReadSettings", "read_ranges"]
+
+
+# The size of a record, as long as none of its range is known. A short range in front of a long backlog shall not bring
+# megabytes of it along; where the guess is too low, the rest takes another request.
+_GUESS: Final = 4 << 10
+# How many bytes to fetch beyond the estimated rest of a range.
+_SPARE: Final = 64 << 10
+
+
+class RangePosition:
+    """See the head of this file.
+
+    >>> each = RangePosition(OffsetRange("events", 0, 5, 9))
+    >>> each.position, each.is_done
+    (5, False)
+    """
+
+    __slots__ = ("_bytes_each", "_bytes_least", "end", "failing_since", "not_before", "position", "replica", "tp")
+
+    def __init__(self, whole: OffsetRange) -> None:
+        self.tp = whole.tp
+        self.position = whole.start
+        self.end = whole.end
+        self.failing_since: float | None = None
+        """When the first of the attempts was made that failed since it last advanced."""
+        self.not_before = 0.0
+        """When it may be asked for again."""
+        self.replica: int | None = None
+        """The nearer replica that the leader has named, to fetch from instead of the leader (KIP-392)."""
+        self._bytes_each = 0.0
+        self._bytes_least = 0
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left of it."""
+        return self.position >= self.end
+
+    def wanted_bytes(self, most: int) -> int:
+        """Return how much to ask for: no more than is left of the range, as far as one can tell."""
+        bytes_each = self._bytes_each or _GUESS
+        wanted = min(most, int((self.end - self.position) * bytes_each * 1.1) + _SPARE)
+        return max(wanted, self._bytes_least)
+
+    def advance(self, buffer: bytes) -> int:
+        """Move on to behind the batches of a reply; return where those end that are of the range."""
+        start = self.position
+        end = self._scan(buffer)
+        if self.position > start:
+            self._bytes_each = len(buffer) / (self.position - start)
+            self.failing_since = None
+        return end
+
+    def needs_more(self, buffer: bytes, most: int) -> bool:
+        """Whether a reply has only a part of its first batch, all of which is asked for from now on."""
+        size = _size_of_first(buffer)
+        if size <= self.wanted_bytes(most):
+            return False
+        self._bytes_least = size
+        return True
+
+    def _scan(self, buffer: bytes) -> int:
+        try:
+            for header in scan(buffer):
+                if header.magic > 1 and header.base_offset >= self.end:
+                    # The rest of the range was compacted away.
+                    self.position = self.end
+                    return header.position
+                self.position = max(self.position, header.last_offset + 1)
+        except CorruptRecordError as error:
+            error.topic_partition = self.tp
+            raise
+        return len(buffer)
+
+
+def _size_of_first(buffer: bytes) -> int:
+    """Return the size of the batch that a buffer begins with, which brokers before 0.10.1 cut to what was asked for."""
+    if len(buffer) < LOG_OVERHEAD:
+        return 0
+    return int.from_bytes(buffer[LOG_OVERHEAD - 4 : LOG_OVERHEAD], "big", signed=True) + LOG_OVERHEAD
+
+
+Found = list[tuple[RangePosition, RecordReader]]
+
+# Java's default of 1 MiB for a partition makes many small replies; what was given counts.
+_PARTITION_BYTES: Final = 8 << 20
+
+
+class Replies:
+    """Those of one task."""
+
+    def __init__(self, config: Config, troubles: Troubles) -> None:
+        self._config = config
+        self._troubles = troubles
+        self._committed: bool = config["isolation_level"] == "read_committed"
+        self.partition_bytes: int = _PARTITION_BYTES
+        """How much of one partition a reply may have."""
+        if "max_partition_fetch_bytes" in config.given:
+            self.partition_bytes = config["max_partition_fetch_bytes"]
+
+    def take(self, response: Any, ranges: list[RangePosition], began: float) -> Found:
+        """Return readers of what a reply brought; ``began`` is when the task began to wait for it."""
+        missing = {each.tp: each for each in ranges}
+        found: Found = []
+        empty: list[RangePosition] = []
+        for topic in response.topics:
+            for part in topic.partitions:
+                each = missing.pop(TopicPartition(topic.topic, part.partition_index), None)
+                if each is None:  # nobody has asked for it, or it comes twice
+                    continue
+                if part.error_code:
+                    self._troubles.refused(each, part.error_code, began)
+                    continue
+                self._troubles.check_start(each, part)
+                if part.preferred_read_replica >= 0 and each.replica is None:
+                    each.replica = part.preferred_read_replica
+                elif not each.is_done:
+                    self._open(each, part, found, empty)
+        empty += missing.values()
+        for each in empty:
+            if found:  # there may only have been no room for it; its leader answers
+                each.failing_since = None
+            else:  # alone there is nothing where there should be
+                self._troubles.failed(each, None, began)
+        return found
+
+    def _open(self, each: RangePosition, part: Any, found: Found, empty: list[RangePosition]) -> None:
+        """Find a reader of a reply's records, and move the range on to where they end."""
+        position = each.position
+        buffer = bytes(part.records or b"")
+        end = each.advance(buffer)
+        if each.position == position:
+            if not each.needs_more(buffer, self.partition_bytes):
+                empty.append(each)
+            return
+        reader = RecordReader(
+            buffer if end == len(buffer) else buffer[:end],
+            each.tp.topic,
+            each.tp.partition,
+            position,
+            check_crcs=self._config["check_crcs"],
+            read_committed=self._committed,
+            aborted=[(entry.producer_id, entry.first_offset) for entry in part.aborted_transactions or ()],
+            max_batch_bytes=self._config["max_decompressed_bytes"],
+        )
+        found.append((each, reader))
+
 
 # What was given counts; Java's default belongs to partitions of 1 MiB.
 _REPLY_BYTES: Final = 16 << 20

@@ -16,10 +16,11 @@ from datetime import datetime, timedelta, timezone
 from operator import eq, ge, gt, le, lt
 from typing import Any, Final, NamedTuple
 
-from kafka.spark.ranges import OffsetRange
+from kafka.spark.offset_ranges import OffsetRange
 from kafka.structs import TopicPartition
 
 __all__ = ["Condition", "condition_of", "narrowed"]
+
 
 AtTimes = Callable[[Mapping[TopicPartition, int]], Mapping[TopicPartition, int | None]]
 

@@ -13,6 +13,7 @@ from kafka.structs import TopicPartition
 
 __all__ = ["Subscription", "parse_subscription"]
 
+
 _STRATEGIES: Final = ("subscribe", "subscribepattern", "assign")
 
 

@@ -12,11 +12,11 @@ from pyspark.sql.datasource import InputPartition
 
 from kafka.errors import KafkaError
 from kafka.spark.errors import raise_concisely
+from kafka.spark.offset_ranges import OffsetRange
 from kafka.spark.options import SourceOptions
-from kafka.spark.ranges import OffsetRange
 
 if TYPE_CHECKING:
-    from kafka.spark.fetching import ReadSettings
+    from kafka.spark.fetcher import ReadSettings
 
 __all__ = ["KafkaPartition", "RangeReader"]
 
@@ -46,15 +46,15 @@ class RangeReader:
 
     def settings(self) -> ReadSettings:
         """Return what a task has to know."""
-        from kafka.spark.fetching import ReadSettings
+        from kafka.spark.fetcher import ReadSettings
 
         options = self.options
         return ReadSettings(options.client, self.columns, options.fail_on_data_loss, options.poll_timeout)
 
 
 def _read(ranges: tuple[OffsetRange, ...], settings: ReadSettings, *, freeze: bool) -> Iterator[Any]:
-    from kafka.spark.connections import begin_task
-    from kafka.spark.fetching import read_ranges
+    from kafka.spark.client_cache import begin_task
+    from kafka.spark.fetcher import read_ranges
 
     begin_task(freeze=freeze)
     try:

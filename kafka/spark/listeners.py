@@ -14,6 +14,7 @@ from kafka.structs import TopicPartition
 
 __all__ = ["LagListener", "foreach_batch_writer"]
 
+
 log = logging.getLogger(__name__)
 
 

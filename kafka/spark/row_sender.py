@@ -14,13 +14,14 @@ from kafka.errors import IllegalArgumentError
 from kafka.producer import KafkaProducer
 from kafka.producer.arrow import send_columns, takes_columns
 from kafka.producer.producer_batch import Divided
-from kafka.spark.connections import Kept, begin_task
+from kafka.spark.client_cache import Kept, begin_task
 
 if TYPE_CHECKING:
     from kafka.producer.producer_batch import ProducerBatch
-    from kafka.spark.sink_options import SinkOptions
+    from kafka.spark.options import SinkOptions
 
 __all__ = ["Deliveries", "RowSender", "batches_of_rows", "write"]
+
 
 # How many rows that came as objects become a batch.
 _ROWS: Final = 10_000

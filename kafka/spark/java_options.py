@@ -1,8 +1,4 @@
-"""The options ``kafka.*``, which are the Java client's: what they are called here, and which have no meaning here.
-
-What the library's table of configuration knows is taken as it is. What only the Java client has is accepted, as a
-query must be able to move by changing nothing but the format's name. A name that neither knows is warned about.
-"""
+"""The options ``kafka.*``, which are the Java client's: their names here, those without effect, and JAAS texts."""
 
 from __future__ import annotations
 
@@ -10,14 +6,14 @@ import logging
 import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from kafka.config import BY_SPELLING, OPTIONS, parse, resolve
 from kafka.errors import KafkaConfigurationError
 from kafka.spark.errors import KafkaSparkOptionError
-from kafka.spark.jaas import parse_jaas
 
-__all__ = ["as_typed", "check_together", "client_options"]
+__all__ = ["as_typed", "check_together", "client_options", "JaasEntry", "parse_jaas"]
+
 
 log = logging.getLogger(__name__)
 
@@ -189,3 +185,45 @@ _SPECIAL: Final[dict[str, Callable[[str], dict[str, Any]]]] = {
     "ssl.keystore.type": _store_type,
     "bootstrap.servers": lambda text: {"bootstrap_servers": text},
 }
+
+
+_ENTRY: Final = re.compile(
+    r"\s*([\w.$]+)\s+(required|requisite|sufficient|optional)\b(.*?);?\s*", re.DOTALL | re.IGNORECASE
+)
+_OPTION: Final = re.compile(r"""\s*([\w.\-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|([^\s;"']+))""")
+
+
+class JaasEntry(NamedTuple):
+    """One login module."""
+
+    module: str
+    """The class without its package."""
+    options: dict[str, str]
+
+
+def parse_jaas(text: str) -> JaasEntry:
+    """Read such a text; what it says is never part of an error.
+
+    >>> parse_jaas('org.apache.kafka.common.security.plain.PlainLoginModule required username="a" password="b c";')
+    JaasEntry(module='PlainLoginModule', options={'username': 'a', 'password': 'b c'})
+    """
+    entry = _ENTRY.fullmatch(text)
+    if entry is None:
+        raise KafkaSparkOptionError(
+            "kafka.sasl.jaas.config must be the class of a login module, 'required', its options and a semicolon: "
+            'org.apache.kafka.common.security.plain.PlainLoginModule required username="..." password="...";'
+        )
+    options: dict[str, str] = {}
+    at = 0
+    rest = entry[3].rstrip().rstrip(";").rstrip()
+    while at < len(rest):
+        found = _OPTION.match(rest, at)
+        if found is None:
+            raise KafkaSparkOptionError(
+                f"kafka.sasl.jaas.config: what stands after the option {len(options)} of {entry[1].rpartition('.')[2]} "
+                'is not of the form name="value"'
+            )
+        quoted = found[2] if found[2] is not None else found[3]
+        options[found[1]] = found[4] if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
+        at = found.end()
+    return JaasEntry(entry[1].rpartition(".")[2], options)

@@ -11,6 +11,7 @@ from kafka.errors import KafkaConfigurationError
 
 __all__ = ["Result", "count_by_window", "reason_not_to", "table"]
 
+
 _SCHEMA: Final = "number bigint, user string, amount double, at timestamp"
 _CONFIGS: Final = {
     "spark.driver.memory": "1g",
@@ -37,7 +38,7 @@ def reason_not_to() -> str | None:
     """Return what is missing for this step, and how to get it; None if nothing is."""
     from importlib.util import find_spec
 
-    from kafka.spark.jre import ensure_java
+    from kafka.spark.java_home import ensure_java
 
     missing = [name for name in ("pyspark", "pyarrow", "numpy") if find_spec(name) is None]
     if missing:
@@ -51,8 +52,8 @@ def reason_not_to() -> str | None:
 
 def count_by_window(servers: str, topic: str, directory: Path) -> Result:
     """Run the pipeline over what the topic has, with all of its state in ``directory``."""
-    from kafka.spark.pipeline import AVAILABLE_NOW, Pipeline
-    from kafka.spark.running import watch
+    from kafka.spark.jobs.pipeline import AVAILABLE_NOW, Pipeline
+    from kafka.spark.jobs.runner import watch
 
     parquet = directory / "by-window"
     pipeline = Pipeline(

@@ -17,16 +17,17 @@ from kafka.config import resolve
 from kafka.errors import IllegalStateError, KafkaError, KafkaTimeoutError
 from kafka.producer.transaction_coordinator import CoordinatorClient, end_request_of, init_request_of
 from kafka.producer.transaction_protocol import Who
-from kafka.spark.marks import read_mark, task_numbers
-from kafka.spark.transacting import TIMEOUT_MS
+from kafka.spark.exactly_once.markers import read_mark, task_numbers
+from kafka.spark.exactly_once.producer import TIMEOUT_MS
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
     from kafka.producer.transaction_handover import OpenTransaction
-    from kafka.spark.exactly_once import TaskOutcome
-    from kafka.spark.sink_options import SinkOptions
+    from kafka.spark.exactly_once.task import TaskOutcome
+    from kafka.spark.options import SinkOptions
 
 __all__ = ["finish_batch", "give_up_batch"]
+
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -17,16 +17,25 @@ from pyspark.sql.datasource import (
     DataSourceWriter,
     InputPartition,
 )
-from pyspark.sql.types import StructType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from kafka.spark.errors import KafkaSparkOptionError, concise
-from kafka.spark.options import SourceOptions
-from kafka.spark.pushdown import Condition, condition_of, narrowed
-from kafka.spark.reader import KafkaPartition, RangeReader
-from kafka.spark.schema import chosen_columns, source_schema
-from kafka.spark.sink_options import SinkOptions
+from kafka.spark.filters import Condition, condition_of, narrowed
+from kafka.spark.options import SinkOptions, SourceOptions
+from kafka.spark.partition_reader import KafkaPartition, RangeReader
 
-__all__ = ["FilteredBatchReader", "KafkaBatchReader", "KafkaDataSource"]
+__all__ = ["FilteredBatchReader", "KafkaBatchReader", "KafkaDataSource", "chosen_columns", "source_schema"]
+
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +68,7 @@ class KafkaDataSource(DataSource):
     @concise
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return the reader of a streaming query."""
-        from kafka.spark.stream import stream_reader
+        from kafka.spark.micro_batch_reader import stream_reader
 
         options = SourceOptions.parse(self.options, streaming=True)
         if options.pushdown:
@@ -69,7 +78,7 @@ class KafkaDataSource(DataSource):
     @concise
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return the writer of a batch query."""
-        from kafka.spark.sink import KafkaBatchWriter
+        from kafka.spark.writers import KafkaBatchWriter
 
         if overwrite:
             raise KafkaSparkOptionError(
@@ -80,7 +89,7 @@ class KafkaDataSource(DataSource):
     @concise
     def streamWriter(self, schema: StructType, overwrite: bool) -> Any:  # noqa: ARG002 - complete mode appends
         """Return the writer of a streaming query."""
-        from kafka.spark.sink import stream_writer
+        from kafka.spark.writers import stream_writer
 
         return stream_writer(SinkOptions.parse(self.options), schema)
 
@@ -94,7 +103,7 @@ class KafkaBatchReader(RangeReader, DataSourceReader):
     @concise
     def partitions(self) -> list[InputPartition]:
         """Return the tasks."""
-        from kafka.spark.driver import planner
+        from kafka.spark.offset_reader import planner
         from kafka.spark.planning import batch_ranges, tasks
 
         with planner(self.options) as offsets:
@@ -131,3 +140,56 @@ def _say_once(sentence: str) -> None:
     if sentence not in _said:
         _said.add(sentence)
         log.warning("%s", sentence)
+
+
+_HEADER: Final = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
+_ALL: Final = StructType(
+    [
+        StructField("key", BinaryType()),
+        StructField("value", BinaryType()),
+        StructField("topic", StringType()),
+        StructField("partition", IntegerType()),
+        StructField("offset", LongType()),
+        StructField("timestamp", TimestampType()),
+        StructField("timestampType", IntegerType()),
+        StructField("headers", ArrayType(_HEADER)),
+    ]
+)
+
+
+def source_schema(*, include_headers: bool) -> StructType:
+    """Return the schema of the source.
+
+    >>> source_schema(include_headers=False).simpleString()[:45]
+    'struct<key:binary,value:binary,topic:string,p'
+    """
+    return _ALL if include_headers else StructType(_ALL.fields[:-1])
+
+
+def chosen_columns(schema: StructType) -> list[str]:
+    """Return the names of the columns that a schema chooses, which must be columns of the source.
+
+    That is how a query says that it does not need the others: Spark tells a source in Python nothing of that.
+
+    >>> chosen_columns(StructType([StructField("offset", LongType())]))
+    ['offset']
+    """
+    known = {field.name: field.dataType for field in _ALL.fields}
+    for field in schema.fields:
+        fault = _fault(field, known.get(field.name))
+        if fault:
+            raise KafkaSparkOptionError(
+                f"Kafka source has a fixed schema and cannot be set with a custom one: {fault}. A schema may choose "
+                f"among {_ALL.simpleString()[7:-1]}"
+            )
+    return [field.name for field in schema.fields]
+
+
+def _fault(field: StructField, kind: DataType | None) -> str:
+    """Return why the source cannot give a column; nothing if it can."""
+    if kind is None:
+        return f"it has no column {field.name!r}"
+    if kind != field.dataType:
+        types = f"{kind.simpleString()}, not {field.dataType.simpleString()}"
+        return f"its column {field.name!r} is {types}; cast it in the query"
+    return "" if field.nullable else f"its column {field.name!r} is nullable, remove NOT NULL"

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Mark", "read_mark", "read_marks", "task_numbers"]
 
+
 log = logging.getLogger(__name__)
 
 # From OffsetFetch 10 on topics go by ids.

@@ -19,17 +19,24 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader
 
-from kafka.spark.admission import MinOffsetsGate, limited
 from kafka.spark.errors import concise
+from kafka.spark.offset_limits import MinOffsetsGate, limited
 from kafka.spark.offsets import EARLIEST, LATEST, Offsets, from_nested, shown, to_nested
 from kafka.spark.options import SourceOptions
+from kafka.spark.partition_reader import KafkaPartition, RangeReader
 from kafka.spark.planning import DataLoss, check_available, find_bound, stream_ranges, tasks
-from kafka.spark.reader import KafkaPartition, RangeReader
+
+limits: Any
+try:
+    from pyspark.sql.streaming import datasource as limits  # since Spark 4.2
+except ImportError:
+    limits = None
 
 if TYPE_CHECKING:
-    from kafka.spark.driver import ClusterOffsets
+    from kafka.spark.offset_reader import ClusterOffsets
 
 __all__ = ["KafkaStreamReader", "stream_reader"]
+
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +78,7 @@ class KafkaStreamReader(RangeReader, DataSourceStreamReader):
     def cluster(self) -> ClusterOffsets:
         """The connections, made when first needed."""
         if self._cluster is None:
-            from kafka.spark.driver import ClusterOffsets, patient_client
+            from kafka.spark.offset_reader import ClusterOffsets, patient_client
 
             self._cluster = ClusterOffsets(self.options, patient_client(self.options))
         return self._cluster
@@ -210,12 +217,31 @@ def _takes_all(limit: Any) -> bool:
     return type(limit).__name__ == "ReadAllAvailable"
 
 
+if limits is not None:
+
+    class LimitedStreamReader(KafkaStreamReader, limits.SupportsTriggerAvailableNow):
+        """The reader for Spark 4.2 and later, which limits micro-batches and splits availableNow."""
+
+        def getDefaultReadLimit(self) -> limits.ReadLimit:
+            """Return what Spark gives back with each question for the latest offsets."""
+            most = self.options.max_offsets
+            if most is None and self.options.min_offsets is None:
+                return limits.ReadAllAvailable()
+            # There is no limit that says both; the rest of them is kept by the reader itself.
+            return limits.ReadMaxRows(2**63 - 1 if most is None else most)
+
+        def prepareForTriggerAvailableNow(self) -> None:
+            """End the query at the offsets that are the latest when it first reads.
+
+            Not at those of this moment: where it starts may be found later than this, and would be behind its end.
+            """
+            self._ends_now = True
+
+
 def stream_reader(options: SourceOptions, columns: Sequence[str]) -> KafkaStreamReader:
     """Return the reader for the release of Spark that runs."""
-    try:
-        from kafka.spark.admitting import AdmittingStreamReader
-    except ImportError:  # pyspark.sql.streaming.datasource came with 4.2
-        if options.max_offsets is not None or options.min_offsets is not None:
-            log.warning("maxOffsetsPerTrigger and minOffsetsPerTrigger have no effect before Spark 4.2")
-        return KafkaStreamReader(options, columns)
-    return AdmittingStreamReader(options, columns)
+    if limits is not None:
+        return LimitedStreamReader(options, columns)
+    if options.max_offsets is not None or options.min_offsets is not None:
+        log.warning("maxOffsetsPerTrigger and minOffsetsPerTrigger have no effect before Spark 4.2")
+    return KafkaStreamReader(options, columns)

@@ -30,12 +30,13 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
     for_code,
 )
-from kafka.spark.connections import Kept
+from kafka.spark.client_cache import Kept
 from kafka.spark.offsets import LATEST, Offsets, shown
 from kafka.spark.options import SourceOptions
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 __all__ = ["ClusterOffsets", "patient_client", "planner"]
+
 
 log = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.producer.transaction_handover import HandoverProducer
-from kafka.spark.connections import Kept
-from kafka.spark.marks import Mark, read_mark, read_marks, task_numbers
+from kafka.spark.client_cache import Kept
+from kafka.spark.exactly_once.markers import Mark, read_mark, read_marks, task_numbers
 
 if TYPE_CHECKING:
     from kafka._core.client import Client
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kafka.structs import TopicPartition
 
 __all__ = ["TIMEOUT_MS", "Transactor", "transactors"]
+
 
 #: As long as brokers allow unless they are told otherwise: a transaction is open while its task runs.
 TIMEOUT_MS: Final = 900_000

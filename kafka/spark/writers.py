@@ -15,14 +15,15 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamWriter
 from pyspark.sql.types import ArrayType, BinaryType, IntegerType, StringType, StructType
 
 from kafka.spark.errors import KafkaSparkOptionError, concise
-from kafka.spark.sink_options import SinkOptions
+from kafka.spark.options import SinkOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import Row
 
-    from kafka.spark.exactly_once import TaskOutcome
+    from kafka.spark.exactly_once.task import TaskOutcome
 
 __all__ = ["KafkaBatchWriter", "Sink", "StreamSink", "Written", "check_columns", "stream_writer"]
+
 
 _TEXT: Final = (StringType, BinaryType)
 _EXPECTED: Final = {
@@ -103,7 +104,7 @@ class KafkaBatchWriter(Sink, DataSourceArrowWriter):
     @concise
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
         """Write the rows of a task."""
-        from kafka.spark.writing import write
+        from kafka.spark.row_sender import write
 
         return Written(write(self.options, iterator))
 
@@ -121,11 +122,11 @@ class StreamSink(Sink):
     def write_batches(self, batches: Iterable[Any]) -> WriterCommitMessage:
         """Write the rows of a task."""
         if self.options.exactly_once:
-            from kafka.spark.exactly_once import task_identity, write_once
+            from kafka.spark.exactly_once.task import task_identity, write_once
 
             outcome = write_once(self.options, task_identity(), batches)
             return Written(outcome.counts, outcome)
-        from kafka.spark.writing import write
+        from kafka.spark.row_sender import write
 
         return Written(write(self.options, batches))
 
@@ -133,7 +134,7 @@ class StreamSink(Sink):
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Hear that all tasks of a batch are done; what they wrote is there already, or is committed now."""
         if self.options.exactly_once:
-            from kafka.spark.finishing import finish_batch
+            from kafka.spark.exactly_once.commit import finish_batch
 
             finish_batch(self.options, _outcomes(messages), batchId)
 
@@ -141,7 +142,7 @@ class StreamSink(Sink):
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803, ARG002
         """Hear that a batch failed. What was acknowledged stays; what is open is aborted."""
         if self.options.exactly_once:
-            from kafka.spark.finishing import give_up_batch
+            from kafka.spark.exactly_once.commit import give_up_batch
 
             give_up_batch(self.options, _outcomes(messages))
 
@@ -156,16 +157,23 @@ class _RowStreamWriter(StreamSink, DataSourceStreamWriter):
     @concise
     def write(self, iterator: Iterator[Row]) -> WriterCommitMessage:
         """Write the rows of a task."""
-        from kafka.spark.writing import batches_of_rows
+        from kafka.spark.row_sender import batches_of_rows
 
         return self.write_batches(batches_of_rows(self.columns, iterator))
 
 
+if hasattr(datasource, "DataSourceStreamArrowWriter"):  # since Spark 4.1
+
+    class ArrowStreamWriter(StreamSink, datasource.DataSourceStreamArrowWriter):
+        """Writes the micro-batches of a query."""
+
+        def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
+            """Write the rows of a task."""
+            return self.write_batches(iterator)
+
+
 def stream_writer(options: SinkOptions, schema: StructType) -> Any:
     """Return the writer for the release of Spark that runs."""
-    arrow: Any = getattr(datasource, "DataSourceStreamArrowWriter", None)
-    if arrow is None:
-        return _RowStreamWriter(options, schema)
-    from kafka.spark.arrow_sink import ArrowStreamWriter
-
-    return ArrowStreamWriter(options, schema)
+    if hasattr(datasource, "DataSourceStreamArrowWriter"):
+        return ArrowStreamWriter(options, schema)
+    return _RowStreamWriter(options, schema)

@@ -1,0 +1,1 @@
+"""Ready jobs: the pipeline of the command line, its runner, and the demo."""
