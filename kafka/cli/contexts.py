@@ -26,7 +26,7 @@ def _shown(option: str, value: str) -> str:
     except WrongWord:
         found = None
     # What names a source, @env:NAME or a file, is not the secret itself.
-    secret = found is not None and found.secret and not (value.startswith("@") and not value.startswith(""))
+    secret = found is not None and found.secret and not (value.startswith("@") and not value.startswith("@@"))
     return "***" if secret else without_passwords(value)
 
 

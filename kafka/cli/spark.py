@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kafka.spark.offset_ranges import OffsetRange
-    from kafka.spark.offset_reader import ClusterOffsets
+    from kafka.spark.offset_reader import KafkaOffsetReader
     from kafka.spark.options import SourceOptions
 
 _STARTS = {"startingoffsets", "startingtimestamp", "startingoffsetsbytimestamp"}
@@ -54,8 +54,8 @@ def _job(name: str) -> Callable[[argparse.Namespace], int]:
 
 
 def _lag(arguments: argparse.Namespace) -> int:
-    from kafka.spark.offset_reader import ClusterOffsets
-    from kafka.spark.offsets import EARLIEST, LATEST, lowest, shown
+    from kafka.spark.offset_reader import KafkaOffsetReader
+    from kafka.spark.offsets import EARLIEST, LATEST, format_partitions, lowest
     from kafka.spark.progress import committed_offsets, local_path
 
     done = lowest(committed_offsets(each) for each in _checkpoints(local_path(arguments.checkpoint)))
@@ -63,7 +63,7 @@ def _lag(arguments: argparse.Namespace) -> int:
     if not topics:
         print("no batch is done yet")
         return 0
-    offsets = ClusterOffsets(_source(arguments, topics, streaming=True))
+    offsets = KafkaOffsetReader(_source(arguments, topics, streaming=True))
     try:
         latest = offsets.edges(dict.fromkeys(offsets.partitions(), LATEST))
         earliest = offsets.edges(dict.fromkeys(set(latest) - set(done), EARLIEST))
@@ -74,7 +74,7 @@ def _lag(arguments: argparse.Namespace) -> int:
     for tp, offset in sorted(latest.items()):
         at = done.get(tp, earliest.get(tp, 0))
         total += max(0, offset - at)
-        print(_RATE_COLUMNS.format(shown([tp]), f"{at:,}", f"{offset:,}", f"{max(0, offset - at):,}"))
+        print(_RATE_COLUMNS.format(format_partitions([tp]), f"{at:,}", f"{offset:,}", f"{max(0, offset - at):,}"))
     print(_RATE_COLUMNS.format("all", "", "", f"{total:,}"))
     return 0
 
@@ -86,11 +86,11 @@ def _checkpoints(root: Path) -> list[Path]:
 
 
 def _plan(arguments: argparse.Namespace) -> int:
-    from kafka.spark.offset_reader import ClusterOffsets
+    from kafka.spark.offset_reader import KafkaOffsetReader
     from kafka.spark.planning import batch_ranges, tasks
 
     options = _source(arguments, arguments.source, streaming=not arguments.batch)
-    offsets = ClusterOffsets(options)
+    offsets = KafkaOffsetReader(options)
     try:
         if arguments.batch:
             ranges, available = batch_ranges(offsets, options), None
@@ -107,7 +107,7 @@ def _plan(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _first_batch(offsets: ClusterOffsets, options: SourceOptions) -> tuple[list[OffsetRange], int]:
+def _first_batch(offsets: KafkaOffsetReader, options: SourceOptions) -> tuple[list[OffsetRange], int]:
     """Return what the first batch of a streaming query reads, and how many offsets there are for all of its batches."""
     from kafka.spark.offset_limits import limited
     from kafka.spark.offset_ranges import OffsetRange
@@ -146,11 +146,11 @@ def _source_options(arguments: argparse.Namespace) -> dict[str, str]:
 
 def _check_source(arguments: argparse.Namespace, *, streaming: bool) -> None:
     """Raise what is wrong with the options, the brokers or the topics, which takes a second, before Spark starts."""
-    from kafka.spark.offset_reader import ClusterOffsets, patient_client
+    from kafka.spark.offset_reader import KafkaOffsetReader, patient_client
 
     options = _source(arguments, arguments.source, streaming=streaming)
     # A streaming query may be started before its brokers, and waits for them.
-    offsets = ClusterOffsets(options, patient_client(options) if streaming else None)
+    offsets = KafkaOffsetReader(options, patient_client(options) if streaming else None)
     try:
         offsets.partitions()
     finally:

@@ -32,7 +32,7 @@ __all__ = [
 #: For the help of a command whose options take values that may be secret.
 VALUES = (
     "A VALUE or PASSWORD may be @env:NAME (an environment variable), @FILE (what a file contains) or "
-    "@- (standard input), which keeps it out of the list of processes and the shell's history;  begins a value "
+    "@- (standard input), which keeps it out of the list of processes and the shell's history; @@ begins a value "
     "that itself begins with @."
 )
 
@@ -116,7 +116,7 @@ def pairs(words: Sequence[str], option: str) -> dict[str, str]:
 def expand(value: str, option: str) -> str:
     """Return a value, or what its ``@`` refers to, so that secrets need not stand on the command line.
 
-    >>> expand("me@home", "-X client.id"), expand("home", "-X client.id")
+    >>> expand("me@home", "-X client.id"), expand("@@home", "-X client.id")
     ('me@home', '@home')
     >>> expand("@env:NO_SUCH_VARIABLE", "-X sasl.password")
     Traceback (most recent call last):
@@ -126,7 +126,7 @@ def expand(value: str, option: str) -> str:
         return value
     source = value[1:]
     if not source:
-        raise WrongWord(f"{option}: @ needs env:NAME, a file or - behind it; a value that begins with @ is written ")
+        raise WrongWord(f"{option}: @ needs env:NAME, a file or - behind it; a value that begins with @ is written @@")
     if source.startswith("@"):
         return source
     if source.startswith("env:"):
@@ -138,7 +138,7 @@ def expand(value: str, option: str) -> str:
         text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
-        raise WrongWord(f"{option}: cannot read {source}: {reason}; a value that begins with @ is written ") from None
+        raise WrongWord(f"{option}: cannot read {source}: {reason}; a value that begins with @ is written @@") from None
     # Editors and echo end a file with a line end, which is not part of the password.
     text = text.removesuffix("\n").removesuffix("\r")
     if not text:

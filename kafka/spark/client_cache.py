@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from kafka._runtime.clock import SYSTEM_CLOCK, Clock
 
-__all__ = ["Kept", "TaskClock", "begin_task"]
+__all__ = ["ClientCache", "TaskClock", "prepare_worker"]
 
 
 class _Closable(Protocol):
@@ -24,12 +24,12 @@ class _Closable(Protocol):
 T = TypeVar("T", bound=_Closable)
 
 
-class Kept(Generic[T]):
+class ClientCache(Generic[T]):
     """Things that cost connections, by the options that they were made with.
 
     >>> from contextlib import closing
     >>> from io import BytesIO
-    >>> kept = Kept(lambda options: BytesIO())
+    >>> kept = ClientCache(lambda options: BytesIO())
     >>> kept.get({"a": 1}) is kept.get({"a": 1}), kept.get({"a": 1}) is kept.get({"a": 2})
     (True, False)
     """
@@ -99,7 +99,7 @@ class TaskClock:
 _frozen = False
 
 
-def begin_task(*, freeze: bool) -> None:
+def prepare_worker(*, freeze: bool) -> None:
     """Do what every task begins with: with ``freeze`` spare the garbage collector what is loaded, once per process.
 
     A worker collects garbage after every task: 17 to 33 ms with pyarrow and pandas loaded, most of a small task's time.

@@ -26,7 +26,7 @@ from kafka.spark.offsets import EARLIEST, LATEST
 from kafka.spark.planning import DataLoss
 from kafka.structs import TopicPartition
 
-__all__ = ["Troubles", "timed_out"]
+__all__ = ["FetchErrorHandler", "timed_out"]
 
 
 log = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ def timed_out(tp: TopicPartition, offset: int, timeout: float, cause: object) ->
     )
 
 
-class Troubles:
+class FetchErrorHandler:
     """The problems of one task."""
 
     def __init__(self, client: KafkaClient, poll_timeout: float, loss: DataLoss, *, committed: bool) -> None:

@@ -16,8 +16,8 @@ from kafka.net.environment import Environment
 from kafka.record.batch_reader import RecordReader
 from kafka.record.header import LOG_OVERHEAD, scan
 from kafka.spark.arrow import batch_of
-from kafka.spark.client_cache import Kept, TaskClock
-from kafka.spark.fetch_errors import Troubles, timed_out
+from kafka.spark.client_cache import ClientCache, TaskClock
+from kafka.spark.fetch_errors import FetchErrorHandler, timed_out
 from kafka.spark.offset_ranges import OffsetRange
 from kafka.spark.planning import DataLoss
 from kafka.structs import TopicPartition
@@ -113,7 +113,7 @@ _PARTITION_BYTES: Final = 8 << 20
 class Replies:
     """Those of one task."""
 
-    def __init__(self, config: Config, troubles: Troubles) -> None:
+    def __init__(self, config: Config, troubles: FetchErrorHandler) -> None:
         self._config = config
         self._troubles = troubles
         self._committed: bool = config["isolation_level"] == "read_committed"
@@ -192,7 +192,7 @@ def _make_client(options: Mapping[str, Any]) -> KafkaClient:
     return KafkaClient(config=resolve("consumer", options), environment=Environment(clock=TaskClock()))
 
 
-_clients: Final = Kept(_make_client)
+_clients: Final = ClientCache(_make_client)
 
 
 def read_ranges(ranges: Sequence[OffsetRange], settings: ReadSettings) -> Iterator[Any]:
@@ -230,7 +230,7 @@ class _Reading:
         committed = self._config["isolation_level"] == "read_committed"
         self._isolation = int(committed)
         loss = DataLoss(fail=settings.fail_on_data_loss)
-        self._troubles = Troubles(client, settings.poll_timeout, loss, committed=committed)
+        self._troubles = FetchErrorHandler(client, settings.poll_timeout, loss, committed=committed)
         self._replies = Replies(self._config, self._troubles)
         self._left = [RangePosition(each) for each in ranges]
         self._asked: dict[Task[Any], list[RangePosition]] = {}

@@ -21,7 +21,7 @@ from pyspark.sql.datasource import DataSourceStreamReader
 
 from kafka.spark.errors import concise
 from kafka.spark.offset_limits import MinOffsetsGate, limited
-from kafka.spark.offsets import EARLIEST, LATEST, Offsets, from_nested, shown, to_nested
+from kafka.spark.offsets import EARLIEST, LATEST, Offsets, format_partitions, from_nested, to_nested
 from kafka.spark.options import SourceOptions
 from kafka.spark.partition_reader import KafkaPartition, RangeReader
 from kafka.spark.planning import DataLoss, check_available, find_bound, stream_ranges, tasks
@@ -33,7 +33,7 @@ except ImportError:
     limits = None
 
 if TYPE_CHECKING:
-    from kafka.spark.offset_reader import ClusterOffsets
+    from kafka.spark.offset_reader import KafkaOffsetReader
 
 __all__ = ["KafkaStreamReader", "stream_reader"]
 
@@ -50,7 +50,7 @@ class KafkaStreamReader(RangeReader, DataSourceStreamReader):
         self, options: SourceOptions, columns: Sequence[str], clock: Callable[[], float] = time.monotonic
     ) -> None:
         super().__init__(options, columns)
-        self._cluster: ClusterOffsets | None = None
+        self._cluster: KafkaOffsetReader | None = None
         self._initial: Offsets | None = None
         self._anchored = options.start.is_fixed
         """Whether where the query starts is written down, or will be the same when it is asked for again."""
@@ -75,12 +75,12 @@ class KafkaStreamReader(RangeReader, DataSourceStreamReader):
         return {"options": self.options, "columns": self.columns}
 
     @property
-    def cluster(self) -> ClusterOffsets:
+    def cluster(self) -> KafkaOffsetReader:
         """The connections, made when first needed."""
         if self._cluster is None:
-            from kafka.spark.offset_reader import ClusterOffsets, patient_client
+            from kafka.spark.offset_reader import KafkaOffsetReader, patient_client
 
-            self._cluster = ClusterOffsets(self.options, patient_client(self.options))
+            self._cluster = KafkaOffsetReader(self.options, patient_client(self.options))
         return self._cluster
 
     # Offsets…
@@ -196,7 +196,7 @@ class KafkaStreamReader(RangeReader, DataSourceStreamReader):
                     "which are skipped",
                     to_nested({tp: begin[tp] for tp in late}),
                     to_nested({tp: until[tp] for tp in late}),
-                    shown(late),
+                    format_partitions(late),
                 )
         return (begin, until) == self._redone
 
@@ -219,7 +219,7 @@ def _takes_all(limit: Any) -> bool:
 
 if limits is not None:
 
-    class LimitedStreamReader(KafkaStreamReader, limits.SupportsTriggerAvailableNow):
+    class LimitedStreamReader(KafkaStreamReader, limits.SupportsTriggerAvailableNow):  # type: ignore[misc]
         """The reader for Spark 4.2 and later, which limits micro-batches and splits availableNow."""
 
         def getDefaultReadLimit(self) -> limits.ReadLimit:

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from kafka.spark.offsets import EARLIEST, LATEST, Offsets
 from kafka.structs import TopicPartition
 
-__all__ = ["Bound", "MinOffsetsGate", "limited"]
+__all__ = ["OffsetLimit", "MinOffsetsGate", "limited"]
 
 
 @dataclass(frozen=True)
-class Bound:
+class OffsetLimit:
     """One edge of a read: everywhere the earliest or latest offset, offsets, one timestamp, or timestamps.
 
-    >>> Bound(everywhere=EARLIEST)
-    Bound(earliest)
+    >>> OffsetLimit(everywhere=EARLIEST)
+    OffsetLimit(earliest)
     """
 
     everywhere: int | None = None
@@ -37,10 +37,10 @@ class Bound:
 
     def __repr__(self) -> str:
         if self.everywhere is not None:
-            return f"Bound({'earliest' if self.everywhere == EARLIEST else 'latest'})"
+            return f"OffsetLimit({'earliest' if self.everywhere == EARLIEST else 'latest'})"
         if self.timestamp is not None:
-            return f"Bound(timestamp {self.timestamp})"
-        return f"Bound({self.offsets or self.timestamps})"
+            return f"OffsetLimit(timestamp {self.timestamp})"
+        return f"OffsetLimit({self.offsets or self.timestamps})"
 
 
 def limited(limit: int, start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> Offsets:

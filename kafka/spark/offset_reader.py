@@ -30,12 +30,12 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
     for_code,
 )
-from kafka.spark.client_cache import Kept
-from kafka.spark.offsets import LATEST, Offsets, shown
+from kafka.spark.client_cache import ClientCache
+from kafka.spark.offsets import LATEST, Offsets, format_partitions
 from kafka.spark.options import SourceOptions
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-__all__ = ["ClusterOffsets", "patient_client", "planner"]
+__all__ = ["KafkaOffsetReader", "patient_client", "planner"]
 
 
 log = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ _START_MS: Final = 60_000
 _LAST_WITH_NAMES: Final = 9
 
 
-class ClusterOffsets:
+class KafkaOffsetReader:
     """See the head of this file. Is an :class:`~kafka.spark.planning.OffsetSource`."""
 
     def __init__(
@@ -106,7 +106,9 @@ class ClusterOffsets:
         if not subscription.partitions:
             return found
         if subscription.partitions - found:
-            log.warning("There are no partitions %s, which are to be read", shown(subscription.partitions - found))
+            log.warning(
+                "There are no partitions %s, which are to be read", format_partitions(subscription.partitions - found)
+            )
         return found & subscription.partitions
 
     def _metadata_request(self, topics: Sequence[str] | None) -> Any:
@@ -139,7 +141,7 @@ class ClusterOffsets:
                 return found
             # What was known is old. To ask for it again raises, unless a pattern has found what is gone.
             self.look_again()
-        raise UnknownTopicOrPartitionError(f"the offsets of {shown(gone)} cannot be found")
+        raise UnknownTopicOrPartitionError(f"the offsets of {format_partitions(gone)} cannot be found")
 
     def latest(self, known: Mapping[TopicPartition, int]) -> Offsets:
         """Return the latest offsets of all partitions. One that went back is asked for again: a leader may lag."""
@@ -148,7 +150,7 @@ class ClusterOffsets:
             behind = [tp for tp, offset in found.items() if offset < known.get(tp, 0)]
             if not behind:
                 return found
-            log.warning("The latest offsets of %s went back; asking again", shown(behind))
+            log.warning("The latest offsets of %s went back; asking again", format_partitions(behind))
             self._client.poll(timeout_ms=self._options.retry_interval * 1000)
         return found
 
@@ -194,7 +196,7 @@ class ClusterOffsets:
             log.warning("Committing progress to the group %r failed: %s", group, error)
             return
         for tp, kind in refused.items():
-            log.warning("Committing progress of %s to %r failed: %s", shown([tp]), group, kind.message)
+            log.warning("Committing progress of %s to %r failed: %s", format_partitions([tp]), group, kind.message)
 
     def _commit(
         self, group: str, offsets: Mapping[TopicPartition, int]
@@ -243,14 +245,14 @@ def patient_client(options: SourceOptions) -> KafkaClient:
     return _make({"bootstrap_timeout_ms": options.client.get("default_api_timeout_ms", _START_MS), **options.client})
 
 
-_clients: Final = Kept(_make)
+_clients: Final = ClientCache(_make)
 
 
 @contextmanager
-def planner(options: SourceOptions) -> Iterator[ClusterOffsets]:
+def planner(options: SourceOptions) -> Iterator[KafkaOffsetReader]:
     """Give the offsets to plan a batch query with, over the connections that the process has kept."""
     try:
-        yield ClusterOffsets(options, _clients.get(options.client))
+        yield KafkaOffsetReader(options, _clients.get(options.client))
     except BaseException:
         _clients.drop(options.client)
         raise

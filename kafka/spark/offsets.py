@@ -22,7 +22,7 @@ __all__ = [
     "parse_assignment",
     "parse_offsets",
     "parse_timestamps",
-    "shown",
+    "format_partitions",
     "to_json",
     "to_nested",
 ]
@@ -85,10 +85,10 @@ def lowest(several: Iterable[Mapping[TopicPartition, int]]) -> Offsets:
     return found
 
 
-def shown(partitions: Iterable[TopicPartition]) -> str:
+def format_partitions(partitions: Iterable[TopicPartition]) -> str:
     """Return partitions for people.
 
-    >>> shown([TopicPartition("b", 1), TopicPartition("a", 0)])
+    >>> format_partitions([TopicPartition("b", 1), TopicPartition("a", 0)])
     'a-0, b-1'
     """
     return ", ".join(f"{topic}-{partition}" for topic, partition in sorted(partitions))

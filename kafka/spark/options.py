@@ -13,7 +13,7 @@ from kafka.config import BY_SPELLING
 from kafka.spark.consumer_strategy import Subscription, parse_subscription
 from kafka.spark.errors import KafkaSparkOptionError
 from kafka.spark.java_options import check_together, client_options
-from kafka.spark.offset_limits import Bound
+from kafka.spark.offset_limits import OffsetLimit
 from kafka.spark.offsets import EARLIEST, LATEST, Offsets, parse_offsets, parse_timestamps
 
 __all__ = ["SourceOptions", "check_names", "kafka_options", "lower_keys", "parse_flag", "parse_duration", "SinkOptions"]
@@ -87,13 +87,13 @@ class SourceOptions:
 
     >>> options = SourceOptions.parse({"kafka.bootstrap.servers": "b1:9092", "subscribe": "a, b"}, streaming=True)
     >>> options.subscription.topics, options.start, options.fail_on_data_loss
-    (('a', 'b'), Bound(latest), True)
+    (('a', 'b'), OffsetLimit(latest), True)
     """
 
     streaming: bool
     subscription: Subscription
-    start: Bound
-    end: Bound
+    start: OffsetLimit
+    end: OffsetLimit
     client: dict[str, Any] = field(repr=False)
     """Keywords for a client; secrets are among them."""
     strict_timestamps: bool = True
@@ -277,7 +277,7 @@ def _check_forbidden(kafka: Mapping[str, str]) -> None:
 # Where it begins and ends.
 
 
-def _bound(options: Mapping[str, str], edge: str, default: int) -> Bound:
+def _bound(options: Mapping[str, str], edge: str, default: int) -> OffsetLimit:
     single = options.get(f"{edge}timestamp")
     if single is not None:
         try:
@@ -286,21 +286,21 @@ def _bound(options: Mapping[str, str], edge: str, default: int) -> Bound:
             raise KafkaSparkOptionError(f"Expected a single long value, got {single}") from None
         # Below 0 are not times but ListOffsets' names for the edges and the highest timestamp.
         _refuse_below(0, [time], f"{edge}Timestamp", single)
-        return Bound(timestamp=time)
+        return OffsetLimit(timestamp=time)
     by_partition = options.get(f"{edge}offsetsbytimestamp")
     if by_partition is not None:
         times = parse_timestamps(by_partition.strip())
         _refuse_below(0, times.values(), f"{edge}OffsetsByTimestamp", by_partition)
-        return Bound(timestamps=times)
+        return OffsetLimit(timestamps=times)
     text = options.get(f"{edge}offsets", "").strip()
     if text:
         named = {"latest": LATEST, "earliest": EARLIEST}.get(text.lower())
         if named is not None:
-            return Bound(everywhere=named)
+            return OffsetLimit(everywhere=named)
         offsets = parse_offsets(text)
         _refuse_below(EARLIEST, offsets.values(), f"{edge}Offsets", text)
-        return Bound(offsets=offsets)
-    return Bound(everywhere=default)
+        return OffsetLimit(offsets=offsets)
+    return OffsetLimit(everywhere=default)
 
 
 def _refuse_below(least: int, numbers: Iterable[int], option: str, text: str) -> None:
@@ -317,7 +317,7 @@ def _strategy(options: Mapping[str, str]) -> bool:
     return value == "error"
 
 
-def _check_either(options: Mapping[str, str], start: Bound, end: Bound) -> None:
+def _check_either(options: Mapping[str, str], start: OffsetLimit, end: OffsetLimit) -> None:
     """Refuse what neither kind of query can have; which it will be is not known yet."""
     try:
         _check_batch(options, start, end)
@@ -328,13 +328,13 @@ def _check_either(options: Mapping[str, str], start: Bound, end: Bound) -> None:
             raise error from None
 
 
-def _check_streaming(options: Mapping[str, str], _start: Bound, _end: Bound) -> None:
+def _check_streaming(options: Mapping[str, str], _start: OffsetLimit, _end: OffsetLimit) -> None:
     for name, what in (("endingoffsets", "offset"), ("endingoffsetsbytimestamp", "timestamp")):
         if name in options:
             raise KafkaSparkOptionError(f"ending {what} not valid in streaming queries")
 
 
-def _check_batch(_options: Mapping[str, str], start: Bound, end: Bound) -> None:
+def _check_batch(_options: Mapping[str, str], start: OffsetLimit, end: OffsetLimit) -> None:
     if start.everywhere == LATEST:
         raise KafkaSparkOptionError("starting offset can't be latest for batch queries on Kafka")
     if end.everywhere == EARLIEST:

@@ -53,10 +53,10 @@ class RangeReader:
 
 
 def _read(ranges: tuple[OffsetRange, ...], settings: ReadSettings, *, freeze: bool) -> Iterator[Any]:
-    from kafka.spark.client_cache import begin_task
+    from kafka.spark.client_cache import prepare_worker
     from kafka.spark.fetcher import read_ranges
 
-    begin_task(freeze=freeze)
+    prepare_worker(freeze=freeze)
     try:
         yield from read_ranges(ranges, settings)
     except KafkaError as error:

@@ -17,9 +17,9 @@ from kafka.spark.errors import (
     KafkaDataLossError,
     KafkaSparkOptionError,
 )
-from kafka.spark.offset_limits import Bound
+from kafka.spark.offset_limits import OffsetLimit
 from kafka.spark.offset_ranges import OffsetRange, group, split
-from kafka.spark.offsets import EARLIEST, LATEST, Offsets, shown, to_json
+from kafka.spark.offsets import EARLIEST, LATEST, Offsets, format_partitions, to_json
 from kafka.spark.options import SourceOptions
 from kafka.structs import TopicPartition
 
@@ -69,8 +69,8 @@ class DataLoss:
 
     def deleted(self, partitions: Collection[TopicPartition]) -> None:
         """Tell of partitions that are not there any more."""
-        reason = f"Partitions {shown(partitions)} have been deleted."
-        instead = f"continuing without {shown(partitions)}"
+        reason = f"Partitions {format_partitions(partitions)} have been deleted."
+        instead = f"continuing without {format_partitions(partitions)}"
         if self._has_group_id:
             self.report("PARTITIONS_DELETED_AND_GROUP_ID_CONFIG_PRESENT", f"{reason} {GROUP_ID_ADVICE}", instead)
         else:
@@ -80,7 +80,7 @@ class DataLoss:
 # Bounds.
 
 
-def find_bound(source: OffsetSource, bound: Bound, options: SourceOptions, *, starting: bool) -> Offsets:
+def find_bound(source: OffsetSource, bound: OffsetLimit, options: SourceOptions, *, starting: bool) -> Offsets:
     """Return the offset of each partition at a bound."""
     if bound.everywhere is not None:
         return source.everywhere(bound.everywhere)
@@ -111,7 +111,8 @@ def find_bound(source: OffsetSource, bound: Bound, options: SourceOptions, *, st
 def _check_assigned(given: Collection[TopicPartition], assigned: Collection[TopicPartition], sentence: str) -> None:
     if set(given) != set(assigned):
         raise KafkaSparkOptionError(
-            f"{sentence} Specified: {shown(given) or 'none'}. Assigned: {shown(assigned) or 'none'}."
+            f"{sentence} Specified: {format_partitions(given) or 'none'}. "
+            f"Assigned: {format_partitions(assigned) or 'none'}."
         )
 
 
@@ -123,7 +124,7 @@ def _at_times(
     if late and starting and options.strict_timestamps:
         raise KafkaSparkOptionError(
             "No offset matched from request of topic-partition "
-            + ", ".join(f"{shown([tp])} and timestamp {wanted[tp]}" for tp in sorted(late))
+            + ", ".join(f"{format_partitions([tp])} and timestamp {wanted[tp]}" for tp in sorted(late))
             + "."
         )
     return {**{tp: offset for tp, offset in found.items() if offset is not None}, **_whole(source.edges(late), late)}
@@ -133,7 +134,7 @@ def _whole(found: dict[TopicPartition, T], wanted: Collection[TopicPartition]) -
     """Return what was found; raise if it is not all that was wanted."""
     gone = set(wanted) - set(found)
     if gone:
-        raise UnknownTopicOrPartitionError(f"the offsets of {shown(gone)} cannot be found")
+        raise UnknownTopicOrPartitionError(f"the offsets of {format_partitions(gone)} cannot be found")
     return found
 
 
@@ -147,8 +148,8 @@ def batch_ranges(source: OffsetSource, options: SourceOptions) -> list[OffsetRan
     end = find_bound(source, options.end, options, starting=False)
     if set(start) != set(end):
         raise IllegalStateError(
-            f"different topic partitions for starting offsets topics[{shown(start)}] and ending offsets "
-            f"topics[{shown(end)}]"
+            f"different topic partitions for starting offsets topics[{format_partitions(start)}] and ending offsets "
+            f"topics[{format_partitions(end)}]"
         )
     for tp in sorted(end):
         if start[tp] > end[tp]:
@@ -168,7 +169,7 @@ def _check_pair(options: SourceOptions) -> None:
             raise KafkaSparkOptionError(
                 "[MISMATCHED_TOPIC_PARTITIONS_BETWEEN_START_OFFSET_AND_END_OFFSET] The specified start offset and end "
                 "offset should have the same topic-partitions. Topic-partitions for start offset: "
-                f"{shown(start)}, topic-partitions for end offset: {shown(end)}."
+                f"{format_partitions(start)}, topic-partitions for end offset: {format_partitions(end)}."
             )
         for tp, first in start.items():
             if end[tp] >= 0 and first > end[tp]:
@@ -195,15 +196,15 @@ def stream_ranges(
     if gone:
         loss.report(
             "INITIAL_OFFSET_NOT_FOUND_FOR_PARTITIONS",
-            f"Cannot find initial offsets for partitions {shown(gone)}. They may have been deleted.",
-            f"continuing without {shown(gone)}",
+            f"Cannot find initial offsets for partitions {format_partitions(gone)}. They may have been deleted.",
+            f"continuing without {format_partitions(gone)}",
         )
     for tp, offset in sorted(earliest.items()):
         if offset:
             loss.report(
                 "ADDED_PARTITION_DOES_NOT_START_FROM_OFFSET_ZERO",
-                f"Added partition {shown([tp])} starts from {offset} instead of 0.",
-                f"skipped {offset:,} offsets of {shown([tp])}, starting at {offset}",
+                f"Added partition {format_partitions([tp])} starts from {offset} instead of 0.",
+                f"skipped {offset:,} offsets of {format_partitions([tp])}, starting at {offset}",
             )
     deleted = set(start) - set(end)
     if deleted:
@@ -214,10 +215,10 @@ def stream_ranges(
         if end[tp] < begin[tp]:
             loss.report(
                 "PARTITION_OFFSET_CHANGED",
-                f"Partition {shown([tp])} offset was changed from {begin[tp]} to {end[tp]}. This could be either 1) a "
-                "user error that the start offset is set beyond available offset when starting query, or 2) the kafka "
-                "topic-partition is deleted and re-created.",
-                f"this batch reads nothing of {shown([tp])}, the next one continues at {end[tp]}",
+                f"Partition {format_partitions([tp])} offset was changed from {begin[tp]} to {end[tp]}. "
+                "This could be either 1) a user error that the start offset is set beyond available offset when starting "
+                "query, or 2) the kafka topic-partition is deleted and re-created.",
+                f"this batch reads nothing of {format_partitions([tp])}, the next one continues at {end[tp]}",
             )
         ranges.append(OffsetRange(tp.topic, tp.partition, begin[tp], end[tp]))
     return ranges
@@ -234,7 +235,8 @@ def check_available(source: OffsetSource, target: Offsets, end: Offsets) -> None
             "MISMATCHED_TOPIC_PARTITIONS_BETWEEN_END_OFFSET_AND_PREFETCHED",
             "Kafka data source in Trigger.AvailableNow should provide the same topic partitions in pre-fetched offset "
             "to end offset for each microbatch.",
-            f"topic-partitions for pre-fetched offset: {shown(target)}, topic-partitions for end offset: {shown(end)}.",
+            f"topic-partitions for pre-fetched offset: {format_partitions(target)}, "
+            f"topic-partitions for end offset: {format_partitions(end)}.",
         )
     if any(end[tp] > target[tp] for tp in end):
         raise KafkaAvailableNowError.because(
@@ -248,7 +250,8 @@ def check_available(source: OffsetSource, target: Offsets, end: Offsets) -> None
         raise KafkaAvailableNowError.because(
             "LOST_TOPIC_PARTITIONS_IN_END_OFFSET_WITH_TRIGGER_AVAILABLENOW",
             "Some of partitions in Kafka topic(s) have been lost during running query with Trigger.AvailableNow.",
-            f"topic-partitions for latest offset: {shown(latest)}, topic-partitions for end offset: {shown(end)}",
+            f"topic-partitions for latest offset: {format_partitions(latest)}, "
+            f"topic-partitions for end offset: {format_partitions(end)}",
         )
     if any(end[tp] > latest[tp] for tp in end):
         raise KafkaAvailableNowError.because(

@@ -14,7 +14,7 @@ from kafka.errors import IllegalArgumentError
 from kafka.producer import KafkaProducer
 from kafka.producer.arrow import send_columns, takes_columns
 from kafka.producer.producer_batch import Divided
-from kafka.spark.client_cache import Kept, begin_task
+from kafka.spark.client_cache import ClientCache, prepare_worker
 
 if TYPE_CHECKING:
     from kafka.producer.producer_batch import ProducerBatch
@@ -43,12 +43,12 @@ def _make_producer(options: Mapping[str, Any]) -> KafkaProducer:
     return KafkaProducer(**options)
 
 
-_producers: Final = Kept(_make_producer)
+_producers: Final = ClientCache(_make_producer)
 
 
 def write(options: SinkOptions, batches: Iterable[Any]) -> dict[str, int]:
     """Write the rows of Arrow batches; return how many went to each partition when all are acknowledged."""
-    begin_task(freeze=options.freeze)
+    prepare_worker(freeze=options.freeze)
     producer = _producers.get(options.client)
     sender = RowSender(producer, options.topic)
     try:

@@ -17,7 +17,7 @@ from kafka.config import resolve
 from kafka.errors import IllegalStateError, KafkaError, KafkaTimeoutError
 from kafka.producer.transaction_coordinator import CoordinatorClient, end_request_of, init_request_of
 from kafka.producer.transaction_protocol import Who
-from kafka.spark.exactly_once.markers import read_mark, task_numbers
+from kafka.spark.exactly_once.markers import read_marker, task_numbers
 from kafka.spark.exactly_once.producer import TIMEOUT_MS
 from kafka.structs import TopicPartition
 
@@ -39,7 +39,7 @@ def finish_batch(options: SinkOptions, outcomes: Sequence[TaskOutcome], batch: i
     if not options.verify_replays or all(each.is_certain for each in outcomes):
         return
     with closing(_Coordinators(options)) as coordinators:
-        coordinators.check(outcomes[0].family, len(outcomes), batch)
+        coordinators.check(outcomes[0].id_prefix, len(outcomes), batch)
         coordinators.end(_held(outcomes), committed=True)
 
 
@@ -74,9 +74,9 @@ class _Coordinators:
         """Close the connections."""
         self._client.close()
 
-    def check(self, family: str, tasks: int, batch: int) -> None:
+    def check(self, id_prefix: str, tasks: int, batch: int) -> None:
         """Raise if tasks with numbers that there are no more have written this batch, or later ones."""
-        found = self._run(self._written(family, tasks, batch), "looking for other tasks of the batch")
+        found = self._run(self._written(id_prefix, tasks, batch), "looking for other tasks of the batch")
         if found:
             raise IllegalStateError(
                 f"Batch {batch} consists of {tasks} tasks, but was written by at least {max(found) + 1} in an earlier "
@@ -84,14 +84,14 @@ class _Coordinators:
                 "done, or start once with verifyReplays=false, which takes what is written for right"
             )
 
-    async def _written(self, family: str, tasks: int, batch: int) -> list[int]:
+    async def _written(self, id_prefix: str, tasks: int, batch: int) -> list[int]:
         """Return the numbers of tasks that there are no more and that have written this batch; it cannot go on."""
         found = []
-        for number in sorted(await task_numbers(self._client.core, family)):
+        for number in sorted(await task_numbers(self._client.core, id_prefix)):
             if number >= tasks:
-                await self._lock_out(f"{family}{number}")
-                mark = await read_mark(self._asker, f"{family}{number}", self._place)
-                if mark is not None and mark.next_batch > batch:
+                await self._lock_out(f"{id_prefix}{number}")
+                marker = await read_marker(self._asker, f"{id_prefix}{number}", self._place)
+                if marker is not None and marker.next_batch > batch:
                     found.append(number)
         return found
 

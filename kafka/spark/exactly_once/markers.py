@@ -1,7 +1,7 @@
-"""The marks of an exactly-once sink: how far each of its tasks has written, as committed offsets of groups of its own.
+"""The markers of an exactly-once sink: how far each of its tasks has written, as committed offsets of a group.
 
 A task's group has the name of its transactional id. The offset is the number of the batch after the one that is
-written; the rest is in the offset's metadata. What was committed before marks had metadata is read as a number alone.
+written; the rest is in the offset's metadata. What was committed before markers had metadata is read as a number alone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kafka._core.client import Client
     from kafka.producer.transaction_coordinator import CoordinatorClient
 
-__all__ = ["Mark", "read_mark", "read_marks", "task_numbers"]
+__all__ = ["Marker", "read_marker", "read_markers", "task_numbers"]
 
 
 log = logging.getLogger(__name__)
@@ -34,13 +34,13 @@ log = logging.getLogger(__name__)
 _LAST_WITH_NAMES = 9
 
 
-class Mark(NamedTuple):
+class Marker(NamedTuple):
     """How far a task has written.
 
-    >>> Mark.of(Mark(8, rows=100, run="r").offset())
-    Mark(next_batch=8, rows=100, run='r')
-    >>> Mark.of(OffsetAndMetadata(8, "", -1))
-    Mark(next_batch=8, rows=None, run=None)
+    >>> Marker.of(Marker(8, rows=100, run="r").offset())
+    Marker(next_batch=8, rows=100, run='r')
+    >>> Marker.of(OffsetAndMetadata(8, "", -1))
+    Marker(next_batch=8, rows=None, run=None)
     """
 
     next_batch: int
@@ -50,7 +50,7 @@ class Mark(NamedTuple):
     """The run of the query that wrote them: from one start to its end."""
 
     @classmethod
-    def of(cls, offset: OffsetAndMetadata) -> Mark:
+    def of(cls, offset: OffsetAndMetadata) -> Marker:
         """Read it from a committed offset."""
         try:
             said = json.loads(offset.metadata or "")
@@ -63,8 +63,10 @@ class Mark(NamedTuple):
         return OffsetAndMetadata(self.next_batch, json.dumps({"rows": self.rows, "run": self.run}), -1)
 
 
-async def read_mark(asker: CoordinatorClient, name: str, where: TopicPartition, *, stable: bool = True) -> Mark | None:
-    """Return the mark of a task, None if it has none.
+async def read_marker(
+    asker: CoordinatorClient, name: str, where: TopicPartition, *, stable: bool = True
+) -> Marker | None:
+    """Return the marker of a task, None if it has none.
 
     With ``stable`` a transaction that has one and is not over yet is waited for.
     """
@@ -80,21 +82,21 @@ async def read_mark(asker: CoordinatorClient, name: str, where: TopicPartition, 
         )
     )
     found = [offset for _, _, offset in _entries(response) if offset is not None]
-    return Mark.of(found[0]) if found else None
+    return Marker.of(found[0]) if found else None
 
 
-async def read_marks(
-    client: Client, asker: CoordinatorClient, family: str, numbers: Iterable[int], where: TopicPartition
-) -> dict[int, Mark]:
-    """Return the marks that tasks with these numbers have; of what is under way only the marks before."""
-    reads = {number: read_mark(asker, f"{family}{number}", where, stable=False) for number in numbers}
-    tasks = {number: client.loop.spawn(read, "read a mark") for number, read in reads.items()}
+async def read_markers(
+    client: Client, asker: CoordinatorClient, id_prefix: str, numbers: Iterable[int], where: TopicPartition
+) -> dict[int, Marker]:
+    """Return the markers that tasks with these numbers have; of what is under way only the markers before."""
+    reads = {number: read_marker(asker, f"{id_prefix}{number}", where, stable=False) for number in numbers}
+    tasks = {number: client.loop.spawn(read, "read a marker") for number, read in reads.items()}
     found = {number: await task for number, task in tasks.items()}
-    return {number: mark for number, mark in found.items() if mark is not None}
+    return {number: marker for number, marker in found.items() if marker is not None}
 
 
-async def task_numbers(client: Client, family: str) -> set[int]:
-    """Return the numbers of all tasks that have ever left a mark, by the names of the groups that the cluster has."""
+async def task_numbers(client: Client, id_prefix: str) -> set[int]:
+    """Return the numbers of all tasks that have ever left a marker, by the names of the groups that the cluster has."""
     config = client.config
     backoff = Backoff(config.seconds("retry_backoff_ms"), config.seconds("retry_backoff_max_ms"), client.loop.rng)
     failures = 0
@@ -102,7 +104,7 @@ async def task_numbers(client: Client, family: str) -> set[int]:
         try:
             if failures:  # a broker may be gone, and what it had with others
                 await client.refresh(client.loop.time() + client.settings.request_timeout)
-            return await _listed(client, family)
+            return await _listed(client, id_prefix)
         except KafkaError as error:
             if not error.retriable:
                 raise
@@ -111,7 +113,7 @@ async def task_numbers(client: Client, family: str) -> set[int]:
         await client.loop.sleep(backoff.delay(failures))
 
 
-async def _listed(client: Client, family: str) -> set[int]:
+async def _listed(client: Client, id_prefix: str) -> set[int]:
     found: set[int] = set()
     for broker in tuple(client.cluster.brokers()):
         deadline = client.loop.time() + client.settings.request_timeout
@@ -119,7 +121,8 @@ async def _listed(client: Client, family: str) -> set[int]:
         if response.error_code:
             error = for_code(response.error_code)
             raise error(f"broker {broker.nodeId} does not list its groups")
-        ends = (each.group_id.removeprefix(family) for each in response.groups if each.group_id.startswith(family))
+        names = (each.group_id for each in response.groups)
+        ends = (name.removeprefix(id_prefix) for name in names if name.startswith(id_prefix))
         found |= {int(end) for end in ends if end.isdecimal()}
     return found
 

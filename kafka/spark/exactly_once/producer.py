@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.producer.transaction_handover import HandoverProducer
-from kafka.spark.client_cache import Kept
-from kafka.spark.exactly_once.markers import Mark, read_mark, read_marks, task_numbers
+from kafka.spark.client_cache import ClientCache
+from kafka.spark.exactly_once.markers import Marker, read_marker, read_markers, task_numbers
 
 if TYPE_CHECKING:
     from kafka._core.client import Client
@@ -28,24 +28,24 @@ _CLOSE_TIMEOUT: Final = 10.0
 
 
 class Transactor:
-    """A producer, and what it knows of the marks."""
+    """A producer, and what it knows of the markers."""
 
     def __init__(self, configs: Mapping[str, Any]) -> None:
         self.producer = HandoverProducer(**{"transaction_timeout_ms": TIMEOUT_MS, **configs})
         self._known: tuple[object, bool] | None = None
         """A question, and whether another run has written that batch."""
 
-    def mark(self, name: str, where: TopicPartition) -> Mark | None:
-        """Return the mark of a task, by its transactional id."""
-        return self.producer.request(lambda _, asker: read_mark(asker, name, where), f"reading the mark of {name}")
+    def marker(self, name: str, where: TopicPartition) -> Marker | None:
+        """Return the marker of a task, by its transactional id."""
+        return self.producer.request(lambda _, asker: read_marker(asker, name, where), f"reading the marker of {name}")
 
-    def others_wrote(self, family: str, where: TopicPartition, batch: int, run: str | None) -> bool:
+    def others_wrote(self, id_prefix: str, where: TopicPartition, batch: int, run: str | None) -> bool:
         """Whether another run has written a batch, or some of it; it is looked up once for all tasks of a process."""
-        asked = (family, where, batch, run)
+        asked = (id_prefix, where, batch, run)
 
         async def look(client: Client, asker: CoordinatorClient) -> bool:
-            marks = await read_marks(client, asker, family, await task_numbers(client, family), where)
-            return any(mark.next_batch > batch and (run is None or mark.run != run) for mark in marks.values())
+            markers = await read_markers(client, asker, id_prefix, await task_numbers(client, id_prefix), where)
+            return any(marker.next_batch > batch and (run is None or marker.run != run) for marker in markers.values())
 
         if self._known is None or self._known[0] != asked:
             self._known = asked, self.producer.request(look, f"looking for what was written of batch {batch}")
@@ -56,4 +56,4 @@ class Transactor:
         self.producer.close(timeout=_CLOSE_TIMEOUT)
 
 
-transactors: Final = Kept(Transactor)
+transactors: Final = ClientCache(Transactor)

@@ -1,34 +1,34 @@
-"""Writing each row of a streaming query once: a transaction for each task of each batch, and a mark within it.
+"""Writing each row of a streaming query once: a transaction for each task of each batch, and a marker within it.
 
 What there is:
 
 - A task's transactional id is made of the query's id, which the checkpoint keeps, and the task's number. Whoever runs
   the task takes the id over before anything else: whoever had it is locked out, and what they left open is aborted.
-- The task's *mark* (`marks`) is an offset of a group of the same name. It is committed by the transaction that has the
-  rows, so it is there if, and only if, they are. It tells the batch, how many rows it was, and in which *run* of the
-  query, from one start to its end, it was written. A task without rows leaves a mark too.
+- The task's *marker* (`markers`) is an offset of a group of the same name. It is committed by the transaction that
+  has the rows, so it is there if, and only if, they are. It tells the batch, how many rows it was, and in which *run*
+  of the query, from one start to its end, it was written. A task without rows leaves a marker too.
 
 A batch is done again because a task failed, in the same run and with the same tasks, or because the driver died or the
 query failed before Spark noted that the batch is done. That is then the *first batch of another run*, and its tasks may
 have been cut anew: by other options, or a partition that begins elsewhere. A task is not told how many there are, and
 cannot see what the others did. The driver is told when all are done. Hence:
 
-1. A mark of a later batch: it is another checkpoint, or one that was set back. The task fails.
-2. A mark of this batch: it is written, the task's rows are taken and dropped. If another run wrote it they are counted,
-   as another number means that the tasks were cut anew: the task fails then.
-3. An older mark of this run: this run has done a batch already, so this one is new. The task commits by itself.
-4. Else (no mark, one of another run, one from before marks told runs) this is the first batch that this run has for the
-   task. The marks of all tasks are looked at, once for each worker. If none is of this batch and another run, the batch
-   is new, and the task commits by itself.
-5. If there are such marks, the rows are written and the mark is sent, but the transaction is left open.
-6. When all tasks have come so far, none having failed, and not all by 3, the driver looks for marks of this batch at
+1. A marker of a later batch: it is another checkpoint, or one that was set back. The task fails.
+2. A marker of this batch: it is written, the task's rows are taken and dropped. If another run wrote it they are
+   counted, as another number means that the tasks were cut anew: the task fails then.
+3. An older marker of this run: this run has done a batch already, so this one is new. The task commits by itself.
+4. Else (no marker, one of another run, one from before markers told runs) this is the first batch that this run has
+   for the task. The markers of all tasks are looked at, once for each worker. If none is of this batch and another
+   run, the batch is new, and the task commits by itself.
+5. If there are such markers, the rows are written and the marker is sent, but the transaction is left open.
+6. When all tasks have come so far, none having failed, and not all by 3, the driver looks for markers of this batch at
    numbers that no task has any more, having locked their ids out first. If there is one the batch fails, and what is
-   open is aborted. Else it commits the open transactions, one by one (`finishing`).
+   open is aborted. Else it commits the open transactions, one by one (`commit`).
 
 So where another run has written some of a batch, nothing more of it becomes visible before all of its tasks were
-compared with that. A driver that dies while it commits leaves marks and open transactions, which the next run treats by
-2 and 5. With verifyReplays=false nothing is compared and nothing left open; that is for rows that have changed by
-themselves, and for a batch that is done again and takes longer than a transaction may.
+compared with that. A driver that dies while it commits leaves markers and open transactions, which the next run
+treats by 2 and 5. With verifyReplays=false nothing is compared and nothing left open; that is for rows that have
+changed by themselves, and for a batch that is done again and takes longer than a transaction may.
 
 The number of rows is all that tasks are compared by. Other rows pass if each task that was written has as many of them.
 What would tell them apart was considered, and is not to be had:
@@ -56,8 +56,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.errors import IllegalStateError
-from kafka.spark.client_cache import begin_task
-from kafka.spark.exactly_once.markers import Mark
+from kafka.spark.client_cache import prepare_worker
+from kafka.spark.exactly_once.markers import Marker
 from kafka.spark.exactly_once.producer import transactors
 from kafka.spark.row_sender import RowSender
 from kafka.structs import TopicPartition
@@ -94,7 +94,7 @@ class TaskOutcome:
 
     counts: dict[str, int]
     """Records by topic and partition."""
-    family: str
+    id_prefix: str
     """What the ids of all tasks begin with."""
     held: OpenTransaction | None = None
     """The transaction that the driver is to commit."""
@@ -118,7 +118,7 @@ def task_identity() -> TaskIdentity:
 
 def write_once(options: SinkOptions, identity: TaskIdentity, batches: Iterable[Any]) -> TaskOutcome:
     """Write the Arrow batches of a task unless that is done."""
-    begin_task(freeze=options.freeze)
+    prepare_worker(freeze=options.freeze)
     transactor = transactors.get(options.client)
     try:
         outcome = _Task(options, identity, transactor).write(batches)
@@ -147,16 +147,16 @@ class _Task:
         """Write the rows, or find that they are written."""
         identity, producer = self._identity, self._transactor.producer
         producer.take_over(self._name)
-        mark = self._transactor.mark(self._name, self._place)
-        if mark is not None and mark.next_batch > identity.batch + 1:
+        marker = self._transactor.marker(self._name, self._place)
+        if marker is not None and marker.next_batch > identity.batch + 1:
             raise IllegalStateError(
                 f"Task {identity.task} is to write batch {identity.batch}, but the group {self._name} says for topic "
-                f"{self._topic} that batch {mark.next_batch - 1} is written: the checkpoint was set back. What is "
+                f"{self._topic} that batch {marker.next_batch - 1} is written: the checkpoint was set back. What is "
                 "written already cannot be told from what is not; take a new transactionalIdPrefix or a new checkpoint"
             )
-        if mark is not None and mark.next_batch == identity.batch + 1:
-            return self._skip(mark, batches)
-        is_certain = mark is not None and mark.run is not None and mark.run == identity.run
+        if marker is not None and marker.next_batch == identity.batch + 1:
+            return self._skip(marker, batches)
+        is_certain = marker is not None and marker.run is not None and marker.run == identity.run
         if not is_certain and self._options.verify_replays and self._is_replay():
             producer.begin_transaction()
             counts = self._fill(batches)
@@ -177,17 +177,17 @@ class _Task:
             rows += batch.num_rows
             sender.send(batch)
         counts = sender.finish()
-        mark = Mark(identity.batch + 1, rows, identity.run)
-        producer.send_offsets_to_transaction({self._place: mark.offset()}, self._name)
+        marker = Marker(identity.batch + 1, rows, identity.run)
+        producer.send_offsets_to_transaction({self._place: marker.offset()}, self._name)
         return counts
 
-    def _skip(self, mark: Mark, batches: Iterable[Any]) -> TaskOutcome:
+    def _skip(self, marker: Marker, batches: Iterable[Any]) -> TaskOutcome:
         identity = self._identity
         rows = sum(batch.num_rows for batch in batches)  # Spark waits until they are taken
-        is_of_this_run = mark.run is not None and mark.run == identity.run
-        if not is_of_this_run and self._options.verify_replays and mark.rows not in {None, rows}:
+        is_of_this_run = marker.run is not None and marker.run == identity.run
+        if not is_of_this_run and self._options.verify_replays and marker.rows not in {None, rows}:
             raise IllegalStateError(
-                f"Task {identity.task} of batch {identity.batch} has {rows} rows; {mark.rows} were written by an "
+                f"Task {identity.task} of batch {identity.batch} has {rows} rows; {marker.rows} were written by an "
                 "earlier run of this query. Restore minPartitions, maxRecordsPerPartition and rowsPerTask until the "
                 "batch is done. If its rows have changed by themselves (retention, compaction, a function that is "
                 "random), start once with verifyReplays=false, which takes what is written for right"

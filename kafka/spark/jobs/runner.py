@@ -16,7 +16,7 @@ from kafka.errors import KafkaError
 from kafka.spark.errors import cause_of
 from kafka.spark.progress import lag
 
-__all__ = ["QueryFailedError", "Seen", "asked_to_stop", "describe", "start_patiently", "watch"]
+__all__ = ["QueryFailedError", "Progress", "asked_to_stop", "describe", "start_patiently", "watch"]
 
 
 log = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ def start_patiently(start: Callable[[], Any]) -> Any:
     return query
 
 
-class Seen(NamedTuple):
+class Progress(NamedTuple):
     """The rows that a query has read while it was watched."""
 
     rows: int = 0
@@ -69,7 +69,7 @@ class Seen(NamedTuple):
     def __str__(self) -> str:
         """Return it for people.
 
-        >>> str(Seen(1000, 3)), str(Seen(10, late=2))
+        >>> str(Progress(1000, 3)), str(Progress(10, late=2))
         ('1,000 rows, 3 malformed', '10 rows, 2 late')
         """
         more = ((self.malformed, "malformed"), (self.late, "late"))
@@ -81,7 +81,7 @@ def watch(
     out: TextIO | None = None,
     asked: threading.Event | None = None,
     hold: Path | None = None,
-) -> Seen:
+) -> Progress:
     """Wait until all queries have ended, or SIGINT or SIGTERM asks to stop them; return what they have read.
 
     If one fails, the others are stopped too, because they belong together, and the error is reported at once.
@@ -92,7 +92,7 @@ def watch(
     """
     out = sys.stderr if out is None else out
     shown: dict[str, int] = {}
-    seen: dict[str, Seen] = {}
+    seen: dict[str, Progress] = {}
     with asked_to_stop() if asked is None else nullcontext(asked) as stop:
         while any(query.isActive for query in queries) and not stop.is_set() and not _has_failed(queries):
             for query in queries:
@@ -112,7 +112,7 @@ def watch(
                     file=out,
                     flush=True,
                 )
-                return max(seen.values(), default=Seen())
+                return max(seen.values(), default=Progress())
     for query in queries:
         _show(query, shown, seen, out)
     _end_line(out)
@@ -120,7 +120,7 @@ def watch(
         error = query.exception()
         if error is not None:
             raise QueryFailedError(f"the query {query.name or query.id} failed: {cause_of(error)}") from error
-    return max(seen.values(), default=Seen())
+    return max(seen.values(), default=Progress())
 
 
 def _has_lost_java(error: Exception) -> bool:
@@ -136,14 +136,14 @@ def _has_failed(queries: Sequence[Any]) -> bool:
     return any(not query.isActive and query.exception() is not None for query in queries)
 
 
-def _show(query: Any, shown: dict[str, int], seen: dict[str, Seen], out: TextIO) -> None:
+def _show(query: Any, shown: dict[str, int], seen: dict[str, Progress], out: TextIO) -> None:
     for progress in query.recentProgress:
         batch = progress["batchId"]
         if batch <= shown.get(query.id, -1):
             continue
         shown[query.id] = batch
         new = _counts(progress)
-        seen[query.id] = Seen(*map(sum, zip(new, seen.get(query.id, Seen()), strict=True)))
+        seen[query.id] = Progress(*map(sum, zip(new, seen.get(query.id, Progress()), strict=True)))
         line = describe(query.name or query.id, progress)
         if out.isatty():
             print(f"\r\x1b[K{line}", end="", file=out, flush=True)
@@ -151,10 +151,10 @@ def _show(query: Any, shown: dict[str, int], seen: dict[str, Seen], out: TextIO)
             print(line, file=out, flush=True)
 
 
-def _counts(progress: Any) -> Seen:
+def _counts(progress: Any) -> Progress:
     events = (progress.get("observedMetrics") or {}).get("events")
     late = sum(int(each["numRowsDroppedByWatermark"]) for each in progress.get("stateOperators") or ())
-    return Seen(int(progress["numInputRows"]), 0 if events is None else int(events["malformed"]), late)
+    return Progress(int(progress["numInputRows"]), 0 if events is None else int(events["malformed"]), late)
 
 
 def _end_line(out: TextIO) -> None:

@@ -15,7 +15,7 @@ from kafka.consumer import KafkaConsumer
 from kafka.errors import NotCoordinatorError, UnknownTopicOrPartitionError
 from kafka.protocol.commit import OffsetCommitRequest
 from kafka.spark.micro_batch_reader import KafkaStreamReader
-from kafka.spark.offset_reader import ClusterOffsets
+from kafka.spark.offset_reader import KafkaOffsetReader
 from kafka.spark.offsets import EARLIEST, LATEST
 from kafka.spark.options import SourceOptions
 from kafka.structs import TopicPartition
@@ -29,7 +29,7 @@ def broker() -> Iterator[Broker]:
         yield running
 
 
-def driver(broker: Broker, **given: str) -> closing[ClusterOffsets]:
+def driver(broker: Broker, **given: str) -> closing[KafkaOffsetReader]:
     options = SourceOptions.parse(
         {
             "kafka.bootstrap.servers": broker.bootstrap_servers,
@@ -40,7 +40,7 @@ def driver(broker: Broker, **given: str) -> closing[ClusterOffsets]:
         },
         streaming=True,
     )
-    return closing(ClusterOffsets(options, patience=1.0))
+    return closing(KafkaOffsetReader(options, patience=1.0))
 
 
 @pytest.mark.parametrize("given", [{"subscribe": "a,b"}, {"assign": '{"a":[0],"b":[0]}'}])

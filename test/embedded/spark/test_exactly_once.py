@@ -23,7 +23,7 @@ from kafka.errors import (
 from kafka.producer import KafkaProducer
 from kafka.spark.errors import KafkaSparkOptionError
 from kafka.spark.exactly_once.commit import finish_batch, give_up_batch
-from kafka.spark.exactly_once.markers import Mark
+from kafka.spark.exactly_once.markers import Marker
 from kafka.spark.exactly_once.producer import transactors
 from kafka.spark.exactly_once.task import TaskIdentity, TaskOutcome, write_once
 from kafka.spark.options import SinkOptions
@@ -163,7 +163,7 @@ def test_what_a_process_has_kept_is_locked_out_by_a_later_attempt_elsewhere(
             later.init_transactions()
             with later.transaction():
                 later.send("out", b"a")
-                mark = Mark(2, 1, "run").offset()
+                mark = Marker(2, 1, "run").offset()
                 later.send_offsets_to_transaction({TopicPartition("out", 0): mark}, "spark-query-0")
 
     with pytest.raises(KafkaError):

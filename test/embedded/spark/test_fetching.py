@@ -21,7 +21,7 @@ from kafka.spark.errors import KafkaDataLossError
 from kafka.spark.fetcher import ReadSettings, read_ranges
 from kafka.spark.fetcher import _clients as reading_clients
 from kafka.spark.offset_ranges import OffsetRange
-from kafka.spark.offset_reader import ClusterOffsets
+from kafka.spark.offset_reader import KafkaOffsetReader
 from kafka.spark.offsets import EARLIEST, LATEST
 from kafka.structs import TopicPartition
 from test.embedded.spark.reading import fill, options, read
@@ -181,7 +181,7 @@ def test_a_task_that_is_left_early_leaves_the_connection_usable(broker: Broker) 
 def test_the_driver_knows_partitions_and_edges(broker: Broker) -> None:
     fill(broker, 100)
     _remove_before(broker, 30)
-    offsets = ClusterOffsets(options(broker))
+    offsets = KafkaOffsetReader(options(broker))
     try:
         tps = [TopicPartition("events", number) for number in range(2)]
         assert offsets.partitions() == set(tps)
@@ -194,7 +194,7 @@ def test_the_driver_knows_partitions_and_edges(broker: Broker) -> None:
 
 def test_a_pattern_matches_any_part_of_a_name_and_new_topics_are_found(broker: Broker) -> None:
     now = [0.0]
-    offsets = ClusterOffsets(options(broker, subscribePattern="ev.*[st]"), clock=lambda: now[0])
+    offsets = KafkaOffsetReader(options(broker, subscribePattern="ev.*[st]"), clock=lambda: now[0])
     try:
         assert {tp.topic for tp in offsets.partitions()} == {"events"}
         broker.create_topic("event", partitions=1)
@@ -208,7 +208,7 @@ def test_a_pattern_matches_any_part_of_a_name_and_new_topics_are_found(broker: B
 
 
 def test_a_partition_that_is_gone_is_left_out(broker: Broker) -> None:
-    offsets = ClusterOffsets(options(broker, subscribe="events,short"), patience=0.5)
+    offsets = KafkaOffsetReader(options(broker, subscribe="events,short"), patience=0.5)
     try:
         broker.create_topic("short", partitions=1)
         gone = TopicPartition("short", 0)
@@ -222,14 +222,14 @@ def test_a_partition_that_is_gone_is_left_out(broker: Broker) -> None:
 def test_a_topic_that_is_named_has_to_be_there(broker: Broker) -> None:
     quick = {"fetchOffset.numRetries": "1", "fetchOffset.retryIntervalMs": "1"}
     for names in ({"subscribe": "events,nowhere"}, {"assign": '{"nowhere":[0]}'}):
-        offsets = ClusterOffsets(options(broker, **names, **quick))
+        offsets = KafkaOffsetReader(options(broker, **names, **quick))
         with pytest.raises(UnknownTopicOrPartitionError, match="nowhere"):
             offsets.partitions()
         offsets.close()
 
 
 def test_of_an_assignment_what_is_there_is_read(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
-    offsets = ClusterOffsets(options(broker, assign='{"events":[1,7]}'))
+    offsets = KafkaOffsetReader(options(broker, assign='{"events":[1,7]}'))
     assert offsets.partitions() == {TopicPartition("events", 1)}
     assert "There are no partitions events-7" in caplog.text
     offsets.close()
@@ -237,13 +237,13 @@ def test_of_an_assignment_what_is_there_is_read(broker: Broker, caplog: pytest.L
 
 def test_a_pattern_leaves_the_brokers_own_topics_out(broker: Broker) -> None:
     broker.create_topic("__consumer_offsets", partitions=1)
-    offsets = ClusterOffsets(options(broker, subscribePattern=".*"))
+    offsets = KafkaOffsetReader(options(broker, subscribePattern=".*"))
     assert {tp.topic for tp in offsets.partitions()} == {"events"}
     offsets.close()
 
 
 def test_progress_is_committed_to_a_group(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
-    offsets = ClusterOffsets(options(broker))
+    offsets = KafkaOffsetReader(options(broker))
     tp = TopicPartition("events", 0)
     try:
         fill(broker, 10)

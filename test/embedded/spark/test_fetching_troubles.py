@@ -25,7 +25,7 @@ from kafka.errors import (
 from kafka.net.environment import Environment
 from kafka.producer import KafkaProducer
 from kafka.protocol.fetch import FetchRequest
-from kafka.spark.client_cache import Kept, TaskClock
+from kafka.spark.client_cache import ClientCache, TaskClock
 from kafka.spark.fetcher import ReadSettings, read_ranges
 from kafka.spark.fetcher import _clients as reading_clients
 from kafka.spark.offset_ranges import OffsetRange
@@ -362,7 +362,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Clock]:
     def make(options: Mapping[str, Any]) -> KafkaClient:
         return KafkaClient(config=resolve("consumer", options), environment=Environment(clock=TaskClock(given)))
 
-    clients = Kept(make)
+    clients = ClientCache(make)
     monkeypatch.setattr("kafka.spark.fetcher._clients", clients)
     yield given
     clients.close()

@@ -34,7 +34,7 @@ BEGIN, MINUTE = datetime(2026, 1, 1, tzinfo=timezone.utc), timedelta(minutes=1)
 SCHEMA = "number bigint, user string, at timestamp"
 
 
-class Kept:
+class ClientCache:
     """The session of all tests, which a job may not stop."""
 
     def __init__(self, session: Any) -> None:
@@ -50,7 +50,7 @@ class Kept:
 @pytest.fixture
 def job(spark: Any, broker: Broker, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     """Return what runs a job in this process, over ``events`` of the broker."""
-    monkeypatch.setattr("kafka.spark.session.local_session", lambda *_, **__: Kept(spark))
+    monkeypatch.setattr("kafka.spark.session.local_session", lambda *_, **__: ClientCache(spark))
 
     def run(name: str, *words: str) -> int:
         for _ in range(8):  # where the machine was too busy to start Spark's process in 10 seconds
@@ -209,7 +209,7 @@ class Job:
             self.process = subprocess.Popen([sys.executable, "-m", "kafka", "spark", *words], stdout=out, stderr=out)
 
     @property
-    def shown(self) -> str:
+    def format_partitions(self) -> str:
         return self._log.read_text(errors="replace", encoding="utf-8")
 
     def reaches(self, *words: str) -> bool:

@@ -12,7 +12,7 @@ import pytest
 from kafka.broker import Broker
 from kafka.errors import KafkaConfigurationError
 from kafka.producer import KafkaProducer
-from kafka.spark.jobs.runner import QueryFailedError, Seen, watch
+from kafka.spark.jobs.runner import Progress, QueryFailedError, watch
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
@@ -43,7 +43,7 @@ def fill(broker: Broker) -> None:
             producer.send("events", value, b"key", [("own", b"h")], partition=number % 2)
 
 
-def run(spark: Any, broker: Broker, directory: Path, **more: Any) -> tuple[Seen, str]:
+def run(spark: Any, broker: Broker, directory: Path, **more: Any) -> tuple[Progress, str]:
     """Run a pipeline over what is there; return what was read and what was shown."""
     from kafka.spark.jobs.pipeline import AVAILABLE_NOW, Pipeline
 

@@ -126,7 +126,7 @@ def test_a_value_comes_from_standard_input_once(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_value_that_begins_with_an_at_sign_can_be_written() -> None:
-    assert expand("env:HOME", "-X") == "@env:HOME"
+    assert expand("@@env:HOME", "-X") == "@env:HOME"
     assert expand("a@env:HOME", "-X") == "a@env:HOME"
     assert expand("", "-X") == ""
 

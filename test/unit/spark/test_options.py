@@ -10,7 +10,7 @@ import pytest
 
 import kafka
 from kafka.spark.errors import KafkaSparkOptionError
-from kafka.spark.offset_limits import Bound
+from kafka.spark.offset_limits import OffsetLimit
 from kafka.spark.offsets import EARLIEST, LATEST
 from kafka.spark.options import _NAMES, SinkOptions, SourceOptions
 from kafka.structs import TopicPartition
@@ -29,9 +29,9 @@ def refused(streaming: bool = True, **options: str) -> str:
 def test_defaults_are_those_of_the_official_connector() -> None:
     stream = SourceOptions.parse(BASE, streaming=True)
     batch = SourceOptions.parse(BASE, streaming=False)
-    assert stream.start == Bound(everywhere=LATEST)
-    assert batch.start == Bound(everywhere=EARLIEST)
-    assert batch.end == Bound(everywhere=LATEST)
+    assert stream.start == OffsetLimit(everywhere=LATEST)
+    assert batch.start == OffsetLimit(everywhere=EARLIEST)
+    assert batch.end == OffsetLimit(everywhere=LATEST)
     assert stream.fail_on_data_loss
     assert (stream.poll_timeout, stream.retries, stream.retry_interval, stream.max_delay) == (120.0, 3, 1.0, 900.0)
     assert not stream.include_headers
@@ -112,17 +112,18 @@ def test_edges_that_no_query_can_have_are_refused_before_its_kind_is_known() -> 
     for options in ({"endingOffsets": "earliest"}, {"startingOffsets": "latest", "endingOffsets": "latest"}):
         with pytest.raises(KafkaSparkOptionError, match="for batch queries on Kafka"):
             load(**options)
-    assert load(startingOffsets="latest").start == Bound(everywhere=LATEST)
-    assert load(endingOffsets='{"events":{"0":5}}').end == Bound(offsets={TopicPartition("events", 0): 5})
+    assert load(startingOffsets="latest").start == OffsetLimit(everywhere=LATEST)
+    assert load(endingOffsets='{"events":{"0":5}}').end == OffsetLimit(offsets={TopicPartition("events", 0): 5})
 
 
 def test_a_timestamp_goes_before_timestamps_and_those_before_offsets() -> None:
     options = {**BASE, "startingOffsets": "earliest"}
-    assert SourceOptions.parse(options, streaming=True).start == Bound(everywhere=EARLIEST)
+    assert SourceOptions.parse(options, streaming=True).start == OffsetLimit(everywhere=EARLIEST)
     options["startingOffsetsByTimestamp"] = '{"events":{"0":5}}'
-    assert SourceOptions.parse(options, streaming=True).start == Bound(timestamps={TopicPartition("events", 0): 5})
+    start = OffsetLimit(timestamps={TopicPartition("events", 0): 5})
+    assert SourceOptions.parse(options, streaming=True).start == start
     options["startingTimestamp"] = "7"
-    assert SourceOptions.parse(options, streaming=True).start == Bound(timestamp=7)
+    assert SourceOptions.parse(options, streaming=True).start == OffsetLimit(timestamp=7)
 
 
 def test_only_a_start_that_may_move_has_to_be_written_down() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kafka.spark.jobs import runner
-from kafka.spark.jobs.runner import QueryFailedError, Seen, asked_to_stop, describe, start_patiently, watch
+from kafka.spark.jobs.runner import Progress, QueryFailedError, asked_to_stop, describe, start_patiently, watch
 
 
 def progress(batch: int, rows: int, malformed: int = 0, late: int = 0) -> dict[str, Any]:
@@ -155,7 +155,7 @@ def test_a_batch_that_is_repeated_after_a_restart_has_no_lag_but_an_unknown_one(
 
 def test_each_batch_is_shown_once_and_added_up() -> None:
     out = io.StringIO()
-    assert watch([Query(progress(0, 10, 1), progress(1, 0), progress(2, 5, 2, 3))], out) == Seen(15, 3, 3)
+    assert watch([Query(progress(0, 10, 1), progress(1, 0), progress(2, 5, 2, 3))], out) == Progress(15, 3, 3)
     assert [line.partition(",")[0] for line in out.getvalue().splitlines()] == ["topic: batch 0", "topic: batch 2"]
 
 
