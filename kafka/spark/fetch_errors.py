@@ -21,9 +21,9 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
     for_code,
 )
-from kafka.spark.fetcher import RangePosition
 from kafka.spark.offsets import EARLIEST, LATEST
 from kafka.spark.planning import DataLoss
+from kafka.spark.range_position import RangePosition
 from kafka.structs import TopicPartition
 
 __all__ = ["FetchErrorHandler", "timed_out"]

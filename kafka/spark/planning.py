@@ -216,8 +216,8 @@ def stream_ranges(
             loss.report(
                 "PARTITION_OFFSET_CHANGED",
                 f"Partition {format_partitions([tp])} offset was changed from {begin[tp]} to {end[tp]}. "
-                "This could be either 1) a user error that the start offset is set beyond available offset when starting "
-                "query, or 2) the kafka topic-partition is deleted and re-created.",
+                "This could be either 1) a user error that the start offset is set beyond available offset when "
+                "starting query, or 2) the kafka topic-partition is deleted and re-created.",
                 f"this batch reads nothing of {format_partitions([tp])}, the next one continues at {end[tp]}",
             )
         ranges.append(OffsetRange(tp.topic, tp.partition, begin[tp], end[tp]))

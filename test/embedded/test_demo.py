@@ -31,7 +31,7 @@ def test_counts_below_one_are_refused(words: list[str], capsys: pytest.CaptureFi
     with pytest.raises(SystemExit) as ended:
         main(["demo", *words])
     assert ended.value.code == 2
-    assert capsys.readouterr().err.startswith("usage: purekafka demo ")
+    assert capsys.readouterr().err.startswith(f"purekafka demo: argument {words[0]}: ")
 
 
 def test_a_directory_that_cannot_be_written_to_is_refused_before_anything_is_done(

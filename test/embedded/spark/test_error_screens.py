@@ -190,7 +190,7 @@ def test_a_job_says_before_spark_starts_what_is_wrong_in_one_line(
     assert main([*words, "--checkpoint", str(tmp_path)]) in {1, 2}
     lines = capsys.readouterr().err.splitlines()
     assert case.cause in lines[-1]
-    assert lines[-1].startswith("purekafka spark: ")
+    assert lines[-1].startswith("purekafka spark copy: ")
     assert len([line for line in lines if line.startswith("purekafka")]) == 1
 
 
@@ -221,7 +221,7 @@ def test_a_job_that_fails_on_spark_ends_with_the_cause_and_shows_stacks_only_whe
     assert done.returncode == 1, done.stdout
     lines = done.stdout.splitlines()
     print(f"{len(lines)} lines")
-    assert lines[-1].startswith("purekafka spark: the query copy failed: ")
+    assert lines[-1].startswith("purekafka spark copy: the query copy failed: ")
     assert case.cause in lines[-1]
     if verbose:
         assert any(line.lstrip().startswith("at org.apache.spark") for line in lines)
