@@ -40,7 +40,7 @@ nitpick_ignore_regex = [
         "py:class",
         r"ApiVersions|Call|Clock|Config|Connection|ConnectionContext|Delivered|Environment|ProducerBatch|Registration|Release|Results",
     ),
-    ("py:class", r"(.*\.)?(ApiTable|BinScheme|Cluster|HistogramWindow|LogEntry|Members|Order|Seen|Window)"),
+    ("py:class", r"(.*\.)?(ApiTable|BinScheme|Cluster|HistogramWindow|LogEntry|Members|Order|Progress|Window)"),
     (
         "py:class",
         r"(.*\.)?(ConsumerProtocolMember(Assignment|Metadata)|NodeId|datetime|array|BatchHeader|Api|Struct|Results|Commits|ConsumerRecord|Request|Buffer)",
