@@ -22,9 +22,11 @@ __all__ = [
     "Command",
     "Noun",
     "Verb",
+    "connection_words",
     "load",
     "nearest",
     "parse",
+    "plural",
 ]
 
 
@@ -59,12 +61,14 @@ COMMANDS: Final[dict[str, Command]] = {
     "tokens": Command("security", "create, renew, expire and list delegation tokens", _ADMIN),
     "partitions": Command("partitions", "reassign replicas, elect leaders, move replicas between directories", _ADMIN),
     "transactions": Command("transactions", "list and describe transactions, and end the ones that hang", _ADMIN),
+    "top": Command("top", "watch brokers, topics and groups with their rates and lag, until Ctrl-C", _ADMIN),
     "perf": Command("perf", "measure producing, consuming and latency", _LOAD),
     "verifiable": Command("perf", "clients for Kafka's system tests, which print each event as JSON", _LOAD),
     "logs": Command("logs", "read segment files of a broker, without a broker", _LOCAL),
     "demo": Command("demo", "a first look: a broker, a producer and a group of consumers in one process", _LOCAL),
     "broker": Command("broker", "run a broker of one or several nodes on this machine", _LOCAL),
     "contexts": Command("contexts", "keep the addresses and options of clusters under names", _LOCAL),
+    "completion": Command("completion", "print what completes words in a shell, and the manual page", _LOCAL),
     "request": Command("request", "send a request of the protocol to a broker and print the reply as JSON", _LOCAL),
     "protocol": Command("protocol", "show the messages of the protocol; decode and encode them", _LOCAL),
     "spark": Command("spark", "jobs on Spark: a pipeline, copies, dumps, lag", _LOCAL),
@@ -258,6 +262,29 @@ _SINGULAR: Final = {
 }
 
 
+def plural(name: str) -> str:
+    """Return the name of a command that may be given in the singular.
+
+    >>> plural("topic"), plural("broker")
+    ('topics', 'broker')
+    """
+    return _SINGULAR.get(name, name)
+
+
+def connection_words(words: Sequence[str]) -> list[str]:
+    """Return the words that choose a cluster.
+
+    >>> connection_words(["events", "-b", "b1:9092", "--from", "end"])
+    ['-b', 'b1:9092']
+    """
+    takes = {name: one.takes_value for one in CONNECTION for name in one.names}
+    found: list[str] = []
+    for at, word in enumerate(words):
+        if word in takes:
+            found += words[at : at + (2 if takes[word] else 1)]
+    return found
+
+
 def load(name: str) -> Noun | Verb:
     """Return a command's table."""
     module = import_module(f"kafka.cli.{COMMANDS[name].module}")
@@ -291,7 +318,7 @@ def parse(words: Sequence[str]) -> tuple[Verb, argparse.Namespace] | None:
         _root_help(words)
         return None
     name = words.pop(first)
-    name = _SINGULAR.get(name, name)
+    name = plural(name)
     if name not in COMMANDS:
         _refuse("purekafka", f"unknown command {name!r}{nearest(name, [*COMMANDS, *_SINGULAR])}")
     command, prog = load(name), f"purekafka {name}"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-__all__ = ["Rates", "screen", "watch"]
+__all__ = ["Rates", "lag_lines", "rate_text", "screen", "time_left", "watch"]
 
 # The alternate screen keeps the text of the shell; the cursor is hidden on it.
 _ENTER: Final = "\x1b[?1049h\x1b[?25l"
@@ -107,17 +107,19 @@ def lag_lines(rows: Sequence[dict[str, Any]], rates: Rates) -> list[str]:
             read, written = (None, None) if lost is None else (max(0.0, -lost), max(0.0, lost))
         lines.append(
             f"{str(row['group_id'])[:20]:<20}  {str(row.get('topic', '-'))[:22]:<22}  "
-            f"{row.get('partition', '-'):>5} {row['lag'] or 0:>12,} {_rate(read):>9} {_rate(written):>9}  "
-            f"{_time_left(row['lag'] or 0, read, written)}"
+            f"{row.get('partition', '-'):>5} {row['lag'] or 0:>12,} {rate_text(read):>9} {rate_text(written):>9}  "
+            f"{time_left(row['lag'] or 0, read, written)}"
         )
     return lines
 
 
-def _rate(value: float | None) -> str:
+def rate_text(value: float | None) -> str:
+    """Return a rate as the views show it."""
     return "-" if value is None else f"{value:,.0f}"
 
 
-def _time_left(lag: int, read: float | None, written: float | None) -> str:
+def time_left(lag: int, read: float | None, written: float | None) -> str:
+    """Return when a group will have read everything, at the present rates."""
     if not lag:
         return "at the end"
     if read is None or written is None:

@@ -1,0 +1,255 @@
+"""``purekafka completion``: what shells complete, and the manual page; both are made of the grammar.
+
+A shell's function calls ``purekafka completion words ...`` for each word. Names of topics and groups come from the
+cluster of the command line, are remembered for half a minute, and are left out without a word if no broker answers.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.cli.grammar import COMMANDS, EXIT_CODES, Argument, Noun, Verb, load, plural
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Sequence
+
+__all__ = ["COMMAND", "candidates", "manual"]
+
+_REMEMBERED_S: Final = 30.0
+_PATIENCE_MS: Final = 150
+
+_BASH: Final = """\
+# eval "$(purekafka completion bash)"
+_purekafka() {
+    local IFS=$'\\n'
+    COMPREPLY=($(purekafka completion words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+}
+complete -o default -F _purekafka purekafka
+"""
+_ZSH: Final = """\
+#compdef purekafka
+# eval "$(purekafka completion zsh)"
+_purekafka() {
+    local -a found
+    found=("${(@f)$(purekafka completion words -- "${words[@]:1:$((CURRENT - 1))}" 2>/dev/null)}")
+    if [[ -n "${found[1]}" ]]; then compadd -a found; else _files; fi
+}
+compdef _purekafka purekafka
+"""
+_FISH: Final = """\
+# purekafka completion fish | source
+function __purekafka
+    set -l found (commandline -opc) (commandline -ct)
+    purekafka completion words -- $found[2..-1] 2>/dev/null
+end
+complete -c purekafka -a '(__purekafka)'
+"""
+
+
+def candidates(words: Sequence[str]) -> list[str]:
+    """Return what may stand in place of the last word.
+
+    >>> candidates(["topi"]), candidates(["topics", "de"]), candidates(["topics", "list", "--f"])
+    (['topics'], ['describe', 'delete'], ['--fail-if-empty', '--format'])
+    """
+    before, last = list(words[:-1]), words[-1] if words else ""
+    return [word for word in _candidates(before, last) if word.startswith(last)]
+
+
+def _candidates(before: list[str], last: str) -> list[str]:
+    if not before:
+        return [*COMMANDS, "--help", "--version"]
+    name = plural(before[0])
+    if name not in COMMANDS:
+        return []
+    command, rest = load(name), before[1:]
+    if isinstance(command, Noun):
+        if not rest:
+            return [*command.verbs, "--help"]
+        joined = "-".join(rest[:2])
+        verb = command.verbs.get(joined) or command.verbs.get(rest[0])
+        if verb is None:
+            return [found.partition("-")[2] for found in command.verbs if found.startswith(f"{rest[0]}-")]
+        rest = rest[2 if joined in command.verbs and len(rest) > 1 else 1 :]
+    else:
+        verb = command
+    return _arguments(verb, rest, last)
+
+
+def _arguments(verb: Verb, rest: list[str], last: str) -> list[str]:
+    options = {name: argument for argument in verb.arguments if not argument.positional for name in argument.names}
+    if rest and rest[-1] in options and options[rest[-1]].takes_value:
+        return _values(options[rest[-1]], rest)
+    if last.startswith("-"):
+        return sorted(name for name in options if name.startswith("--"))
+    positionals = [argument for argument in verb.arguments if argument.positional]
+    given, skip = 0, False
+    for word in rest:
+        if skip:
+            skip = False
+        elif word.startswith("-"):
+            skip = word in options and options[word].takes_value
+        else:
+            given += 1
+    if not positionals:
+        return []
+    return _values(positionals[min(given, len(positionals) - 1)], rest)
+
+
+def _values(argument: Argument, rest: list[str]) -> list[str]:
+    if "choices" in argument.settings:
+        return [str(choice) for choice in argument.settings["choices"]]
+    kind = argument.complete
+    if kind == "context":
+        from kafka.cli.connection import Contexts
+
+        return sorted(Contexts().contexts)
+    if kind == "option":
+        from kafka.config import OPTIONS
+
+        return [f"{name.replace('_', '.')}=" for name in OPTIONS]
+    if kind == "api":
+        from kafka.protocol.registry import APIS
+
+        return sorted(api.name for api in APIS.values())
+    if kind == "setting":
+        return ["cleanup.policy=", "retention.ms=", "retention.bytes=", "segment.bytes=", "min.insync.replicas=",
+                "max.message.bytes=", "compression.type=", "delete.retention.ms="]  # fmt: skip
+    return _names(kind, rest) if kind in {"topic", "group"} else []
+
+
+def _names(kind: str, rest: list[str]) -> list[str]:
+    """Return the topics or groups of the cluster that the words choose; none if it does not answer at once."""
+    import contextlib
+    import io
+    import json
+
+    from kafka.cli.grammar import connection_words
+
+    chosen = connection_words(rest)
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "purekafka" / "names.json"
+    key = json.dumps([kind, chosen, *sorted(item for item in os.environ.items() if "KAFKA" in item[0])])
+    with contextlib.suppress(OSError, ValueError):
+        found = json.loads(cache.read_text(encoding="utf-8"))
+        if found["key"] == key and 0 <= time.time() - found["at"] < _REMEMBERED_S:
+            return list(found["names"])
+    with contextlib.suppress(Exception, SystemExit), contextlib.redirect_stderr(io.StringIO()):
+        names = _asked(kind, chosen)
+        cache.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        partial = cache.with_name(f".{cache.name}.{os.getpid()}")
+        partial.write_text(json.dumps({"key": key, "at": time.time(), "names": names}), encoding="utf-8")
+        partial.replace(cache)
+        return names
+    return []
+
+
+def _asked(kind: str, chosen: list[str]) -> list[str]:
+    from kafka.cli.connection import Connection
+    from kafka.cli.grammar import parse
+
+    found = parse(["topics", "list", *chosen, "-X", f"bootstrap.timeout.ms={_PATIENCE_MS}"])
+    if found is None:
+        return []
+    with Connection(found[1]) as connection:
+        admin = connection.admin()
+        if kind == "topic":
+            return sorted(admin.list_topics(timeout_ms=_PATIENCE_MS))
+        return sorted(str(group.group_id) for group in admin.list_groups(timeout_ms=_PATIENCE_MS, raise_errors=False))
+
+
+def _words(arguments: Namespace) -> int:
+    for found in candidates(arguments.command):
+        print(found)
+    return 0
+
+
+def _script(text: str) -> Any:
+    def run(_arguments: Namespace) -> int:
+        sys.stdout.write(text)
+        return 0
+
+    return run
+
+
+# The manual page…
+
+
+def _roff(text: str) -> str:
+    return text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq")
+
+
+def manual() -> str:
+    """Return the manual page purekafka(1) in roff."""
+    from kafka.version import __version__
+
+    lines = [
+        f'.TH PUREKAFKA 1 "" "purekafka {__version__}"',
+        ".SH NAME",
+        "purekafka \\- Kafka from the shell, in pure Python",
+        ".SH SYNOPSIS",
+        ".B purekafka",
+        ".I COMMAND [VERB] [arguments] [options]",
+        ".SH COMMANDS",
+    ]
+    for name in COMMANDS:
+        command = load(name)
+        verbs = command.verbs.values() if isinstance(command, Noun) else [command]
+        for verb in verbs:
+            title = f"purekafka {name}" if verb is command else f"purekafka {name} {verb.name}"
+            words = "".join(f" {argument.shown}" for argument in verb.own if argument.positional)
+            lines += [f".SS {_roff(title)}{_roff(words)}", f"{_roff(verb.summary[0].upper() + verb.summary[1:])}."]
+            for argument in verb.own:
+                lines += [".TP", f".B {_roff(argument.shown)}", _roff(argument.help.replace("%%", "%"))]
+            for example in verb.examples:
+                lines += [".PP", ".nf", f"\\&  {_roff(example)}", ".fi"]
+    lines += [".SH EXIT STATUS"]
+    for code, meaning in EXIT_CODES.items():
+        lines += [".TP", f".B {code}", _roff(meaning)]
+    return "\n".join(lines) + "\n"
+
+
+def _manual(_arguments: Namespace) -> int:
+    sys.stdout.write(manual())
+    return 0
+
+
+COMMAND = Noun(
+    "completion",
+    "print what completes words in a shell, and the manual page",
+    [
+        Verb(
+            shell,
+            f"print the completion for {shell}",
+            _script(text),
+            examples=[use, f"purekafka completion {shell} > purekafka.{shell}"],
+            connects=False,
+        )
+        for shell, text, use in (
+            ("bash", _BASH, "purekafka completion bash"),
+            ("zsh", _ZSH, "purekafka completion zsh"),
+            ("fish", _FISH, "purekafka completion fish"),
+        )
+    ]
+    + [
+        Verb(
+            "man",
+            "print the manual page, for man -l",
+            _manual,
+            examples=["purekafka completion man", "purekafka completion man > purekafka.1"],
+            connects=False,
+        ),
+        Verb(
+            "words",
+            "print the words that may stand in place of the last one; shells call this",
+            _words,
+            examples=["purekafka completion words -- top", "purekafka completion words -- topics de"],
+            connects=False,
+            runs_command=True,
+        ),
+    ],
+)

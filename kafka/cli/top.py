@@ -1,0 +1,111 @@
+"""``purekafka top``: brokers, topics and groups with their rates and lag, redrawn each second."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from kafka.cli.connection import Connection
+from kafka.cli.grammar import Argument, Verb
+from kafka.cli.groups import lag_rows
+from kafka.cli.ranges import AdminOffsets
+from kafka.cli.screen import Rates, rate_text, screen, time_left
+from kafka.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from kafka.admin import KafkaAdminClient
+
+__all__ = ["COMMAND", "lines"]
+
+_TOPICS = 10
+
+
+def _run(arguments: Namespace) -> int:
+    with Connection(arguments) as connection, screen() as show:
+        admin, rates, looks = connection.admin(), Rates(), 0
+        while True:
+            begun = time.monotonic()
+            found = _look(admin)
+            rates.next(begun)
+            show(lines(found, rates))
+            looks += 1
+            if arguments.count and looks >= arguments.count:
+                return 0
+            time.sleep(max(0.05, arguments.interval - (time.monotonic() - begun)))
+
+
+def _look(admin: KafkaAdminClient) -> dict[str, Any]:
+    """Return what is shown: the cluster, its topics with the sums of their offsets, and the lag of groups."""
+    cluster = admin.describe_cluster()
+    topics = [topic for topic in admin.describe_topics() if topic.ok and not topic.is_internal]
+    partitions = [
+        TopicPartition(str(topic.name), one.partition_index)
+        for topic in topics
+        for one in topic.partitions
+        if one.leader_id >= 0
+    ]
+    ends = AdminOffsets(admin).end_offsets(partitions)
+    groups = [str(group.group_id) for group in admin.list_groups(raise_errors=False)]
+    rows, _failed = lag_rows(admin, groups) if groups else ([], {})
+    return {"cluster": cluster, "topics": topics, "ends": ends, "rows": rows}
+
+
+def lines(found: dict[str, Any], rates: Rates) -> list[str]:
+    """Return the lines of the view."""
+    cluster, topics, ends = found["cluster"], found["topics"], found["ends"]
+    written: dict[str, int] = {}
+    for tp, end in ends.items():
+        written[tp.topic] = written.get(tp.topic, 0) + end
+    every = [one for topic in topics for one in topic.partitions]
+    behind = sum(len(one.isr_nodes) < len(one.replica_nodes) for one in every)
+    headless = sum(one.leader_id < 0 for one in every)
+    total = rates.of("all", sum(written.values()))
+    counts = [f"{len(cluster.brokers)} brokers", f"{len(topics)} topics", f"{len(every)} partitions"]
+    counts += [f"{behind} under-replicated", f"{headless} without leader", f"{rate_text(total)} records/s"]
+    shown = [
+        f"Cluster {cluster.cluster_id}   controller {cluster.controller_id}   {time.strftime('%H:%M:%S')}",
+        "   ".join(counts),
+        "",
+        f"{'BROKER':>6}  {'ADDRESS':<28} {'LEADERS':>8} {'REPLICAS':>9}",
+    ]
+    for broker in cluster.brokers:
+        leads = sum(one.leader_id == broker.broker_id for one in every)
+        replicas = sum(broker.broker_id in one.replica_nodes for one in every)
+        address = f"{broker.host}:{broker.port}"
+        shown.append(f"{broker.broker_id:>6}  {address:<28} {leads:>8} {replicas:>9}")
+    busy = [(name, count, rates.of(("topic", name), count)) for name, count in written.items()]
+    busy.sort(key=lambda one: (-(one[2] or 0), -one[1]))
+    shown += ["", f"{'TOPIC':<36} {'RECORDS':>14} {'WRITE/s':>10}"]
+    shown += [f"{name[:36]:<36} {count:>14,} {rate_text(rate):>10}" for name, count, rate in busy[:_TOPICS]]
+    shown += ["", f"{'GROUP':<24} {'TOPIC':<22} {'LAG':>12} {'READ/s':>9} {'WRITE/s':>9}  CATCHES UP"]
+    return shown + _groups(found["rows"], rates)
+
+
+def _groups(rows: list[dict[str, Any]], rates: Rates) -> list[str]:
+    sums: dict[tuple[str, str], list[int]] = {}
+    for row in rows:
+        one = sums.setdefault((row["group_id"], row["topic"]), [0, 0])
+        one[0] += row["lag"] or 0
+        one[1] += row["end"] or 0
+    shown = []
+    for (group, topic), (lag, end) in sorted(sums.items(), key=lambda item: -item[1][0]):
+        read, written = rates.of(("read", group, topic), end - lag), rates.of(("end", group, topic), end)
+        shown.append(
+            f"{group[:24]:<24} {topic[:22]:<22} {lag:>12,} {rate_text(read):>9} {rate_text(written):>9}  "
+            f"{time_left(lag, read, written)}"
+        )
+    return shown
+
+
+COMMAND = Verb(
+    "top",
+    "watch brokers, topics and groups with their rates and lag, until Ctrl-C",
+    _run,
+    [
+        Argument("--interval", type=float, default=1.0, metavar="SECONDS", help="the time between redraws (1)"),
+        Argument("--count", type=int, metavar="N", help="end after this number of redraws"),
+    ],
+    ["purekafka top --count 1 --sandbox", "purekafka top --count 2 --interval 0.2 --sandbox"],
+)

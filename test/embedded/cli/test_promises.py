@@ -1,0 +1,225 @@
+"""Start-up, throughput, completion and views: the promises with a figure."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.broker import Broker
+from kafka.cli.completion import candidates, manual
+from kafka.cli.grammar import COMMANDS
+
+from .conftest import Shell
+from .shell import run
+
+# A machine that is busy takes longer for the same work, so the measure is CPU time, over what Python itself takes.
+_RUNS = 7
+
+
+def cpu(words: list[str], env: dict[str, str] | None = None) -> float:
+    """Return the median CPU seconds of a process; caches of compiled modules are in use."""
+    found = []
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    for _ in range(_RUNS):
+        before = os.times()
+        subprocess.run(
+            [sys.executable, *words], env={**clean, **(env or {})}, check=True, capture_output=True, timeout=60
+        )
+        after = os.times()
+        found.append(after.children_user + after.children_system - before.children_user - before.children_system)
+    return statistics.median(found)
+
+
+@pytest.mark.parametrize(
+    "words", [["--version"], ["--help"], ["topics", "--help"], ["completion", "words", "--", "top"]]
+)
+def test_c1_help_version_and_completion_take_100_ms(words: list[str]) -> None:
+    cpu(["-m", "kafka", *words])  # compiles
+    spent = cpu(["-m", "kafka", *words])
+    bare = cpu(["-c", "pass"])
+    assert spent < max(0.1, 6 * bare), f"{spent * 1000:.0f} ms, Python alone {bare * 1000:.0f} ms"
+
+
+def test_c1_a_list_of_topics_takes_300_ms(broker: Broker) -> None:
+    words = ["-m", "kafka", "topics", "list", "-b", broker.bootstrap_servers]
+    cpu(words)
+    spent = cpu(words)
+    bare = cpu(["-c", "pass"])
+    assert spent < max(0.3, 18 * bare), f"{spent * 1000:.0f} ms, Python alone {bare * 1000:.0f} ms"
+
+
+def test_c1_no_command_imports_rich_and_help_imports_no_client() -> None:
+    script = (
+        "import sys; from kafka.cli import main; main(['--help']); "
+        "heavy = {'rich', 'kafka.producer', 'kafka.consumer', 'kafka.admin', 'kafka.broker', 'asyncio', 'ssl'}; "
+        "sys.exit(', '.join(sorted(heavy & set(sys.modules))) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_c14_consume_prints_at_half_the_rate_of_poll(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """CPU of reading and printing 200,000 records against poll() alone, in one process each time."""
+    values = [b'{"user": %d, "text": "%s"}' % (number, b"x" * (number % 200)) for number in range(20_000)]
+    with KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
+        for _ in range(10):
+            producer.send_many("orders", values)
+    count = len(values) * 10
+    servers = broker.bootstrap_servers
+
+    def polled() -> float:
+        begun = time.thread_time()
+        with KafkaConsumer(bootstrap_servers=servers, group_id=None, auto_offset_reset="earliest") as consumer:
+            consumer.assign([TopicPartition("orders", 0)])
+            read = 0
+            while read < count:
+                read += sum(map(len, consumer.poll(500, max_records=5000).values()))
+        return time.thread_time() - begun
+
+    def printed(layout: str) -> float:
+        begun = time.thread_time()
+        assert len(run(f"purekafka consume orders -f {layout} -b {servers}").raw.splitlines()) == count
+        return time.thread_time() - begun
+
+    for layout, share in (("value", 0.5), ("jsonl", 0.25)):
+        ratio = statistics.median(polled() / printed(layout) for _ in range(3))
+        assert ratio >= share, f"{layout}: {ratio:.2f} of the rate of poll()"
+
+
+def test_produce_writes_lines_at_half_the_rate_of_send(broker: Broker) -> None:
+    """CPU of this thread for 200,000 lines against send() for each."""
+    lines = [b'{"user": %d, "text": "%s"}' % (number, b"x" * (number % 200)) for number in range(200_000)]
+    data = b"\n".join(lines)
+    servers = broker.bootstrap_servers
+
+    def sent() -> float:
+        begun = time.thread_time()
+        with KafkaProducer(bootstrap_servers=servers) as producer:
+            for line in lines:
+                producer.send("orders", line)
+            producer.flush()
+        return time.thread_time() - begun
+
+    def produced() -> float:
+        begun = time.thread_time()
+        assert run(f"purekafka produce orders -b {servers}", stdin=data).code == 0
+        return time.thread_time() - begun
+
+    ratio = statistics.median(sent() / produced() for _ in range(3))
+    assert ratio >= 0.5, f"{ratio:.2f} of the rate of send()"
+
+
+# Completion and the manual page…
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["to"], {"top", "topics", "tokens"}),
+        (["topics", "d"], {"describe", "delete", "dump"}),
+        (["topic", "list", "--form"], {"--format"}),
+        (["partitions", "reassign", ""], {"plan", "apply", "status", "cancel"}),
+        (["acls", "list", "--pattern", "pre"], {"prefixed"}),
+        (["request", "Metad"], {"Metadata"}),
+        (["topics", "list", "-X", "sasl.mech"], {"sasl.mechanism="}),
+        (["frobnicate", ""], set()),
+    ],
+)
+def test_c17_words_options_and_values_are_completed(words: list[str], expected: set[str]) -> None:
+    assert set(candidates(words)) == expected
+
+
+def test_c17_live_names_are_completed_and_remembered(
+    broker: Broker, shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert shell("purekafka completion words -- consume ev").lines == ["events"]
+    broker.forget_requests()
+    assert shell("purekafka completion words -- consume or").lines == ["orders"]
+    assert not broker.requests, "the names are remembered"
+    assert shell("purekafka contexts add prod -b b1:9092").code == 0
+    assert shell("purekafka completion words -- topics list --context p").lines == ["prod"]
+
+
+def test_c17_nothing_is_completed_and_said_when_no_broker_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    begun = time.monotonic()
+    assert run("purekafka completion words -- consume -b 127.0.0.1:1 e") == (0, b"", "")
+    assert time.monotonic() - begun < 10
+
+
+def test_the_scripts_of_shells_and_the_manual_page_name_every_command() -> None:
+    assert "complete -o default -F _purekafka" in run("purekafka completion bash").out
+    assert "compdef _purekafka" in run("purekafka completion zsh").out
+    assert "complete -c purekafka" in run("purekafka completion fish").out
+    page = manual()
+    for name in COMMANDS:
+        assert f".SS purekafka {name}".replace("-", "\\-") in page
+
+
+def test_c17_bash_completes_words(tmp_path: Path) -> None:
+    program = tmp_path / "purekafka"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m kafka "$@"\n')
+    program.chmod(0o755)
+    script = (
+        'eval "$(purekafka completion bash)"; COMP_WORDS=(purekafka topics cre); COMP_CWORD=2; _purekafka; '
+        'echo "${COMPREPLY[@]}"'
+    )
+    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-c", script], env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == "create\n", done.stderr
+
+
+# Views that redraw…
+
+
+def test_c18_top_leaves_the_terminal_as_it_was(broker: Broker) -> None:
+    pty = pytest.importorskip("pty")
+    master, slave = pty.openpty()
+    words = [sys.executable, "-m", "kafka", "top", "--count", "2", "--interval", "0.1", "-b", broker.bootstrap_servers]
+    env = {**os.environ, "TERM": "xterm", "COLUMNS": "80", "LINES": "24"}
+    with subprocess.Popen(words, stdout=slave, stderr=slave, env=env) as process:
+        os.close(slave)
+        shown = b""
+        try:
+            while data := os.read(master, 65536):
+                shown += data
+        except OSError:  # the end of a terminal
+            pass
+        assert process.wait(30) == 0
+    os.close(master)
+    text = shown.decode()
+    assert text.startswith("\x1b[?1049h\x1b[?25l")
+    assert text.endswith("\x1b[?25h\x1b[?1049l")
+    assert "1 brokers   2 topics   4 partitions" in text
+    lines = text.replace("\x1b[K", "").replace("\r", "").split("\n")
+    assert max(len(line.rpartition("\x1b[H")[2]) for line in lines) <= 80
+
+
+def test_c18_a_view_of_200_groups_takes_a_twentieth_of_a_core(broker: Broker) -> None:
+    from kafka import KafkaAdminClient
+    from kafka.cli.groups import lag_rows
+    from kafka.cli.screen import Rates, lag_lines
+
+    with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        names = [f"group-{number}" for number in range(200)]
+        for name in names:
+            admin.alter_group_offsets(name, {("events", 0): 0})
+        rates = Rates()
+        lag_rows(admin, names)
+        found = []
+        for _ in range(5):
+            begun = time.thread_time()
+            rates.next()
+            lag_lines(lag_rows(admin, names)[0], rates)
+            found.append(time.thread_time() - begun)
+    assert statistics.median(found) < 0.05, f"{statistics.median(found) * 1000:.0f} ms of each second"
