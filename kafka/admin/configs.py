@@ -212,6 +212,7 @@ class Configs(Calls):
         documentation: bool = False,
         raise_errors: bool = True,
     ) -> DescribeConfigsResult:
+        await self._core.require(deadline, DescribeConfigsRequest.API_KEY, 0, "describe_configs()", "0.11")
         version = await self._core.version_of(DescribeConfigsRequest(), deadline)
         if documentation and version < _DOCUMENTED_SINCE:
             raise self._core.unsupported("include_documentation", "2.6")
@@ -268,6 +269,7 @@ class Configs(Calls):
         incremental: bool | None,
         raise_errors: bool,
     ) -> AlterConfigsResult:
+        await self._core.require(deadline, AlterConfigsRequest.API_KEY, 0, "alter_configs()", "0.11")
         versions = await self._core.versions(deadline)
         if incremental and not versions.reaches(_INCREMENTAL):
             raise self._core.unsupported("incremental=True", "2.3")
@@ -285,6 +287,7 @@ class Configs(Calls):
     async def _replace_configs(
         self, deadline: float, resources: list[ConfigResource], *, validate_only: bool, raise_errors: bool
     ) -> AlterConfigsResult:
+        await self._core.require(deadline, AlterConfigsRequest.API_KEY, 0, "replace_configs()", "0.11")
         changes = {resource.key: _changes(resource) for resource in resources}
         return await self._change_configs(resources, changes, deadline, validate_only, raise_errors, incremental=False)
 

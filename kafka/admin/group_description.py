@@ -166,6 +166,7 @@ class GroupDescriptions(Calls):
         classic_only: bool = False,
     ) -> dict[str, GroupDescription]:
         """Ask about all groups by KIP-848 first, then about the others by the classic protocol."""
+        await self._core.require(deadline, DescribeGroupsRequest.API_KEY, 0, "describe_groups()", "0.9")
         versions = await self._core.versions(deadline)
         if include_operations and not versions.reaches(DescribeGroupsRequest.API_KEY, _OPERATIONS_SINCE):
             raise self._core.unsupported("include_authorized_operations", "2.3")

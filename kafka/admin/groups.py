@@ -162,6 +162,7 @@ class Groups(Calls):
     async def _list_groups(
         self, deadline: float, brokers: list[int] | None, states: list[str], types: list[str], *, raise_errors: bool
     ) -> ListedGroups:
+        await self._core.require(deadline, ListGroupsRequest.API_KEY, 0, "list_groups()", "0.9")
         version = await self._core.version_of(ListGroupsRequest(), deadline)
         if states and version < _STATES_SINCE:
             raise self._core.unsupported("states_filter", "2.6")

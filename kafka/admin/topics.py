@@ -184,6 +184,7 @@ class Topics(Calls):
     ) -> CreateTopicsResult:
         if not topics:
             return CreateTopicsResult(topics=Results())
+        await self._core.require(deadline, CreateTopicsRequest.API_KEY, 0, "create_topics()", "0.10.1")
         version = await self._core.version_of(CreateTopicsRequest(), deadline)
         by_name = {topic.name: topic for topic in topics}
         if version < _DEFAULTS_SINCE and any(
@@ -233,6 +234,7 @@ class Topics(Calls):
     ) -> DeleteTopicsResult:
         if not topics:
             return DeleteTopicsResult(topics=Results())
+        await self._core.require(deadline, DeleteTopicsRequest.API_KEY, 0, "delete_topics()", "0.10.1")
         version = await self._core.version_of(DeleteTopicsRequest(), deadline)
         if version < _DELETION_BY_ID_SINCE and any(isinstance(topic, UUID) for topic in topics):
             raise self._core.unsupported("deleting a topic by its id", "2.8")
@@ -294,6 +296,7 @@ class Topics(Calls):
     ) -> CreatePartitionsResult:
         if not topics:
             return CreatePartitionsResult(results=Results())
+        await self._core.require(deadline, CreatePartitionsRequest.API_KEY, 0, "create_partitions()", "1.0")
         entry, assignment = (
             CreatePartitionsRequest.CreatePartitionsTopic,
             CreatePartitionsRequest.CreatePartitionsAssignment,
