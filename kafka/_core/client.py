@@ -1,9 +1,8 @@
 """The client core: connections to the brokers of a cluster, what is known of the cluster, and routing.
 
-Coroutines on the client's loop; everything here runs on whoever turns it. The faces, the
-coordinators and the historic `KafkaClient` stand on it. It sends a request where it belongs and
-keeps metadata fresh; it does not know what a record or a group is, and does not retry what a broker
-has answered.
+Coroutines on the client's loop, which run on the thread that turns it. The faces, the coordinators and the historic
+`KafkaClient` use it. It sends each request to the broker that serves it and keeps metadata fresh. It knows neither
+records nor groups, and does not retry requests that a broker has answered.
 
 Connections are split by use: a fetch that waits at the broker for data must not hold up a
 heartbeat, and a broker answers the requests of one connection one after another.
@@ -16,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka._core.attempts import Attempts
-from kafka._core.metadata import MetadataKeeper
+from kafka._core.metadata import MetadataUpdater
 from kafka._core.routing import Route, Target, route
 from kafka._runtime.tasks import Task
 from kafka._runtime.timers import Backoff
@@ -58,13 +57,13 @@ T = TypeVar("T")
 ResponseT = TypeVar("ResponseT", bound=Response)
 NodeId = int | str
 
-# What connections are used for; a name of one's own works too.
+# Uses of connections; a caller may add a name.
 DEFAULT: Final = "default"
 PRODUCE: Final = "produce"
 FETCH: Final = "fetch"
 COORDINATOR: Final = "coordinator"
 
-# A broker that is not connected after this long, in seconds, may be slow or stuck: others are asked rather than it.
+# A broker that is not connected after this long, in seconds, may be slow or stuck: other brokers are preferred.
 _SLOW_TO_CONNECT: Final = 1.0
 
 _KEY_TYPES: Final = {Target.GROUP: GROUP, Target.TRANSACTION: TRANSACTION}
@@ -81,7 +80,7 @@ class Client:
         self.context = ConnectionContext(self.loop, self.settings, self.environment)
         self.cluster = ClusterMetadata(config=config.subset("cluster"), clock=self.environment.clock)
         self.versions: ApiVersions | None = None
-        """What the first broker that answered speaks."""
+        """The API versions of the first broker that answered."""
         self.closed = False
         self.delivered: Callable[[Future[Any], Any], object] | None = None
         """Called with each future that a response resolved, and the response."""
@@ -93,8 +92,8 @@ class Client:
         self._idle_timer_set = False
         self.face: object = None
         """The application's `KafkaClient`, which must live as long as its core."""
-        self.metadata = MetadataKeeper(self)
-        # However the loop ends (close, the interpreter's end, a crash), no future is left open.
+        self.metadata = MetadataUpdater(self)
+        # However the loop ends (close, interpreter exit, a crash), no future stays unresolved.
         self.loop.on_close(self.shut_down)
         if "metrics" in config and config["metrics"] is not None:
             from kafka._core.metrics import measure
@@ -112,7 +111,7 @@ class Client:
         if link is not None:
             if broker is None or (broker.host, broker.port) == (link.host, link.port):
                 return link
-            # The broker moved; what was under way at the old address fails and is retried at the new one.
+            # The broker moved: requests under way at the old address fail, and callers retry at the new one.
             del self._links[node_id, use]
             link.close(KafkaConnectionError(f"{link} is at {host_port(broker.host, broker.port)} now"))
         if broker is None:
@@ -146,11 +145,11 @@ class Client:
             and not self.closed
             and not self.cluster.is_bootstrap(link.node_id)
         ):
-            # A broker that hung up may have gone for good, and its partitions elsewhere.
+            # A broker that closed the connection may have left, and its partitions have other leaders.
             self.cluster.request_update()
 
     def _close_idle(self) -> None:
-        """Close what was not used for connections_max_idle_ms, and look again when the next could be due."""
+        """Close connections that were idle for connections_max_idle_ms, and set the timer for the next one."""
         now = self.loop.time()
         next_due = None
         for link in self.links():
@@ -174,11 +173,10 @@ class Client:
         return list(self.cluster.topology.brokers.values()) or list(self.cluster.bootstrap_brokers())
 
     def least_loaded_node(self) -> NodeId | None:
-        """Return the broker with the least to do; None if all are backing off.
+        """Return the broker with the fewest requests under way; None if all are backing off.
 
-        One that is connected and has nothing under way, else the connected one with the least under
-        way, else one that is being connected, else any that may be connected to, else one that takes
-        long to connect to.
+        Connected brokers come first, then brokers with an attempt to connect under way, then brokers without a
+        connection, then brokers whose attempt takes long.
         """
         connected: list[tuple[int, float, NodeId]] = []
         connecting: list[NodeId] = []
@@ -224,7 +222,7 @@ class Client:
             await self.loop.sleep_until(soonest)
 
     def no_brokers_error(self, what: str) -> NoBrokersAvailable:
-        """Return the error that lists each address that was tried, once, and why it did not work."""
+        """Return the error that lists each address that was tried, once, with the reason of its failure."""
         reasons: dict[str, str] = {}
         for link in self.links():
             address = host_port(link.host, link.port)
@@ -261,11 +259,11 @@ class Client:
         use: str | None = None,
         deadline: float | None = None,
     ) -> ResponseT:
-        """Send a request to whom it is for (see `kafka._core.routing`) and return the response.
+        """Send a request to the broker that serves it (see `kafka._core.routing`) and return the response.
 
         Waits for a broker, for metadata or for the coordinator's address by `deadline`
         (request_timeout_ms from now by default). A request that could not be sent is tried elsewhere;
-        one that was sent is not tried again. Error codes in the response are the caller's to read.
+        one that was sent is not tried again. The caller handles error codes in the response.
         """
         if deadline is None:
             deadline = self.loop.time() + self.settings.request_timeout
@@ -278,7 +276,7 @@ class Client:
             where = await self._node_for(target, deadline)
             try:
                 return await self._send_by(deadline, where, request, use or (COORDINATOR if coordinated else DEFAULT))
-            except NodeNotReadyError:  # it has not left: who should answer cannot be reached
+            except NodeNotReadyError:  # it was not sent: the broker cannot be reached
                 failures += 1
                 if coordinated:
                     self.cluster.forget_coordinator(_KEY_TYPES[target.target], str(target.key))
@@ -360,7 +358,7 @@ class Client:
                 with self.loop.timeout_at(deadline, f"looking up the coordinator of {key!r}"):
                     return await task
             except KafkaError as error:
-                # Whoever began it may have had less time; what was not found out in that is asked anew.
+                # The caller that began the lookup may have had less time; this one asks again.
                 if not joined or not error.retriable or self.loop.time() >= deadline:
                     raise
 
@@ -398,7 +396,7 @@ class Client:
     # Metadata…
 
     async def bootstrap(self) -> None:
-        """Get the first picture of the cluster from a bootstrap server, and keep it fresh from now on.
+        """Get the first metadata from a bootstrap server, and keep it fresh from now on.
 
         Errors of credentials and configuration are raised at once; when no server answers within
         bootstrap_timeout_ms, NoBrokersAvailable lists each and why it did not.
@@ -406,11 +404,11 @@ class Client:
         await self.metadata.bootstrap()
 
     async def refresh(self, deadline: float) -> None:
-        """Ask for metadata and wait until it came; the error if it did not."""
+        """Request metadata and wait for the response; raise the error of the request."""
         await self.metadata.refresh(deadline)
 
     def drop_departed(self) -> None:
-        """Close connections to brokers that are gone and to bootstrap servers, unless something is under way.
+        """Close connections to brokers that left the cluster and to bootstrap servers, unless requests are under way.
 
         The connection to a bootstrap server that turns out to be a broker is kept as that broker's.
         """
@@ -429,22 +427,22 @@ class Client:
                 link.close()
 
     def drop_unready(self) -> None:
-        """Forget connections that are not there, with their backoff: the addresses are about to change."""
+        """Forget connections that are not open, with their backoff: the addresses are about to change."""
         for (node_id, use), link in tuple(self._links.items()):
             if not link.ready:
                 del self._links[node_id, use]
-                link.close(KafkaConnectionError(f"{link} is no longer taken to be part of the cluster"))
+                link.close(KafkaConnectionError(f"{link} is no longer part of the cluster"))
 
-    # How it is…
+    # Health…
 
     def health(self) -> dict[str, Any]:
         """Return what works and what does not, and why: for people, probes and dashboards.
 
         Producers, consumers and clients answer in the same form, which ``json.dumps`` takes. ``ok`` is true as long as
-        the client is open and ``problems`` is empty. ``problems`` has one sentence for each thing that keeps the client
-        from its work; ``brokers`` has for each connection its state, its error and how often it failed in a row;
-        ``topics`` has the topics that the cluster refuses, with the error; ``metadata_age_s`` is None before the first
-        metadata; ``partitions`` is empty here, and has the partitions of a producer or a consumer.
+        the client is open and ``problems`` is empty. ``problems`` has one sentence for each thing that blocks the
+        client; ``brokers`` has for each connection its state, its error and how often it failed in a row; ``topics``
+        has the topics that the cluster refuses, with the error; ``metadata_age_s`` is None before the first metadata;
+        ``partitions`` is empty here, and has the partitions of a producer or a consumer.
         """
         return self.health_with({})
 
@@ -456,7 +454,7 @@ class Client:
         A partition has at least a ``leader``, None if that is not known, and a ``problem``, None if there is none.
         """
         links = dict(self._links)  # a copy: another thread may ask while connections come and go
-        # An error of a connection that is not needed now says nothing of a broker that another connection reaches.
+        # An error of one connection does not count if another connection reaches the broker.
         reached = {node_id for (node_id, _), link in links.items() if link.ready}
         lost = {
             node_id: str(link.error)
@@ -504,7 +502,7 @@ class Client:
 
     def close_links(self, error: KafkaError | None = None) -> None:
         """Close every connection for good; requests under way fail."""
-        while self._links:  # what hears of the end of one may have asked for another
+        while self._links:  # a callback of a closed connection may ask for another
             _, link = self._links.popitem()
             link.close(error)
 
@@ -517,7 +515,7 @@ class Client:
         """Close connections and stop keeping metadata. Idempotent; the loop's driver closes the loop."""
         if self.closed:
             return
-        self.closed = True  # first: what hears of the end of its connection gets no other
+        self.closed = True  # first: a callback of a closed connection gets no other
         self.metadata.stop()
         self.close_links(ClientClosedError("The client was closed."))
         self.cluster.failed_update(ClientClosedError("The client was closed."))

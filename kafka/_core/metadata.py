@@ -1,8 +1,8 @@
-"""Keeping metadata: the first picture of the cluster, and how it stays fresh. Part of the client core.
+"""Metadata of a client: the first response from a bootstrap server, and how it stays fresh.
 
-One task asks by age, on demand and after errors, and sleeps until one of these comes. It asks one
-broker at a time, the least loaded; when every known broker has failed to answer it starts again
-from the bootstrap servers (KIP-899), as it does on a broker's demand (KIP-1102).
+One task requests metadata by age, on demand and after errors. It asks one broker at a time, the least loaded. When
+every known broker has failed to answer, it starts again from the bootstrap servers (KIP-899), as it does when a broker
+demands it (KIP-1102).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kafka.protocol.metadata import MetadataRequest
     from kafka.structs import BrokerMetadata
 
-__all__ = ["MetadataKeeper"]
+__all__ = ["MetadataUpdater"]
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ _AUTO_CREATION_SINCE: Final = 4
 _STAGGER: Final = 1.0
 # How often each server must have refused before the client gives up ahead of time.
 _ROUNDS: Final = 3
-# A server is tried so often, whatever its connection's backoff has come to: somebody waits for the client.
+# The longest pause between attempts at one server, in seconds, whatever its connection's backoff: a caller waits.
 _LONGEST_PAUSE: Final = 1.0
 
 
@@ -84,8 +84,8 @@ class MetadataClient(Protocol):
         ...
 
 
-class MetadataKeeper:
-    """Asks for metadata on behalf of a client."""
+class MetadataUpdater:
+    """Requests the metadata of a client."""
 
     def __init__(self, client: MetadataClient) -> None:
         self._client = client
@@ -99,8 +99,8 @@ class MetadataKeeper:
         self._failing_since: float | None = None
         self._told = False
         self.error: KafkaError | None = None
-        """Why the last request for metadata has failed; None if it has not."""
-        self._answered_in_vain: dict[int | str, float] = {}
+        """Why the last request for metadata failed; None if it succeeded."""
+        self._retry_after: dict[int | str, float] = {}
         client.cluster.on_request = self._requested
 
     @property
@@ -110,7 +110,7 @@ class MetadataKeeper:
 
     @property
     def awaited(self) -> bool:
-        """Whether somebody waits for metadata: until it came, none may take away from what is wanted."""
+        """Whether a caller waits for metadata; until it arrives, the requested topics must not shrink."""
         return self._awaited > 0
 
     # The first time…
@@ -132,7 +132,7 @@ class MetadataKeeper:
                     wake = give_up
                 await wait_any(loop, *attempts, deadline=wake)
                 self._collect(attempts)
-                self._check_patience(deadline, give_up)
+                self._check_deadline(deadline, give_up)
         finally:
             for task in attempts:
                 task.cancel()
@@ -150,8 +150,8 @@ class MetadataKeeper:
             if task.exception is not None:
                 self._raise_fatal(task.exception)
 
-    def _check_patience(self, deadline: float, give_up: float) -> None:
-        """Raise if the time is up, or if nothing listens at any of the servers and nobody wants to wait for that."""
+    def _check_deadline(self, deadline: float, give_up: float) -> None:
+        """Raise if the deadline has passed, or if no server listens and the caller does not want to wait for one."""
         now = self._loop.time()
         if self._cluster.update_age() is not None:
             return
@@ -161,37 +161,39 @@ class MetadataKeeper:
                 f"No bootstrap server answered within {client.settings.discovery_timeout:g} seconds "
                 "(bootstrap_timeout_ms)"
             )
-        if now >= give_up and self._nobody_there():
+        if now >= give_up and self._no_listeners():
             raise client.no_brokers_error(
                 "Every bootstrap server refuses connections or has an unknown name; "
                 "to wait for a cluster that starts later set bootstrap_timeout_ms"
             )
 
-    def _nobody_there(self) -> bool:
+    def _no_listeners(self) -> bool:
         """Whether no server is slow or lost on the way: each has refused, or has no address, several times."""
         links = [self._client.link(broker.nodeId) for broker in self._client.candidates()]
         return all(isinstance(link.error, NoListenerError) and link.failures >= _ROUNDS for link in links)
 
     def _next_server(self, busy: set[int | str]) -> int | str | None:
-        """Return a server to ask beside those that are being asked."""
+        """Return a server to ask in parallel with the servers in `busy`."""
         free = [
             broker.nodeId
             for broker in self._client.candidates()
-            if broker.nodeId not in busy and self._free_at(broker.nodeId) <= self._loop.time()
+            if broker.nodeId not in busy and self._next_attempt_at(broker.nodeId) <= self._loop.time()
         ]
         return self._loop.rng.choice(free) if free else None
 
-    def _free_at(self, node_id: int | str) -> float:
-        """Return when a server may be asked again: after its connection's backoff, and after an answer in vain."""
+    def _next_attempt_at(self, node_id: int | str) -> float:
+        """Return when a server may be asked again: after its backoff, and after an answer without brokers."""
         link = self._client.link(node_id)
         backoff = min(self._loop.time() + link.backing_off(), link.last_attempt + _LONGEST_PAUSE)
-        return max(backoff, self._answered_in_vain.get(node_id, 0.0))
+        return max(backoff, self._retry_after.get(node_id, 0.0))
 
     def _soonest(self) -> float:
-        return min((self._free_at(broker.nodeId) for broker in self._client.candidates()), default=self._loop.time())
+        return min(
+            (self._next_attempt_at(broker.nodeId) for broker in self._client.candidates()), default=self._loop.time()
+        )
 
     def _raise_fatal(self, error: BaseException) -> None:
-        """Raise what trying again cannot mend: configuration, credentials, a listener of another kind."""
+        """Raise errors that another attempt cannot fix: configuration, credentials, a listener of another kind."""
         for link in self._client.links():
             if link.fatal is not None:
                 raise link.fatal
@@ -231,7 +233,7 @@ class MetadataKeeper:
             self._task = self._loop.spawn_logged(deferred(self._keep), "keep metadata")
 
     def stop(self) -> None:
-        """End the task; nobody will ask again."""
+        """End the task; no later call requests metadata."""
         if self._task is not None:
             self._task.cancel()
 
@@ -266,7 +268,7 @@ class MetadataKeeper:
         self._maybe_start_over()
 
     async def _update_from(self, node_id: int | str, deadline: float) -> None:
-        """Ask one broker; what it answers is known afterwards, what goes wrong is raised and remembered."""
+        """Ask one broker and update the cluster; an error is raised and remembered."""
         client = self._client
         self._under_way += 1
         version = None  # until a request has left, what goes wrong concerns all who wait
@@ -290,12 +292,12 @@ class MetadataKeeper:
                 self._failing_since = self._loop.time()
             self.error = error
             self._cluster.failed_update(error, version=version)
-            self._answered_in_vain[node_id] = self._loop.time() + self._cluster.refresh_backoff() / 1000
+            self._retry_after[node_id] = self._loop.time() + self._cluster.refresh_backoff() / 1000
             raise
         finally:
             self._under_way -= 1
         self._failed.clear()
-        self._answered_in_vain.clear()
+        self._retry_after.clear()
         self._failing_since = self.error = None
         self._cluster.update_metadata(response, whole=whole, version=version)
         self._tell_once(link)
@@ -318,7 +320,7 @@ class MetadataKeeper:
         )
 
     def _request(self, link: Connection) -> tuple[MetadataRequest, bool]:
-        """Return the request for what is wanted, as this broker understands it, and whether that is all topics."""
+        """Return the request for the wanted topics in this broker's version, and whether that is all topics."""
         from kafka.protocol.metadata import MetadataRequest
 
         request = self._cluster.metadata_request()

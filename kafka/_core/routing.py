@@ -17,7 +17,7 @@ __all__ = ["Route", "Target", "route"]
 
 
 class Target(Enum):
-    """Who is to answer."""
+    """The broker that serves a request."""
 
     ANY = "any broker"
     CONTROLLER = "the controller"
@@ -27,7 +27,7 @@ class Target(Enum):
 
 
 class Route(NamedTuple):
-    """Who is to answer, and for what: a group, a transactional id, or a partition."""
+    """The broker that serves a request, and the key: a group, a transactional id, or a partition."""
 
     target: Target
     key: str | TopicPartition | None = None

@@ -1,12 +1,10 @@
-"""A picture of the cluster: brokers, topics, partitions and who leads them, and how a reply changes it.
+"""A snapshot of the cluster: brokers, topics, partitions and their leaders, and how a response changes it. Sans-IO.
 
-A picture never changes; a reply makes a new one. So any thread may read one without a lock, and a
-loop over it is not disturbed. Sans-IO, no clock.
+A snapshot is immutable; a response makes a new one. So any thread may read and iterate over one without a lock.
 
-Rules of merging: what a reply says counts, except that a leader epoch never goes back for the same
-topic id (KIP-320: brokers learn of a change one after another, and one that is behind must not send
-the client back to the old leader). A topic that has an error keeps what was known of it; one that
-is unknown twice in a row is gone.
+Rules of merging: the response replaces the old state, except that a leader epoch never goes back for the same topic id
+(KIP-320: brokers learn of a change one after another, and a broker that is behind must not send the client back to the
+old leader). A topic with an error keeps its old state; a topic that is unknown twice in a row is removed.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ Partitions = Mapping[int, PartitionMetadata]
 
 
 class Topology:
-    """One picture."""
+    """One snapshot."""
 
     __slots__ = (
         "_by_leader",
@@ -69,7 +67,7 @@ class Topology:
         self._by_leader: dict[int, frozenset[TopicPartition]] | None = None
 
     def changed(self, **changes: Any) -> Topology:
-        """Return a picture that differs in some parts."""
+        """Return a snapshot that differs in some parts."""
         parts = {
             name: getattr(self, name)
             for name in ("brokers", "topics", "errors", "topic_ids", "internal_topics", "controller_id", "cluster_id")
@@ -94,7 +92,7 @@ class Topology:
     def with_leader(
         self, topic: str, number: int, leader: int, epoch: int, brokers: Iterable[BrokerMetadata] = ()
     ) -> Topology | None:
-        """Take a hint from a reply (KIP-951) if it is newer than what is known; None if it is not."""
+        """Return the snapshot with the leader from a response (KIP-951), or None if that leader is not newer."""
         known = self.partition(topic, number)
         if known is None or leader < 0 or epoch <= known.leader_epoch:
             return None
@@ -104,7 +102,7 @@ class Topology:
 
 
 def merged(old: Topology, response: MetadataResponse, *, whole: bool) -> Topology:
-    """Return the picture after a MetadataResponse; `whole` if all topics had been asked for."""
+    """Return the snapshot after a MetadataResponse; `whole` if the request was for all topics."""
     topics: dict[str, Partitions] = {} if whole else dict(old.topics)
     errors: dict[str, int] = {} if whole else dict(old.errors)
     ids: dict[str, UUID] = {} if whole else dict(old.topic_ids)
@@ -112,7 +110,7 @@ def merged(old: Topology, response: MetadataResponse, *, whole: bool) -> Topolog
     for topic in response.topics:
         name = topic.name or old.names_by_id.get(topic.topic_id)
         if name is None:
-            continue  # asked for by an id that the broker does not know
+            continue  # requested by an id that the broker does not know
         if topic.error_code:
             _keep_known(old, name, topic.error_code, topics, errors, ids)
             continue

@@ -1,6 +1,6 @@
-"""Why a broker closed a connection or refused a certificate: what a second, short connection shows.
+"""Finds out with a second, short connection why a broker closed one or why its certificate was refused.
 
-Each function opens a connection of its own, waits for less than a second, and returns what it has seen. It raises
+Each function opens a separate connection, waits for less than a second, and returns its finding. It raises
 nothing: without an answer, the first error stands.
 """
 

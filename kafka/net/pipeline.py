@@ -64,7 +64,7 @@ class FrameReader:
         return None if self._body is None else memoryview(self._body)[self._filled :]
 
     def filled(self, count: int) -> bytearray | None:
-        """Take note of `count` bytes received into the target; return the frame if that completes it."""
+        """Record `count` bytes received into the target; return the frame if that completes it."""
         assert self._body is not None
         self._filled += count
         if self._filled < len(self._body):
@@ -97,7 +97,7 @@ class FrameReader:
                 frames.append(bytes(data[position : position + size]))
                 position += size
             else:
-                # The size is the peer's word, and all of it is written to here: the limit is what bounds it.
+                # The peer chooses the size; the limit bounds it.
                 self._body = bytearray(size)
                 self._filled = end - position
                 self._body[: self._filled] = data[position:]
@@ -106,22 +106,20 @@ class FrameReader:
 
 
 def _strange(head: bytes, size: int, limit: int) -> KafkaError:
-    """Return what to say about a frame that cannot be one."""
+    """Return the error for the head of a stream that is not Kafka's."""
     if head[:2] in {b"\x15\x03", b"\x16\x03"}:
-        return SslAuthenticationError(
-            "the other side speaks TLS: security_protocol has to be SSL or SASL_SSL for this port"
-        )
+        return SslAuthenticationError("the other side speaks TLS: set security_protocol to SSL or SASL_SSL")
     if head in {b"HTTP", b"<htm", b"<!DO"}:
         return InvalidReceiveError("the other side speaks HTTP: this is not a broker's port")
     if head[:3] == b"SSH":
         return InvalidReceiveError("the other side speaks SSH: this is not a broker's port")
     if size < 0:
-        return InvalidReceiveError(f"a frame of {size} bytes was announced: the stream is broken, or this is no broker")
-    return InvalidReceiveError(f"a frame of {size} bytes was announced, receive_message_max_bytes allows {limit}")
+        return InvalidReceiveError(f"invalid frame size {size}: the stream is corrupt, or this is not a Kafka broker")
+    return InvalidReceiveError(f"a frame of {size} bytes exceeds receive_message_max_bytes ({limit})")
 
 
 class SendQueue:
-    """Pieces to be sent in order, and whom to tell when a message has left.
+    """Pieces to send in order, with callbacks for messages that have left.
 
     >>> queue = SendQueue()
     >>> queue.put([b"abc", b"defg"])
@@ -158,7 +156,7 @@ class SendQueue:
         return list(islice(self.waiting, _PIECES))
 
     def sent(self, count: int) -> None:
-        """Take note that `count` bytes were taken."""
+        """Record that the socket took `count` bytes."""
         self._sent += count
         pieces = self.waiting
         while count:
@@ -172,8 +170,8 @@ class SendQueue:
 
 
 _MAX_CORRELATION_ID: Final = 2**31 - 1
-# A pause that a broker asks for is told when it is this long, in seconds, and is cut to the second number. The broker
-# keeps it too, by not reading from the connection (KIP-219), so nothing is lost if it means a longer one.
+# A throttle time of this length, in seconds, is logged; the client waits for the second number at most. The broker
+# enforces a longer one itself, by not reading from the connection (KIP-219).
 _LONG_PAUSE: Final = 10.0
 _LONGEST_PAUSE: Final = 60.0
 
@@ -198,7 +196,7 @@ class _Entry:
 
 
 class Pipeline:
-    """What a connection does between the socket and the futures."""
+    """The requests of a connection, between the socket and the futures."""
 
     def __init__(self, client_id: str | None, max_in_flight: int) -> None:
         self.outgoing = SendQueue()
@@ -209,7 +207,7 @@ class Pipeline:
         self.on_reply: Callable[[str, float, int], object] | None = None
         """Called with a request's name, its latency and the reply's size: for metrics."""
         self.on_long_pause: Callable[[float, float], object] | None = None
-        """Called with the seconds that a broker asks the client to pause, and those that it will."""
+        """Called with the throttle time of a broker, and the seconds that the client pauses."""
         self._client_id = client_id
         self._max_in_flight = max_in_flight
         self._waiting: deque[_Entry] = deque()
@@ -228,7 +226,7 @@ class Pipeline:
         return len(self._waiting)
 
     def oldest_sent_at(self) -> float | None:
-        """Return since when the oldest request waits for its reply; None if none does. Any thread may ask."""
+        """Return when the oldest request in flight was sent; None if no request is in flight. Safe from any thread."""
         try:
             return self._in_flight[0].sent_at
         except IndexError:
@@ -254,9 +252,9 @@ class Pipeline:
         assert versions is not None
         while self._waiting and len(self._in_flight) < self._max_in_flight:
             entry = self._waiting.popleft()
-            if entry.future.is_done:  # given up by whoever asked
+            if entry.future.is_done:  # its caller has given up
                 continue
-            if entry.deadline <= now:  # sent now it would only end the connection, and what others wait for with it
+            if entry.deadline <= now:  # sent now, it would end the connection, and fail the requests of others
                 entry.future.try_failure(KafkaTimeoutError(f"{entry.name} could not be sent in time"))
                 continue
             request = entry.request
@@ -317,9 +315,9 @@ class Pipeline:
     # Coming in…
 
     def received(self, frame: bytes | bytearray, now: float) -> tuple[Future[Any], Any] | None:
-        """Hand a frame to the request that it answers; return its future and the response.
+        """Resolve the request that a frame answers; return its future and the response.
 
-        A KafkaProtocolError means that the connection cannot go on.
+        After a KafkaProtocolError the connection is unusable.
         """
         entry = self._match(frame)
         if entry is None:
@@ -341,7 +339,7 @@ class Pipeline:
         return entry.future, response
 
     def _throttle(self, asked: float, now: float) -> None:
-        """Pause as long as the broker asks for, within reason."""
+        """Pause for the throttle time of the broker, up to a limit."""
         if asked >= _LONG_PAUSE and self.on_long_pause is not None and self.throttled_until <= now:
             self.on_long_pause(asked, min(asked, _LONGEST_PAUSE))
         self.throttled_until = max(self.throttled_until, now + min(asked, _LONGEST_PAUSE))
@@ -349,12 +347,12 @@ class Pipeline:
     def _match(self, frame: bytes | bytearray) -> _Entry | None:
         in_flight = self._in_flight
         if not in_flight:
-            raise KafkaProtocolError(f"the broker sent {len(frame)} bytes that nobody asked for")
+            raise KafkaProtocolError(f"the broker sent {len(frame)} bytes without a request")
         entry = in_flight[0]
         if entry.correlation_id < 0:
             return in_flight.popleft()
         if len(frame) < 4:
-            raise KafkaProtocolError(f"a reply of {len(frame)} bytes is too short to be one")
+            raise KafkaProtocolError(f"a response of {len(frame)} bytes is too short")
         found = int.from_bytes(frame[:4], "big", signed=True)
         if found != entry.correlation_id and not has_wrong_id(getattr(entry.request, "API_KEY", None), found):
             skipped = in_flight[1] if len(in_flight) > 1 else None
@@ -377,10 +375,10 @@ class Pipeline:
         return None if deadline == math.inf else deadline
 
     def expire(self, now: float) -> KafkaError | None:
-        """Fail requests whose time is up; return the error if one of them ends the connection.
+        """Fail requests whose deadline has passed; return the error if one of them ends the connection.
 
-        A reply that comes later could not be told from one that was never sent, and of a request without a reply that
-        the socket does not take a part may be written already.
+        A late response cannot be matched to its request, and a request that the socket does not take may be written in
+        part already.
         """
         if any(entry.deadline <= now for entry in self._waiting):
             alive: deque[_Entry] = deque()
@@ -401,12 +399,12 @@ class Pipeline:
         for entry in self._in_flight:
             if entry.deadline <= now:
                 waited = now - entry.sent_at
-                error = RequestTimedOutError(f"no reply to {entry.name} within {waited:.1f} seconds")
+                error = RequestTimedOutError(f"no response to {entry.name} within {waited:.1f} seconds")
                 entry.future.try_failure(error)
         return error
 
     def fail_sent(self, error: BaseException) -> None:
-        """Fail what was sent and keep what waits: the connection is about to be made anew."""
+        """Fail the requests that were sent and keep those in the queue: the connection is about to be set up again."""
         self.open = False
         self.throttled_until = 0.0
         self.outgoing = SendQueue()
@@ -420,7 +418,7 @@ class Pipeline:
         self.fail_sent(error)
         waiting, self._waiting = self._waiting, deque()
         if waiting:
-            # Not sent, so not in effect: a caller may try again without a doubt.
+            # Not sent, so not in effect: a caller may retry safely.
             unsent = error if not getattr(error, "outcome_unknown", False) else NodeNotReadyError(f"not sent: {error}")
             for entry in waiting:
                 entry.future.try_failure(unsent)

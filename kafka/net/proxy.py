@@ -2,7 +2,7 @@
 
 `ProxyUrl.steps` is a generator that yields what to send (perhaps nothing) and is given what has
 come in. Its end means that the connection now leads to the broker. It reads not a byte more than
-the proxy's own answer, and refuses one that goes on after it.
+the proxy's own answer, and refuses further bytes after it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class ProxyUrl(NamedTuple):
 
     @classmethod
     def parse(cls, url: str) -> ProxyUrl:
-        """Take a URL apart; KafkaConfigurationError if it is none of a proxy's. Credentials are percent-decoded."""
+        """Parse a URL; KafkaConfigurationError if it is not one of a proxy. Credentials are percent-decoded."""
         try:
             parts = urlsplit(url)
             port = parts.port
@@ -90,7 +90,7 @@ class ProxyUrl(NamedTuple):
 
 
 class _Reader:
-    """What has come in and was not used yet."""
+    """The received bytes that no step has used yet."""
 
     def __init__(self, proxy: ProxyUrl) -> None:
         self.data = b""

@@ -1,4 +1,4 @@
-"""What the connections of a client share: its options in the units of the code, its loop, resolver and workers."""
+"""Shared state of the connections of a client: options in the units of the code, loop, resolver and workers."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class ConnectionSettings:
 
 
 class ConnectionContext:
-    """What the connections of a client share besides the settings; observers see all of them."""
+    """The shared state of a client's connections; observers see all of them."""
 
     def __init__(self, loop: Loop, settings: ConnectionSettings, environment: Environment) -> None:
         self.loop = loop

@@ -46,7 +46,7 @@ SocketFactory = Callable[..., socket.socket]
 
 
 class Stream(Protocol):
-    """What a connection sends to and receives from: a non-blocking socket, or TLS over one."""
+    """A non-blocking socket, or TLS over one."""
 
     @property
     def pending_in(self) -> bool:
@@ -226,7 +226,7 @@ def _set_options(sock: socket.socket, settings: ConnectionSettings) -> None:
 
 
 class Progress(Protocol):
-    """What an attempt to connect reports on its way."""
+    """The steps and addresses that an attempt to connect reports."""
 
     address: Address | None
     has_other_addresses: bool

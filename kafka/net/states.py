@@ -1,7 +1,6 @@
 """The states of a connection and what leads from one to another, as one table.
 
-The table is the documentation (docs/internals/network.rst draws it) and the law: a step that is not
-in it is a bug of ours and raises.
+docs/internals/network.rst draws the table. A step that it does not have is a bug of the library and raises.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ __all__ = ["NEXT", "WAITS_FOR", "ConnectionEvent", "ConnectionStates", "next_sta
 
 
 class ConnectionStates(str, Enum):
-    """Where a connection is in its life. The historic names, and the steps that they lumped together."""
+    """The state of a connection: the historic names, and steps that they combined."""
 
     DISCONNECTED = "<disconnected>"
     RESOLVING = "<resolving>"
@@ -31,7 +30,7 @@ class ConnectionStates(str, Enum):
 
 
 class ConnectionEvent(Enum):
-    """What a connection does next."""
+    """The next step of a connection."""
 
     OPEN = "look up the address"
     DIAL = "connect to one of the addresses"
@@ -60,12 +59,12 @@ NEXT: Final[dict[tuple[ConnectionStates, ConnectionEvent], ConnectionStates]] = 
     # KIP-368: before the session's end, on the same connection, between requests
     (_S.CONNECTED, _E.AUTHENTICATE): _S.REAUTHENTICATING,
     (_S.REAUTHENTICATING, _E.READY): _S.CONNECTED,
-    # Every state can end; an end that has come already comes again without effect.
+    # Every state can end; closing twice has no effect.
     **{(state, _E.CLOSE): _S.DISCONNECTED for state in _S},
 }
 
 
-#: What a connection that is being made waits for, for messages.
+#: For messages: the event that each step of an attempt waits for.
 WAITS_FOR: Final = {
     _S.RESOLVING: "the address of its name",
     _S.CONNECTING: "the connection to be accepted",

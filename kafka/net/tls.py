@@ -183,7 +183,7 @@ class TlsStream:
         return self._sock.fileno()
 
     def handshake(self) -> bool:
-        """Go on with the handshake as far as the socket allows; True when it is complete."""
+        """Continue the handshake as far as the socket allows; True when it is complete."""
         while True:
             try:
                 self._tls.do_handshake()
@@ -239,7 +239,7 @@ class TlsStream:
                 taken += self._tls.write(view)
             if taken >= _WRITE_SIZE:
                 break
-        with suppress(BlockingIOError):  # what was taken is ours to send; `pending_out` says so
+        with suppress(BlockingIOError):  # the bytes are in our buffer now; `pending_out` is true
             self._flush()
         return taken
 

@@ -1,11 +1,11 @@
-"""What a SASL mechanism is to a connection: bytes in, bytes out, no socket.
+"""The interface of a SASL mechanism: bytes in, bytes out, no socket.
 
-The connection asks `auth_bytes()` what to send, hands the reply to `receive()`, and goes on until
-`is_done()`. Framing (SaslHandshake, SaslAuthenticate, or bare tokens for old brokers) is the
-connection's business. A mechanism object serves one authentication of one connection.
+The connection sends the result of `auth_bytes()`, passes the response to `receive()`, and repeats that until
+`is_done()`. It also does the framing (SaslHandshake, SaslAuthenticate, or bare tokens for old brokers). A mechanism
+object serves one authentication of one connection.
 
-Mechanisms that may take their time (asking a token endpoint, a KDC; hashing a password thousands
-of times) set `blocks`; their methods are then called on a worker thread.
+Mechanisms that may be slow (token endpoints, a KDC, hashing a password thousands of times) set `blocks`; their methods
+then run on a worker thread.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kafka.errors import (
 
 __all__ = ["ExchangeMechanism", "SaslMechanism", "is_loopback", "secret_text"]
 
-# What comes out of code that takes a message apart which is not as it should be.
+# Exceptions of code that parses a malformed message.
 _NONSENSE: Final = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
 
 
@@ -47,7 +47,9 @@ def secret_text(given: Any, option: str) -> str:
         except UnicodeDecodeError:
             raise KafkaConfigurationError(f"{option} is not UTF-8") from None
     if not isinstance(given, str):
-        raise KafkaConfigurationError(f"{option} has to be a str, or to return one, not a {type(given).__name__}")
+        raise KafkaConfigurationError(
+            f"{option} must be a str or a callable that returns one, not a {type(given).__name__}"
+        )
     return given
 
 
@@ -67,7 +69,7 @@ class SaslMechanism(ABC):
     """The interface; derive from it and `register_sasl_mechanism` to add one of your own.
 
     The constructor is given the connection's options as keywords (`host`, `sasl_plain_username`
-    and so on) and has to take those that it does not know.
+    and so on) and must accept options that it does not know.
     """
 
     blocks: ClassVar[bool] = False

@@ -61,8 +61,8 @@ class SaslMechanismGSSAPI(ExchangeMechanism):
             context = gssapi.SecurityContext(name=name, usage="initiate")
             offer: bytes | None = None
             while True:
-                # An empty token says "go on": the last step often has nothing to send. What answers
-                # the step that completed the context is the broker's offer of protections.
+                # An empty token means "continue": the last step often has nothing to send. The response
+                # to the step that completed the context is the broker's offer of protections.
                 offer = yield context.step(offer) or b""
                 if context.complete:
                     break

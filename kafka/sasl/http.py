@@ -67,7 +67,7 @@ def http_request(
     thread = Thread(target=attempt.run, name="kafka-http", daemon=True)
     try:
         thread.start()
-    except RuntimeError:  # no more threads to be had, or the interpreter exits: better without that limit than not
+    except RuntimeError:  # no more threads, or the interpreter exits: better without that limit than not at all
         attempt.run()
     if not attempt.ended.wait(timeout):
         attempt.give_up()
@@ -117,7 +117,7 @@ class _Attempt:
             self.ended.set()
 
     def give_up(self) -> None:
-        """End the connection under the thread, which ends with it; a name lookup ends by itself."""
+        """Close the connection of the thread, which ends the thread; a name lookup runs to its own end."""
         self._given_up = True
         # While it connects the socket is the connection's; afterwards only the answer has it.
         for sock in (self._sock, getattr(self._connection, "sock", None)):

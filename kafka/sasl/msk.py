@@ -189,7 +189,7 @@ class CredentialChain:
                 )
             elsewhere = [option for option in _ELSEWHERE if parser.has_option(section, option)]
             if elsewhere:
-                # Going on to the next source would sign as somebody else.
+                # The next source would sign with another identity.
                 raise KafkaConfigurationError(
                     f"The AWS profile {profile!r} in {file} gets its credentials by {elsewhere[0]}, which is not "
                     "followed here. Have AWS' own tool fetch them: eval \"$(aws configure export-credentials "

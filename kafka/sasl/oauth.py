@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AbstractTokenProvider", "OidcTokenProvider", "SaslMechanismOAuth", "TokenProvider", "provider_from_config"]
 
-# RFC 7628, section 3.1: what a key, a value and a token (RFC 6750) may consist of.
+# RFC 7628, section 3.1: the characters of a key, a value and a token (RFC 6750).
 _KEY: Final = re.compile(r"[A-Za-z]+")
 _VALUE: Final = re.compile(r"[\x21-\x7e \t\r\n]+")
 _TOKEN: Final = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
@@ -47,7 +47,7 @@ _SEPARATOR: Final = "\x01"
 
 
 class TokenProvider(Protocol):
-    """What is needed of a provider. `extensions()` is optional."""
+    """The interface of a provider. `extensions()` is optional."""
 
     def token(self) -> str:
         """Return a token that is valid now."""
@@ -107,7 +107,7 @@ class SaslMechanismOAuth(ExchangeMechanism):
     def _first_message(self) -> bytes:
         token = self._provider.token()
         if not isinstance(token, str) or not _TOKEN.fullmatch(token):
-            raise SaslAuthenticationFailedError("The OAuth token provider returned something that is no bearer token")
+            raise SaslAuthenticationFailedError("The OAuth token provider returned an invalid bearer token")
         parts = ["n,,", f"auth=Bearer {token}", *self._extensions(), "", ""]
         return _SEPARATOR.join(parts).encode("ascii")
 
@@ -278,7 +278,7 @@ class OidcTokenProvider:
         if answer.status != 200:
             why = " ".join(str(fields[key]) for key in ("error", "error_description") if key in fields)
             text = f"The token endpoint {self._shown} answered {answer.status} {why or answer.reason}"
-            # 4xx is about us, and trying again is in vain; 429 and 5xx pass.
+            # 4xx concerns this client, and another attempt does not help; 429 and 5xx are temporary.
             if 400 <= answer.status < 500 and answer.status != 429:
                 raise AuthenticationError(f"{text}: check the client id, the secret and the scope")
             raise KafkaConnectionError(text)

@@ -564,7 +564,7 @@ def test_an_unasked_reply_ends_the_connection(make, broker):
     conn = connect(make())
     broker.sessions[-1].sock.send(b"\0\0\0\x04\0\0\0\x01")
     conn.recv()
-    assert "nobody asked for" in str(conn.error)
+    assert "without a request" in str(conn.error)
 
 
 @settings(max_examples=60, deadline=None)
@@ -687,11 +687,11 @@ def test_a_request_without_a_reply_times_out_and_ends_the_connection(make, broke
     second = conn.send(MetadataRequest(topics=[]))
     assert not conn.requests_timed_out()
     turns, before = conn._loop.turns, network.clock.monotonic()
-    with pytest.raises(RequestTimedOutError, match=r"no reply to MetadataRequest within 5\.0"):
+    with pytest.raises(RequestTimedOutError, match=r"no response to MetadataRequest within 5\.0"):
         conn._loop.run_until(first)
     assert network.clock.monotonic() - before == pytest.approx(4)
     assert conn._loop.turns - turns <= 4
-    with pytest.raises(KafkaConnectionError, match=r"was closed: no reply to MetadataRequest within 5\.0 seconds$"):
+    with pytest.raises(KafkaConnectionError, match=r"was closed: no response to MetadataRequest within 5\.0 seconds$"):
         second.result()
     assert conn.disconnected()
 
@@ -713,7 +713,7 @@ def test_silence_during_the_handshake_times_out(make, broker, network, step):
     broker.on(step, lambda *_: SILENCE)
     conn = make(request_timeout_ms=1000, reconnect_backoff_ms=60_000, reconnect_backoff_max_ms=60_000, **SASL)
     conn.connect_blocking(50)
-    assert re.search(r"did not answer within 1\.0 s|no reply to Sasl", str(conn.error))
+    assert re.search(r"did not answer within 1\.0 s|no response to Sasl", str(conn.error))
     assert conn.blacked_out()
 
 

@@ -92,7 +92,7 @@ def test_a_broker_that_hangs(make, broker, topic):
     producer = warm(make, topic)
     # The request's time and the record's are over at once.
     silence = (
-        r"broker \d \(127.0.0.1:\d+\) .*(has not answered for \d+.\d seconds: see whether it hangs|no reply to Pro)"
+        r"broker \d \(127.0.0.1:\d+\) .*(has not answered for \d+.\d seconds: see whether it hangs|no response to Pro)"
     )
     with broker.intercept(None, lambda _exchange: NO_REPLY, before=True):
         future = producer.send(topic, b"x", partition=0)

@@ -53,7 +53,7 @@ def test_bytes_may_also_be_copied_into_a_frame_that_has_begun(bodies, sizes):
 @pytest.mark.parametrize(
     ("head", "error", "text"),
     [
-        (b"\xff\xff\xff\xff", InvalidReceiveError, "-1 bytes"),
+        (b"\xff\xff\xff\xff", InvalidReceiveError, "frame size -1"),
         (b"\x00\x00\x03\xe9", InvalidReceiveError, "receive_message_max_bytes"),
         (b"\x16\x03\x03\x00", SslAuthenticationError, "TLS"),
         (b"HTTP", InvalidReceiveError, "HTTP"),

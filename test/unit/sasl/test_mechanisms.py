@@ -40,7 +40,7 @@ def test_a_password_is_text_bytes_or_a_callable_that_gives_these(name, given):
 @pytest.mark.parametrize(
     ("given", "complaint"),
     [
-        (lambda: 7, "has to be a str, or to return one, not a int"),
+        (lambda: 7, "must be a str or a callable that returns one, not a int"),
         (b"\xff secret", "is not UTF-8"),
         (lambda: {}["secret"], "the callable sasl_plain_password raised KeyError"),
     ],
