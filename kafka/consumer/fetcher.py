@@ -51,6 +51,9 @@ log = logging.getLogger(__name__)
 # Looks at the metadata, with growing pauses between, after which a missing leader is logged: some seconds.
 _TELL_AFTER: Final = 6
 _SESSION_CLOSE_TIMEOUT: Final = 1.0  # seconds
+# Problems of a partition that new metadata solves.
+_UNKNOWN: Final = "the cluster does not know it"
+_NO_LEADER: Final = "its leader is not known"
 
 
 class Fetcher:
@@ -178,8 +181,10 @@ class Fetcher:
             leader = self._cluster.leader_for_partition(partition)
             if leader is None or leader < 0:
                 lost.append(partition)
-                state.problem = "its leader is not known" if leader is not None else "the cluster does not know it"
+                state.problem = _UNKNOWN if leader is None else _NO_LEADER
                 continue
+            if state.problem in {_UNKNOWN, _NO_LEADER}:
+                state.problem = None
             node_id = leader
             if state.replica is not None:
                 if state.replica_until > now and self._cluster.is_replica_node(partition, state.replica):
