@@ -1,4 +1,4 @@
-"""Taking partitions, giving them up and losing them: what the application hears, and when."""
+"""Assigning, revoking and losing partitions: the calls of the listener, and which offsets may be committed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from kafka._runtime.application import ApplicationLoop, complete
 from kafka._runtime.loop import Loop
 from kafka.consumer.subscription_state import SubscriptionState
-from kafka.coordinator.rebalance import Assignments, Rendezvous
+from kafka.coordinator.rebalance import Assignments, CallKind, Ownership, RebalanceCall, Rendezvous, tell
 from kafka.structs import TopicPartition
 
 P, Q = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -98,3 +98,83 @@ def test_what_is_lost_while_it_waits_to_be_revoked_is_lost(app, loop):
     assert app.listener.heard == [("lost", [P]), ("lost", [Q])]
     assert not app.subscription.assigned()
     assert not app.assignments.held()
+
+
+# The rendezvous…
+
+
+def test_the_loop_waits_until_the_application_has_done_it(loop):
+    meeting, seen = Rendezvous(), []
+    meeting.on_waiting = lambda: seen.append("bell")
+    call = RebalanceCall(CallKind.REVOKED, [P], lambda: seen.append("listener"), lambda: seen.append("after"))
+    task = loop.spawn(meeting.ask(call))
+    loop.turn(0)
+    assert seen == ["bell"]
+    assert not task.is_done
+    taken = meeting.take()
+    assert taken is call
+    complete(taken.run(ApplicationLoop(loop)))
+    loop.run_until(task)
+    assert seen == ["bell", "listener", "after"]
+    assert meeting.take() is None
+
+
+def test_what_a_listener_raises_comes_out_and_the_loop_goes_on(loop):
+    meeting = Rendezvous()
+
+    def fail():
+        raise ValueError("mine")
+
+    after = []
+    task = loop.spawn(meeting.ask(RebalanceCall(CallKind.LOST, [P], fail, lambda: after.append(1))))
+    loop.turn(0)
+    with pytest.raises(ValueError, match="mine"):
+        complete(meeting.take().run(ApplicationLoop(loop)))
+    loop.run_until(task)
+    assert after == [1]
+
+
+def test_what_nobody_waits_for_any_more_does_not_happen(loop):
+    meeting = Rendezvous()
+    task = loop.spawn(meeting.ask(RebalanceCall(CallKind.ASSIGNED, [P], lambda: None)))
+    loop.turn(0)
+    task.cancel()
+    loop.turn(0)
+    assert not meeting
+
+
+def test_a_listener_may_lack_methods():
+    class Old:
+        def on_partitions_revoked(self, revoked):
+            self.seen = revoked
+
+    listener = Old()
+    tell(listener, CallKind.ASSIGNED, [P])
+    tell(None, CallKind.REVOKED, [P])
+    tell(listener, CallKind.LOST, [P])
+    assert listener.seen == {P}
+
+
+# Ownership…
+
+
+def test_an_ownership_continues_while_the_partition_is_kept():
+    ownership = Ownership()
+    ownership.replace([P])
+    ids = ownership.ids([P])
+    ownership.replace([P, Q])
+    assert ownership.ended(ids) == []
+    assert ownership.held() == {P, Q}
+
+
+def test_an_earlier_ownership_is_not_a_later_one():
+    ownership = Ownership()
+    ownership.replace([P, Q])
+    ids = ownership.ids([P, Q])
+    ownership.replace([Q])
+    ownership.replace([P, Q])
+    assert ownership.ended(ids) == [P]
+
+
+def test_a_partition_that_was_never_owned_has_no_ownership():
+    assert Ownership().ended(Ownership().ids([P])) == [P]

@@ -1,0 +1,103 @@
+"""A member of a classic group: joining, staying, errors, leaving."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import pytest
+
+from kafka.coordinator.states import MemberState
+from kafka.errors import FencedInstanceIdError, GroupAuthorizationFailedError
+from kafka.protocol.group import JoinGroupResponse
+from test.unit.consumer.scripted import Cluster, MakeConsumer, read, rest
+
+UNKNOWN_MEMBER, REBALANCE, ILLEGAL_GENERATION, FENCED, DENIED = 25, 27, 22, 82, 30
+
+
+def state(consumer: object) -> MemberState:
+    return consumer._engine.check_group().state  # type: ignore[attr-defined,no-any-return]
+
+
+def test_a_member_joins_syncs_and_sends_heartbeats(cluster: Cluster, make: MakeConsumer) -> None:
+    cluster.fill(3)
+    consumer = make("t", group_id="g", heartbeat_interval_ms=1000, session_timeout_ms=10_000)
+    assert len(read(consumer, 3)) == 3
+    assert (len(cluster.asked("JoinGroup")), len(cluster.asked("SyncGroup"))) == (1, 1)
+    rest(consumer, 10)
+    assert 8 <= len(cluster.asked("Heartbeat")) <= 11
+    assert state(consumer) is MemberState.STABLE
+
+
+def test_a_member_id_from_the_coordinator_is_used_for_the_join(cluster: Cluster, make: MakeConsumer) -> None:
+    cluster.script["JoinGroup"] = deque([JoinGroupResponse(error_code=79, member_id="given")])
+    consumer = make("t", group_id="g")
+    consumer.poll(timeout_ms=1000)
+    assert [request.member_id for request in cluster.asked("JoinGroup")] == ["", "given"]
+
+
+@pytest.mark.parametrize(("code", "keeps_id"), [(REBALANCE, True), (ILLEGAL_GENERATION, True), (UNKNOWN_MEMBER, False)])
+def test_a_refused_heartbeat_leads_to_another_join(
+    cluster: Cluster, make: MakeConsumer, code: int, keeps_id: bool
+) -> None:
+    consumer = make("t", group_id="g", heartbeat_interval_ms=1000)
+    consumer.poll(timeout_ms=1000)
+    cluster.script["Heartbeat"] = deque([code])
+    rest(consumer, 1.5)
+    consumer.poll(timeout_ms=2000)
+    joins = cluster.asked("JoinGroup")
+    assert [request.member_id for request in joins] == ["", "m" if keeps_id else ""]
+    assert state(consumer) is MemberState.STABLE
+
+
+@pytest.mark.parametrize("api", ["JoinGroup", "SyncGroup"])
+def test_a_retriable_error_of_a_round_is_retried(cluster: Cluster, make: MakeConsumer, api: str) -> None:
+    cluster.fill(3)
+    cluster.script[api] = deque([14, REBALANCE, 15])
+    consumer = make("t", group_id="g")
+    assert len(read(consumer, 3)) == 3
+    assert len(cluster.asked(api)) == 4
+
+
+def test_a_fatal_error_is_raised_and_the_poll_after_it_tries_again(cluster: Cluster, make: MakeConsumer) -> None:
+    cluster.fill(3)
+    cluster.script["JoinGroup"] = deque([DENIED])
+    consumer = make("t", group_id="g")
+    with pytest.raises(GroupAuthorizationFailedError):
+        consumer.poll(timeout_ms=5000)
+    assert state(consumer) is MemberState.FAILED
+    assert len(read(consumer, 3)) == 3
+
+
+def test_a_fenced_static_member_stops(cluster: Cluster, make: MakeConsumer) -> None:
+    consumer = make("t", group_id="g", group_instance_id="one", heartbeat_interval_ms=1000)
+    consumer.poll(timeout_ms=1000)
+    cluster.script["Heartbeat"] = deque([FENCED])
+    rest(consumer, 2)
+    with pytest.raises(FencedInstanceIdError):
+        consumer.poll(timeout_ms=1000)
+
+
+def test_a_member_whose_application_does_not_poll_leaves(cluster: Cluster, make: MakeConsumer) -> None:
+    consumer = make("t", group_id="g", max_poll_interval_ms=5000, session_timeout_ms=4000, heartbeat_interval_ms=1000)
+    consumer.poll(timeout_ms=1000)
+    rest(consumer, 10)
+    assert state(consumer) is MemberState.LEFT
+    assert len(cluster.asked("LeaveGroup")) == 1
+    consumer.poll(timeout_ms=1000)
+    assert state(consumer) is MemberState.STABLE
+
+
+def test_a_poll_that_waits_longer_than_the_interval_is_not_stuck(cluster: Cluster, make: MakeConsumer) -> None:
+    consumer = make("t", group_id="g", max_poll_interval_ms=5000, session_timeout_ms=4000, heartbeat_interval_ms=1000)
+    consumer.poll(timeout_ms=30_000)
+    assert state(consumer) is MemberState.STABLE
+    assert not cluster.asked("LeaveGroup")
+
+
+@pytest.mark.parametrize(("static", "requests"), [(None, 1), ("one", 0)])
+def test_only_a_dynamic_member_leaves(cluster: Cluster, make: MakeConsumer, static: str | None, requests: int) -> None:
+    consumer = make("t", group_id="g", group_instance_id=static)
+    consumer.poll(timeout_ms=1000)
+    consumer.close()
+    assert len(cluster.asked("LeaveGroup")) == requests
+    assert state(consumer) is MemberState.CLOSED

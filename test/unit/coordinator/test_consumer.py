@@ -1,0 +1,172 @@
+"""A consumer's side of its group: what poll() does for it, its identity, how it leaves."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import pytest
+
+from kafka._runtime.application import complete
+from kafka.errors import IllegalStateError
+from kafka.structs import OffsetAndMetadata
+from test.unit.consumer.scripted import T0, T1, Cluster, MakeConsumer, read, rest
+
+
+def member(consumer: Any) -> Any:
+    return consumer._engine.check_group()
+
+
+class Listener:
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, list[Any]]] = []
+
+    def on_partitions_assigned(self, assigned: Any) -> None:
+        self.calls.append(("assigned", sorted(assigned)))
+
+    def on_partitions_revoked(self, revoked: Any) -> None:
+        self.calls.append(("revoked", sorted(revoked)))
+
+    def on_partitions_lost(self, lost: Any) -> None:
+        self.calls.append(("lost", sorted(lost)))
+
+
+def test_serving_is_due_for_a_call_and_not_without_one(cluster: Cluster, make: MakeConsumer) -> None:
+    consumer = make("t", group_id="g", enable_auto_commit=False)
+    assert member(consumer).due
+    consumer.poll(timeout_ms=1000)
+    assert not member(consumer).due
+    consumer.commit_async({T0: OffsetAndMetadata(1)}, lambda _offsets, _outcome: None)
+    rest(consumer, 1)
+    assert member(consumer).due
+    complete(member(consumer).serve())
+    assert not member(consumer).due
+
+
+def test_an_automatic_commit_begins_in_poll_and_covers_what_was_returned(cluster: Cluster, make: MakeConsumer) -> None:
+    cluster.fill(10)
+    consumer = make("t", group_id="g", auto_commit_interval_ms=1000)
+    assert len(read(consumer, 10)) == 10
+    rest(consumer, 5)
+    assert not cluster.committed
+    consumer.poll(timeout_ms=100)
+    assert cluster.committed == {T0: 10, T1: 0}
+
+
+def test_a_failed_automatic_commit_is_repeated_with_the_newest_offsets(cluster: Cluster, make: MakeConsumer) -> None:
+    cluster.fill(10)
+    cluster.script["OffsetCommit"] = deque([14])
+    consumer = make("t", group_id="g", auto_commit_interval_ms=1000)
+    read(consumer, 10)
+    rest(consumer, 2)
+    for _ in range(4):
+        consumer.poll(timeout_ms=500)
+    assert cluster.committed == {T0: 10, T1: 0}
+
+
+def test_consumed_offsets_are_committed_before_a_revocation(cluster: Cluster, make: MakeConsumer) -> None:
+    cluster.fill(10)
+    listener, committed = Listener(), []
+    consumer = make(group_id="g", heartbeat_interval_ms=1000, auto_commit_interval_ms=3_600_000)
+    consumer.subscribe(["t"], listener=listener)
+    read(consumer, 10)
+    revoked = listener.on_partitions_revoked
+    listener.on_partitions_revoked = lambda partitions: (  # type: ignore[method-assign]
+        committed.append(dict(cluster.committed)),
+        revoked(partitions),
+    )[1]
+    cluster.script["Heartbeat"] = deque([27])
+    rest(consumer, 1.5)
+    for _ in range(3):
+        consumer.poll(timeout_ms=500)
+    assert committed == [{T0: 10, T1: 0}]
+    assert listener.calls == [("assigned", [T0, T1]), ("revoked", [T0, T1]), ("assigned", [T0, T1])]
+
+
+def test_lost_partitions_are_reported_as_lost_and_not_committed(cluster: Cluster, make: MakeConsumer) -> None:
+    cluster.fill(10)
+    listener = Listener()
+    consumer = make(group_id="g", heartbeat_interval_ms=1000, auto_commit_interval_ms=3_600_000)
+    consumer.subscribe(["t"], listener=listener)
+    read(consumer, 10)
+    cluster.script["Heartbeat"] = deque([25])
+    rest(consumer, 1.5)
+    consumer.poll(timeout_ms=500)
+    assert listener.calls[1] == ("lost", [T0, T1])
+    assert not cluster.committed
+
+
+def test_an_error_of_a_listener_comes_out_of_poll_and_the_rebalance_continues(
+    cluster: Cluster, make: MakeConsumer
+) -> None:
+    class Broken(Listener):
+        def on_partitions_assigned(self, assigned: Any) -> None:
+            raise ValueError("mine")
+
+    cluster.fill(3)
+    consumer = make(group_id="g")
+    consumer.subscribe(["t"], listener=Broken())
+    with pytest.raises(ValueError, match="mine"):
+        consumer.poll(timeout_ms=5000)
+    assert len(read(consumer, 3)) == 3
+
+
+def test_the_identity_after_a_removal_is_the_last_one(cluster: Cluster, make: MakeConsumer) -> None:
+    consumer = make("t", group_id="g", heartbeat_interval_ms=1000)
+    assert consumer.group_metadata().member_id == ""
+    consumer.poll(timeout_ms=1000)
+    identity = consumer.group_metadata()
+    assert (identity.generation_id, identity.member_id) == (1, "m")
+    cluster.script["Heartbeat"] = deque([25])
+    cluster.script["JoinGroup"] = deque([14] * 1000)
+    rest(consumer, 3)
+    assert (consumer.group_metadata().generation_id, consumer.group_metadata().member_id) == (1, "m")
+
+
+def test_health_has_the_group_s_state(cluster: Cluster, make: MakeConsumer) -> None:
+    consumer = make("t", group_id="g")
+    consumer.poll(timeout_ms=1000)
+    assert consumer.health()["group"] == {
+        "group_id": "g",
+        "protocol": "classic",
+        "state": "in the group",
+        "generation": 1,
+        "member_id": "m",
+        "coordinator": 0,
+        "waiting_for": None,
+    }
+
+
+def test_unsubscribing_leaves_and_a_subscription_joins_again(cluster: Cluster, make: MakeConsumer) -> None:
+    listener = Listener()
+    consumer = make(group_id="g")
+    consumer.subscribe(["t"], listener=listener)
+    consumer.poll(timeout_ms=1000)
+    consumer.unsubscribe()
+    assert listener.calls[-1] == ("revoked", [T0, T1])
+    assert len(cluster.asked("LeaveGroup")) == 1
+    consumer.subscribe(["t"])
+    consumer.poll(timeout_ms=1000)
+    assert consumer.assignment() == {T0, T1}
+
+
+def test_a_group_that_was_left_does_not_take_an_assignment(cluster: Cluster, make: MakeConsumer) -> None:
+    consumer = make("t", group_id="g")
+    consumer.poll(timeout_ms=1000)
+    consumer.unsubscribe()
+    with pytest.raises(IllegalStateError):
+        consumer._engine.subscription.assign_from_group([T0])  # type: ignore[union-attr]
+    assert consumer.assignment() == set()
+
+
+def test_the_historic_calls_block(cluster: Cluster, make: MakeConsumer) -> None:
+    cluster.fill(10)
+    consumer = make(group_id="g", enable_auto_commit=False)
+    coordinator = member(consumer)
+    coordinator.commit_offsets_sync({T0: OffsetAndMetadata(4)})
+    assert coordinator.fetch_committed_offsets([T0, T1]) == {T0: OffsetAndMetadata(4)}
+    consumer.assign([T0])
+    coordinator.refresh_committed_offsets_if_needed()
+    assert consumer.position(T0) == 4
+    coordinator.close()
+    coordinator.close()

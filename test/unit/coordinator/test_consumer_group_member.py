@@ -1,0 +1,163 @@
+"""A member in the protocol of KIP-848: heartbeats, reconciling with the target assignment, errors."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from kafka.consumer import KafkaConsumer
+from kafka.coordinator.states import MemberState
+from kafka.errors import GroupAuthorizationFailedError, UnsupportedVersionError
+from kafka.protocol.group import ConsumerGroupHeartbeatResponse
+from kafka.protocol.metadata import MetadataResponse
+from test.unit.consumer.scripted import T0, T1, Cluster, MakeConsumer, read, rest
+
+FENCED_EPOCH, UNKNOWN_MEMBER, UNRELEASED = 110, 25, 111
+TOPIC_ID = UUID(int=7)
+
+
+class Group:
+    """The coordinator of a group with one member. `target` has the partitions of "t" that it assigns."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.target = [0, 1]
+        self.epoch = 1
+        self.script: deque[int] = deque()
+        cluster.broker.on("ConsumerGroupHeartbeat", self.answer)
+        metadata = cluster.broker.handlers["Metadata"]
+
+        def with_ids(request: Any, session: Any) -> Any:
+            found = metadata(request, session)
+            for topic in found["topics"]:
+                topic.topic_id = TOPIC_ID
+            return found
+
+        cluster.broker.on("Metadata", with_ids)
+
+    def answer(self, request: Any, _session: Any) -> Any:
+        if self.script and (code := self.script.popleft()):
+            return {"error_code": code, "error_message": "as the test says"}
+        if request.member_epoch < 0:
+            return {"member_id": request.member_id, "member_epoch": request.member_epoch}
+        reply = ConsumerGroupHeartbeatResponse
+        partitions = [reply.TopicPartitions(topic_id=TOPIC_ID, partitions=list(self.target))] if self.target else []
+        return {
+            "member_id": request.member_id or "given",
+            "member_epoch": self.epoch,
+            "heartbeat_interval_ms": 1000,
+            "assignment": reply.Assignment(topic_partitions=partitions),
+        }
+
+    @property
+    def heartbeats(self) -> list[Any]:
+        return self.cluster.asked("ConsumerGroupHeartbeat")
+
+    def owned(self, at: int) -> list[int] | None:
+        entries = self.heartbeats[at].topic_partitions
+        return None if entries is None else [number for entry in entries for number in entry.partitions]
+
+
+@pytest.fixture
+def group(cluster: Cluster) -> Group:
+    assert MetadataResponse.MetadataResponseTopic
+    return Group(cluster)
+
+
+@pytest.fixture
+def consumer(group: Group, make: MakeConsumer) -> KafkaConsumer:
+    return make("t", group_id="g", group_protocol="consumer", max_poll_interval_ms=60_000)
+
+
+def state(consumer: KafkaConsumer) -> MemberState:
+    return consumer._engine.check_group().state  # type: ignore[union-attr,no-any-return]
+
+
+def test_a_member_joins_with_a_heartbeat_and_reports_what_it_owns(group: Group, consumer: KafkaConsumer) -> None:
+    consumer.poll(timeout_ms=1000)
+    assert consumer.assignment() == {T0, T1}
+    first = group.heartbeats[0]
+    assert (first.member_epoch, first.subscribed_topic_names, first.rebalance_timeout_ms) == (0, ["t"], 60_000)
+    assert first.member_id  # which the member chooses
+    assert group.owned(1) == [0, 1]
+    assert state(consumer) is MemberState.STABLE
+    assert not group.cluster.asked("JoinGroup")
+
+
+def test_fields_that_have_not_changed_are_left_out(group: Group, consumer: KafkaConsumer) -> None:
+    consumer.poll(timeout_ms=1000)
+    before = len(group.heartbeats)
+    rest(consumer, 5.5)
+    later = group.heartbeats[before:]
+    assert 4 <= len(later) <= 6  # the interval is the coordinator's
+    assert {(each.subscribed_topic_names, each.topic_partitions) for each in later} == {(None, None)}
+
+
+def test_a_smaller_target_is_reported_after_the_revocation(group: Group, consumer: KafkaConsumer) -> None:
+    consumer.poll(timeout_ms=1000)
+    group.target, group.epoch = [1], 2
+    rest(consumer, 2)
+    assert consumer.assignment() == {T0, T1}  # the application has not polled
+    assert all(group.owned(at) is None for at in range(2, len(group.heartbeats)))
+    for _ in range(3):
+        consumer.poll(timeout_ms=500)
+    assert consumer.assignment() == {T1}
+    assert [1] in [group.owned(at) for at in range(2, len(group.heartbeats))]
+
+
+@pytest.mark.parametrize("code", [FENCED_EPOCH, UNKNOWN_MEMBER])
+def test_a_removed_member_loses_its_partitions_and_joins_again(
+    group: Group, consumer: KafkaConsumer, code: int
+) -> None:
+    consumer.poll(timeout_ms=1000)
+    group.script.append(code)
+    rest(consumer, 1.5)
+    for _ in range(3):
+        consumer.poll(timeout_ms=500)
+    assert [each.member_epoch for each in group.heartbeats].count(0) == 2
+    assert consumer.assignment() == {T0, T1}
+    assert len({each.member_id for each in group.heartbeats}) == 1
+
+
+def test_a_fatal_error_is_raised(group: Group, consumer: KafkaConsumer) -> None:
+    group.script.append(GroupAuthorizationFailedError.errno)
+    with pytest.raises(GroupAuthorizationFailedError, match="as the test says"):
+        consumer.poll(timeout_ms=1000)
+
+
+def test_a_retriable_error_is_retried(group: Group, consumer: KafkaConsumer) -> None:
+    group.script.extend([14, 15, 16])
+    consumer.poll(timeout_ms=10_000)
+    assert consumer.assignment() == {T0, T1}
+    assert [each.member_epoch for each in group.heartbeats[:4]] == [0, 0, 0, 0]
+
+
+def test_a_static_member_waits_until_its_former_process_has_expired(group: Group, make: MakeConsumer) -> None:
+    group.script.extend([UNRELEASED] * 5)
+    consumer = make("t", group_id="g", group_protocol="consumer", group_instance_id="one", retry_backoff_ms=1000)
+    consumer.poll(timeout_ms=40_000)
+    assert consumer.assignment() == {T0, T1}
+    consumer.close()
+    assert group.heartbeats[-1].member_epoch == -2  # it keeps its place
+
+
+def test_a_member_leaves_with_a_heartbeat(group: Group, consumer: KafkaConsumer) -> None:
+    consumer.poll(timeout_ms=1000)
+    consumer.close()
+    assert group.heartbeats[-1].member_epoch == -1
+
+
+@pytest.mark.parametrize("protocol", ["consumer", "auto"])
+def test_brokers_without_the_protocol(cluster: Cluster, make: MakeConsumer, protocol: str) -> None:
+    cluster.broker.ranges.pop(68)
+    cluster.fill(3)
+    consumer = make("t", group_id="g", group_protocol=protocol)
+    if protocol == "auto":
+        assert len(read(consumer, 3)) == 3
+        assert len(cluster.asked("JoinGroup")) == 1
+    else:
+        with pytest.raises(UnsupportedVersionError, match="'auto' falls back to 'classic'"):
+            consumer.poll(timeout_ms=5000)
