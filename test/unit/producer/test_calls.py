@@ -1,16 +1,15 @@
-"""The same application-side coroutines below a synchronous face and in tasks of asyncio; waiting for memory in both."""
+"""kafka.producer.calls: the same coroutines below a synchronous face and in tasks of asyncio, waiting for memory."""
 
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import threading
 from typing import Any
 
 import pytest
 
 from kafka._runtime.application import complete
-from kafka.errors import BufferExhaustedError, IllegalStateError, KafkaTimeoutError, TopicAuthorizationFailedError
+from kafka.errors import BufferExhaustedError, IllegalStateError, KafkaTimeoutError
 from kafka.producer.asyncio_future import AsyncRecordFuture
 from kafka.producer.calls import ProducerCalls
 from kafka.producer.future import FutureRecordMetadata
@@ -228,103 +227,6 @@ def test_a_task_that_finds_no_room_in_time_gets_the_same_error_as_a_thread(make_
         while True:
             producer.send("events", b"x" * 90, partition=0)
     assert str(raised.value) == str(asyncio.run(main()))
-
-
-# The future of a record in asyncio.
-
-
-def test_the_future_of_a_record_is_one_of_asyncio() -> None:
-    cluster = Cluster({"events": 1})
-    variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="none")
-
-    async def main() -> None:
-        async with asyncio_calls(cluster, linger_ms=50) as calls:
-            await calls.partitions_for("events")
-
-            def sent() -> AsyncRecordFuture:
-                future = send(calls, b"x")
-                assert isinstance(future, AsyncRecordFuture)
-                return future
-
-            future = sent()
-            assert asyncio.isfuture(future)
-            assert asyncio.ensure_future(future) is future
-            assert not future.done()
-            assert not hasattr(future, "_following"), "no object beyond the future until it is awaited"
-            with pytest.raises(asyncio.InvalidStateError):
-                future.result()
-            seen: list[object] = []
-            context = contextvars.copy_context()
-            context.run(variable.set, "mine")
-            future.add_done_callback(lambda done: seen.append((done, variable.get())), context=context)
-            future.add_done_callback(seen.append)
-            assert future.remove_done_callback(seen.append) == 1
-            metadata = await future
-            assert await future == metadata == future.result()
-            assert future.exception() is None
-            await asyncio.sleep(0)
-            assert seen == [(future, "mine")]
-            future.add_done_callback(seen.append)
-            await asyncio.sleep(0)
-            assert seen[1:] == [future]
-
-            futures = [sent() for _ in range(5)]
-            assert [each.offset for each in await asyncio.gather(*futures)] == [1, 2, 3, 4, 5]
-            done, pending = await asyncio.wait([sent(), sent()])
-            assert (len(done), len(pending)) == (2, 0)
-            assert (await asyncio.wait_for(sent(), 10)).offset == 8
-            assert (await asyncio.shield(sent())).offset == 9
-            assert {(await each).offset for each in asyncio.as_completed([sent(), sent()])} == {10, 11}
-
-    asyncio.run(main())
-
-
-def test_cancelling_the_future_or_its_awaiter_withdraws_nothing() -> None:
-    cluster = Cluster({"events": 1})
-
-    async def main() -> None:
-        async with asyncio_calls(cluster, linger_ms=50) as calls:
-            await calls.partitions_for("events")
-            first, second = send(calls, b"x"), send(calls, b"y")
-
-            async def waits() -> None:
-                await first
-
-            task = asyncio.create_task(waits())
-            await asyncio.sleep(0)
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            assert first.cancelled()
-            assert second.cancel("enough")
-            assert not second.cancel()
-            assert second.done()
-            with pytest.raises(asyncio.CancelledError, match="enough"):
-                await second
-            await calls.flush()
-            assert cluster.offsets["events", 0] == 2
-
-    asyncio.run(main())
-
-
-def test_the_error_of_a_record_comes_out_of_its_future() -> None:
-    cluster = Cluster({"events": 1})
-    cluster.script.extend([29, 29])
-
-    async def main() -> None:
-        async with asyncio_calls(cluster) as calls:
-            await calls.partitions_for("events")
-            future = send(calls, b"x")
-            with pytest.raises(TopicAuthorizationFailedError):
-                await future
-            assert isinstance(future.exception(), TopicAuthorizationFailedError)
-            assert not future.cancel()
-            many = await calls.send_many("events", [b"a", b"b"])
-            with pytest.raises(TopicAuthorizationFailedError):
-                await many
-            assert [each.offset for each in await (await calls.send_many("events", [b"a", b"b"]))] == [0, 1]
-
-    asyncio.run(main())
 
 
 def test_a_flush_that_takes_too_long_says_why_in_both(make_producer: Any) -> None:
