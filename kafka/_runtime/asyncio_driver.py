@@ -99,7 +99,7 @@ class AsyncioDriver:
 
     def _notify(self) -> None:
         """The loop has work: schedule a turn. From any thread, once until the next turn."""
-        self._call_soon(self._turn)
+        self._call_soon(self._run_ready)
 
     def _call_soon(self, callback: Any) -> None:
         try:
@@ -111,12 +111,16 @@ class AsyncioDriver:
             if not self._aio.is_closed():  # if it is, no task waits any more
                 raise
 
-    def _turn(self) -> None:
+    def _run_ready(self) -> None:
+        # Queued callbacks need no look at the sockets, which is a system call; the event loop looks at them.
+        self._turn(look=False)
+
+    def _turn(self, look: bool = True) -> None:
         loop = self.loop
         if loop.closed:
             return
         loop.rearm()
-        loop.turn(0, budget=SLICE)
+        loop.turn(0, look=look, budget=SLICE)
         if loop.has_ready:
             loop.wakeup()
         elif (deadline := loop.next_deadline()) != self._armed_for:

@@ -9,6 +9,7 @@ import logging
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
 
 from kafka._text import counted
@@ -98,6 +99,7 @@ class AIOKafkaProducer(Lifecycle):
         self._transactional = self.config["transactional_id"] is not None
         self._calls: ProducerCalls[AsyncRecordFuture]
         self._client_view: AIOKafkaClient | None = None
+        self._waiters: dict[Any, list[asyncio.Future[None]]] = {}  # of send_and_wait(), by batch
         self._end_was_cancelled = False
         self._slice_began = self._turns_seen = 0
 
@@ -106,7 +108,8 @@ class AIOKafkaProducer(Lifecycle):
     def _open(self) -> Loop:
         self._calls = calls = make_calls(self.config, self._world(self.config), sent_records=AIOSentRecords)
         calls._failed = _refuse_record  # type: ignore[method-assign,assignment]  # out of send(), not out of the future
-        calls.core.sender.on_settled = _Watch(calls.core.sender.on_settled)
+        self._waiters = {}
+        calls.core.sender.on_settled = _Watch(calls.core.sender.on_settled, self._waiters)
         self._time = calls.core.client.environment.clock.time
         return calls.core.loop
 
@@ -207,8 +210,38 @@ class AIOKafkaProducer(Lifecycle):
 
         Cancelled before the record is accepted, it is not written; after that it is written all the same.
         """
-        future = await self.send(topic, value, key, partition, timestamp_ms, headers)
-        return cast("RecordMetadata", await future)
+        # Hot: one future of asyncio per call, which is cheaper to await than the record's own.
+        aio = self._aio
+        if self._phase is not Phase.STARTED or asyncio.get_running_loop() is not aio:
+            self._refuse()
+        now = int(self._time() * 1000)
+        if not 0 <= now - self._slice_began < _SLICE_MS:
+            await self._yield(now)
+        try:
+            sent = self._calls.send(topic, value, key, headers, partition, timestamp_ms)
+            future: Any = sent if isinstance(sent, AIORecordFuture) else await sent
+        except (IllegalStateError, TypeError) as error:
+            self._explain(error, headers, partition)
+            raise
+        batch = future._batch
+        if not batch.is_done:
+            waiter = aio.create_future()
+            waiters = self._waiters.get(batch)
+            if waiters is None:
+                self._waiters[batch] = [waiter]
+                self._calls.core.hurry(batch)
+                batch.add_both(_Waking(self._waiters, batch, aio))
+            else:
+                waiters.append(waiter)
+            await waiter
+        batch, index, outcome = future._look()
+        if isinstance(outcome, BaseException):
+            try:
+                raise outcome
+            finally:
+                # The error's traceback holds this frame, which must not hold the error in turn.
+                del self, batch, outcome, future, sent
+        return cast("RecordMetadata", future._metadata(batch, index, outcome))
 
     async def send_many(self, topic: str, records: Iterable[Any]) -> AIOSentRecords:
         """Send values, or tuples ``(key, value[, headers[, partition[, timestamp_ms]]])``; return their futures.
@@ -429,16 +462,46 @@ def _refuse_record(_topic: str, error: BaseException) -> NoReturn:
     raise error
 
 
+class _Waking:
+    """Wakes the calls of send_and_wait() whose records are in a batch. Holds no producer."""
+
+    __slots__ = ("_aio", "_batch", "_thread", "_waiters")
+
+    def __init__(self, waiters: dict[Any, list[asyncio.Future[None]]], batch: Any, aio: Any) -> None:
+        self._waiters = waiters
+        self._batch = batch
+        self._aio = aio
+        self._thread = get_ident()
+
+    def __call__(self, _outcome: object) -> None:
+        if get_ident() == self._thread:
+            self._wake()
+            return
+        try:
+            self._aio.call_soon_threadsafe(self._wake)
+        except RuntimeError:
+            if not self._aio.is_closed():  # if it is, no task waits any more
+                raise
+
+    def _wake(self) -> None:
+        if self._aio.is_closed():
+            return
+        for waiter in self._waiters.pop(self._batch, ()):
+            if not waiter.done():
+                waiter.set_result(None)
+
+
 class _Watch:
     """Logs a batch that failed and that no task waits for, in one line, and passes outcomes on."""
 
-    def __init__(self, then: Any) -> None:
+    def __init__(self, then: Any, waiters: Mapping[Any, Any]) -> None:
         self._then = then
+        self._waiters = waiters
 
     def __call__(self, batch: Any, outcome: Any) -> None:
         if isinstance(outcome, BaseException) and not isinstance(outcome, ClientClosedError):
             tp = batch.partition.tp
-            level = logging.DEBUG if batch._record_backs else logging.WARNING
+            level = logging.DEBUG if batch._record_backs or batch in self._waiters else logging.WARNING
             log.log(level, "%s to %s-%d not written: %s", counted(batch.count), tp.topic, tp.partition, outcome)
         if self._then is not None:
             self._then(batch, outcome)

@@ -1,0 +1,184 @@
+"""Other tasks of the event loop have their turn, whatever the clients do; and no client starts a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+from kafka.aio import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from kafka.broker import Broker
+from test.embedded.aio.conftest import LOOPS, run_on
+
+PERIOD = 0.010
+
+
+class Ticker:
+    """A task on a timer, and how much of the CPU's time others took in between: the machine is shared."""
+
+    def __init__(self):
+        self.late = []
+
+    async def run(self):
+        loop = asyncio.get_running_loop()
+        while True:
+            due, cpu = loop.time() + PERIOD, time.thread_time()
+            await asyncio.sleep(PERIOD)
+            # Other processes may hold the machine up; only what this thread itself did counts.
+            self.late.append(min(loop.time() - due, time.thread_time() - cpu))
+
+
+async def ticking(work):
+    ticker = Ticker()
+    with_timer = asyncio.ensure_future(ticker.run())
+    await asyncio.sleep(0)
+    await work
+    with_timer.cancel()
+    await asyncio.gather(with_timer, return_exceptions=True)
+    late = sorted(ticker.late)
+    print(f"a 10 ms timer, {len(late)} times: p99 {late[len(late) * 99 // 100] * 1e3:.1f} ms, most {late[-1] * 1e3:.1f}")
+    return late
+
+
+def fair(late):
+    assert len(late) >= 20
+    assert late[-1] < 0.020
+    assert late[len(late) * 99 // 100] < 0.010
+
+
+@pytest.fixture(params=["selector", "uvloop"])
+def run(request):
+    return lambda main: run_on(LOOPS[request.param], main)
+
+
+@pytest.fixture(scope="module", params=[None, "gzip", "snappy", "lz4", "zstd"])
+def filled(request):
+    """A broker with 200,000 records of 100 bytes, in batches of one codec."""
+    with Broker(topics=["events"]) as broker:
+
+        async def fill():
+            async with AIOKafkaProducer(
+                bootstrap_servers=broker.bootstrap_servers, compression_type=request.param, batch_size=1 << 18
+            ) as producer:
+                for _ in range(200):
+                    await producer.send_many("events", [b"%0100d" % number for number in range(1000)])
+
+        asyncio.run(fill())
+        yield broker
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["iteration", "getmany"])
+def test_a_timer_is_on_time_while_a_consumer_reads(run_once, filled, way):
+    total = 200_000
+
+    async def read():
+        seen = 0
+        async with AIOKafkaConsumer(
+            "events",
+            bootstrap_servers=filled.bootstrap_servers,
+            auto_offset_reset="earliest",
+            fetch_max_bytes=50 << 20,
+            max_partition_fetch_bytes=50 << 20,
+        ) as reader:
+            if way == "iteration":
+                async for _ in reader:
+                    seen += 1
+                    if seen == total:
+                        return
+            while seen < total:
+                seen += sum(map(len, (await reader.getmany(timeout_ms=1000)).values()))
+
+    late = run_once(ticking(read()))
+    assert late[-1] < 0.050
+    assert late[len(late) * 95 // 100] < 0.020
+
+
+@pytest.mark.slow
+def test_a_timer_is_on_time_during_a_tight_loop_of_sends(run):
+    with Broker(topics=["events"]) as broker:
+
+        async def send():
+            async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
+                await producer.partitions_for("events")
+                for _ in range(100_000):
+                    await producer.send("events", b"x" * 100)
+
+        fair(run(ticking(send())))
+
+
+def test_no_client_starts_a_thread(run):
+    with Broker(topics=["events"], sasl=[("SCRAM-SHA-256", "ann", "secret")]) as broker:
+        options = {
+            "bootstrap_servers": broker.bootstrap_servers,
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": "SCRAM-SHA-256",
+            "sasl_plain_username": "ann",
+            "sasl_plain_password": "secret",
+        }
+
+        async def main():
+            before = threading.active_count()
+            async with AIOKafkaProducer(**options) as producer:
+                await producer.send_and_wait("events", b"x")
+                async with AIOKafkaConsumer("events", group_id="g", auto_offset_reset="earliest", **options) as reader:
+                    assert (await reader.getone()).offset == 0
+                    async with AIOKafkaConsumer("events", group_id="g", **options) as other:
+                        while len(reader.assignment()) == len(other.assignment()):
+                            await asyncio.sleep(0.01)
+                        assert threading.active_count() == before
+            assert threading.active_count() == before
+
+        run(main())
+
+
+def test_several_loops_in_several_threads_each_with_its_clients():
+    with Broker(topics={"events": 4}) as broker:
+        failures, counts = [], []
+
+        async def main(partition):
+            async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
+                for number in range(300):
+                    await producer.send("events", b"%d" % number, partition=partition)
+            reader = AIOKafkaConsumer(bootstrap_servers=broker.bootstrap_servers, auto_offset_reset="earliest")
+            reader.assign([TopicPartition("events", partition)])
+            async with reader:
+                counts.append([(await reader.getone()).value for _ in range(300)])
+
+        def thread(partition):
+            try:
+                asyncio.run(main(partition))
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=thread, args=(number,)) for number in range(4)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        assert not failures
+        assert counts == [[b"%d" % number for number in range(300)]] * 4
+
+
+def test_in_debug_mode_no_callback_is_slow(caplog):
+    with Broker(topics=["events"]) as broker:
+
+        async def main():
+            asyncio.get_running_loop().slow_callback_duration = 0.1
+            async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
+                for _ in range(5000):
+                    await producer.send("events", b"x" * 100)
+            async with AIOKafkaConsumer(
+                "events", bootstrap_servers=broker.bootstrap_servers, auto_offset_reset="earliest"
+            ) as reader:
+                for _ in range(5000):
+                    await reader.getone()
+
+        run_on(LOOPS["selector"], main())  # the first of all imports modules
+        caplog.clear()
+        threads = {threading.get_ident()}
+        run_on(LOOPS["debug"], main())
+    slow = [record for record in caplog.records if "took" in record.getMessage() and record.thread in threads]
+    assert not slow
