@@ -113,9 +113,12 @@ class AsyncioDriver:
 
     def _run_ready(self) -> None:
         # Queued callbacks need no look at the sockets, which is a system call; the event loop looks at them.
-        self._turn(look=False)
+        self._turn_once(look=False)
 
-    def _turn(self, look: bool = True) -> None:
+    def _turn(self) -> None:
+        self._turn_once(look=True)
+
+    def _turn_once(self, *, look: bool) -> None:
         loop = self.loop
         if loop.closed:
             return

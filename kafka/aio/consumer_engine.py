@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 # For how long records are decoded before they are returned, in seconds, and how many between two looks at the clock.
-_SLICE: Final = 0.004
+_SLICE: Final = 0.002
 _PIECE: Final = 500
 # Errors that wait for the next call that takes records, at most.
 _MOST_ERRORS: Final = 16
