@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from kafka._runtime.application import complete
 from kafka.broker import Broker
 from kafka.coordinator.heartbeat import Heartbeat
 from kafka.structs import TopicPartition
@@ -114,7 +115,7 @@ def _consumed(subject: Subject, used: Any, broker: Broker) -> None:
             pass
     else:
         used.subscription.seek(T0, 1)
-        used.thing.serve()
+        complete(used.thing.serve())
 
 
 @proves("enable_auto_commit")

@@ -14,6 +14,7 @@ import pytest
 
 import kafka
 from kafka import BrokerConnection, KafkaAdminClient, KafkaClient, KafkaConsumer, KafkaProducer
+from kafka._runtime.application import complete
 from kafka.broker import Broker
 from kafka.broker.faults import SeenRequest
 from kafka.config import CLASSES
@@ -181,7 +182,7 @@ class UsedConsumerCoordinator(UsedCoordinator):
 
     def turn(self) -> None:
         super().turn()
-        self.thing.serve()
+        complete(self.thing.serve())
 
 
 _USES: dict[str, Callable[..., Used]] = {
