@@ -71,6 +71,7 @@ if TYPE_CHECKING:
         TopicDescription,
         TopicPartitionsPage,
     )
+    from kafka.admin.topic_setup import EnsuredTopic
     from kafka.admin.transactions import (
         AbortTransactionSpec,
         FencedProducer,
@@ -126,6 +127,7 @@ __all__ = [
     "ElectLeadersResult",
     "ElectedPartition",
     "ElectionType",
+    "EnsuredTopic",
     "FeaturesDescription",
     "FencedProducer",
     "GroupDescription",
@@ -227,6 +229,7 @@ _HOMES = {
     "ElectLeadersResult": "replicas",
     "ElectedPartition": "replicas",
     "ElectionType": "replicas",
+    "EnsuredTopic": "topic_setup",
     "FeaturesDescription": "features",
     "FencedProducer": "transactions",
     "GroupDescription": "group_description",

@@ -29,6 +29,7 @@ from kafka.admin.replicas import Replicas
 from kafka.admin.requests import Requests
 from kafka.admin.share_groups import ShareGroups
 from kafka.admin.tokens import Tokens
+from kafka.admin.topic_setup import TopicSetup
 from kafka.admin.topics import Topics
 from kafka.admin.transactions import Transactions
 from kafka.admin.users import Users
@@ -49,9 +50,8 @@ _NUMBERS: Final = itertools.count(1)
 
 
 class AdminCalls(
-    Topics,
+    TopicSetup,
     Cluster,
-    Configs,
     GroupLags,
     ShareGroups,
     Acls,
@@ -122,6 +122,7 @@ class KafkaAdminClient:
 
     # Topics…
 
+    ensure_topics = blocking(TopicSetup.ensure_topics)
     describe_topic_partitions = blocking(Topics.describe_topic_partitions)
     list_topics = blocking(Topics.list_topics)
     describe_topics = blocking(Topics.describe_topics)

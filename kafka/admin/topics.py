@@ -216,9 +216,14 @@ class Topics(Calls):
         return results
 
     async def delete_topics(
-        self, topics: Iterable[str | UUID], timeout_ms: float | None = None, raise_errors: bool = True
+        self,
+        topics: Iterable[str | UUID],
+        timeout_ms: float | None = None,
+        raise_errors: bool = True,
+        *,
+        wait: bool = False,
     ) -> DeleteTopicsResult:
-        """Delete topics by name or id.
+        """Delete topics by name or id; with `wait` the call returns when no broker knows topics of these names.
 
         >>> from kafka import KafkaAdminClient
         >>> from kafka.broker import Broker
@@ -227,10 +232,10 @@ class Topics(Calls):
         ...         admin.delete_topics(["events"]).topic_error_codes
         [('events', 0)]
         """
-        return await self._run(timeout_ms, self._delete_topics, as_topics(topics), raise_errors=raise_errors)
+        return await self._run(timeout_ms, self._delete_topics, as_topics(topics), raise_errors=raise_errors, wait=wait)
 
     async def _delete_topics(
-        self, deadline: float, topics: list[str | UUID], *, raise_errors: bool
+        self, deadline: float, topics: list[str | UUID], *, raise_errors: bool, wait: bool
     ) -> DeleteTopicsResult:
         if not topics:
             return DeleteTopicsResult(topics=Results())
@@ -264,6 +269,8 @@ class Topics(Calls):
         results = DeleteTopicsResult(topics=Results(found[topic] for topic in topics if topic in found))
         if raise_errors:
             raise_failed(results.topics, results)
+        if wait:
+            await self._wait_for_absence(deadline, [topic.name for topic in results.topics if topic.ok and topic.name])
         return results
 
     async def create_partitions(
@@ -359,6 +366,20 @@ class Topics(Calls):
                     + (f": {reason}" * bool(reason))
                 )
             if missing:
+                await self._core.loop.sleep(_LOOK_AGAIN)
+
+    async def _wait_for_absence(self, deadline: float, names: list[str]) -> None:
+        left = list(names)
+        while left:
+            nodes = await self._core.brokers(deadline)
+            answers = await self._core.gather(
+                [self._core.topic_metadata(left, deadline, "delete_topics()", node_id=node) for node in nodes]
+            )
+            known = {topic.name for topics in answers for topic in topics if topic.error_code != _UNKNOWN_TOPIC}
+            left = [name for name in left if name in known]
+            if left and self._core.loop.time() + _LOOK_AGAIN >= deadline:
+                raise KafkaTimeoutError(f"brokers still know these topics after delete_topics(): {', '.join(left)}")
+            if left:
                 await self._core.loop.sleep(_LOOK_AGAIN)
 
     async def _not_ready(self, names: list[str], node_id: int, deadline: float) -> set[str]:

@@ -207,3 +207,29 @@ def test_the_metrics_and_the_health_of_the_client_are_there(admin: KafkaAdminCli
     assert admin.health()["ok"]
     assert "admin-client-metrics" in admin.metrics()
     assert "KafkaAdminClient" in repr(admin)
+
+
+def test_topics_that_exist_are_compared_and_others_created(admin: KafkaAdminClient):
+    wanted = {
+        "new": {"num_partitions": 2},
+        "plain": {},
+        "different": {"num_partitions": 3, "replication_factor": 1, "configs": {"retention.ms": 5000, "flush.ms": 7}},
+    }
+    admin.create_topics({"plain": {}, "different": {"num_partitions": 2, "configs": {"flush.ms": 7}}})
+    found = admin.ensure_topics(wanted)
+    assert [(name, topic.created, topic.ok) for name, topic in found.items()] == [
+        ("new", True, True),
+        ("plain", False, True),
+        ("different", False, False),
+    ]
+    differences = found["different"].differences
+    assert differences["num_partitions"] == (3, 2)
+    assert differences["retention.ms"] == ("5000", "604800000")
+    assert "flush.ms" not in differences
+    assert not admin.ensure_topics(["new"])["new"].created
+
+
+def test_a_deletion_may_be_waited_for(admin: KafkaAdminClient):
+    admin.create_topics(["doomed"], wait_for_metadata=True)
+    assert admin.delete_topics(["doomed"], wait=True).topics.ok
+    assert not admin.describe_topics(["doomed"])[0].ok
