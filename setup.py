@@ -18,7 +18,6 @@ CODECS = [
 ]
 
 EXTRAS = {
-    "cli": ["rich>=13"],
     "gssapi": ["gssapi>=1.8"],
     "spark": ["pyspark>=4.0", "pyarrow>=15", "numpy>=1.24"],
     "columns": ["pyarrow>=15", "numpy>=1.24"],
@@ -44,7 +43,7 @@ EXTRAS = {
     ],
 }
 # Without gssapi, which is compiled against the system's Kerberos: a slim image has neither that nor a compiler.
-EXTRAS["all"] = sorted({need for name in ("cli", "columns", "spark") for need in EXTRAS[name]})
+EXTRAS["all"] = sorted({need for name in ("columns", "spark") for need in EXTRAS[name]})
 
 setup(
     name="purekafka",

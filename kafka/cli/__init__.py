@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     verb, arguments = found
     from kafka.cli.connection import Watchdog
 
-    with Watchdog(getattr(arguments, "timeout", None)) as watchdog:
+    seconds = getattr(arguments, "timeout", None)
+    # Clients end before the watchdog does, because their errors name the cause.
+    arguments.deadline = None if seconds is None else time.monotonic() + seconds
+    with Watchdog(seconds) as watchdog:
         return _run(verb, arguments, watchdog)
 
 

@@ -166,7 +166,7 @@ _PAIRS: Final = Argument(
 
 COMMAND = Noun(
     "configs",
-    "show and change the settings of topics, brokers, groups and client metrics",
+    "show and change settings of topics, brokers and groups",
     [
         Verb(
             "list",

@@ -269,7 +269,7 @@ class Connection:
     def __init__(self, arguments: Namespace) -> None:
         self._stack = ExitStack()
         self._admin: KafkaAdminClient | None = None
-        self._timeout: float | None = arguments.timeout
+        self._deadline: float | None = getattr(arguments, "deadline", None)
         self.sandbox: Broker | None = None
         if arguments.sandbox:
             from kafka.cli.sandbox import start
@@ -290,10 +290,11 @@ class Connection:
         configs = parse(kind, texts)
         configs.setdefault("bootstrap_servers", "localhost:9092")
         limits = {"bootstrap_timeout_ms": _BOOTSTRAP_MS}
-        if self._timeout is not None:
+        if self._deadline is not None:
+            left_ms = (self._deadline - time.monotonic()) * 750
             limits |= {"request_timeout_ms": _REQUEST_MS}
             limits |= {"default_api_timeout_ms": _API_MS} if kind in {"admin", "consumer"} else {}
-            limits = {name: min(limit, max(1, round(self._timeout * 900))) for name, limit in limits.items()}
+            limits = {name: min(limit, max(1, round(left_ms))) for name, limit in limits.items()}
         return {**limits, **given, **configs}
 
     def admin(self) -> KafkaAdminClient:

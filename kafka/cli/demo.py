@@ -181,7 +181,7 @@ def _verdict(events: int, tallies: list[Tally], committed: int, counted: int | N
 
 COMMAND = Verb(
     "demo",
-    "a first look: a broker, a producer and a group of consumers in one process",
+    "a first look: a broker, a producer and consumers in one process",
     run,
     [
         Argument("--events", type=count, default=200_000, help="how many events to send (default %(default)s)"),

@@ -50,26 +50,26 @@ COMMANDS: Final[dict[str, Command]] = {
     "tail": Command("consume", "print the last records of topics, and new ones as they arrive", _DATA),
     "topics": Command("topics", "list, describe, create, change and delete topics", _ADMIN),
     "groups": Command("groups", "list and describe groups, their lag, and their committed offsets", _ADMIN),
-    "configs": Command("configs", "show and change the settings of topics, brokers, groups and client metrics", _ADMIN),
+    "configs": Command("configs", "show and change settings of topics, brokers and groups", _ADMIN),
     "offsets": Command("offsets", "look offsets of partitions up, by place or time", _ADMIN),
-    "records": Command("offsets", "delete the oldest records of partitions", _ADMIN),
+    "records": Command("offsets", "delete the oldest records, decode internal records", _ADMIN),
     "brokers": Command("cluster", "list and describe brokers, and the requests that they support", _ADMIN),
     "cluster": Command("cluster", "describe the cluster", _ADMIN),
     "acls": Command("security", "list, add and delete permissions", _ADMIN),
-    "users": Command("security", "list users with passwords for SCRAM, set and delete their passwords", _ADMIN),
+    "users": Command("security", "list users of SCRAM, set and delete their passwords", _ADMIN),
     "quotas": Command("security", "list, set and unset limits of users, clients and addresses", _ADMIN),
     "tokens": Command("security", "create, renew, expire and list delegation tokens", _ADMIN),
-    "partitions": Command("partitions", "reassign replicas, elect leaders, move replicas between directories", _ADMIN),
+    "partitions": Command("partitions", "reassign replicas, elect leaders, choose log directories", _ADMIN),
     "transactions": Command("transactions", "list and describe transactions, and end the ones that hang", _ADMIN),
-    "top": Command("top", "watch brokers, topics and groups with their rates and lag, until Ctrl-C", _ADMIN),
+    "top": Command("top", "watch brokers, topics and groups with their rates and lag", _ADMIN),
     "perf": Command("perf", "measure producing, consuming and latency", _LOAD),
     "verifiable": Command("perf", "clients for Kafka's system tests, which print each event as JSON", _LOAD),
     "logs": Command("logs", "read segment files of a broker, without a broker", _LOCAL),
-    "demo": Command("demo", "a first look: a broker, a producer and a group of consumers in one process", _LOCAL),
+    "demo": Command("demo", "a first look: a broker, a producer and consumers in one process", _LOCAL),
     "broker": Command("broker", "run a broker of one or several nodes on this machine", _LOCAL),
     "contexts": Command("contexts", "keep the addresses and options of clusters under names", _LOCAL),
     "completion": Command("completion", "print what completes words in a shell, and the manual page", _LOCAL),
-    "request": Command("request", "send a request of the protocol to a broker and print the reply as JSON", _LOCAL),
+    "request": Command("request", "send a request of the protocol, print the reply as JSON", _LOCAL),
     "protocol": Command("protocol", "show the messages of the protocol; decode and encode them", _LOCAL),
     "spark": Command("spark", "jobs on Spark: a pipeline, copies, dumps, lag", _LOCAL),
 }
@@ -464,8 +464,9 @@ def _root_help(words: list[str]) -> None:
             print(f"\n{section}:")
         print(f"  {name:<13} {command.summary}")
     print(
-        '\n"purekafka COMMAND --help" lists the verbs of a command, "purekafka COMMAND VERB --help" their arguments.\n'
-        '"purekafka topics list --sandbox" works without a cluster; --version prints the version.'
+        '\n"purekafka COMMAND --help" lists the verbs of a command, and\n'
+        '"purekafka COMMAND VERB --help" their arguments.\n'
+        '"purekafka topics list --sandbox" needs no cluster; --version is there too.'
     )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import Argument, Noun, Verb
-from kafka.cli.output import Column, agreed, complain, counted, emit, print_table
+from kafka.cli.output import Column, agreed, complain, counted, emit, json_text, print_table
 from kafka.cli.ranges import HELP, AdminOffsets, Place, Places, parse_topic_partitions, resolve
 from kafka.cli.words import Failed, WrongWord
 from kafka.structs import TopicPartition
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kafka.admin import KafkaAdminClient
+    from kafka.record.consumer_record import ConsumerRecord
 
 __all__ = ["COMMAND", "partitions"]
 
@@ -87,6 +88,35 @@ def _delete_before(arguments: Namespace) -> int:
         return code
 
 
+def _decode(arguments: Namespace) -> int:
+    from kafka.cli.consume import Source, bounds, partitions_of
+    from kafka.cli.logs import internal_record
+
+    with Connection(arguments) as connection:
+        consumer = connection.consumer(group_id=None, enable_auto_commit=False, auto_offset_reset="earliest")
+        chosen = partitions_of(consumer, [arguments.topic], None)
+        starts, ends = bounds(arguments, consumer, chosen)
+        wanted = [tp for tp in starts if starts[tp] < ends[tp]]
+        if not wanted:
+            return 0
+        consumer.assign(wanted)
+        for tp in wanted:
+            consumer.seek(tp, starts[tp])
+
+        def write(records: Sequence[ConsumerRecord]) -> None:
+            for r in records:
+                found = internal_record(arguments.topic, r.key, r.value) or {
+                    "type": "unknown",
+                    "key": r.key,
+                    "value": r.value,
+                }
+                print(json_text({"partition": r.partition, "offset": r.offset, "timestamp": r.timestamp, **found}))
+
+        Source(consumer, ends).run(write)
+    return 0
+
+
+_INTERNAL: Final = ("__consumer_offsets", "__transaction_state")
 _CHOSEN: Final = "topics, or partitions of them"
 
 COMMAND = {
@@ -119,8 +149,23 @@ COMMAND = {
     ),
     "records": Noun(
         "records",
-        "delete the oldest records of partitions",
+        "delete the oldest records, decode internal records",
         [
+            Verb(
+                "decode",
+                "print the records of __consumer_offsets or __transaction_state as JSON",
+                _decode,
+                [
+                    Argument("topic", metavar="TOPIC", choices=_INTERNAL, help="the internal topic to read"),
+                    Argument("--from", dest="begin", metavar="PLACE", help="where to begin (beginning)"),
+                    Argument("--to", dest="end", metavar="PLACE", help="where to end (the present end)"),
+                ],
+                [
+                    "purekafka records decode __consumer_offsets -b localhost:9092",
+                    "purekafka records decode __transaction_state --from -10 -b localhost:9092",
+                ],
+                epilog=HELP,
+            ),
             Verb(
                 "delete-before",
                 "delete the records before a place, after showing the plan",

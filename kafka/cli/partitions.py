@@ -281,7 +281,7 @@ _PLAIN: Final = (
 
 COMMAND = Noun(
     "partitions",
-    "reassign replicas, elect leaders, move replicas between directories",
+    "reassign replicas, elect leaders, choose log directories",
     [
         Verb(
             "reassign-plan",

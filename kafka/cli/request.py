@@ -136,7 +136,7 @@ def _newest(client: KafkaClient, cls: Any) -> int:
 
 COMMAND = Verb(
     "request",
-    "send a request of the protocol to a broker and print the reply as JSON",
+    "send a request of the protocol, print the reply as JSON",
     run,
     [
         Argument("api", metavar="API", complete="api", help="for example Metadata; purekafka protocol list shows all"),

@@ -92,10 +92,10 @@ def lag_lines(rows: Sequence[dict[str, Any]], rates: Rates) -> list[str]:
 
     >>> rows = [{"group_id": "g", "topic": "t", "partition": 0, "lag": 60, "offset": 5, "end": 65}]
     >>> print("\\n".join(lag_lines(rows, Rates())))
-    GROUP                 TOPIC                    PART          LAG    READ/s   WRITE/s  CATCHES UP
-    g                     t                           0           60         -         -  -
+    GROUP             TOPIC           PART         LAG   READ/s  WRITE/s  CATCHES UP
+    g                 t                  0          60        -        -  -
     """
-    lines = [f"{'GROUP':<20}  {'TOPIC':<22}  {'PART':>5} {'LAG':>12} {'READ/s':>9} {'WRITE/s':>9}  CATCHES UP"]
+    lines = [f"{'GROUP':<17} {'TOPIC':<15} {'PART':>4} {'LAG':>11} {'READ/s':>8} {'WRITE/s':>8}  CATCHES UP"]
     for row in sorted(rows, key=lambda one: -(one["lag"] or 0)):
         key = (row["group_id"], row.get("topic"), row.get("partition"))
         read = written = None
@@ -106,8 +106,8 @@ def lag_lines(rows: Sequence[dict[str, Any]], rates: Rates) -> list[str]:
             lost = rates.of(("lag", key), row["lag"] or 0)
             read, written = (None, None) if lost is None else (max(0.0, -lost), max(0.0, lost))
         lines.append(
-            f"{str(row['group_id'])[:20]:<20}  {str(row.get('topic', '-'))[:22]:<22}  "
-            f"{row.get('partition', '-'):>5} {row['lag'] or 0:>12,} {rate_text(read):>9} {rate_text(written):>9}  "
+            f"{str(row['group_id'])[:17]:<17} {str(row.get('topic', '-'))[:15]:<15} "
+            f"{row.get('partition', '-'):>4} {row['lag'] or 0:>11,} {rate_text(read):>8} {rate_text(written):>8}  "
             f"{time_left(row['lag'] or 0, read, written)}"
         )
     return lines
@@ -126,6 +126,6 @@ def time_left(lag: int, read: float | None, written: float | None) -> str:
         return "-"
     gained = read - written
     if gained <= 0:
-        return "never, at this rate"
+        return "never"
     seconds = lag / gained
     return f"in {seconds:,.0f} s" if seconds < 120 else f"in {seconds / 60:,.0f} min"

@@ -467,7 +467,7 @@ COMMAND = {
     ),
     "users": Noun(
         "users",
-        "list users with passwords for SCRAM, set and delete their passwords",
+        "list users of SCRAM, set and delete their passwords",
         [
             Verb(
                 "list",

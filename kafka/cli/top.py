@@ -63,10 +63,11 @@ def lines(found: dict[str, Any], rates: Rates) -> list[str]:
     headless = sum(one.leader_id < 0 for one in every)
     total = rates.of("all", sum(written.values()))
     counts = [f"{len(cluster.brokers)} brokers", f"{len(topics)} topics", f"{len(every)} partitions"]
-    counts += [f"{behind} under-replicated", f"{headless} without leader", f"{rate_text(total)} records/s"]
+    counts += [f"{behind} under-replicated", f"{headless} without leader"]
+    now = time.strftime("%H:%M:%S")
     shown = [
-        f"Cluster {cluster.cluster_id}   controller {cluster.controller_id}   {time.strftime('%H:%M:%S')}",
-        "   ".join(counts),
+        f"Cluster {cluster.cluster_id}, controller {cluster.controller_id}, {now}, {rate_text(total)} records/s",
+        ", ".join(counts),
         "",
         f"{'BROKER':>6}  {'ADDRESS':<28} {'LEADERS':>8} {'REPLICAS':>9}",
     ]
@@ -79,7 +80,7 @@ def lines(found: dict[str, Any], rates: Rates) -> list[str]:
     busy.sort(key=lambda one: (-(one[2] or 0), -one[1]))
     shown += ["", f"{'TOPIC':<36} {'RECORDS':>14} {'WRITE/s':>10}"]
     shown += [f"{name[:36]:<36} {count:>14,} {rate_text(rate):>10}" for name, count, rate in busy[:_TOPICS]]
-    shown += ["", f"{'GROUP':<24} {'TOPIC':<22} {'LAG':>12} {'READ/s':>9} {'WRITE/s':>9}  CATCHES UP"]
+    shown += ["", f"{'GROUP':<18} {'TOPIC':<18} {'LAG':>11} {'READ/s':>8} {'WRITE/s':>8}  CATCHES UP"]
     return shown + _groups(found["rows"], rates)
 
 
@@ -93,7 +94,7 @@ def _groups(rows: list[dict[str, Any]], rates: Rates) -> list[str]:
     for (group, topic), (lag, end) in sorted(sums.items(), key=lambda item: -item[1][0]):
         read, written = rates.of(("read", group, topic), end - lag), rates.of(("end", group, topic), end)
         shown.append(
-            f"{group[:24]:<24} {topic[:22]:<22} {lag:>12,} {rate_text(read):>9} {rate_text(written):>9}  "
+            f"{group[:18]:<18} {topic[:18]:<18} {lag:>11,} {rate_text(read):>8} {rate_text(written):>8}  "
             f"{time_left(lag, read, written)}"
         )
     return shown
@@ -101,7 +102,7 @@ def _groups(rows: list[dict[str, Any]], rates: Rates) -> list[str]:
 
 COMMAND = Verb(
     "top",
-    "watch brokers, topics and groups with their rates and lag, until Ctrl-C",
+    "watch brokers, topics and groups with their rates and lag",
     _run,
     [
         Argument("--interval", type=float, default=1.0, metavar="SECONDS", help="the time between redraws (1)"),

@@ -200,7 +200,8 @@ def test_c18_top_leaves_the_terminal_as_it_was(broker: Broker) -> None:
     text = shown.decode()
     assert text.startswith("\x1b[?1049h\x1b[?25l")
     assert text.endswith("\x1b[?25h\x1b[?1049l")
-    assert "1 brokers   2 topics   4 partitions" in text
+    assert "1 brokers, 2 topics, 4 partitions" in text
+    assert "CATCHES UP" in text
     lines = text.replace("\x1b[K", "").replace("\r", "").split("\n")
     assert max(len(line.rpartition("\x1b[H")[2]) for line in lines) <= 80
 

@@ -278,6 +278,14 @@ def test_c8_the_time_of_timeout_ends_with_124(broker: Broker) -> None:
     assert "the 1 seconds of --timeout are over" in err
 
 
+@pytest.mark.slow
+def test_c8_a_timeout_while_connecting_names_the_cause() -> None:
+    command = [sys.executable, "-m", "kafka", "topics", "list", "-b", "127.0.0.1:1", "--timeout", "8"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert "127.0.0.1:1: Connection refused" in done.stderr
+
+
 def test_c13_memory_is_bounded_with_an_endless_input(broker: Broker) -> None:
     """100 MB pass through a process that may not have more than 1 GB of addresses: the producer's buffer is 32 MB."""
     if sys.platform != "linux":

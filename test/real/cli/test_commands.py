@@ -117,6 +117,17 @@ def test_c15_log_dirs_and_reassignments_have_the_facts_of_kafkas_scripts(kafka: 
     assert run(f"purekafka partitions reassign status {plan}").code == 0
 
 
+def test_c10_the_records_of_internal_topics_are_decoded(kafka: KafkaCluster) -> None:
+    assert run("purekafka topics create decoded").code == 0
+    assert run("purekafka produce decoded --transactional-id decoded-tx", stdin=b"a\n").code == 0
+    assert run("purekafka consume decoded -g decoders --read-committed").lines == ["a"]
+    found = run("purekafka records decode __consumer_offsets").records
+    commits = [row for row in found if row["type"] == "OffsetCommit" and row["key"]["group"] == "decoders"]
+    assert commits[-1]["value"]["offset"] == 1
+    states = run("purekafka records decode __transaction_state").records
+    assert [row["key"]["transactionalId"] for row in states if row["type"] == "TransactionLog"]
+
+
 def test_ten_commands_take_a_fraction_of_the_time_of_kafkas_scripts(kafka: KafkaCluster) -> None:
     """Printed by pytest -rP. Both run as processes, one after the other."""
     import subprocess

@@ -18,6 +18,7 @@ def test_without_a_command_the_help_is_printed(capsys: pytest.CaptureFixture[str
     assert main([]) == 0
     shown = capsys.readouterr()
     assert shown.err == ""
+    assert max(map(len, shown.out.splitlines())) <= 80
     places = [shown.out.index(f"\n  {name} ") for name in COMMANDS]
     assert places == sorted(places)
 
@@ -90,6 +91,11 @@ def test_c2_each_verb_and_argument_is_explained(title: str, verb: Verb, capsys: 
     for argument in verb.arguments:
         said = argument.help.partition("(")[0].split()
         assert len(said) >= 3, f"{title} {argument.names}: {argument.help!r}"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_is_described_in_one_way(name: str) -> None:
+    assert load(name).summary == COMMANDS[name].summary
 
 
 def test_help_fits_into_80_columns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
