@@ -32,8 +32,11 @@ def elect(partition: Partition, live: Collection[int]) -> bool:
 
     Notional replicas are never behind, so each one that runs is in sync. A leader that runs stays.
     """
-    isr = [node for node in partition.replicas if node in live]
-    leader = partition.leader if partition.leader in isr else isr[0] if isr else NO_LEADER
+    ready = [node for node in partition.replicas if node in live]
+    # A replica that joins the ISR comes behind those that are in it.
+    isr = [node for node in partition.isr if node in ready]
+    isr += [node for node in ready if node not in isr]
+    leader = partition.leader if partition.leader in ready else ready[0] if ready else NO_LEADER
     # Kafka keeps the last member of the ISR: without it the replica that has all records would be unknown.
     isr = isr or partition.isr[:1] or partition.replicas[:1]
     if leader == partition.leader and isr == partition.isr:

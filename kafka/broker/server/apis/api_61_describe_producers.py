@@ -30,7 +30,7 @@ def _describe(call: Call, name: str, index: int) -> Any:
         result.error_code = Code.UNKNOWN_TOPIC_OR_PARTITION
         if name not in call.cluster.topics:
             result.error_message = "This server does not host this topic-partition."
-    elif partition.leader != call.node.node_id:
+    elif call.node.node_id not in partition.replicas:  # followers answer too
         result.error_code = Code.NOT_LEADER_OR_FOLLOWER
     else:
         result.active_producers = [

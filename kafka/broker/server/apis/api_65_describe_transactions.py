@@ -29,7 +29,7 @@ def _describe(call: Call, transactional_id: str) -> Any:
         return described
     described.transaction_state = record.state.value
     described.transaction_timeout_ms = round(record.timeout * 1000)
-    described.transaction_start_time_ms = -1 if record.state.is_idle else record.start_ms
+    described.transaction_start_time_ms = record.start_ms  # of the last transaction, also once it has ended
     described.producer_id = record.producer_id
     described.producer_epoch = record.epoch
     visible = [

@@ -9,6 +9,7 @@ from kafka.broker import Broker
 from kafka.protocol.offset import ListOffsetsRequest
 from kafka.protocol.produce import ProduceRequest
 from kafka.protocol.transaction import (
+    DescribeProducersRequest,
     DescribeTransactionsRequest,
     EndTxnRequest,
     InitProducerIdRequest,
@@ -17,7 +18,7 @@ from kafka.protocol.transaction import (
 from kafka.record.batch_builder import BatchBuilder
 from test.embedded.broker.wire import Wire
 
-INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, PRODUCER_FENCED = 47, 48, 90
+INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, PRODUCER_FENCED, NOT_LEADER_OR_FOLLOWER = 47, 48, 90, 6
 
 
 def start(wire: Wire) -> tuple[int, int]:
@@ -132,3 +133,39 @@ def test_an_open_transaction_is_there_again_after_a_restart(tmp_path: Path) -> N
         assert stable_offset(wire) == 0
         assert wire.ask(EndTxnRequest[5]("x", *who, True)).error_code == 0
         assert stable_offset(wire) == 2
+
+
+def test_an_ended_transaction_is_described_with_its_start() -> None:
+    with Broker(topics={"t": 1}) as broker, Wire(broker.port()) as wire:
+        broker.clock.freeze()
+        who = start(wire)
+        assert wire.ask(DescribeTransactionsRequest[0](["x"])).transaction_states[0].transaction_start_time_ms == -1
+        began = broker.run(lambda cluster: cluster.clock.now_ms())
+        produce(wire, who)
+        broker.clock.advance(5)
+        assert wire.ask(EndTxnRequest[5]("x", *who, True)).error_code == 0
+        state = wire.ask(DescribeTransactionsRequest[0](["x"])).transaction_states[0]
+        assert (state.transaction_state, state.transaction_start_time_ms) == ("CompleteCommit", began)
+
+
+def test_every_replica_describes_its_producers() -> None:
+    with Broker(nodes=3) as broker:
+        broker.create_topic("t", 1, replication_factor=2)
+        broker.move_leader(("t", 0), 1)
+        with Wire(broker.port(1)) as wire:
+            assert produce(wire, start_anywhere(broker), transactional=False) == 0
+        codes, producers = {}, {}
+        replicas = broker.run(lambda cluster: list(cluster.partition("t", 0).replicas))
+        for node in (1, 2, 3):
+            with Wire(broker.port(node)) as wire:
+                part = wire.ask(DescribeProducersRequest[0]([("t", [0])])).topics[0].partitions[0]
+            codes[node], producers[node] = part.error_code, len(part.active_producers)
+        assert codes == {node: 0 if node in replicas else NOT_LEADER_OR_FOLLOWER for node in (1, 2, 3)}
+        assert all(producers[node] == 1 for node in replicas)
+
+
+def start_anywhere(broker: Broker) -> tuple[int, int]:
+    """An idempotent producer without transactions."""
+    with Wire(broker.port()) as wire:
+        reply = wire.ask(InitProducerIdRequest[5](transactional_id=None, transaction_timeout_ms=30000))
+        return reply.producer_id, reply.producer_epoch
