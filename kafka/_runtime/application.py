@@ -1,6 +1,6 @@
 """How an application-side coroutine waits: by blocking a thread, or by suspending a task of asyncio.
 
-What a public call does on behalf of its caller (poll, commit, close, wait for room in send) is written once, as
+The work of a public call on behalf of its caller (poll, commit, close, wait for room in send) is written once, as
 ``async def``, with an `Application` to wait with. It never runs on the network thread, so it may call user code.
 Below a synchronous face the application is an `ApplicationThread`, whose methods block and never suspend: `complete`
 runs such a coroutine from beginning to end in the calling thread. Below `kafka.aio` it is an `ApplicationTask`, and
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class Application(Protocol):
-    """What an application-side coroutine waits with."""
+    """The means of an application-side coroutine to wait."""
 
     async def wait(self, future: Future[Any], deadline: float | None = None) -> bool:
         """Wait for a future; whether it is done by the deadline (as the loop's `time()` counts)."""

@@ -1,4 +1,4 @@
-"""What callbacks of the application raise to end the program: ``sys.exit()``, Ctrl-C raised anew.
+"""Exceptions with which callbacks of the application end the program: ``sys.exit()``, Ctrl-C raised again.
 
 Callbacks run where a future is completed: in the application's thread, or in the middle of a pass of a loop. A pass
 that was cut in two there would leave answers untaken and futures open for ever, so the loop collects such errors, and

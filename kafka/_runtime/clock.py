@@ -1,6 +1,6 @@
 """Where time comes from: the one place of the client that reads the system's clocks.
 
-A clock is handed to whoever needs one, so that a test of a five-minute timeout takes no time
+A clock is passed to the code that needs one, so that a test of a five-minute timeout takes no time
 (see :class:`kafka.testing.memory.FakeClock`). Reading `time` anywhere else is an error.
 """
 

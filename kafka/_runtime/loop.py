@@ -1,6 +1,6 @@
 """The scheduler that every face of the client runs on: sockets, timers, tasks, one pass at a time.
 
-A `Loop` has no thread of its own. Whoever wants the client to get on calls `turn()`: the network
+A `Loop` has no thread. The thread that drives the client calls `turn()`: the network
 thread (`kafka._runtime.network_thread`), a foreign event loop (`kafka._runtime.asyncio_driver`), a
 user's thread that waits anyway, a test. Asyncio is not imported.
 
@@ -57,13 +57,13 @@ WRITE: Final = selectors.EVENT_WRITE
 _LONGEST_SLEEP: Final = 86_400.0
 # How long to wait for a pass of another thread to end, in seconds: they take well below a millisecond.
 _PASS_TIME: Final = 0.01
-# Passes that `close` makes without waiting; a task that is told to end needs two or three.
+# Passes that `close` makes without waiting; a cancelled task needs two or three.
 _LAST_PASSES: Final = 50
 _FAILED: Final = "A callback on the network loop failed: %r"
 
 
 class HasFileno(Protocol):
-    """What a selector can watch."""
+    """A file that a selector can watch."""
 
     def fileno(self) -> int:
         """Return the descriptor."""
@@ -101,13 +101,13 @@ class Loop:
         self.current_task: Task[Any] | None = None
         self._ready: deque[tuple[Callable[..., object], tuple[Any, ...]]] = deque()
         self._at_end: deque[Callable[[], object]] = deque()
-        self._events: list[tuple[selectors.SelectorKey, int]] = []  # what a pass that was cut by time left over
+        self._events: list[tuple[selectors.SelectorKey, int]] = []  # left over by a pass that ran out of time
         self._timers = TimerHeap()
         self._tasks: set[Task[Any]] = set()
         self._handlers: dict[int, Callable[[int], object]] = {}
         self._lock = Lock()
         self._sleepers = 0
-        self._sleep_until: float | None = None  # what the driver's timeout came from
+        self._sleep_until: float | None = None  # the deadline of the driver's timeout
         self._passing: int | None = None  # the thread that makes a pass right now
         self._put_off: list[BaseException] = []  # what callbacks raise to end the program, until the pass is over
         self.driven_by: int | None = None  # the thread whose only work it is to turn the loop
@@ -136,7 +136,7 @@ class Loop:
         """Run `callback(*args)` in the next pass. Safe from every thread, and from signal handlers."""
         self._ready.append((callback, args))
         # A pass looks at the queue again when it ends, and who has claimed the loop is about to turn
-        # it: nobody has to be woken then.
+        # it: no thread must be woken then.
         if self._sleepers and self._passing is None and self._claimed_by != get_ident():
             self.wakeup()
 
@@ -158,18 +158,18 @@ class Loop:
         return Task(self, coro, name)
 
     def spawn_logged(self, coro: Coroutine[Any, Any, object], name: str | None = None) -> Task[object]:
-        """Start a task for which nobody waits: if it fails, the log says so."""
+        """Start a task that no caller waits for: a failure is logged."""
         task = self.spawn(coro, name)
 
         def report(error: BaseException) -> None:
-            if not task._cancel_asked:  # noqa: SLF001 - being told to stop is no failure
+            if not task._cancel_asked:  # noqa: SLF001 - a cancelled task has not failed
                 log.error("%s failed: %s", task.name, error, exc_info=error)
 
         task.add_errback(report)
         return task
 
     def wakeup(self) -> None:
-        """End the sleep of whoever sleeps, or the next one before it begins. Safe from every thread."""
+        """Wake the thread that sleeps in the selector, or the next one before it sleeps. Safe from every thread."""
         if not self._woken:
             self._woken = True
             self.notify()
@@ -260,7 +260,7 @@ class Loop:
             if self._claimed_by not in (None, get_ident()):
                 return False
             self.turns += 1
-            # The system call would only let other threads have the GIL, while somebody waits for this one.
+            # The system call would only let other threads have the GIL, while another thread waits for this one.
             skip = not look and self._looked and bool(self._ready)
             self._looked = not skip
             if skip:
@@ -302,7 +302,7 @@ class Loop:
     def run_until(self, future: Future[T], deadline: float | None = None) -> T:
         """Turn the loop in this thread until `future` is done or the deadline is reached.
 
-        For whoever drives a loop without a driver: tests, and `KafkaClient.poll` by hand.
+        For loops without a driver: tests, and `KafkaClient.poll`.
         """
         while not future.is_done:
             remaining = None if deadline is None else deadline - self.clock.monotonic()
@@ -327,7 +327,7 @@ class Loop:
     def _pass(self, events: list[tuple[selectors.SelectorKey, int]], budget: float | None) -> None:  # noqa: C901 - hot
         ready, me, time = self._ready, get_ident(), self.clock.monotonic
         if self._events:
-            # Only those that the last pass left over: sockets and timers behind a busy socket have their turn, too.
+            # Only the events left over by the last pass: sockets and timers behind a busy socket have their turn, too.
             events, self._events = self._events, []
         self._passing, outer, PASSES[me] = me, PASSES.get(me), self._put_off
         try:
@@ -398,8 +398,8 @@ class Loop:
         # Before the lock: in the child of a fork its holder may not exist.
         if not self.shareable or self._unusable is not None:
             return False
-        # Who makes a pass holds the lock, and a pass may run a callback of the application that waits for something:
-        # then it is better to wait where there is a deadline, and where Ctrl-C is heard.
+        # The thread in a pass holds the lock, and a pass may run a callback of the application that waits:
+        # then waiting with a deadline, where Ctrl-C interrupts, is better.
         if not self._lock.acquire(timeout=_PASS_TIME):
             return False
         try:
@@ -467,7 +467,7 @@ class Loop:
                 await wait_any(self, task, deadline=deadline)
 
     def on_close(self, callback: Callable[[], object]) -> None:
-        """Call `callback()` when the loop is closed, whoever closes it and why; the first thing that is done then."""
+        """Call `callback()` when the loop is closed, by any thread and for any reason, before anything else."""
         self._closers.append(callback)
 
     def on_fork(self, callback: Callable[[], object]) -> None:
@@ -480,7 +480,7 @@ class Loop:
             self._guarded(callback, ())
 
     def retire(self) -> bool:
-        """Refuse further claims and cancel all tasks; whether nobody has the loop claimed."""
+        """Refuse further claims and cancel all tasks; return whether no thread has claimed the loop."""
         with self._lock:
             self._retiring = True
             free = self._claimed_by is None
@@ -500,7 +500,7 @@ class Loop:
     def close(self, grace: float = 1.0) -> None:
         """End every task, run what they still want to do for `grace` seconds, free everything.
 
-        Idempotent. Called by whoever turns the loop, when nobody else does any more.
+        Idempotent. Called by the last thread that turns the loop.
         """
         if self._unusable is not None:
             return
@@ -525,17 +525,17 @@ class Loop:
         _LOOPS.discard(self)
 
     def _abort_tasks(self) -> None:
-        """Resolve what did not end by itself: no future is left open, whatever happened."""
+        """Resolve the remaining futures: none stays open, whatever happened."""
         for task in tuple(self._tasks):
             coro, task._coro = task._coro, None  # noqa: SLF001
             self._tasks.discard(task)
             if coro is not None:
                 try:
                     coro.throw(TaskCancelled())
-                except (Exception, TaskCancelled, StopIteration):  # noqa: S110 - its last words, nobody listens
+                except (Exception, TaskCancelled, StopIteration):  # noqa: S110 - the coroutine ends; its exception has no receiver
                     pass
                 else:
-                    log.warning("%s did not end when it was told to", task.name)
+                    log.warning("%s did not end when it was cancelled", task.name)
                     self._close_quietly(coro)
             task.try_failure(ClientClosedError("The client was closed before this was done."))
 
@@ -562,7 +562,7 @@ class Loop:
         except (AttributeError, RuntimeError):
             files = []
         for file in files:
-            # A TLS stream that is closed says goodbye to the broker, over the socket that the parent goes on using.
+            # Closing a TLS stream would send close_notify to the broker, over the socket that the parent still uses.
             _close_descriptor(getattr(file, "abandon", None) or getattr(file, "close", None))
         _close_descriptor(self._selector.close)
         for callback in self._fork_callbacks:

@@ -1,11 +1,11 @@
-"""Tasks from `async def`, and what they wait with: timeouts, shields, groups, events, locks.
+"""Tasks from `async def`, and what they wait with: timeouts, shields, groups, scopes, events.
 
 A coroutine of this library yields one of two things and nothing else: a `kafka.future.Future`
 that is not done ("run me when it is") or `None` ("run me in the next pass"). It never yields
 anything of asyncio's, and asyncio is not imported: the same coroutine runs under the network
 thread and under a foreign event loop.
 
-Everything here belongs to one `kafka._runtime.loop.Loop` and runs on whoever turns it; only
+Everything here belongs to one `kafka._runtime.loop.Loop` and runs on the thread that turns it; only
 `Task.cancel` may be called from anywhere.
 
 Cancelling: `TaskCancelled` is thrown at the point where the task waits. It derives from
@@ -112,7 +112,7 @@ class Task(Future[T], Generic[T]):
         except Exception as error:  # whatever it is, it is the task's result
             self._end()
             self.failure(error)
-        except BaseException as error:  # Ctrl-C and the like: the task ends and the driver hears of it
+        except BaseException as error:  # Ctrl-C and the like: the task ends and the driver gets the exception
             self._end()
             self.failure(Cancelled(f"{self.name} was interrupted by {type(error).__name__}"))
             raise
@@ -197,8 +197,8 @@ class Shield:
 class TimeoutScope:
     """`with loop.timeout_at(deadline, "what was tried"):` ends the block at the deadline.
 
-    The block sees `TaskCancelled` at the point where it waits; who stands outside sees
-    `KafkaTimeoutError`. A cancellation from elsewhere passes through as what it is.
+    The block gets `TaskCancelled` at the point where it waits; the code outside gets `KafkaTimeoutError`. A
+    cancellation from elsewhere passes through unchanged.
     """
 
     def __init__(self, loop: Scheduler, deadline: float | None, what: str) -> None:
@@ -228,7 +228,7 @@ class TimeoutScope:
             if self._task._cancel_asked:  # noqa: SLF001 - someone else cancels too, and goes first
                 return
             raise KafkaTimeoutError(f"{self._what} took too long") from None
-        # The block ended by itself before the interruption reached it: nothing to interrupt any more.
+        # The block ended before the interruption reached it: nothing is left to interrupt.
         self._task._cancel_due = self._task._cancel_asked  # noqa: SLF001
 
 
@@ -353,7 +353,7 @@ class Event:
         return self._flag
 
     def set(self) -> None:
-        """Raise the flag; whoever waits goes on."""
+        """Set the flag; waiting tasks continue."""
         self._flag = True
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:

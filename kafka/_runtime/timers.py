@@ -91,7 +91,7 @@ class TimerHeap:
     def take_due(self, now: float) -> list[Timer]:
         """Remove and return the live timers that are due, earliest first.
 
-        They stay cancellable until they run: whoever runs them asks `active` first.
+        They stay cancellable until they run: the caller checks `active` first.
         """
         due: list[Timer] = []
         entries = self._entries
@@ -135,7 +135,7 @@ _JITTER: Final = 0.2  # 20 % either way, so that a thousand clients do not come 
 
 
 class Backoff:
-    """The delay after a number of failures in a row; it keeps no state of its own.
+    """The delay after a number of failures in a row; it has no state.
 
     >>> backoff = Backoff(0.1, 1.0, Random(1))
     >>> [round(backoff.delay(failures), 1) for failures in (0, 1, 10)]

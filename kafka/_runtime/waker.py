@@ -9,7 +9,7 @@ __all__ = ["Waker"]
 
 
 class _Event:
-    """An eventfd that is closed when nobody refers to it any more.
+    """An eventfd that is closed when the last reference is gone.
 
     `Waker.signal` runs in any thread and in signal handlers, so it must not take a lock that `close` could hold. But a
     descriptor that is closed between its look at the waker and its write may be another file's number by then, and the
@@ -54,7 +54,7 @@ class _Pair:  # pragma: no cover - Linux has eventfd
 
 
 class Waker:
-    """A descriptor that any thread can make readable. Whoever reads it decides how often it is written."""
+    """A descriptor that any thread can make readable. The reader decides how often it is written."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()

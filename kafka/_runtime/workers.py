@@ -141,7 +141,7 @@ class SharedCall(Generic[T]):
 
 
 class _Outcome(Generic[T]):
-    """What came of a shared call."""
+    """The outcome of a shared call."""
 
     def __init__(self) -> None:
         self.known = Event()
@@ -152,7 +152,7 @@ class _Outcome(Generic[T]):
 def _run(future: Future[T], function: Callable[..., T], args: tuple[Any, ...]) -> None:
     try:
         value = function(*args)
-    except BaseException as error:  # a worker has nobody above it; whoever waits hears of it
+    except BaseException as error:  # a worker has no caller; the future passes it on
         future.try_failure(error if isinstance(error, Exception) else RuntimeError(repr(error)))
     else:
         future.try_success(value)

@@ -1,4 +1,4 @@
-"""The declarative style of old: classes that state a ``SCHEMA``, and generated ones seen in that way.
+"""The historic declarative style: classes with a ``SCHEMA``, and the schemas of generated classes.
 
 Schemas and plain objects made of generated messages use the names that fields had in those days.
 """
@@ -20,7 +20,7 @@ from kafka.protocol.types import Schema
 
 
 def init_by_schema(struct: Struct, schema: Schema, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Set the fields of an instance; what is not given is None."""
+    """Set the fields of an instance; fields that are not given are None."""
     if len(args) > len(schema.names):
         raise UnknownFieldError(
             f"{describe(type(struct))} takes {len(schema.names)} values {schema.names}, not {len(args)}"

@@ -5,7 +5,7 @@ constants beside their messages. A module that was there in those days ends its 
 
     __getattr__ = historic_names(__name__)
 
-What stands for what is said by the tables in ``aliases``; nothing is imported before somebody asks for it.
+The tables in ``aliases`` map the names; a module is imported when a program uses a name of it.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ def _split(message: str) -> tuple[str, str]:
 
 
 def _new_partitions(given: Any) -> Any:
-    """``(topic, (count, [[1, 2], [2, 3]]))``: count and replicas were a pair of their own."""
+    """``(topic, (count, [[1, 2], [2, 3]]))``: count and replicas were a pair."""
     if not isinstance(given, (tuple, list)) or len(given) != 2 or not isinstance(given[1], (tuple, list)):
         return given
     count, assignments = given[1]
     return given[0], count, None if assignments is None else [{"broker_ids": ids} for ids in assignments]
 
 
-#: Struct in a list of a message -> what makes a tuple of old one of today, and lets all else be as it is.
+#: Struct in a list of a message -> converts a historic tuple to a current one, and returns anything else unchanged.
 OLD_TUPLES: Final[Mapping[str, Callable[[Any], Any]]] = {
     "CreatePartitionsRequest.CreatePartitionsTopic": _new_partitions,
 }

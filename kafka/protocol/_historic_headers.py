@@ -26,7 +26,7 @@ class _AliasMeta(type):
 
 
 class RequestHeader(metaclass=_AliasMeta):
-    """Goes before every request but those of flexible versions.
+    """Goes before every request except flexible versions.
 
     >>> from kafka.protocol.metadata import MetadataRequest
     >>> RequestHeader(MetadataRequest[1](), 7, "me").encode().hex(" ")
@@ -69,7 +69,7 @@ class RequestHeaderV2(metaclass=_AliasMeta):
 
 
 class ResponseHeader(metaclass=_AliasMeta):
-    """Goes before every response but those of flexible versions.
+    """Goes before every response except flexible versions.
 
     >>> ResponseHeader(7).encode(), ResponseHeaderV2(7).encode()
     (b'\\x00\\x00\\x00\\x07', b'\\x00\\x00\\x00\\x07\\x00')

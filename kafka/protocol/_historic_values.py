@@ -1,4 +1,4 @@
-"""What the message modules of older generations had besides messages. ``historic_names`` finds it from there."""
+"""Names of older generations' message modules that are not messages. ``historic_names`` finds them there."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ElectionType(IntEnum):
     UNCLEAN = 1
 
 
-#: What a consumer says that belongs to no generation, and one that has no member id yet.
+#: The generation of a consumer that belongs to none, and the member id of one that has none yet.
 DEFAULT_GENERATION_ID: Final = -1
 UNKNOWN_MEMBER_ID: Final = ""
 
@@ -53,7 +53,7 @@ class GroupMember(NamedTuple):
 
 
 class ProtocolMetadata(Struct):
-    """What a member of a classic group wants to consume, with the version in front.
+    """The subscription of a member of a classic group, with the version in front.
 
     >>> ProtocolMetadata(0, ["events"], b"").encode().hex(" ")
     '00 00 00 00 00 01 00 06 65 76 65 6e 74 73 00 00 00 00'
@@ -63,7 +63,7 @@ class ProtocolMetadata(Struct):
 
 
 class MemberAssignment(Struct):
-    """What the leader of a classic group assigns to a member, with the version in front.
+    """The assignment of a member of a classic group, with the version in front.
 
     >>> MemberAssignment(0, [("events", [0, 1])], b"").partitions()
     [TopicPartition(topic='events', partition=0), TopicPartition(topic='events', partition=1)]

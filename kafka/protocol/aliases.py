@@ -244,7 +244,7 @@ _VALUES: Final = "kafka.protocol._historic_values"
 _HEADERS: Final = "kafka.protocol._historic_headers"
 _LEGACY: Final = "kafka.protocol.legacy"
 
-#: Module -> name of what is no message -> the module that has it.
+#: Module -> name that is not a message -> the module that has it.
 MOVED_NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "kafka.protocol": {
         "ALL_CODECS": _LEGACY,

@@ -231,7 +231,7 @@ def has_wrong_id(api_key: int | None, correlation_id: int) -> bool:
 def reply_decoder(response: Any, version: int) -> Callable[[Any], Any]:
     """Return the function that reads a framed response (without its size) in one version: ``unframe``, prepared.
 
-    The frame has its correlation id; who matched it to a request has looked at that.
+    The frame still has its correlation id, which matched it to a request.
     """
     if response._schema is not None:
         return lambda frame: response.unframe(frame, version)[1]

@@ -1,8 +1,8 @@
-"""What a release of Apache Kafka offers, and which release a broker's offer amounts to.
+"""The API versions of each release of Apache Kafka, and the release that a broker's API versions show.
 
 Release tuples are what ``api_version`` has always been: ``(2, 8)``, ``(0, 10, 2)``. The first direction serves brokers
 that cannot be asked (before 0.10.0) and users who pin a release; the second gives a name to what ApiVersions told.
-The name is for people and for rough choices: whoever sends a request chooses its version by the offer itself.
+The name is for people and for rough choices: a client chooses the version of a request by the API versions themselves.
 """
 
 from __future__ import annotations
@@ -63,8 +63,7 @@ def infer_release(offered: Offer) -> Release:
     """Return the newest release that a broker has shown to be, by the versions that it offers.
 
     The broker reaches a release if it offers the newest version of that release, or a newer one, of each API that it
-    offers at all. Releases that cannot be told apart by what it offers count as the oldest of them: nothing is
-    claimed that was not shown.
+    offers at all. Of several releases with these versions it is the oldest.
 
     >>> infer_release(apis_of((2, 8)))
     (2, 8)

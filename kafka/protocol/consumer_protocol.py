@@ -13,7 +13,7 @@ __all__ = ["ConsumerProtocolSubscription", "ConsumerProtocolAssignment"]
 
 
 class ConsumerProtocolSubscription(Struct, versions="0-3", flexible="none"):
-    """What a member of a classic group wants to consume."""
+    """The subscription of a member of a classic group."""
 
     class TopicPartition(Struct):
         """An element of ``ConsumerProtocolSubscription.owned_partitions``."""
@@ -29,7 +29,7 @@ class ConsumerProtocolSubscription(Struct, versions="0-3", flexible="none"):
 
 
 class ConsumerProtocolAssignment(Struct, versions="0-3", flexible="none"):
-    """What the leader of a classic group assigns to a member."""
+    """The assignment of a member of a classic group."""
 
     class TopicPartition(Struct):
         """An element of ``ConsumerProtocolAssignment.assigned_partitions``."""

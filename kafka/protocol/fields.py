@@ -87,7 +87,7 @@ class Array:
 
 
 class Field:
-    """What a definition says of one field. Made by ``field()``, named by the class that holds it."""
+    """The definition of one field. Made by ``field()``, named by its class."""
 
     __slots__ = (
         "default",
@@ -156,7 +156,7 @@ class Field:
         return self.spec_name[:1].lower() + self.spec_name[1:]
 
     def fresh_default(self, version: int | None) -> Any:
-        """Return the default; a list or a struct is made anew, the struct of the version that it is part of."""
+        """Return the default; a list or a struct is a new one, of the version that it is part of."""
         if self.default is not MAKE_EMPTY:
             return self.default
         if self.is_array:

@@ -13,7 +13,7 @@ _END: Final = 2
 
 
 class KafkaBytes(bytearray):
-    """So many bytes, and a position for the next ``read`` or ``write``.
+    """A number of bytes, and a position for the next ``read`` or ``write``.
 
     >>> frame = KafkaBytes(4)
     >>> frame.write(b"abcd")

@@ -223,7 +223,7 @@ class ConsumerGroupTargetAssignmentMemberKey(Struct, record_type=7, versions="0"
 
 
 class ConsumerGroupTargetAssignmentMemberValue(Struct, record_type=7, versions="0", flexible="0+"):
-    """What a member of a consumer group is to own."""
+    """The target assignment of a member of a consumer group."""
 
     class TopicPartition(Struct):
         """An element of ``ConsumerGroupTargetAssignmentMemberValue.topic_partitions``."""
@@ -242,7 +242,7 @@ class ConsumerGroupCurrentMemberAssignmentKey(Struct, record_type=8, versions="0
 
 
 class ConsumerGroupCurrentMemberAssignmentValue(Struct, record_type=8, versions="0", flexible="0+"):
-    """What a member of a consumer group owns now."""
+    """The current assignment of a member of a consumer group."""
 
     class TopicPartitions(Struct):
         """An element of ``ConsumerGroupCurrentMemberAssignmentValue.assigned_partitions``."""
@@ -323,7 +323,7 @@ class ShareGroupTargetAssignmentMemberKey(Struct, record_type=13, versions="0", 
 
 
 class ShareGroupTargetAssignmentMemberValue(Struct, record_type=13, versions="0", flexible="0+"):
-    """What a member of a share group is to own."""
+    """The target assignment of a member of a share group."""
 
     class TopicPartition(Struct):
         """An element of ``ShareGroupTargetAssignmentMemberValue.topic_partitions``."""
@@ -342,7 +342,7 @@ class ShareGroupCurrentMemberAssignmentKey(Struct, record_type=14, versions="0",
 
 
 class ShareGroupCurrentMemberAssignmentValue(Struct, record_type=14, versions="0", flexible="0+"):
-    """What a member of a share group owns now."""
+    """The current assignment of a member of a share group."""
 
     class TopicPartitions(Struct):
         """An element of ``ShareGroupCurrentMemberAssignmentValue.assigned_partitions``."""
@@ -460,7 +460,7 @@ class StreamsGroupTargetAssignmentMemberKey(Struct, record_type=21, versions="0"
 
 
 class StreamsGroupTargetAssignmentMemberValue(Struct, record_type=21, versions="0", flexible="0+"):
-    """What a member of a streams group is to run."""
+    """The target tasks of a member of a streams group."""
 
     class TaskIds(Struct):
         """An element of ``StreamsGroupTargetAssignmentMemberValue.active_tasks``."""
@@ -481,7 +481,7 @@ class StreamsGroupCurrentMemberAssignmentKey(Struct, record_type=22, versions="0
 
 
 class StreamsGroupCurrentMemberAssignmentValue(Struct, record_type=22, versions="0", flexible="0+"):
-    """What a member of a streams group runs now."""
+    """The current tasks of a member of a streams group."""
 
     class TaskIds(Struct):
         """An element of ``StreamsGroupCurrentMemberAssignmentValue.active_tasks``."""

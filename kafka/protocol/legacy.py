@@ -5,7 +5,7 @@
 >>> request
 ProduceRequest[0](acks=1, timeout_ms=1000, topic_data=[TopicProduceData(name='events', partition_data=[...])])
 
-Payloads are the tuples of ``kafka.structs``; requests and responses are those of today's modules.
+Payloads are the tuples of ``kafka.structs``; requests and responses are the current classes.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def create_snappy_message(payloads: Pairs, key: Content = None) -> Message:
 def create_message_set(
     messages: Pairs, codec: int = CODEC_NONE, key: Content = None, compresslevel: int | None = None
 ) -> list[Message]:
-    """Make messages of pairs of value and key: each by itself or, with a codec, one that holds them all.
+    """Make messages of pairs of value and key: one each or, with a codec, one that holds them all.
 
     >>> [message.value for message in create_message_set([(b"one", None), (b"two", None)])]
     [b'one', b'two']
@@ -99,7 +99,7 @@ def create_message_set(
         return [create_gzip_message(messages, key, compresslevel)]
     if codec == CODEC_SNAPPY:
         return [create_snappy_message(messages, key)]
-    raise UnsupportedCodecError(f"codec {codec!r} is none of {ALL_CODECS}: none, gzip, Snappy")
+    raise UnsupportedCodecError(f"codec {codec!r} is not one of {ALL_CODECS}: none, gzip, Snappy")
 
 
 def _as_bytes(content: Content) -> bytes | None:

@@ -1,4 +1,4 @@
-"""Who leads what: topics, partitions and brokers.
+"""Leaders, topics, partitions and brokers.
 
 Written by tools/generate_protocol.py from Kafka's message specs; do not edit.
 """

@@ -29,8 +29,8 @@ _IDS: Final = 2**31
 class KafkaProtocol:
     """One connection's requests and responses.
 
-    Responses come in the order of their requests. An error of ``receive_bytes`` means that the bytes can no longer be
-    told apart: the connection is of no more use.
+    Responses come in the order of their requests. After an error of ``receive_bytes`` the connection
+    is unusable: the boundaries of responses are lost.
     """
 
     def __init__(

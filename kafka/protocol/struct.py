@@ -8,7 +8,7 @@ other value. Decoded objects are always of bound classes.
 Nothing is compiled before it is used: the initialiser of a class when the first instance is made, a
 codec when the first message of that version is encoded or decoded.
 
-Classes that state ``SCHEMA = Schema(...)`` instead of fields, the declarative style of old, work by
+Classes that state ``SCHEMA = Schema(...)`` instead of fields, the historic declarative style, work by
 that schema.
 """
 
@@ -133,7 +133,7 @@ def _fields_without_a_place(held_by: Any, cls: Any) -> tuple[Field, ...]:
 
 
 def cannot_carry(cls: Any, field: Field, value: Any) -> KafkaProtocolError:
-    """Return the error for a value that a version has no place for."""
+    """Return the error for a value that a version cannot carry."""
     shown = "..." if field.secret else types.shown(value)
     return UnsupportedFieldError(
         f"{describe(cls)} cannot carry {field.name}={shown}: versions {field.versions} of it have that field",
@@ -213,7 +213,7 @@ class StructMeta(type):
         unstable: str = "none",
     ) -> None:
         super().__init__(name, bases, namespace)
-        if "_version" in namespace:  # a bound class: everything about it was said by _bind
+        if "_version" in namespace:  # a bound class: _bind has set everything
             return
         cls._label = name
         cls._version = None
@@ -305,7 +305,7 @@ class StructMeta(type):
                 namespace[struct.__name__] = struct._of_version(version)
         bound = StructMeta(cls.__name__, (cls,), namespace)
         bound.__qualname__ = describe(bound)
-        # Two threads may get here at once: both must go on with the same class.
+        # Two threads may get here at once: both must use the same class.
         return cls._bound.setdefault(version, bound)
 
     def __len__(cls) -> int:
@@ -327,7 +327,7 @@ class StructMeta(type):
         stable = "" if cls._stable == cls._versions else f" (stable {cls._stable})"
         return f"<class {cls._label}{key} versions {cls._versions}{stable} flexible {cls._flexible}>"
 
-    # What a version looks like on the wire
+    # The wire form of a version
 
     def _wire_names(cls) -> tuple[str, ...]:
         """Return the names of the fields that this version carries: in wire order, the tagged ones last."""
@@ -366,7 +366,7 @@ class Struct(metaclass=StructMeta):
 
     __slots__ = ("_tagged",)
 
-    #: What the tag buffer holds: known fields by name, unknown ones by number.
+    #: The content of the tag buffer: known fields by name, unknown ones by number.
     _tagged: dict[str | int, Any] | None
     API_VERSION: ClassVar[int]
     SCHEMA: ClassVar[Any] = _SchemaOfFields()

@@ -1,8 +1,8 @@
 """The wire types of Kafka's protocol guide, one small class each, written to be obviously right.
 
 They serve two purposes. The declarative layer (``Schema``, ``Array``, ``String('utf-8')`` …) lets
-people define and probe messages of their own. The interpreter that the compiled codecs are held
-equal to, and that explains a failure of theirs, is made of them too. Nothing here is on a hot path.
+users define and probe their own messages. The interpreter, which explains errors of the compiled codecs and must agree
+with them, uses them too. Nothing here is on a hot path.
 
 A type encodes a value to ``bytes`` and decodes one from anything with ``read(n)``::
 
@@ -96,7 +96,7 @@ class AbstractType:
 
 
 class _PrimitiveMeta(type):
-    """Lets ``Int32`` be used as a type by itself: ``Int32.encode(5)`` as well as ``Int32().encode(5)``."""
+    """Lets the class ``Int32`` be used as a type: ``Int32.encode(5)`` as well as ``Int32().encode(5)``."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if not args and not kwargs:
@@ -182,7 +182,7 @@ class UInt32(_FixedWidth):
 
 
 class BitField(AbstractType, metaclass=_PrimitiveMeta):
-    """A set of numbers from 0 to 31: the bits of an INT32, as operations that are authorized are told.
+    """A set of numbers from 0 to 31: the bits of an INT32, as in lists of authorized operations.
 
     >>> BitField.encode({3, 8}).hex()
     '00000108'
@@ -318,7 +318,7 @@ class VarInt64(VarInt32):
 
 
 class _Sized(AbstractType):
-    """What has a length in front: the four ways to write that length, and null."""
+    """A type with a length in front: the four ways to write that length, and null."""
 
     def __init__(self, *, compact: bool = False, nullable: bool = True) -> None:
         self.compact = compact
@@ -483,7 +483,7 @@ def _instance(wire_type: Any) -> AbstractType:
 
 
 def as_sequence(value: Any) -> Sequence[Any]:
-    """Return ``value`` as a list, or say that it is no sequence; text and bytes are none."""
+    """Return ``value`` as a list, or raise an error if it is not a sequence; text and bytes are not."""
     if isinstance(value, (list, tuple)):
         return value
     if isinstance(value, (str, bytes, bytearray, memoryview)) or not hasattr(value, "__iter__"):

@@ -90,7 +90,7 @@ def _decode_log(module: Any, key: Any, value: Any) -> LogEntry:
     record_type = _leading_number(key, "a key")
     types = _record_types(module)
     if record_type not in types:
-        raise KafkaProtocolError(f"{record_type} is no type of record in {module.__name__.rpartition('.')[2]}")
+        raise KafkaProtocolError(f"{record_type} is not a type of record in {module.__name__.rpartition('.')[2]}")
     key_class, value_class = types[record_type]
     decoded = key_class._of_version(0).decode(key, start=_VERSION.size)
     return LogEntry(decoded, None if value is None else decode_versioned(value_class, value))

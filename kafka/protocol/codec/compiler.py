@@ -47,7 +47,7 @@ class Codec(NamedTuple):
 def compile_codec(cls: StructMeta) -> Codec:  # noqa: C901 - five small functions that share what is compiled
     """Compile both directions of a message, or of a part of one, in the version that ``cls`` is bound to.
 
-    The bound class gets an ``encode`` and a ``decode`` of its own, which go straight to the code.
+    The bound class gets its own ``encode`` and ``decode``, which call the compiled code directly.
     """
     straight_encode, straight_decode = compile_encoder(cls), compile_decoder(cls)
     views = has_records(layout_of(cls))
@@ -134,7 +134,7 @@ def _init_field(source: Source, cls: StructMeta, field: Field) -> None:
         nested = source.constant("C", _nested_class(cls, field))
         structs = source.constant("structs", _maker(field))
         convert = f"{name} = {structs}({nested}, {name})"
-    if field.tag is not None:  # what is not given is not kept
+    if field.tag is not None:  # a default is not stored
         source.line(f"if {name} is not {default}:")
         if convert != "pass":
             source.line(f"    if {name}: {convert}")

@@ -98,7 +98,7 @@ def _decode_fields(source: DecoderSource, layout: Layout, target: str) -> None:
 
 
 def _compile_tag_decoder(cls: StructMeta, wire: WireField) -> Callable[..., Any]:
-    # A part of its own: bytes in messages without records, so no view is ever taken of it.
+    # A separate part: bytes in messages without records, so no view is ever taken of it.
     source = DecoderSource(views=True)
     _decode_field(source, wire, "v")
     source.flush()
@@ -132,7 +132,7 @@ def _decode_length(source: DecoderSource, wire: WireField) -> str:
 
 
 def _decode_long_length(source: DecoderSource, length: str) -> None:
-    """Go on with a compact length: two bytes say up to 16 KiB, nearly all of those that one byte cannot say."""
+    """Read the rest of a compact length: two bytes cover up to 16 KiB, nearly all lengths that one byte cannot hold."""
     source.line(f"if {length} > 127:")
     source.line(f"    if data[p] < 128: {length}, p = {length} - 128 + (data[p] << 7), p + 1")
     source.line(f"    else: {length}, p = long_uvarint(data, p, {length})")

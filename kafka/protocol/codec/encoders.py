@@ -156,7 +156,7 @@ def _encode_text(source: EncoderSource, wire: WireField, value: str) -> None:
 
 
 def _encode_blob(source: EncoderSource, wire: WireField, value: str) -> None:
-    """Write bytes as a part of their own: they may be large, and are not copied."""
+    """Write bytes as a separate part: they may be large, and are not copied."""
     raw = source.name("b")
     source.line(f"{raw} = {value}")
     if wire.nullable:

@@ -82,7 +82,7 @@ def _decode_tagged(wire: WireField, raw: bytes, where: str) -> Any:
 
 
 def _at(decoder: Any, wire: WireField | None, reader: Reader, where: str) -> Any:
-    """Run a decoder; an error of it is told with the place, once."""
+    """Run a decoder; its error gets the place, once."""
     try:
         return decoder(wire, reader, where)
     except KafkaProtocolError as error:

@@ -1,4 +1,4 @@
-"""What a struct looks like on the wire in one version: the facts that both codecs start from."""
+"""The wire form of a struct in one version: the facts that both codecs start from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the compiled codecs call: everything off their straight path."""
+"""Functions that the compiled codecs call off their straight path, and the source code under construction."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = []
 
 
-class Malformed(Exception):  # noqa: N818 - never seen by anybody
+class Malformed(Exception):  # noqa: N818 - it never leaves the codec
     """The straight path does not apply; the interpreter knows why."""
 
 
@@ -55,7 +55,7 @@ def _text_prefix(length: int) -> bytes:
 
 
 def _long_uvarint(data: bytes, position: int, first: int) -> tuple[int, int]:
-    """Go on with an unsigned varint whose first byte, already read, was ``first``."""
+    """Read the rest of an unsigned varint whose first byte was ``first``."""
     value = first & 127
     for shift in (7, 14, 21, 28):
         byte = data[position]
@@ -136,7 +136,7 @@ def _read_tags(
         stop = position + size
         if tag in known:
             name, decode = known[tag]
-            # A part of its own, so that it cannot read beyond its size.
+            # A separate part, so that it cannot read beyond its size.
             value, used = decode(data[position:stop], 0, size)
             if used != size:
                 raise Malformed

@@ -481,7 +481,7 @@ def test_compressed_messages_hold_others(codec, create):
 
 def test_an_unknown_codec_is_refused():
     assert [message.value for message in create_message_set([("a", None), ("b", None)])] == [b"a", b"b"]
-    with pytest.raises(UnsupportedCodecError, match="codec 9 is none of"):
+    with pytest.raises(UnsupportedCodecError, match="codec 9 is not one of"):
         create_message_set([], codec=9)
 
 

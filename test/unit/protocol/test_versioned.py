@@ -61,7 +61,7 @@ def test_transactions_are_read_from_the_log() -> None:
 
 
 def test_unknown_record_types_are_errors() -> None:
-    with pytest.raises(KafkaProtocolError, match="4660 is no type of record in group_log"):
+    with pytest.raises(KafkaProtocolError, match="4660 is not a type of record in group_log"):
         decode_group_log(b"\x12\x34", b"")
     with pytest.raises(KafkaProtocolError, match="always has a key"):
         decode_group_log(None, b"")
