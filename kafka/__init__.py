@@ -9,6 +9,7 @@ TopicPartition(topic='events', partition=0)
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +78,9 @@ _EXPORTS = {
     "create_snappy_message": "kafka.protocol.legacy",
 }
 
+# What the metadata of other distributions with a package ``kafka`` is called.
+_OTHER_OWNERS = ("kafka_python-", "kafka_python_ng-")
+
 # Names that other packages have.
 _ELSEWHERE = {
     "AIOKafkaConsumer": "kafka.KafkaConsumer in a thread: await asyncio.to_thread(consumer.poll, 1000)",
@@ -116,6 +120,28 @@ __all__ = [
     "create_message",
     "create_snappy_message",
 ]
+
+
+def _check_owners() -> None:
+    """Warn if kafka-python has put its files into this directory too: a part of each package is overwritten then."""
+    place = os.path.dirname(os.path.dirname(__file__))
+    try:
+        neighbours = os.listdir(place)
+    except OSError:  # a zip file, say
+        return
+    for entry in neighbours:
+        if entry.startswith(_OTHER_OWNERS) and entry.endswith(".dist-info"):
+            import warnings
+
+            other = entry.partition("-")[0].replace("_", "-")
+            text = (
+                f"{other} has its files in the same package 'kafka': run 'pip uninstall {other}', then "
+                "'pip install --force-reinstall --no-deps purekafka'"
+            )
+            warnings.warn_explicit(text, UserWarning, filename=__name__, lineno=1)  # one line, without source
+
+
+_check_owners()
 
 
 def __getattr__(name: str) -> Any:

@@ -192,3 +192,30 @@ def test_the_modules_of_the_other_packages_are_imported_by_themselves_alone():
                 if inner and not name.startswith(f"{package}."):
                     found.append(f"{name} imports {module}")
     assert not found
+
+
+# Another distribution in the same place
+
+
+def imported_beside(place, *metadata):
+    """Import the package where the metadata of other distributions lie beside it; return what is written."""
+    (place / "kafka").symlink_to(ROOT / "kafka", target_is_directory=True)
+    for name in metadata:
+        (place / name).mkdir()
+    program = f"import sys; sys.path.insert(0, {str(place)!r}); import kafka; print(kafka.__version__)"
+    done = subprocess.run([sys.executable, "-I", "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout
+    return done.stderr
+
+
+def test_a_distribution_that_owns_files_of_the_package_is_named_with_the_command_that_helps(tmp_path):
+    expected = (
+        "kafka:1: UserWarning: kafka-python has its files in the same package 'kafka': run "
+        "'pip uninstall kafka-python', then 'pip install --force-reinstall --no-deps purekafka'"
+    )
+    written = imported_beside(tmp_path, "kafka_python-2.0.2.dist-info", "numpy-2.0.0.dist-info")
+    assert written.splitlines() == [expected]
+
+
+def test_other_distributions_are_not_named(tmp_path):
+    assert imported_beside(tmp_path, "kafka_utils-4.1.0.dist-info", "purekafka-0.1.dist-info") == ""

@@ -1,0 +1,36 @@
+"""Programs in the style of each generation of kafka-python, each a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import test.programs
+from kafka.broker import Broker
+
+ROOT: Final = Path(__file__).parents[3]
+PROGRAMS: Final = sorted(path.stem for path in Path(test.programs.__file__).parent.glob("kafka_python_*.py"))
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_program_of_an_older_generation_runs(program: str) -> None:
+    with Broker() as broker:
+        run(program, broker.bootstrap_servers, "old")
+
+
+def run(program: str, servers: str, prefix: str) -> None:
+    """Run a program; it fails the test with what it wrote."""
+    done = subprocess.run(
+        [sys.executable, "-m", f"test.programs.{program}", servers, prefix],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout == "done\n", done.stdout + done.stderr
