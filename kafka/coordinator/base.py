@@ -20,22 +20,18 @@ from kafka._text import printable
 from kafka.config import Config, defaults, resolve
 from kafka.coordinator import join_group
 from kafka.coordinator.heartbeat import Heartbeat, HeartbeatTask
-from kafka.coordinator.lookup import COMMITS, JOINS, CoordinatorFinder
+from kafka.coordinator.lookup import COMMITS, COORDINATOR_LOST, JOINS, CoordinatorFinder
 from kafka.coordinator.metrics import GroupCoordinatorMetrics
 from kafka.coordinator.rebalance import Rendezvous
 from kafka.coordinator.states import NO_GENERATION, Generation, MemberEvent, MemberState, next_state
 from kafka.errors import (
     ClientClosedError,
-    CoordinatorNotAvailableError,
     FencedInstanceIdError,
     IllegalGenerationError,
-    InvalidCoordinatorError,
-    KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
     RebalanceInProgressError,
     RejoinNeededError,
-    RequestTimedOutError,
     UnknownMemberIdError,
 )
 
@@ -350,7 +346,7 @@ class BaseCoordinator(CoordinatorFinder):
         elif not isinstance(error, RejoinNeededError) and not error.retriable:
             self.fail_with(error)
             return 0
-        if isinstance(error, _GONE):
+        if isinstance(error, COORDINATOR_LOST):
             self.coordinator_dead(error)
         self.move(MemberEvent.RETRY)
         self._request_rejoin(f"the last attempt failed with {type(error).__name__}")
@@ -373,7 +369,7 @@ class BaseCoordinator(CoordinatorFinder):
         if isinstance(error, RebalanceInProgressError):
             if self.state is MemberState.STABLE:
                 self._request_rejoin("the group rebalances")
-        elif isinstance(error, _GONE):
+        elif isinstance(error, COORDINATOR_LOST):
             self.coordinator_dead(error)
         elif isinstance(error, (UnknownMemberIdError, IllegalGenerationError)):
             log.warning("Group %s: the coordinator removed %s from the group: %s", self.group_id, self._who, error)
@@ -518,13 +514,6 @@ class BaseCoordinator(CoordinatorFinder):
 NOT_CONFIRMED: Final = (
     "Group %s: the coordinator did not confirm that member %s left. If it did not receive that, the partitions go to "
     "other members when the session times out: %s"
-)
-_GONE: Final = (
-    InvalidCoordinatorError,
-    CoordinatorNotAvailableError,
-    KafkaConnectionError,
-    KafkaTimeoutError,
-    RequestTimedOutError,
 )
 
 

@@ -19,7 +19,9 @@ from uuid import UUID, uuid4
 
 from kafka._runtime.tasks import Task
 from kafka._text import printable
+from kafka.cluster import GROUP
 from kafka.coordinator.base import NOT_CONFIRMED
+from kafka.coordinator.lookup import COMMITS
 from kafka.coordinator.rebalance import CallKind, RebalanceCall
 from kafka.coordinator.states import Generation, MemberEvent, MemberState
 from kafka.errors import (
@@ -120,8 +122,8 @@ class ConsumerGroupMember:
     async def _may_choose_id(self) -> bool:
         owner = self._owner
         deadline = self._loop.time() + owner.client.settings.request_timeout
-        node_id = await owner.client.coordinator(0, owner.group_id, deadline)
-        link = owner.client.link(node_id, "coordinator")
+        node_id = await owner.client.coordinator(GROUP, owner.group_id, deadline)
+        link = owner.client.link(node_id, COMMITS)
         await owner.client.open(link, deadline)
         assert link.versions is not None
         return link.versions.version_for(ConsumerGroupHeartbeatRequest()) >= _CHOSEN_IDS_SINCE

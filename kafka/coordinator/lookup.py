@@ -9,23 +9,40 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
+from kafka._core.client import COORDINATOR
 from kafka._runtime.application import Application, ApplicationLoop, complete
 from kafka._runtime.timers import Backoff
 from kafka.cluster import GROUP
-from kafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, NodeNotReadyError
+from kafka.errors import (
+    CoordinatorNotAvailableError,
+    InvalidCoordinatorError,
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    NodeNotReadyError,
+    RequestTimedOutError,
+)
 
 if TYPE_CHECKING:
     from kafka._core.client import Client
     from kafka._runtime.loop import Loop
     from kafka.config import Config
 
-__all__ = ["COMMITS", "JOINS", "CoordinatorFinder", "pause_after"]
+__all__ = ["COMMITS", "COORDINATOR_LOST", "JOINS", "CoordinatorFinder", "pause_after"]
 
 log = logging.getLogger(__name__)
 
 # Joins wait at the broker for the other members, and must not delay heartbeats and commits.
 JOINS: Final = "group-joins"
-COMMITS: Final = "coordinator"
+COMMITS: Final = COORDINATOR
+# Errors after which the coordinator is looked up again.
+COORDINATOR_LOST: Final = (
+    InvalidCoordinatorError,
+    CoordinatorNotAvailableError,
+    KafkaConnectionError,
+    KafkaTimeoutError,
+    RequestTimedOutError,
+)
 
 
 def pause_after(error: KafkaError, failures: int, backoff: Backoff) -> float:

@@ -8,12 +8,13 @@ committed further already: CommitFailedError names the partitions that were lost
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka._runtime.tasks import wait_any
 from kafka._runtime.timers import Backoff
-from kafka.coordinator.lookup import pause_after
+from kafka.cluster import GROUP
+from kafka.coordinator.lookup import COMMITS, COORDINATOR_LOST, pause_after
 from kafka.coordinator.offset_requests import (
     Identity,
     commit_request,
@@ -24,14 +25,10 @@ from kafka.coordinator.offset_requests import (
 )
 from kafka.errors import (
     CommitFailedError,
-    CoordinatorNotAvailableError,
     FencedMemberEpochError,
     IllegalGenerationError,
-    InvalidCoordinatorError,
-    KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
-    RequestTimedOutError,
     StaleMemberEpochError,
     TopicAuthorizationFailedError,
     UnknownMemberIdError,
@@ -51,16 +48,10 @@ __all__ = ["AutoCommitTask", "OffsetCommitter"]
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 
-_COORDINATOR_USE: Final = "coordinator"
-_MOVED: Final = (
-    InvalidCoordinatorError,
-    CoordinatorNotAvailableError,
-    RequestTimedOutError,
-    KafkaConnectionError,
-    KafkaTimeoutError,
-)
 _OUT: Final = (UnknownMemberIdError, IllegalGenerationError, FencedMemberEpochError)
 # Kafka stores offsets since 0.8.2, which has the request that finds a coordinator.
 _IN_KAFKA_SINCE: Final = (0, 8, 2)
@@ -129,34 +120,36 @@ class OffsetCommitter:
         self._retried.add(ended)
         try:
             await self._wait_for(earlier, deadline)
-            return await self._commit_with_retries(
-                offsets, ids, deadline, (StaleMemberEpochError, *also_retry), never_retry
+            return await self._retry(
+                lambda: self.commit_once(offsets, ids, deadline),
+                deadline,
+                lambda error: (
+                    isinstance(error, (StaleMemberEpochError, *also_retry))
+                    or (error.retriable and not isinstance(error, never_retry))
+                ),
+                f"offsets of {self._group_id} could not be committed",
             )
         finally:
             self._under_way.discard(ended)
             self._retried.discard(ended)
             ended.success(None)
 
-    async def _commit_with_retries(
-        self,
-        offsets: Offsets,
-        ids: OwnershipIds | None,
-        deadline: float,
-        also_retry: tuple[type[KafkaError], ...],
-        never_retry: tuple[type[KafkaError], ...],
-    ) -> Any:
+    async def _retry(
+        self, attempt: Callable[[], Awaitable[T]], deadline: float, may_retry: Callable[[KafkaError], bool], what: str
+    ) -> T:
+        """Return the result of the first attempt that succeeds; KafkaTimeoutError at the deadline."""
         failures = 0
         while True:
             try:
-                return await self.commit_once(offsets, ids, deadline)
+                return await attempt()
             except KafkaError as error:  # noqa: PERF203 - each attempt is a request
-                if not isinstance(error, also_retry) and (not error.retriable or isinstance(error, never_retry)):
+                if not may_retry(error):
                     raise
                 failures += 1
                 delay = pause_after(error, failures, self._backoff)
                 if self._loop.time() + delay >= deadline:
-                    raise KafkaTimeoutError(f"offsets of {self._group_id} could not be committed: {error}") from error
-                log.info("Group %s: a commit failed and is sent again: %s", self._group_id, error)
+                    raise KafkaTimeoutError(f"{what}: {error}") from error
+                log.info("Group %s: %s, trying again: %s", self._group_id, what, error)
                 await self._loop.sleep(delay)
 
     def begin(self, offsets: Offsets, ids: OwnershipIds | None) -> Future[Any]:
@@ -250,21 +243,12 @@ class OffsetCommitter:
         wanted = list(partitions)
         if not wanted:
             return {}
-        failures = 0
-        while True:
-            try:
-                return await self._fetch_once(wanted, deadline)
-            except KafkaError as error:  # noqa: PERF203
-                if not (error.retriable or isinstance(error, (StaleMemberEpochError, UnknownMemberIdError))):
-                    raise
-                failures += 1
-                delay = pause_after(error, failures, self._backoff)
-                if self._loop.time() + delay >= deadline:
-                    raise KafkaTimeoutError(
-                        f"committed offsets of {self._group_id} could not be read: {error}"
-                    ) from error
-                log.info("Group %s: committed offsets could not be read, trying again: %s", self._group_id, error)
-                await self._loop.sleep(delay)
+        return await self._retry(
+            lambda: self._fetch_once(wanted, deadline),
+            deadline,
+            lambda error: error.retriable or isinstance(error, (StaleMemberEpochError, UnknownMemberIdError)),
+            f"committed offsets of {self._group_id} could not be read",
+        )
 
     async def _fetch_once(
         self, partitions: list[TopicPartition], deadline: float
@@ -308,8 +292,8 @@ class OffsetCommitter:
             node_id: int | str = await client.some_node(deadline)
             use = "default"
         else:
-            node_id = await client.coordinator(0, self._group_id, deadline)
-            use = _COORDINATOR_USE
+            node_id = await client.coordinator(GROUP, self._group_id, deadline)
+            use = COMMITS
         link = client.link(node_id, use)
         try:
             await client.open(link, deadline)
@@ -319,8 +303,8 @@ class OffsetCommitter:
         return use, node_id, link.versions
 
     def _moved(self, error: KafkaError) -> None:
-        if isinstance(error, _MOVED):
-            self._client.cluster.forget_coordinator(0, self._group_id)
+        if isinstance(error, COORDINATOR_LOST):
+            self._client.cluster.forget_coordinator(GROUP, self._group_id)
 
 
 # Seconds after which unchanged offsets are committed again where the broker counts their retention from the commit;
