@@ -362,12 +362,12 @@ class ConsumerFace:
         return self._open().deadline(self._seconds(timeout_ms))
 
     @staticmethod
-    def _poll_deadline(engine: Engine, timeout_ms: float) -> float:
+    def _poll_deadline(engine: Engine, timeout_ms: float, stacklevel: int = 3) -> float:
         if type(timeout_ms) is float and 0 < timeout_ms <= _LIKELY_SECONDS:
             warnings.warn(
                 f"poll({timeout_ms}) waits for {timeout_ms:g} milliseconds: timeouts of a KafkaConsumer are in "
                 f"milliseconds, as in poll({timeout_ms * 1000:.0f}) for {timeout_ms:g} seconds",
-                stacklevel=3,
+                stacklevel=stacklevel,
             )
         return engine.deadline(checked_timeout(timeout_ms))
 

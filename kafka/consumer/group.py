@@ -104,7 +104,7 @@ class KafkaConsumer(ConsumerNames, ConsumerFace):
         """Do what `poll` does; the method that some tracers replace."""
         engine = self._open()
         limit = self._limit(max_records)
-        deadline = self._poll_deadline(engine, timeout_ms)
+        deadline = self._poll_deadline(engine, timeout_ms, stacklevel=4)  # below poll()
         return self._complete(engine.poll(limit, deadline, move_on=update_offsets))
 
     def poll_batches(self, timeout_ms: float = 0, max_records: int | None = None) -> dict[TopicPartition, Columns]:
