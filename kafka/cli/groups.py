@@ -11,7 +11,7 @@ from kafka.cli.connection import Connection
 from kafka.cli.grammar import Argument, Noun, Verb
 from kafka.cli.output import Column, agreed, complain, counted, emit, print_table
 from kafka.cli.ranges import HELP, AdminOffsets, Place, Places, parse_topic_partitions, resolve
-from kafka.cli.words import Failed, WrongWord
+from kafka.cli.words import Failed, WrongWord, reason
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
@@ -146,47 +146,37 @@ def _assigned(member: dict[str, Any]) -> str:
 
 
 def lag_rows(
-    admin: KafkaAdminClient, groups: Sequence[str], topics: set[str] | None = None
-) -> tuple[list[dict[str, Any]], dict[str, object]]:
-    """Return a row for each partition of the groups, and the errors of groups whose offsets are not known."""
-    described = admin.describe_groups(list(groups))
-    committed = admin.list_group_offsets(list(groups), raise_errors=False)
-    failed: dict[str, object] = dict(committed.failed)
-    owners: dict[str, dict[TopicPartition, Any]] = {}
-    for name, group in described.items():
-        owned: dict[TopicPartition, Any] = {}
-        for member in group.members:
-            for entry in getattr(member.member_assignment, "assigned_partitions", ()):
-                owned.update({TopicPartition(entry.topic, number): member for number in entry.partitions})
-        owners[name] = owned
-    wanted = {tp for offsets in committed.values() for tp in offsets} | {tp for one in owners.values() for tp in one}
-    if topics is not None:
-        wanted = {tp for tp in wanted if tp.topic in topics}
-    ends, without = _edges(admin, wanted, "latest"), {tp for one in owners.values() for tp in one}
-    starts = _edges(admin, without & wanted, "earliest")
+    admin: KafkaAdminClient, groups: Sequence[str] | None, topics: Sequence[str] | None = None
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return a row for each partition of the groups, of all groups for None; and lines about what is not known."""
+    lags = admin.group_lag(groups, topics or None)
+    trouble = [f"broker {broker}: {reason(error)}" for broker, error in lags.failed_brokers.items()]
     rows = []
-    for name in groups:
-        offsets = committed.get(name, {})
-        for tp in sorted(wanted & (set(offsets) | set(owners.get(name, ())))):
-            offset = offsets[tp].offset if tp in offsets and offsets[tp].offset >= 0 else None
-            end = ends.get(tp)
-            begin = starts.get(tp, 0) if offset is None else offset
-            owner = owners.get(name, {}).get(tp)
+    for name, lag in sorted(lags.items()):
+        described = lag.description
+        if lag.error is not None:
+            trouble.append(f"group {name!r}: {reason(lag.error)}")
+        elif described is None or (described.group_state in _NOT_FOUND and not lag.partitions):
+            trouble.append(f"there is no group {name!r}")
+        members = {} if described is None else {member.member_id: member for member in described.members}
+        for one in lag:
+            if one.error is not None:
+                trouble.append(f"group {name!r}, {one.topic}-{one.partition}: {reason(one.error)}")
+            owner = members.get(one.member_id or "")
             rows.append(
                 {
                     "group_id": name,
-                    "topic": tp.topic,
-                    "partition": tp.partition,
-                    "offset": offset,
-                    "end": end,
-                    "lag": None if end is None else max(0, end - begin),
+                    "topic": one.topic,
+                    "partition": one.partition,
+                    "offset": one.committed,
+                    "end": one.end,
+                    "lag": one.lag,
                     "client_id": None if owner is None else owner.client_id,
                     "host": None if owner is None else owner.client_host,
-                    "member_id": None if owner is None else owner.member_id,
-                    "metadata": offsets[tp].metadata if tp in offsets else None,
+                    "member_id": one.member_id,
                 }
             )
-    return rows, failed
+    return rows, trouble
 
 
 def _edges(admin: KafkaAdminClient, partitions: Iterable[TopicPartition], place: str) -> Offsets:
@@ -203,33 +193,19 @@ def _edges(admin: KafkaAdminClient, partitions: Iterable[TopicPartition], place:
 def _lag(arguments: Namespace) -> int:
     with Connection(arguments) as connection:
         admin = connection.admin()
-        code = 0
-        if arguments.groups:
-            names = list(_known(arguments, admin, arguments.groups))
-            code = 1 if len(names) < len(arguments.groups) else 0
-        else:
-            listed = admin.list_groups(raise_errors=False)
-            for broker, error in listed.failed.items():
-                complain(arguments, f"broker {broker}: {error}")
-                code = 1
-            names = sorted(str(group.group_id) for group in listed if group.protocol_type in {"", "consumer"})
-        if not arguments.watch:
-            return _show_lag(arguments, admin, names) or code
-        from kafka.cli.screen import watch
+        if arguments.watch:
+            from kafka.cli.screen import watch
 
-        return watch(lambda: _lag_text(arguments, admin, names), arguments.interval)
-
-
-def _show_lag(arguments: Namespace, admin: KafkaAdminClient, names: Sequence[str]) -> int:
-    rows, failed = lag_rows(admin, names, set(arguments.topic) or None)
-    for name, error in failed.items():
-        complain(arguments, f"group {name!r}: {error}")
+            return watch(lambda: _summed(_rows(arguments, admin)[0], arguments.by)[0], arguments.interval)
+        rows, trouble = _rows(arguments, admin)
+    for line in trouble:
+        complain(arguments, line)
     rows, columns = _summed(rows, arguments.by)
-    return emit(arguments, rows, columns) or (1 if failed else 0)
+    return emit(arguments, rows, columns) or (1 if trouble else 0)
 
 
-def _lag_text(arguments: Namespace, admin: KafkaAdminClient, names: Sequence[str]) -> list[dict[str, Any]]:
-    return _summed(lag_rows(admin, names, set(arguments.topic) or None)[0], arguments.by)[0]
+def _rows(arguments: Namespace, admin: KafkaAdminClient) -> tuple[list[dict[str, Any]], list[str]]:
+    return lag_rows(admin, arguments.groups or None, arguments.topic)
 
 
 def _summed(rows: list[dict[str, Any]], by: str) -> tuple[list[dict[str, Any]], list[Column]]:

@@ -47,8 +47,7 @@ def _look(admin: KafkaAdminClient) -> dict[str, Any]:
         if one.leader_id >= 0
     ]
     ends = AdminOffsets(admin).end_offsets(partitions)
-    groups = [str(group.group_id) for group in admin.list_groups(raise_errors=False)]
-    rows, _failed = lag_rows(admin, groups) if groups else ([], {})
+    rows, _trouble = lag_rows(admin, None)
     return {"cluster": cluster, "topics": topics, "ends": ends, "rows": rows}
 
 

@@ -15,7 +15,7 @@ from .conftest import Shell
 from .shell import run
 
 LAG_KEYS = {
-    "group_id", "topic", "partition", "offset", "end", "lag", "client_id", "host", "member_id", "metadata",
+    "group_id", "topic", "partition", "offset", "end", "lag", "client_id", "host", "member_id",
 }  # fmt: skip
 
 

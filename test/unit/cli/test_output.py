@@ -1,0 +1,100 @@
+"""Tables, consent, colours and progress, with and without a terminal."""
+
+from __future__ import annotations
+
+import io
+from argparse import Namespace
+
+import pytest
+
+from kafka.cli import output
+from kafka.cli.output import Column, Progress, agreed, print_table
+from kafka.cli.words import WrongWord
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+PLAIN = Namespace(no_headers=False, color="auto", prog="purekafka", progress=False)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"), [("y\n", True), ("YES\n", True), ("n\n", False), ("\n", False), ("", False)]
+)
+def test_c11_a_terminal_is_asked(
+    answer: str, expected: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", Terminal(answer))
+    assert agreed(Namespace(dry_run=False, yes=False), "Delete it?") is expected
+    said = capsys.readouterr()
+    assert said.err.startswith("Delete it? [y/N] ")
+    assert said.out == ""
+
+
+def test_c11_without_a_terminal_consent_must_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    with pytest.raises(WrongWord, match="give --yes or --dry-run"):
+        agreed(Namespace(dry_run=False, yes=False), "Delete it?")
+    assert agreed(Namespace(dry_run=False, yes=True), "Delete it?")
+    assert not agreed(Namespace(dry_run=True, yes=True), "Delete it?")
+
+
+def test_c5_a_table_fits_a_terminal_and_is_whole_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output, "_terminal_width", lambda: 40)
+    monkeypatch.setenv("TERM", "dumb")
+    rows = [{"name": "x" * 60, "note": "日本" * 10, "count": 1234567}]
+    columns = Column.of("name", "note", "count")
+    narrow, pipe = Terminal(), io.StringIO()
+    print_table(PLAIN, rows, columns, narrow)
+    print_table(PLAIN, rows, columns, pipe)
+    assert max(map(output._width, narrow.getvalue().splitlines())) <= 40
+    assert "…" in narrow.getvalue()
+    assert "1234567" in narrow.getvalue()
+    assert "x" * 60 in pipe.getvalue()
+    assert "…" not in pipe.getvalue()
+
+
+def test_text_of_brokers_cannot_command_the_terminal() -> None:
+    shown = io.StringIO()
+    print_table(PLAIN, [{"name": "a\x1b[2Jb\nc"}], Column.of("name"), shown)
+    assert shown.getvalue() == "NAME\na\\x1b[2Jb\\nc\n"
+
+
+def test_c12_progress_is_drawn_on_a_terminal_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    now = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    for out, arguments, drawn in (
+        (Terminal(), PLAIN, True),
+        (io.StringIO(), PLAIN, False),
+        (io.StringIO(), Namespace(progress=True), True),
+    ):
+        monkeypatch.setattr("sys.stderr", out)
+        progress = Progress(arguments, "copied", 1000, alone=True)
+        now[0] += 2
+        progress.add(250, 1_000_000)
+        progress.end()
+        text = out.getvalue()
+        assert bool(text) is drawn
+        if drawn:
+            assert "[#####               ]  25%  copied 250 records, 1.0 MB (125/s, 0.5 MB/s)  6 s left" in text
+        assert ("\x1b" in text) is isinstance(out, Terminal)
+
+
+def test_yaml_is_read_back_as_it_was() -> None:
+    items = [{"a": "yes", "b": "x: y", "c": None, "d": [], "e": [1, {"f": "- g"}], "h": True, "i": "", "j": "0x10"}]
+    text = "".join(output._yaml_items(items, 0))
+    assert text.splitlines() == [
+        '- a: "yes"',
+        '  b: "x: y"',
+        "  c: null",
+        "  d: []",
+        "  e:",
+        "    - 1",
+        '    - f: "- g"',
+        "  h: true",
+        '  i: ""',
+        '  j: "0x10"',
+    ]
