@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from kafka.cli import main
@@ -48,9 +49,15 @@ def run(line: str, *more: str, stdin: bytes = b"") -> Outcome:
         else:
             commands[-1].append(word)
     commands[-1] += more
+    target = None
+    if ">" in commands[-1]:
+        at = commands[-1].index(">")
+        commands[-1], target = commands[-1][:at], commands[-1][at + 1]
     outcome = Outcome(0, stdin, "")
     for words in commands:
         outcome = _run(words, outcome.raw)
+    if target is not None:
+        Path(target).write_bytes(outcome.raw)
     return outcome
 
 
