@@ -60,6 +60,7 @@ CLEAN = (
     "docs/reference",
     "docs/spark.rst",
     "docs/testing.rst",
+    "kafka/broker",
     "kafka/_core",
     "kafka/_runtime/application.py",
     "kafka/_runtime/callback_errors.py",

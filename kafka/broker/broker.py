@@ -501,7 +501,7 @@ class Broker:
         return self._thread.call(lambda: self.cluster.service(LogCleaner).compact(always=True))
 
     def roll(self, topic: str) -> None:
-        """Begin a new segment in each partition of a topic: what is before it can be compacted or removed."""
+        """Begin a new segment in each partition of a topic: earlier segments can be compacted or removed."""
 
         def roll() -> None:
             for one in self._topic(topic).partitions:

@@ -103,7 +103,7 @@ class SeenRequest:
 
 @dataclass
 class Exchange:
-    """A request and the reply that is about to go out; what an interceptor is given."""
+    """A request and the reply that is about to be sent, as an interceptor receives them."""
 
     request: Request[Any]
     reply: Any

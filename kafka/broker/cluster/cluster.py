@@ -5,7 +5,7 @@ methods of the broker come here by way of the loop. Large parts have separate mo
 
 =====================  ==============================================================================================
 ``clock``, ``timers``  time (:mod:`kafka.broker.cluster.clock`)
-``apis``, ``faults``   what is advertised; what a test ordered
+``apis``, ``faults``   the APIs that are advertised; the faults that a test has set
 ``configs``            broker and topic configuration (:mod:`kafka.broker.configs`)
 ``storage``            where logs and tables are kept
 ``features``           what is enabled (:mod:`kafka.broker.cluster.features`)

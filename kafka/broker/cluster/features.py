@@ -26,7 +26,7 @@ UPGRADE, DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 
 
 class _Feature(NamedTuple):
-    """What a release supports of a feature, and the level at which it starts a new cluster."""
+    """The levels of a feature that a release supports, and the level at which it starts a new cluster."""
 
     low: int
     high: int

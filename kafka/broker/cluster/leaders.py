@@ -33,7 +33,7 @@ def elect(partition: Partition, live: Collection[int]) -> bool:
     Notional replicas are never behind, so each one that runs is in sync. A leader that runs stays.
     """
     ready = [node for node in partition.replicas if node in live]
-    # A replica that joins the ISR comes behind those that are in it.
+    # A replica that joins the ISR comes last in it.
     isr = [node for node in partition.isr if node in ready]
     isr += [node for node in ready if node not in isr]
     leader = partition.leader if partition.leader in ready else ready[0] if ready else NO_LEADER

@@ -1,4 +1,4 @@
-"""What the cluster has to remember besides records: small tables of JSON values, kept in memory and, with a data
+"""The state of the cluster besides records: small tables of JSON values, kept in memory and, with a data
 directory, in one append-only file.
 
 ``store.table("topics")`` behaves as a dict with ``str`` keys whose values are JSON data; assigning is what makes a

@@ -101,7 +101,7 @@ class Topic:
     def __init__(self, name: str, topic_id: uuid.UUID, configs: dict[str, str] | None = None) -> None:
         self.name = name
         self.id = topic_id
-        #: What was set for this topic alone.
+        #: The options that are set for this topic.
         self.configs: dict[str, str] = dict(configs or {})
         self.partitions: list[Partition] = []
         self.is_internal = name in INTERNAL_TOPICS

@@ -125,14 +125,14 @@ class Configs:
         return self.broker_value(_REPORTERS) != BROKER_OPTIONS[_REPORTERS].default
 
     def dynamic(self, node_id: int | None) -> dict[str, str]:
-        """Return the dynamic options of a node, or with None those of all nodes."""
+        """Return the dynamic options of a node, or with None the ones of all nodes."""
         values = dict(self._dynamic.get("" if node_id is None else str(node_id), {}))
         if node_id is None and self.has_eligible_leaders():
             values.setdefault(MIN_ISR, self.broker_value(MIN_ISR) or "")
         return values
 
     def set_dynamic(self, node_id: int | None, values: Mapping[str, str]) -> None:
-        """Replace the dynamic options of a node, or with None those of all nodes."""
+        """Replace the dynamic options of a node, or with None the ones of all nodes."""
         self._dynamic["" if node_id is None else str(node_id)] = dict(values)
 
     # Topics

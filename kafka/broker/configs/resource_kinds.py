@@ -97,7 +97,7 @@ class ResourceKind:
             check_value(self.option(key), value)
 
     def keep(self, name: str, values: dict[str, str]) -> None:
-        """Set the values in the place of those that were set."""
+        """Replace the values that are set."""
         raise NotImplementedError
 
 

@@ -36,7 +36,7 @@ class Reading:
         #: (requested, the reply's PartitionData) in the order of the request, but missing partitions come last.
         self.data: list[tuple[RequestedPartition, Any]] = []
         self.size = 0
-        #: How much is enough: what the request says, but no more than a reply may have.
+        #: How many bytes are enough: as many as the request asks for, but no more than a reply may have.
         self.min_bytes = min_bytes
         #: Whether there is any partition whose records can be waited for.
         self.has_partitions = False

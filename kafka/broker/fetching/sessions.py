@@ -63,7 +63,7 @@ class RequestedPartition:
         self.name = name
         self.topic_id = topic_id
         self.index: int = part.partition
-        #: What the last reply of the session said; -1 before it: then all is news.
+        #: The state in the last reply of the session; -1 before the first reply.
         self.sent_high_watermark = -1
         self.sent_start = -1
         self.update(part)

@@ -1,6 +1,6 @@
 """The long poll: a fetch that found too little waits until its partitions have enough, or until its time is up.
 
-Nothing is asked again and again: each partition tells its watchers what happens to it, and only the partition that
+Nothing is polled: each partition tells its watchers what happens to it, and only the partition that
 changed is looked at.
 """
 

@@ -21,11 +21,11 @@ Assignment = dict[UUID, frozenset[int]]
 
 @dataclass(frozen=True)
 class Subscriber:
-    """What an assignor knows of a member."""
+    """A member, as an assignor knows it."""
 
     topics: frozenset[UUID]
     instance_id: str | None = None
-    #: What the last target assignment gave it.
+    #: The partitions of its last target assignment.
     target: Mapping[UUID, frozenset[int]] = field(default_factory=dict)
 
 

@@ -401,7 +401,7 @@ class ClassicGroup:
     # Staying
 
     def heartbeat(self, member_id: str, instance_id: str | None, generation: int) -> None:
-        """Take note that a member is alive; raises what it has to know."""
+        """Record that a member is alive; raise the error for its reply."""
         if self.state is State.DEAD:
             raise CoordinatorNotAvailableError
         member = self.roster.expect(member_id, instance_id)
@@ -414,7 +414,7 @@ class ClassicGroup:
             raise RebalanceInProgressError
 
     def committed(self, member_id: str) -> None:
-        """Take note that a member has committed, which shows that it is alive."""
+        """Record that a member has committed, which shows that it is alive."""
         member = self.roster.members.get(member_id)
         if member is not None and self.state in (State.PREPARING, State.STABLE):
             self._watch(member)

@@ -141,7 +141,7 @@ class ClassicFace:
         return SyncResult(0, assignment, CONSUMER, classic.protocol_name)
 
     def heartbeat(self, member_id: str, instance_id: str | None, generation: int) -> None:
-        """Take note that a member is alive; raises what it has to know."""
+        """Record that a member is alive; raise the error for its reply."""
         member = self._expect(member_id, instance_id)
         classic = self._at_generation(member, generation)
         self._group.watch(member, classic.session_timeout)

@@ -84,7 +84,7 @@ class JoinAsk:
 
 @dataclass(frozen=True)
 class JoinResult:
-    """What a member learns from joining."""
+    """The reply to a member that joins."""
 
     error_code: int
     member_id: str
@@ -111,7 +111,7 @@ class SyncAsk:
 
 @dataclass(frozen=True)
 class SyncResult:
-    """What a member learns from synchronising."""
+    """The reply to a member that synchronises."""
 
     error_code: int
     assignment: bytes = b""

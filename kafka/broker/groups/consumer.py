@@ -297,7 +297,7 @@ class ConsumerGroup:
         )
 
     def adopt(self, member: ConsumerMember, holding: Holding) -> None:
-        """Take note of what a member held before this group was made of another."""
+        """Record the partitions that a member held before this group was made from another."""
         self.targets[member.member_id] = dict(holding.assigned)
         self._hold(member, holding)
 

@@ -48,7 +48,7 @@ class HeartbeatResult:
 
 @dataclass(frozen=True)
 class ClassicTerms:
-    """What a member said that speaks the classic protocol in a consumer group."""
+    """The terms of a member that speaks the classic protocol in a consumer group."""
 
     session_timeout: float
     protocols: Protocols

@@ -1,4 +1,4 @@
-"""What the coordinators need from the broker, as protocols, and the answer that may come later."""
+"""The parts of the broker that the coordinators need, as protocols, and the answer that may come later."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Timers(Protocol):
 
 
 class Topics(Protocol):
-    """What the coordinators ask about topics."""
+    """The questions of the coordinators about topics."""
 
     def topic_names(self) -> Iterable[str]:
         """Every topic's name."""

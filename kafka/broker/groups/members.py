@@ -22,7 +22,7 @@ __all__ = ["CONSUMER", "Member", "Protocols", "Roster", "read_subscription"]
 #: The protocol type of consumers; the only one whose metadata a broker ever looks into.
 CONSUMER: Final = "consumer"
 
-#: What a member can speak, in its order of preference: name and metadata.
+#: The protocols that a member can speak, in its order of preference: name and metadata.
 Protocols = Sequence[tuple[str, bytes]]
 
 
@@ -111,7 +111,7 @@ class Roster:
         return member
 
     def update_protocols(self, member: Member, protocols: Protocols) -> None:
-        """Take note of what a member speaks now."""
+        """Record the protocols that a member speaks now."""
         self._count(member.protocols, -1)
         member.protocols = protocols
         self._count(protocols, 1)

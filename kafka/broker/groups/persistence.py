@@ -1,4 +1,4 @@
-"""Groups as JSON data, for a broker with a data directory: what is known of them outlives the process.
+"""Groups as JSON data, for a broker with a data directory: their state outlives the process.
 
 Kafka keeps the same in ``__consumer_offsets``. A classic group is kept as it was when its assignment was last handed
 out; a consumer group after each change of an epoch or of what a member holds.

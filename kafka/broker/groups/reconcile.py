@@ -26,7 +26,7 @@ class MemberState(IntEnum):
 
 @dataclass(frozen=True)
 class Holding:
-    """What a member holds, and at which epoch."""
+    """The partitions that a member holds, and its epoch."""
 
     epoch: int = 0
     previous_epoch: int = 0
@@ -36,7 +36,7 @@ class Holding:
 
     @property
     def owned(self) -> Assignment:
-        """What no other member may have yet: what is assigned and what is still to be given back."""
+        """The partitions that no other member may have yet: assigned ones, and ones that it must give back."""
         owned = dict(self.assigned)
         for topic, indexes in self.pending_revocation.items():
             owned[topic] = owned.get(topic, frozenset()) | indexes

@@ -83,7 +83,7 @@ class GroupService:
         cluster.on_topic_deleted.append(self.coordinator.forget_topic)
 
     def _settings(self, group_id: str = "") -> GroupSettings:
-        """Return the settings of all groups, or of one: what is set for it comes before what the brokers have."""
+        """Return the settings of all groups, or of one: its own options come before the brokers'."""
         properties = {
             name: value
             for name in PROPERTIES

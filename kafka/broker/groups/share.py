@@ -190,7 +190,7 @@ class ShareGroup(EpochGroup[ShareMember]):
         self.assignment_epoch = self.epoch
 
     def note_topics(self) -> None:
-        """Take the topics as they are now for those that the last assignment was computed for."""
+        """Record the present topics as the ones of the last assignment."""
         self._subscribed = self._subscribed_topics()
         self._targets = {member.member_id: member.assigned for member in self.members.values()}
 

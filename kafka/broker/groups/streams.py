@@ -26,7 +26,7 @@ _NO_TASKS: Final[Tasks] = frozenset()
 
 
 class Status(NamedTuple):
-    """What a member should know about the state of the group."""
+    """A problem of the group that its members are notified of."""
 
     code: int
     detail: str

@@ -1,6 +1,6 @@
 """The topology of a streams group (KIP-1071): its subtopologies, the topics that they need, and the tasks that follow.
 
-Pure questions: what is missing among the topics that exist, and how many partitions each internal topic must have.
+Pure questions: which topics are missing, and how many partitions each internal topic must have.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class InternalTopic:
 
 @dataclass(frozen=True)
 class Subtopology:
-    """A part of the topology whose tasks run apart from those of the others."""
+    """A part of the topology whose tasks run apart from the tasks of other parts."""
 
     subtopology_id: str
     source_topics: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Access control lists: what is bound to resources, and whether something is allowed. Numbers are Kafka's own.
+"""Access control lists: the bindings of resources, and whether an operation is allowed. Numbers are Kafka's own.
 
 The rules are the ones of Kafka's StandardAuthorizer: super users may do everything; a binding that denies wins over one
 that allows; where nothing is bound to a resource, a setting decides.

@@ -1,4 +1,4 @@
-"""Credentials of SCRAM users: what a broker keeps instead of a password (RFC 5802)."""
+"""Credentials of SCRAM users, which a broker keeps instead of passwords (RFC 5802)."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ class SaslSession:
             raise
         except UnicodeDecodeError:
             self.state = next_state(self.state, Event.REFUSED)
-            raise SaslAuthenticationFailedError("What the client said is not text") from None
+            raise SaslAuthenticationFailedError("The client's SASL message is not UTF-8 text") from None
         if self.user is not None and self.user.name != user.name:
             self.state = next_state(self.state, Event.REFUSED)
             raise SaslAuthenticationFailedError(

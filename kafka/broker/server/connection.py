@@ -1,6 +1,6 @@
 """One client's connection: bytes to frames, frames to the dispatcher in order, replies back in the same order.
 
-As in Kafka, a connection has one request in work at a time; what comes after it waits (and, beyond a few frames, is
+As in Kafka, a connection has one request in work at a time; later ones wait (and, beyond a few frames, is
 not even read), so replies leave in the order of the requests whatever takes how long.
 
 Runs on the broker's event loop. A frame gets memory as its bytes arrive, at most four times what has come, never on
@@ -57,7 +57,7 @@ class Connection(asyncio.BufferedProtocol):
         self.is_authenticated = not listener.needs_sasl
         #: Set while SASL tokens come as bare frames (SaslHandshake v0): takes a frame, returns the bare reply.
         self.bare_frames: Callable[[Frame], bytes | None] | None = None
-        #: What the SASL exchange of this connection keeps between its steps.
+        #: The state of this connection's SASL exchange between its steps.
         self.sasl_state: Any = None
         #: What ApiVersions told us about the client.
         self.software_name = "unknown"
@@ -95,7 +95,7 @@ class Connection(asyncio.BufferedProtocol):
         self.listener.opened(self)
 
     def connection_lost(self, _exc: Exception | None) -> None:
-        """End: what is in work is given up."""
+        """End: cancel the request in work."""
         if self._transport is not None:
             # It is closed, but before Python 3.11 a TLS transport that was not closed warns when it is collected.
             self._transport.close()

@@ -18,7 +18,7 @@ from kafka.broker.faults import CLOSE, NO_REPLY, Exchange, SeenRequest
 from kafka.broker.server.apis import handler
 from kafka.broker.server.call import Call
 from kafka.broker.server.error_replies import error_reply
-from kafka.errors import KafkaError
+from kafka.errors import Code, KafkaError
 from kafka.protocol.admin import ApiVersionsResponse
 from kafka.protocol.api import Request
 from kafka.protocol.headers import RequestHeader
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("kafka.broker")
 
 API_VERSIONS: Final = 18
-UNSUPPORTED_VERSION: Final = 35
-#: What a client may ask before it has proved who it is.
+#: The APIs that a client may use before it has authenticated.
 _BEFORE_SASL: Final = frozenset({17, 18, 36})
 _START: Final = struct.Struct(">hhi")
 #: Where the client's name begins in a header, behind its length.
@@ -104,7 +103,7 @@ class Dispatcher:
             return None
         # The reply has the range of ApiVersions alone: enough for the client to choose again.
         low, high = self._cluster.apis.get(API_VERSIONS) or (0, 0)
-        reply = ApiVersionsResponse[0](error_code=UNSUPPORTED_VERSION, api_keys=[(API_VERSIONS, low, high)])
+        reply = ApiVersionsResponse[0](error_code=Code.UNSUPPORTED_VERSION, api_keys=[(API_VERSIONS, low, high)])
         return reply.frame_parts(correlation_id)
 
     def _not_served(self, api_key: int, version: int) -> str:
@@ -149,7 +148,7 @@ class Dispatcher:
             await asyncio.get_running_loop().create_future()
         if not request.expect_response():
             return None
-        # What a test puts in a reply's place need not say which version it is.
+        # A reply that a test returns need not be bound to a version.
         version = call.version if getattr(reply, "API_VERSION", None) is None else None
         parts: Parts = reply.frame_parts(call.header.correlation_id, version)
         return parts

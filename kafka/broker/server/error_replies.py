@@ -26,7 +26,7 @@ _SAME: Final = {
     "group_id": ("group_id",),
     "user": ("user", "name"),
 }
-#: What the field with an error is called; AddPartitionsToTxn has another name.
+#: Names of the field with an error; AddPartitionsToTxn has another one.
 _CODES: Final = ("error_code", "partition_error_code")
 #: APIs whose replies have an error for each element although they have a top-level code as well.
 _EACH: Final = frozenset({"ElectLeaders"})

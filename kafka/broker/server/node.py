@@ -37,7 +37,7 @@ _GOODBYE = 1.0
 
 
 class ListenerOptions:
-    """What the listeners of all nodes have in common."""
+    """The options that the listeners of all nodes share."""
 
     __slots__ = ("advertised_host", "advertised_port", "host", "needs_sasl", "ssl_context")
 

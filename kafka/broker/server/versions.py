@@ -1,4 +1,4 @@
-"""Which APIs are advertised, in which versions: what is served, narrowed to a release or by a test."""
+"""The APIs and versions that are advertised: the served ones, narrowed to a release or by a test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One partition's log: what was appended, in segments, and all that follows from it.
+"""One partition's log: its batches, in segments, and all that follows from them.
 
 Offsets, the last stable offset, leader epochs, producers and aborted transactions are derived from the batches alone,
 so a log that is read again from disk is as it was. As replicas are notional, the high watermark is the end of the log.
@@ -40,7 +40,7 @@ class LogConfig:
     min_compaction_lag_ms: int = 0
     flush_messages: int = _NEVER
     flush_ms: int = _NEVER
-    # What an append is checked against.
+    # The limits that an append is checked against.
     max_message_bytes: int = 1_048_588
     append_time: bool = False
     timestamp_after_max_ms: int = 3_600_000

@@ -1,4 +1,4 @@
-"""What a partition knows of its producers: sequence numbers, epochs, open and aborted transactions.
+"""The state of a partition's producers: sequence numbers, epochs, open and aborted transactions.
 
 Each producer id has its epoch and the last five batches (as many as a producer may have in flight), by which a
 repeated batch is recognised and answered with the offset it has already, and a gap is refused.

@@ -23,7 +23,7 @@ __all__ = ["DiskSegment", "Entry", "MemorySegment", "Segment"]
 _OFFSET: Final = struct.Struct(">q")
 _EPOCH: Final = struct.Struct(">i")
 _EPOCH_AT: Final = 12
-#: What is overwritten on the way in: base offset (8), length (4, kept), leader epoch (4).
+#: The fields that an append overwrites: base offset (8), length (4, kept), leader epoch (4).
 _PATCHED: Final = 16
 _FIRST_CAPACITY: Final = 4096
 

@@ -42,7 +42,7 @@ _LONG_MAX: Final = 2**63 - 1
 _FLAGS_AT: Final = V2_ATTRIBUTES_AT + 1
 _timestamp_of = attrgetter("timestamp")
 
-#: What is checked on the event loop, in some tens of milliseconds at most; the rest is for a thread.
+#: The largest batch that is checked on the event loop, in some tens of milliseconds; a thread checks larger ones.
 QUICK_BYTES: Final = 4 << 20
 QUICK_RECORDS: Final = 20_000
 #: A batch may unpack to this many times max.message.bytes, or times a megabyte where that is less.
@@ -60,7 +60,7 @@ class Accepted(NamedTuple):
 
 
 class Refused(Exception):  # noqa: N818 - an outcome, which becomes a code in the reply
-    """What was sent is not taken."""
+    """The batch is refused."""
 
     def __init__(
         self,
@@ -170,7 +170,7 @@ def _accept(
 
 
 def _rows_of(data: Buffer, header: BatchHeader, bounds: _Bounds) -> list[Any]:
-    """Return the records of a batch whose checksum is right: what is wrong with them was made so by the producer.
+    """Return the records of a batch whose checksum is right: an error in them was made by the producer.
 
     It was not damaged on its way, and would be no better a second time: so it gets the error that is final.
     """

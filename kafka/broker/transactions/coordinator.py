@@ -2,7 +2,7 @@
 
 The rules are the ones of Kafka's coordinator, with both ways of ending: version 1, where an epoch lasts as long as its
 producer, and version 2 of KIP-890, where each end counts it up and partitions are added by the first write to them.
-What is raised is the error of the reply.
+The error that a method raises is the error of the reply.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class TransactionCoordinator:
     # Producers
 
     def init_producer(self, transactional_id: str | None, timeout: float, expected: Granted = _NOTHING) -> Granted:
-        """Give a producer its id and epoch; what an earlier one left open is aborted first.
+        """Give a producer its id and epoch; abort the transaction that an earlier one left open first.
 
         ``expected`` is what the producer believes that it has (KIP-360): another one may have come meanwhile.
         """

@@ -1,4 +1,4 @@
-"""What is known of one transactional id."""
+"""The state of one transactional id."""
 
 from __future__ import annotations
 

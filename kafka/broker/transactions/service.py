@@ -54,7 +54,7 @@ class TransactionService:
         """Stop all timers."""
         self.coordinator.close()
 
-    # What the coordinator writes
+    # The records that the coordinator writes
 
     def write_marker(self, partition: TopicPartition, producer_id: int, epoch: int, *, committed: bool) -> bool:
         """Write a control record; False while the partition has no leader."""

@@ -1,6 +1,6 @@
 """The APIs of the broker, one file each: ``api_<key>_<name>.py``.
 
-A file is found by its name: what has a file is served and advertised, what has none is not. Each opens with its
+A file is found by its name: an API with a file is served and advertised, an API without one is not. Each opens with its
 versions and a line for each version's behaviour, and has one function::
 
     def handle(call: Call, request: MetadataRequest) -> MetadataResponse: ...

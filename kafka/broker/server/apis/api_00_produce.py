@@ -35,7 +35,7 @@ _ALL: Final = -1
 
 
 class _Append(NamedTuple):
-    """What a request has for one partition."""
+    """The part of a request for one partition."""
 
     partition: Partition
     records: Any

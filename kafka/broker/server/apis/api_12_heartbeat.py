@@ -15,7 +15,7 @@ from kafka.protocol.group import HeartbeatRequest
 
 
 def handle(call: Call, request: HeartbeatRequest) -> Any:
-    """Take note, and tell the member what it has to know."""
+    """Record that the member is alive; the reply has the error that it must know."""
     refused = refusal(call, request.group_id)
     if refused:
         return call.response(error_code=refused)

@@ -55,7 +55,7 @@ def _serve(call: Call, transactional_id: str, producer: Granted, topics: list[An
         return dict.fromkeys(wanted, refused)
     codes = {each: _check(call, each) for each in wanted}
     if any(codes.values()):
-        # All or nothing: what is in order is not added either.
+        # All or nothing: partitions without an error are not added either.
         spared = Code.OPERATION_NOT_ATTEMPTED
         return {each: code or spared for each, code in codes.items()}
     if verify:
