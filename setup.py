@@ -25,6 +25,8 @@ EXTRAS = {
     "dev": [
         "coverage>=7",
         "anyio>=4",
+        "fastapi>=0.110",
+        "httpx>=0.27",
         "hypothesis>=6.90",
         "import-linter>=2.0",
         "mypy>=1.13",

@@ -83,8 +83,8 @@ _OTHER_OWNERS = ("kafka_python-", "kafka_python_ng-")
 
 # Names that other packages have.
 _ELSEWHERE = {
-    "AIOKafkaConsumer": "kafka.KafkaConsumer in a thread: await asyncio.to_thread(consumer.poll, 1000)",
-    "AIOKafkaProducer": "kafka.KafkaProducer, whose futures can be awaited: await producer.send(...)",
+    "AIOKafkaConsumer": "kafka.aio.AIOKafkaConsumer",
+    "AIOKafkaProducer": "kafka.aio.AIOKafkaProducer",
     "Consumer": "kafka.KafkaConsumer",
     "Producer": "kafka.KafkaProducer",
 }
