@@ -55,6 +55,7 @@ CLEAN = (
     "docs/groups.rst",
     "docs/internals/producer.rst",
     "docs/moving.rst",
+    "docs/internals/network.rst",
     "docs/internals/protocol.rst",
     "docs/operations.rst",
     "docs/producer.rst",
