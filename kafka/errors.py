@@ -1388,11 +1388,11 @@ def check_error(response: Any) -> None:
 # Errors that the client detects: use and configuration
 
 
-class IllegalArgumentError(FixNeededError, ValueError):
-    """A call was given an argument that it cannot accept."""
+class IllegalArgumentError(FixNeededError, ValueError, AssertionError):
+    """A call was given an argument that it cannot accept. An AssertionError too, as in kafka-python's manual."""
 
 
-class IllegalStateError(FixNeededError):
+class IllegalStateError(FixNeededError, AssertionError):
     """A call is not allowed in the present state of the object."""
 
 
@@ -1460,7 +1460,7 @@ class NodeNotReadyError(RetriableError):
     """The broker is not connected, or its connection is not ready for requests."""
 
 
-class UnknownBrokerIdError(InvalidMetadataError):
+class UnknownBrokerIdError(InvalidMetadataError, AssertionError):
     """No broker of this id is known."""
 
 

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from kafka import KafkaConsumer, KafkaProducer
+from kafka import KafkaClient, KafkaConsumer, KafkaProducer
 from kafka.broker import Broker
+from kafka.errors import IllegalStateError, KafkaError
+from kafka.protocol.metadata import MetadataRequest
 from kafka.structs import TopicPartition
 
 VALUES = [b"%d" % number for number in range(5)]
@@ -212,3 +214,45 @@ def test_the_configuration_of_a_running_client(
         assert ";".join(client.config["bootstrap_servers"]) == broker.bootstrap_servers
     consumer.config["max_poll_records"] = 2
     assert [len(records) for records in consumer.poll(10_000).values()] == [2]
+
+
+# The exceptions of wrong calls, by the types that the manual of kafka-python states
+
+
+def test_wrong_calls_raise_what_the_manual_says(broker: Broker) -> None:
+    partition = TopicPartition("events", 0)
+    with KafkaConsumer(bootstrap_servers=broker.bootstrap_servers) as consumer:
+        for call in (
+            lambda: consumer.seek(partition, 1),
+            consumer.seek_to_beginning,
+            consumer.seek_to_end,
+            consumer.subscribe,
+        ):
+            with pytest.raises(AssertionError):
+                call()
+        with pytest.raises(TypeError, match="ConsumerRebalanceListener"):
+            consumer.subscribe(["events"], listener=object())
+        consumer.assign([partition])
+        with pytest.raises(AssertionError, match="offset must be"):
+            consumer.seek(partition, -1)
+        with pytest.raises(IllegalStateError):
+            consumer.subscribe(["events"])
+        with pytest.raises(ValueError, match="timestamps"):
+            consumer.offsets_for_times({partition: -5})
+    with (
+        KafkaClient(bootstrap_servers=broker.bootstrap_servers) as client,
+        pytest.raises(AssertionError, match="no broker has the id 77"),
+    ):
+        client.send(77, MetadataRequest[1]([]))
+
+
+def test_a_record_that_is_too_large_fails_its_future(producer: KafkaProducer) -> None:
+    future = producer.send("events", b"x" * 2_000_000)
+    with pytest.raises(KafkaError, match="max_request_size"):
+        future.get(10)
+    assert future.failed()
+
+
+def test_a_record_without_key_and_value_is_sent(broker: Broker, producer: KafkaProducer) -> None:
+    producer.send("events").get(10)
+    assert [(record.key, record.value) for record in broker.records("events")] == [(None, None)]
