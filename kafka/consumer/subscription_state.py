@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 from kafka.consumer.arguments import (
     checked_listener,
@@ -19,7 +19,7 @@ from kafka.consumer.arguments import (
     checked_pattern,
     checked_topics,
 )
-from kafka.consumer.partition_state import AssignedPartition, Chunk, Cursor, Reset
+from kafka.consumer.partition_state import EARLIEST, LATEST, AssignedPartition, Chunk, Cursor, Reset
 from kafka.errors import IllegalArgumentError, IllegalStateError
 from kafka.legacy.subscription_calls import SubscriptionCalls
 from kafka.structs import OffsetAndMetadata, SubscriptionPattern, TopicPartition
@@ -52,6 +52,9 @@ class SubscriptionState(SubscriptionCalls):
     >>> state.consumed()
     {TopicPartition(topic='events', partition=0): OffsetAndMetadata(offset=5, metadata='', leader_epoch=-1)}
     """
+
+    #: What `need_offset_reset` takes.
+    resets: ClassVar[Mapping[Any, Reset]] = {"latest": LATEST, "earliest": EARLIEST, -1: LATEST, -2: EARLIEST}
 
     def __init__(self, offset_reset_strategy: str = "earliest") -> None:
         self.offset_reset_strategy = offset_reset_strategy  # historic; the consumer's option decides

@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any
 
 from kafka.errors import IllegalStateError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 __all__ = ["Position", "SubscriptionCalls"]
-
-
-class _Reset(NamedTuple):
-    """A place that is looked up, as ``kafka.consumer.reset`` has it: the timestamp is the protocol's mark."""
-
-    timestamp: int
-
-
-_RESETS: Final[dict[Any, Any]] = {
-    "latest": _Reset(-1),
-    "earliest": _Reset(-2),
-    -1: _Reset(-1),
-    -2: _Reset(-2),
-}
 
 
 class Position(int):
@@ -126,7 +112,7 @@ class SubscriptionCalls:
     def need_offset_reset(self: Any, partition: TopicPartition, offset_reset_strategy: Any = None) -> None:
         """Look the position of a partition up again: at its start (-2, 'earliest') or its end (-1, 'latest')."""
         strategy = self.offset_reset_strategy if offset_reset_strategy is None else offset_reset_strategy
-        self.seek_to(partition, _RESETS[strategy])
+        self.seek_to(partition, self.resets[strategy])
 
     request_offset_reset = need_offset_reset
 
