@@ -396,6 +396,7 @@ class Watchdog:
         self._began = time.monotonic()
         self._timer: threading.Timer | None = None
         self._previous: Any = None
+        self._ignored = False
 
     def over(self) -> bool:
         """Whether the time is over, or nearly so: a client that waited for all of it may end a little earlier."""
@@ -410,6 +411,11 @@ class Watchdog:
 
             _thread.interrupt_main()
 
+    def _interrupt(self, *_: object) -> None:
+        """Take the place of an ignored Ctrl-C, as shells start programs in the background, for our signal alone."""
+        if self.barked:
+            raise KeyboardInterrupt
+
     def _terminate(self, *_: object) -> None:
         self.terminated = True
         raise KeyboardInterrupt
@@ -419,6 +425,9 @@ class Watchdog:
         if main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             self._previous = signal.signal(signal.SIGTERM, self._terminate)
         if main and self._seconds is not None:
+            if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+                signal.signal(signal.SIGINT, self._interrupt)
+                self._ignored = True
             self._timer = threading.Timer(self._seconds, self._bark)
             self._timer.daemon = True
             self._timer.start()
@@ -429,3 +438,5 @@ class Watchdog:
             self._timer.cancel()
         if self._previous is not None:
             signal.signal(signal.SIGTERM, self._previous)
+        if self._ignored:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -278,6 +278,13 @@ def test_c8_the_time_of_timeout_ends_with_124(broker: Broker) -> None:
     assert "the 1 seconds of --timeout are over" in err
 
 
+def test_c8_a_timeout_holds_in_the_background_where_ctrl_c_is_ignored(broker: Broker) -> None:
+    env = {**os.environ, "KAFKA_BOOTSTRAP_SERVERS": broker.bootstrap_servers}
+    line = f"{sys.executable} -m kafka consume orders --follow --timeout 1 & wait $!"
+    done = subprocess.run(["sh", "-c", line], env=env, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 124, done.stderr
+
+
 @pytest.mark.slow
 def test_c8_a_timeout_while_connecting_names_the_cause() -> None:
     command = [sys.executable, "-m", "kafka", "topics", "list", "-b", "127.0.0.1:1", "--timeout", "8"]
