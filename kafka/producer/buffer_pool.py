@@ -2,8 +2,8 @@
 
 A call that finds no room queues a `Reservation`. Memory that comes free is granted to the oldest reservation that it
 suffices for; nothing overtakes it. A reservation is large enough for a whole batch, and most batches have room for more
-than one record: when one is opened, the calls behind it whose records fit into that batch are woken too. They hold no
-memory, and one that finds the batch closed returns to its place in the queue.
+than one record: when one is opened, the next call whose record fits into that batch is woken too, and when that has
+added its record the next one. Such a call holds no memory, and if it finds the batch closed it returns to its place.
 
 The accumulator's lock guards all of this. The futures in the lists that the methods return are completed by the caller.
 """
@@ -136,18 +136,13 @@ class BufferPool:
             granted.append(first)
         return granted
 
-    def join(self, batch: Any, target: object, room: int) -> list[Reservation]:
-        """Return the reservations for `target` whose records fit into the `room` of a batch, oldest first."""
-        joined: list[Reservation] = []
-        for reservation in self._by_target.get(target, ()):
-            room -= reservation.record_size
-            if room < 0:
-                break
-            reservation.batch = batch
-            joined.append(reservation)
-        for reservation in joined:
-            self._remove(reservation)
-        return joined
+    def join(self, target: object, room: int) -> Reservation | None:
+        """Take the oldest reservation for `target` out of the queue if its record fits into `room` bytes."""
+        first = next(iter(self._by_target.get(target, ())), None)
+        if first is None or first.record_size > room:
+            return None
+        self._remove(first)
+        return first
 
     def cancel(self, reservation: Reservation) -> list[Reservation]:
         """Take a reservation out of the queue; its memory is released. Returns what was granted with that."""

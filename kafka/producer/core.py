@@ -157,7 +157,7 @@ class ProducerCore:
             self.call_soon(self.sender.hurry, batch)
 
     def look_soon(self, partition: Partition) -> None:
-        """Let the sender look at a partition: the calls that its open batch waited for have added their records."""
+        """Let the sender look at a partition: its open batch waits for no call any more."""
         self.call_soon(self.sender.look, partition)
 
     @property

@@ -177,8 +177,8 @@ class ProducerBatch(Future[None]):
         """Bytes of buffer_memory that it holds."""
         self.hurried = False
         """A call waits for it: it is sent without waiting for more records."""
-        self.expected = 0
-        """How many calls were woken because their records fit into it, and have not added them yet."""
+        self.expected = False
+        """A call was woken because its record fits into it, and has not added it yet."""
         self.keeper: object = None
         """Keeps the face alive while records are under way, so that a producer without a reference still delivers."""
         self.sealed: SealedBatch | SealedMessages | None = None

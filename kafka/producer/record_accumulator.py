@@ -155,37 +155,43 @@ class RecordAccumulator:
     def cancel(self, reservation: Reservation) -> None:
         """Wait for memory no more."""
         with self.lock:
-            self._arrived(reservation)
             granted = self.memory.cancel(reservation)
+            batch, reservation.batch = reservation.batch, None
+            if batch is not None:
+                self._keep_open(batch, reservation.target)
         _wake_soon(self._owner, granted)
 
     def add_reserved(
-        self,
-        reservation: Reservation,
-        topic: Topic,
-        partition: Partition | None,
-        record: Record,
+        self, reservation: Reservation, topic: Topic, partition: Partition | None, record: Record
     ) -> tuple[ProducerBatch, int] | None:
         """Add the record of a reservation that is ready; None where it must wait again, for its future of now."""
         with self.lock:
-            self._arrived(reservation)
             self.check_admits()
-            found = self._append(topic, partition, record)  # others may have opened a batch
+            found = self._append(topic, partition, record)  # other calls may have opened a batch
             if found is None and partition is None:
                 found = self._append_to_next(topic, record)
             if found is None and reservation.held:
                 return self._open(topic, partition, reservation.size, reservation, record)
+            joined, reservation.batch = reservation.batch, None
             granted = self.memory.queue_again(reservation) if found is None else self.memory.cancel(reservation)
+            if joined is not None:
+                self._keep_open(joined, reservation.target)
+            if found is not None and found[0] is not joined:
+                self._keep_open(found[0], reservation.target)
         _wake_soon(self._owner, granted)
         return found
 
-    def _arrived(self, reservation: Reservation) -> None:
-        """Let a batch wait no longer for the record of a call that was woken for it."""
-        batch, reservation.batch = reservation.batch, None
-        if batch is not None:
-            batch.expected -= 1
-            if not batch.expected:
-                self._owner.look_soon(batch.partition)
+    def _keep_open(self, batch: ProducerBatch, target: object) -> None:
+        """Wake the next call whose record fits into an open batch, and let the batch wait for it. The lock is held."""
+        following = None
+        if batch.partition.open is batch:
+            following = self.memory.join(target, self._batch_size - batch.builder.size)
+        was_expected, batch.expected = batch.expected, following is not None
+        if following is not None:
+            following.batch = batch
+            _wake_soon(self._owner, [following])
+        elif was_expected:
+            self._owner.look_soon(batch.partition)
 
     def extend(
         self, topic: Topic, values: list[bytes | None], start: int, timestamp: int
@@ -350,16 +356,14 @@ class RecordAccumulator:
             self.close(opened)
         batch = ProducerBatch(partition, self._builder(self._batch_size), self._owner.now(), 0)
         index = batch.append(*record)
-        if reservation is not None:
-            joined = self.memory.join(batch, target, self._batch_size - batch.builder.size)
-            batch.expected = len(joined)
-            _wake_soon(self._owner, joined)
         self._queue(batch, reserved, reservation)
         partition.open = batch
         if sticky:
             self.sticky[topic.name] = batch
         if partition.queue[-1] is not batch:  # a call from inside has queued another: later records are behind that
             self._shut(batch)
+        if reservation is not None:
+            self._keep_open(batch, target)
         return batch, index
 
     def _builder(self, limit: int) -> BatchBuilder | LegacyBuilder:

@@ -60,7 +60,7 @@ def test_all_reservations_can_be_refused():
     reservations = queue(pool, 1, 2, target="t")
     assert pool.refuse_all() == reservations
     assert pool.release(batch) == []
-    assert pool.join(batch, "t", 100) == []
+    assert pool.join("t", 100) is None
 
 
 def test_memory_of_a_reservation_is_released_once_however_often_it_is_cancelled():
@@ -81,26 +81,28 @@ def test_memory_of_a_reservation_is_released_once_however_often_it_is_cancelled(
         assert pool.free == 15
 
 
-def test_calls_whose_records_fit_into_a_new_batch_join_it_in_their_order():
+def test_a_call_whose_record_fits_into_a_batch_joins_it_before_younger_ones():
     pool = BufferPool(100)
     take(pool, 100)
-    same = queue(pool, 50, 50, 50, target="t", record_size=20)
+    first, second = queue(pool, 50, 50, target="t", record_size=20)
     (other,) = queue(pool, 50, target="u", record_size=1)
     (large,) = queue(pool, 50, target="t", record_size=70)
-    (behind,) = queue(pool, 50, target="t", record_size=1)
-    batch = SimpleNamespace(reserved=0)
-    assert pool.join(batch, "t", 70) == same
-    assert [reservation.batch for reservation in (*same, other, large, behind)] == [batch] * 3 + [None] * 3
-    assert pool.waiting == 3
-    assert pool.join(batch, "t", 5) == []
-    assert pool.join(batch, "nothing", 5) == []
+    queue(pool, 50, target="t", record_size=1)
+    assert pool.join("t", 70) is first
+    assert pool.join("t", 19) is None
+    assert pool.join("t", 20) is second
+    assert pool.join("t", 69) is None, "a small one does not overtake a large one"
+    assert pool.join("t", 70) is large
+    assert pool.join("u", 1) is other
+    assert pool.join("nothing", 5) is None
+    assert pool.waiting == 1
 
 
 def test_a_call_that_could_not_join_waits_in_its_old_place():
     pool = BufferPool(100)
     held = take(pool, 100)
     first, second, third = queue(pool, 40, 40, 40, target="t", record_size=10)
-    assert pool.join(SimpleNamespace(), "t", 20) == [first, second]
+    assert [pool.join("t", 20), pool.join("t", 10)] == [first, second]
     first.ready.success(None)
     second.ready.success(None)
     assert pool.queue_again(second) == []
@@ -114,7 +116,7 @@ def test_a_call_that_waits_again_is_granted_what_came_free_meanwhile():
     pool = BufferPool(100)
     held = take(pool, 100)
     (joined,) = queue(pool, 40, target="t", record_size=10)
-    pool.join(SimpleNamespace(), "t", 20)
+    assert pool.join("t", 20) is joined
     assert pool.release(held) == []
     assert pool.queue_again(joined) == [joined]
     assert joined.held == 40
@@ -146,11 +148,10 @@ def test_no_byte_is_lost_or_made_and_no_call_forgotten(steps):  # noqa: C901
         elif what == "cancel" and waiting:
             granted(pool.cancel(waiting.pop(size % len(waiting))))
         elif what == "join":
-            found = pool.join(SimpleNamespace(), target, size)
-            assert [one.number for one in found] == sorted(one.number for one in found)
-            for one in found:
-                waiting.remove(one)
-            joined += found
+            found = pool.join(target, size)
+            if found is not None:
+                waiting.remove(found)
+                joined.append(found)
         elif what == "again" and joined:
             again = joined.pop(size % len(joined))
             waiting.append(again)

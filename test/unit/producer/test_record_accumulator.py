@@ -120,12 +120,15 @@ def test_memory_of_a_settled_batch_goes_to_the_oldest_reservation_and_its_batch_
     filled.accumulator.settled(first[0])
     assert [one.ready.is_done for one in waiting] == [True, False, False, False]
     place = filled.add_reserved(waiting[0])
-    assert [one.ready.is_done for one in waiting] == [True, True, True, False], "three of them fit into a batch"
-    assert place[0].expected == 2
+    assert [one.ready.is_done for one in waiting] == [True, True, False, False]
+    assert place[0].expected
     filled.called.clear()
     assert filled.add_reserved(waiting[1]) == (place[0], 1)
+    assert [one.ready.is_done for one in waiting] == [True, True, True, False], "each wakes the next one"
     assert filled.called == []
     filled.accumulator.cancel(waiting[2])
+    assert waiting[3].ready.is_done, "one that is cancelled too"
+    assert filled.add_reserved(waiting[3]) == (place[0], 2)
     assert filled.called == ["look 0"], "no call is expected any more"
 
 
