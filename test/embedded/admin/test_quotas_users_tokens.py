@@ -11,7 +11,6 @@ from kafka import KafkaAdminClient
 from kafka.admin import UserScramCredentialDeletion, UserScramCredentialUpsertion
 from kafka.broker import Broker
 from kafka.errors import (
-    DelegationTokenAuthDisabledError,
     DelegationTokenNotFoundError,
     DelegationTokenRequestNotAllowedError,
     InvalidRequestError,
@@ -125,7 +124,7 @@ def test_tokens_are_created_renewed_described_and_expired(owner: KafkaAdminClien
 
 
 def test_a_token_needs_a_client_that_authenticated(admin: KafkaAdminClient):
-    with pytest.raises(DelegationTokenAuthDisabledError):
+    with pytest.raises(DelegationTokenRequestNotAllowedError):
         admin.create_delegation_token()
     with (
         Broker(configs=TOKENS) as broker,
