@@ -48,7 +48,7 @@ def _verb(name: str, verb: Verb, *, alone: bool) -> list[str]:
     if groups:
         lines += [f"Shared options: {', '.join(groups)}.", ""]
     if verb.examples:
-        lines += ["::", "", *(f"    {example}" for example in verb.examples), ""]
+        lines += [".. code-block:: sh", "", *(f"    {example}" for example in verb.examples), ""]
     return lines
 
 
