@@ -93,6 +93,21 @@ class Heartbeat:
         """Seconds since the coordinator last answered, or since the member began."""
         return self._clock.monotonic() - max(self.last_receive, self.last_reset)
 
+    # The names of kafka-python 2.x.
+
+    def session_timeout_expired(self) -> bool:
+        """Whether the coordinator has removed this member, by the last response."""
+        return self.session_expired()
+
+    def time_to_next_heartbeat(self) -> float:
+        """Seconds until the next heartbeat is due; 0 for now."""
+        return self.ttl()
+
+    def reset_timeouts(self) -> None:
+        """Restart all limits, as after joining."""
+        self.reset_session_timeout()
+        self.poll()
+
     # Towards the application…
 
     def poll(self) -> None:

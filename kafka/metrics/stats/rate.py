@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafka.metrics.stats.sampled import SampledTotal
 from kafka.metrics.stats.total import Rate, TimeUnit
 
-__all__ = ["Rate", "TimeUnit"]
+__all__ = ["Rate", "SampledTotal", "TimeUnit"]

@@ -18,10 +18,12 @@ from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssi
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+from kafka.coordinator.heartbeat import Heartbeat
 from kafka.coordinator.protocol import ConsumerProtocolMemberMetadata
 from kafka.errors import IllegalStateError, KafkaTimeoutError, for_code
 from kafka.future import Future
 from kafka.metrics import AnonMeasurable, MetricName, NamedMeasurable
+from kafka.metrics.stats import SampledTotal, rate
 from kafka.metrics.stats.percentile import Percentile
 from kafka.producer.future import FutureProduceResult
 from kafka.protocol.commit import OffsetCommitRequest
@@ -297,3 +299,11 @@ def test_records_are_bytes_where_a_response_is_read_as_a_tuple() -> None:
     (partition,) = FetchResponse[4].decode(memoryview(response.encode())).responses[0].partitions
     assert type(partition[-1]) is bytes
     assert tuple(partition)[-1] == b"records"
+
+
+def test_the_heartbeat_answers_under_the_names_of_two_generations() -> None:
+    heartbeat = Heartbeat(session_timeout_ms=10_000, heartbeat_interval_ms=3_000)
+    heartbeat.reset_timeouts()
+    assert not heartbeat.session_timeout_expired()
+    assert 0 < heartbeat.time_to_next_heartbeat() <= 3
+    assert rate.SampledTotal is SampledTotal
