@@ -203,6 +203,7 @@ def test_stop_ends_what_waits(run, broker):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("way", ["cancel", "timeout", "anyio"])
 def test_ten_thousand_cancelled_reads_lose_and_repeat_nothing(run_once, way):  # noqa: C901
     rng = random.Random(way)
@@ -791,6 +792,8 @@ def test_an_idle_consumer_turns_nothing_between_two_deadlines(run_once):
         assert run_once(main()) <= 2
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_a_hundred_thousand_idle_or_cancelled_calls_leave_memory_as_it_was(run_once, broker):
     import tracemalloc
 
