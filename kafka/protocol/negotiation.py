@@ -88,7 +88,7 @@ class ApiVersions(Mapping[int, tuple[int, int]]):
 
     def version_for(self, request: Any) -> int:
         """Return the version to send `request` in: its own if it is bound to one, else the newest of both sides."""
-        bound = type(request)._version  # API_VERSION, without the search for it that an unbound class would make
+        bound = getattr(type(request), "API_VERSION", None)  # of an instance, it would compose an error to be dropped
         if bound is None:
             newest = self._newest.get(request.API_KEY)
             if newest is None:
