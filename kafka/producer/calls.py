@@ -9,6 +9,7 @@ metadata or for memory and returns that future.
 from __future__ import annotations
 
 import logging
+import sys
 import weakref
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
@@ -532,11 +533,10 @@ class ProducerCalls(Generic[FutureT]):
         if self.core.loop.forked:
             return
         if self.core.given_up:
-            log.warning(
-                "The producer was closed with %s not acknowledged: %s",
-                counted(self.core.given_up),
-                self.core.given_up_because,
-            )
+            lost = f"The producer was closed with {counted(self.core.given_up)} not acknowledged"
+            log.warning("%s: %s", lost, self.core.given_up_because)
+            if not _logging_is_configured():
+                print(f"{lost}: {self.core.given_up_because}", file=sys.stderr)  # noqa: T201 - not lost silently
         if self._interception is not None:
             self._interception.close()
         self.plugins.close()
@@ -567,3 +567,13 @@ def make_calls(
 ) -> ProducerCalls[FutureT]:
     """Return the calls of a producer with this configuration."""
     return ProducerCalls(config, environment, sent_records=sent_records)
+
+
+def _logging_is_configured() -> bool:
+    """Whether a program shows what the library logs; the library's own NullHandler does not count."""
+    logger: logging.Logger | None = log
+    while logger is not None:
+        if any(not isinstance(handler, logging.NullHandler) for handler in logger.handlers):
+            return True
+        logger = logger.parent if logger.propagate else None
+    return False

@@ -22,6 +22,12 @@ def test_the_newest_version_of_both_sides_is_chosen() -> None:
     assert broker.highest(1) == 11
 
 
+def test_the_version_of_a_request_is_chosen_for_its_class_and_for_an_instance() -> None:
+    broker = ApiVersions({1: (0, 11), 3: (0, 99)})
+    assert broker.version_for(FetchRequest) == broker.version_for(FetchRequest()) == 11
+    assert broker.version_for(FetchRequest[4]()) == 4
+
+
 def test_unstable_versions_are_never_chosen() -> None:
     everything = ApiVersions(dict.fromkeys(APIS, (0, 1000)))
     assert everything.highest(InitProducerIdRequest) == 5
