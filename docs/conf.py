@@ -30,9 +30,9 @@ nitpick_ignore_regex = [
     # The build uses no network, so it has no inventory of Python's and Spark's own documentation.
     (
         "py:.*",
-        r"(abc|asyncio|collections|selectors|concurrent|datetime|enum|os|pathlib|random|socket|ssl|threading|typing|uuid|weakref)\..*",
+        r"(abc|_?asyncio|collections|selectors|concurrent|datetime|enum|os|pathlib|random|socket|ssl|threading|typing|uuid|weakref)\..*",
     ),
-    ("py:.*", r"(pyarrow|pyspark|numpy)\..*|SparkSession"),
+    ("py:.*", r"(pyarrow|pyspark|numpy)\..*|SparkSession|defaultdict"),
     # Parameters of types, and types of the core that appear in signatures which applications do not call.
     ("py:class", r"(.*\.)?_?[A-Z]|[KVT]_co|(.*\.)?(Future|Response)T|Self"),
     ("py:.*", r"kafka\.(_core|_runtime|net)\..*"),
@@ -43,6 +43,6 @@ nitpick_ignore_regex = [
     ("py:class", r"(.*\.)?(ApiTable|BinScheme|Cluster|HistogramWindow|LogEntry|Members|Order|Progress|Window)"),
     (
         "py:class",
-        r"(.*\.)?(ConsumerProtocolMember(Assignment|Metadata)|NodeId|datetime|array|BatchHeader|Api|Struct|Results|Commits|ConsumerRecord|Request|Buffer)",
+        r"(.*\.)?(ConsumerProtocolMember(Assignment|Metadata)|NodeId|datetime|array|BatchHeader|Api|Struct|Results|Commits|ConsumerRecord|Request|Buffer|Headers|Lifecycle|MetadataEntries|RecordBatchBuilder|BatchedRecord)",
     ),
 ]

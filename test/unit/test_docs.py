@@ -14,6 +14,7 @@ DOCS = ROOT / "docs"
 PUBLIC = (
     "kafka",
     "kafka.admin",
+    "kafka.aio",
     "kafka.broker",
     "kafka.cluster",
     "kafka.codec",

@@ -55,7 +55,8 @@ async def ticking(work):
 def fair(late):
     assert len(late) >= 5
     assert late[-1] < PERIOD + 0.020
-    assert late[len(late) // 2] < PERIOD + 0.005
+    # The same work takes up to 1.6 times the CPU while other processes use the caches of the core.
+    assert late[len(late) // 2] < PERIOD + 0.010
 
 
 @pytest.fixture(params=["selector", "uvloop"])
