@@ -25,8 +25,8 @@ __all__ = ["Calls", "blocking"]
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# How long a call may clean up after its deadline, in seconds.
-_GRACE: Final = 0.05
+# How long a call may take to end by its own error after its deadline, in seconds; that error says more.
+_GRACE: Final = 1.0
 
 
 class Calls:

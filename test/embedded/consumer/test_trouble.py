@@ -137,8 +137,10 @@ def test_the_new_leader_is_asked_once_the_old_one_has_answered_a_fetch_from_befo
         while client.cluster.leader_for_partition(tp()) == old:
             assert time.monotonic() < deadline
             time.sleep(0.005)
-        assert consumer.poll(timeout_ms=100) == {}
-    assert [record.value for record in read(consumer, 1)] == [b"at the new one"]
+        found = [record for records in consumer.poll(timeout_ms=100).values() for record in records]
+    # On a busy machine the answer of before comes before the poll has begun.
+    found = found or read(consumer, 1)
+    assert [record.value for record in found] == [b"at the new one"]
 
 
 def test_a_crashed_broker_is_replaced_and_the_whole_cluster_may_be_away(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import signal
@@ -148,6 +149,10 @@ def examples_end(broker: Broker) -> Iterator[None]:
 
     terminate = signal.getsignal(signal.SIGTERM)
     with ExitStack() as stack:
+        # An example may configure logging.
+        for logger in (logging.getLogger(), logging.getLogger("kafka")):
+            stack.callback(logger.setLevel, logger.level)
+            stack.enter_context(patch.object(logger, "handlers", list(logger.handlers)))
         stack.enter_context(patch.object(sys, "path", list(sys.path)))
         stack.callback(signal.signal, signal.SIGTERM, terminate)
         for name, value in {
