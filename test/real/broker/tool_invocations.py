@@ -532,6 +532,8 @@ STEPS: Final[list[Step]] = [*TOPICS, *CONFIGURATION, *RECORDS, *GROUP_STEPS, *CL
 _CHANCE: Final = (
     (r"127\.0\.0\.1:\d+", "<address>"),
     (r"(127\.0\.0\.1)(\s+)\d{4,5}\b", r"\1\2<port>"),  # where a tool has columns for them
+    # The console consumer adds up to five random digits; with five of them the name looks like an id.
+    (r"console-consumer-\d+[ \t]*", "<group>  "),
     (r"\b[0-9A-Za-z_-]{22}\b", "<id>"),
     (r"\b1[5-9]\d{11}\b", "<time>"),
     (r"\[\d{4}-\d\d-\d\d .*?\]", "[<time>]"),
