@@ -1,4 +1,8 @@
-"""The credentials that a broker keeps: those of SCRAM users (RFC 5802), and delegation tokens (KIP-48)."""
+"""The credentials that a broker keeps: SCRAM users (RFC 5802) and delegation tokens (KIP-48).
+
+A delegation token is an id and the HMAC of it under the broker's secret; a user hands it on, and it authenticates by
+SCRAM. A client that shows both is its owner, until it expires.
+"""
 
 from __future__ import annotations
 
