@@ -43,7 +43,7 @@ def _verb(name: str, verb: Verb, *, alone: bool) -> list[str]:
     groups = [
         word
         for word, arguments in (("connection", CONNECTION), ("listing", LISTING), ("consent", CONSENT))
-        if any(argument in verb.arguments for argument in arguments)
+        if arguments[0] in verb.arguments
     ]
     if groups:
         lines += [f"Shared options: {', '.join(groups)}.", ""]

@@ -42,13 +42,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(verb: Verb, arguments: argparse.Namespace, watchdog: Watchdog) -> int:
-    from kafka.cli.words import WrongWord
+    from kafka.cli.arguments import UsageError
     from kafka.errors import IllegalArgumentError, KafkaConfigurationError, KafkaError, KafkaTimeoutError
 
     try:
         code = verb.run(arguments)
         sys.stdout.flush()
-    except (WrongWord, KafkaConfigurationError, IllegalArgumentError) as error:
+    except (UsageError, KafkaConfigurationError, IllegalArgumentError) as error:
         return _failed(arguments, error, 2)
     except KafkaError as error:
         return _failed(arguments, error, 124 if isinstance(error, KafkaTimeoutError) and watchdog.over() else 1)
@@ -67,7 +67,7 @@ def _run(verb: Verb, arguments: argparse.Namespace, watchdog: Watchdog) -> int:
 
 
 def _failed(arguments: argparse.Namespace, error: Exception | str, code: int) -> int:
-    from kafka.cli.words import reason
+    from kafka.cli.arguments import reason
 
     text = reason(error)
     if isinstance(error, OSError) and error.strerror:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
 from kafka.broker import Broker
+from kafka.cli.arguments import VALUES, UsageError, expand, pair, pairs
 from kafka.cli.grammar import Argument, Verb
-from kafka.cli.words import VALUES, WrongWord, expand, pair, pairs
 
 if TYPE_CHECKING:
     import argparse
@@ -92,7 +92,7 @@ def _run_command(command: list[str], servers: str) -> int:
 
 def _make(arguments: argparse.Namespace) -> Broker:
     if arguments.fsync and not arguments.data:
-        raise WrongWord("--fsync needs --data DIR: data in memory are on no disk")
+        raise UsageError("--fsync needs --data DIR: data in memory are on no disk")
     return Broker(
         nodes=arguments.nodes,
         topics=dict(_topic(word) for word in arguments.topic),
@@ -113,7 +113,7 @@ def _topic(word: str) -> tuple[str, int]:
     if not colon:
         return word, 1
     if not partitions.isdigit():
-        raise WrongWord(f"--topic {word}: {partitions!r} is not a number of partitions")
+        raise UsageError(f"--topic {word}: {partitions!r} is not a number of partitions")
     return name, int(partitions)
 
 
@@ -121,7 +121,7 @@ def _user(word: str) -> tuple[str, str, str]:
     mechanism, _, rest = word.partition(":")
     user, colon, password = rest.partition(":")
     if mechanism.upper() not in _WITHOUT_PASSWORD and not (user and colon):
-        raise WrongWord(f"--sasl {mechanism}: write it as {mechanism}:USER:PASSWORD")
+        raise UsageError(f"--sasl {mechanism}: write it as {mechanism}:USER:PASSWORD")
     return mechanism.upper(), user, expand(password, f"--sasl {mechanism}:{user}")
 
 
@@ -131,7 +131,7 @@ def _tls(word: str) -> ssl.SSLContext:
     parts = dict(pair(part, "--tls") for part in word.split(","))
     unknown = sorted(set(parts) - set(_TLS_PARTS))
     if unknown or "cert" not in parts:
-        raise WrongWord(
+        raise UsageError(
             f"--tls takes {', '.join(_TLS_PARTS)} and needs cert" + (f", not {unknown[0]}" if unknown else "")
         )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -141,7 +141,7 @@ def _tls(word: str) -> ssl.SSLContext:
         context.load_cert_chain(parts["cert"], parts.get("key"), parts.get("password", ""))
     except OSError as error:  # ssl.SSLError is one
         key = parts.get("key", parts["cert"])
-        raise WrongWord(
+        raise UsageError(
             f"--tls: {parts['cert']} is not a certificate in PEM form, or {key} is not its key, or the password "
             f"is wrong ({error.strerror or error})"
         ) from error
@@ -149,7 +149,7 @@ def _tls(word: str) -> ssl.SSLContext:
         try:
             context.load_verify_locations(parts["ca"])
         except OSError as error:
-            raise WrongWord(f"--tls: {parts['ca']} has no certificates in PEM form") from error
+            raise UsageError(f"--tls: {parts['ca']} has no certificates in PEM form") from error
         context.verify_mode = ssl.CERT_REQUIRED
     return context
 
@@ -161,7 +161,7 @@ def _check_readable(path: str | None, name: str) -> None:
         with open(path, "rb"):
             pass
     except OSError as error:
-        raise WrongWord(f"--tls: {name} {path}: {error.strerror}") from error
+        raise UsageError(f"--tls: {name} {path}: {error.strerror}") from error
 
 
 COMMAND = Verb(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from kafka.cli.arguments import CommandError
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import Argument, Noun, Verb
-from kafka.cli.output import Column, agreed, complain, counted, emit, print_table
-from kafka.cli.words import Failed
+from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report, report_brokers
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -61,7 +61,7 @@ def _describe_brokers(arguments: Namespace) -> int:
         known = {row["broker_id"] for row in rows}
         missing = sorted(set(arguments.ids) - known)
         for broker in missing:
-            complain(arguments, f"there is no broker {broker}; there are {', '.join(map(str, sorted(known)))}")
+            complain(arguments, f"broker {broker} does not exist; the brokers are {', '.join(map(str, sorted(known)))}")
         rows = [row for row in rows if not arguments.ids or row["broker_id"] in arguments.ids]
         items = [{**row, "settings": _settings(admin, row["broker_id"])} for row in rows]
     code = emit(arguments, rows, _BROKER_COLUMNS, items=items, table=lambda: _print_brokers(arguments, items))
@@ -130,15 +130,10 @@ def _describe(arguments: Namespace) -> int:
 def _log_dirs(arguments: Namespace) -> int:
     with Connection(arguments) as connection:
         found = connection.admin().describe_log_dirs(None, arguments.broker or None, raise_errors=False)
-    code, rows = 0, []
-    for broker, error in found.failed.items():
-        complain(arguments, f"broker {broker}: {error}")
-        code = 1
+    code, rows = report_brokers(arguments, found.failed), []
     for one in found:
         for directory in one.log_dirs:
-            if directory.error is not None:
-                complain(arguments, f"broker {one.broker}: {directory.error}")
-                code = 1
+            code |= report(arguments, [(f"broker {one.broker}", directory.error, "")])
             sizes = [int(part.partition_size) for topic in directory.topics for part in topic.partitions]
             rows.append(
                 {
@@ -158,7 +153,7 @@ def _unregister(arguments: Namespace) -> int:
     with Connection(arguments) as connection:
         admin = connection.admin()
         if arguments.id in {broker.broker_id for broker in admin.describe_cluster().brokers}:
-            raise Failed(f"broker {arguments.id} is running: stop it first")
+            raise CommandError(f"broker {arguments.id} is running: stop it first")
         if not agreed(arguments, f"Unregister broker {arguments.id}?"):
             return 0
         admin.unregister_broker(arguments.id)

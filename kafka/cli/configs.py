@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from kafka.cli.arguments import CommandError, UsageError, pairs
 from kafka.cli.connection import Connection
-from kafka.cli.grammar import Argument, Noun, Verb
+from kafka.cli.grammar import TABLE, Argument, Noun, Verb
 from kafka.cli.output import Column, complain, counted, emit, print_table
-from kafka.cli.words import Failed, WrongWord, pairs
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -25,7 +25,7 @@ def _resource(arguments: Namespace, changes: Any = None) -> Any:
     if kind == "broker" and name == _DEFAULT:
         name = ""
     if kind.startswith("broker") and name and not name.isdigit():
-        raise WrongWord(f"{name!r} is not the id of a broker; {_DEFAULT} names the settings of all brokers")
+        raise UsageError(f"{name!r} is not the id of a broker; {_DEFAULT} names the settings of all brokers")
     return ConfigResource(kind, name, changes)
 
 
@@ -84,7 +84,7 @@ def _change(arguments: Namespace, changes: dict[str, Any]) -> int:
         altered = admin.alter_configs([_resource(arguments, changes)], validate_only=True, raise_errors=False)
         (outcome,) = (one for kind in altered.values() for one in kind.values())
         if outcome.error is not None:
-            raise Failed(_reason(outcome.error))
+            raise CommandError(_reason(outcome.error))
         rows = [
             {
                 "setting": name,
@@ -100,13 +100,13 @@ def _change(arguments: Namespace, changes: dict[str, Any]) -> int:
         altered = admin.alter_configs([_resource(arguments, changes)], raise_errors=False)
         (outcome,) = (one for kind in altered.values() for one in kind.values())
         if outcome.error is not None:
-            raise Failed(_reason(outcome.error))
+            raise CommandError(_reason(outcome.error))
         print(f"{arguments.kind} {arguments.name}: changed {counted(len(changes), 'setting')}")
         return 0
 
 
 def _reason(error: Any) -> str:
-    from kafka.cli.words import reason
+    from kafka.cli.arguments import reason
 
     return reason(error)
 
@@ -157,8 +157,7 @@ _NAME: Final = Argument(
 )
 _CHANGES: Final = (
     Argument("--dry-run", action="store_true", help="have the broker check it, and change nothing"),
-    Argument("--no-headers", action="store_true", help="leave the heading of the table out"),
-    Argument("--color", choices=("auto", "always", "never"), default="auto", help="when to use colours (auto)"),
+    *TABLE,
 )
 _PAIRS: Final = Argument(
     "settings", metavar="NAME=VALUE", nargs="+", complete="setting", help="settings with their values"

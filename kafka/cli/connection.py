@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.cli.words import WrongWord, expand, pair
+from kafka.cli.arguments import UsageError, expand, pair
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -68,7 +68,7 @@ def option_named(name: str) -> Option | None:
     'sasl_mechanism'
     >>> option_named("sasl.pasword")
     Traceback (most recent call last):
-    kafka.cli.words.WrongWord: there is no option 'sasl.pasword': did you mean sasl.password?
+    kafka.cli.arguments.UsageError: option 'sasl.pasword' does not exist: did you mean sasl.password?
     """
     from kafka.config import BY_SPELLING
 
@@ -79,7 +79,7 @@ def option_named(name: str) -> Option | None:
         from kafka.cli.grammar import nearest
 
         dotted = [spelling for spelling in BY_SPELLING if ("." in spelling) == ("." in name)]
-        raise WrongWord(f"there is no option {name!r}{nearest(name, dotted)}")
+        raise UsageError(f"option {name!r} does not exist{nearest(name, dotted)}")
     return found
 
 
@@ -92,7 +92,7 @@ def read_options(path: str) -> dict[str, str]:
         text = Path(path).expanduser().read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
-        raise WrongWord(f"--config: cannot read {path}: {reason}") from None
+        raise UsageError(f"--config: cannot read {path}: {reason}") from None
     if path.endswith(".toml"):
         found = parse_toml(text, path)
         options = {name: value for name, value in found.items() if not isinstance(value, dict)}
@@ -147,7 +147,7 @@ def parse_toml(text: str, path: str) -> dict[str, Any]:
             r"""("[^"]+"|[\w.-]+)\s*=\s*("(?:[^"\\]|\\.)*"|'[^']*'|true|false|-?[\d_]+(?:\.\d+)?)\s*(#.*)?""", line
         )
         if setting is None:
-            raise WrongWord(f"{path}, line {number}: write NAME = VALUE, where VALUE is text in quotes or a number")
+            raise UsageError(f"{path}, line {number}: write NAME = VALUE, where VALUE is text in quotes or a number")
         table[setting.group(1).strip('"')] = _toml_value(setting.group(2))
     return found
 
@@ -183,7 +183,7 @@ class Contexts:
         except FileNotFoundError:
             found = {}
         except OSError as error:
-            raise WrongWord(f"cannot read {path}: {error.strerror}") from None
+            raise UsageError(f"cannot read {path}: {error.strerror}") from None
         self.current: str | None = found.get("current")
         self.contexts: dict[str, dict[str, str]] = {
             name: {option: _text(value) for option, value in options.items()}
@@ -195,7 +195,7 @@ class Contexts:
         if name not in self.contexts:
             from kafka.cli.grammar import nearest
 
-            raise WrongWord(f"there is no context {name!r}{nearest(name, self.contexts)}; it would be in {self.path}")
+            raise UsageError(f"context {name!r} does not exist in {self.path}{nearest(name, self.contexts)}")
         return self.contexts[name]
 
     def save(self) -> None:
@@ -248,7 +248,7 @@ def _prompted(name: str) -> str:
     from getpass import getpass
 
     if not sys.stdin.isatty():
-        raise WrongWord(f"-X {name}=@prompt: there is no terminal to ask")
+        raise UsageError(f"-X {name}=@prompt: standard input is not a terminal")
     return getpass(f"{name}: ")
 
 
@@ -256,8 +256,8 @@ def _merge(merged: dict[str, str], found: Mapping[str, str], where: str, *, expa
     for name, value in found.items():
         try:
             option = option_named(name)
-        except WrongWord as error:
-            raise WrongWord(f"{where}: {error}") from None
+        except UsageError as error:
+            raise UsageError(f"{where}: {error}") from None
         if option is not None:
             text = value if expanded else _prompted(name) if value == "@prompt" else expand(value, f"{where}: {name}")
             merged[option.name] = text

@@ -9,11 +9,11 @@ from bisect import bisect_left
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
+from kafka.cli.arguments import CommandError, UsageError, count
 from kafka.cli.connection import Connection, Interrupts
 from kafka.cli.grammar import Argument, Verb
 from kafka.cli.output import Progress, complain
 from kafka.cli.ranges import HELP, Places, parse_partitions, resolve
-from kafka.cli.words import Failed, WrongWord, count
 from kafka.structs import MemberState
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def record_printer(arguments: Namespace) -> Print:
     if layout == "console":
         return console_layout
     if "%" not in layout:
-        raise WrongWord(
+        raise UsageError(
             f"--format takes {', '.join(_LAYOUTS)}, or a format with tokens such as '%k %s\\n', not {layout!r}"
         )
     return compile_format(layout, key=key, value=value, null=null)
@@ -143,9 +143,10 @@ def partitions_of(consumer: KafkaConsumer, topics: Sequence[str], numbers: set[i
     for topic in topics:
         known = consumer.partitions_for_topic(topic)
         if known is None:
-            raise Failed(f"there is no topic {topic!r}")
+            raise CommandError(f"topic {topic!r} does not exist")
         if numbers is not None and numbers - known:
-            raise Failed(f"topic {topic!r} has no partition {min(numbers - known)}; it has {len(known)} partitions")
+            missing = min(numbers - known)
+            raise CommandError(f"topic {topic!r} has no partition {missing}; it has {len(known)} partitions")
         found += [TopicPartition(topic, number) for number in sorted(known if numbers is None else numbers)]
     return found
 
@@ -228,7 +229,7 @@ class Source:
 def _run(arguments: Namespace) -> int:
     show = record_printer(arguments)
     if not arguments.topics and not arguments.pattern:
-        raise WrongWord("name a topic, or give --pattern")
+        raise UsageError("name a topic, or give --pattern")
     with Connection(arguments) as connection:
         printer = Printer(arguments, show, _filter(arguments))
         try:
@@ -259,10 +260,10 @@ def _topics(arguments: Namespace, consumer: KafkaConsumer) -> list[str]:
         try:
             pattern = re.compile(arguments.pattern)
         except re.error as error:
-            raise WrongWord(f"--pattern {arguments.pattern!r}: {error}") from None
+            raise UsageError(f"--pattern {arguments.pattern!r}: {error}") from None
         topics += sorted(name for name in consumer.topics() if pattern.fullmatch(name) and name not in topics)
         if not topics:
-            raise WrongWord(f"no topic matches {arguments.pattern!r}")
+            raise UsageError(f"no topic matches {arguments.pattern!r}")
     return topics
 
 
@@ -295,10 +296,10 @@ def bounds(
     first, last = Places(arguments.begin or "beginning"), Places(arguments.end or "end")
     places = [place for tp in partitions for place in (first.of(tp.partition), last.of(tp.partition)) if place]
     if any(place.kind == "stored" for place in places):
-        raise WrongWord("the place stored needs --group")
+        raise UsageError("the place stored needs --group")
     begin = {tp: place for tp in partitions if (place := first.of(tp.partition)) is not None}
     if not begin:
-        raise WrongWord(f"--from {arguments.begin} names no partition of the topic")
+        raise UsageError(f"--from {arguments.begin} names no partition of the topic")
     starts = resolve(consumer, begin)
     finish = {tp: place for tp in begin if (place := last.of(tp.partition)) is not None}
     ends = resolve(consumer, finish, base=starts)
@@ -334,7 +335,7 @@ def _consume_in_group(arguments: Namespace, connection: Connection, printer: Pri
     from kafka.consumer import ConsumerRebalanceListener
 
     if arguments.partition:
-        raise WrongWord("--partition and --group exclude each other: the group assigns the partitions")
+        raise UsageError("--partition and --group exclude each other: the group assigns the partitions")
     places = Places(arguments.begin or "stored")
     consumer = _consumer(arguments, connection, group_id=arguments.group, auto_offset_reset="earliest")
     topics = _topics(arguments, consumer)

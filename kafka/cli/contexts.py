@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from kafka.cli.arguments import UsageError
 from kafka.cli.connection import Contexts, option_named, read_options
 from kafka.cli.grammar import Argument, Noun, Verb
 from kafka.cli.output import Column, complain, emit
-from kafka.cli.words import WrongWord
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -23,7 +23,7 @@ def _shown(option: str, value: str) -> str:
 
     try:
         found = option_named(option)
-    except WrongWord:
+    except UsageError:
         found = None
     # What names a source, @env:NAME or a file, is not the secret itself.
     secret = found is not None and found.secret and not (value.startswith("@") and not value.startswith("@@"))
@@ -50,7 +50,7 @@ def _show(arguments: Namespace) -> int:
     contexts = Contexts()
     name = arguments.name or contexts.current
     if name is None:
-        raise WrongWord("no context is in use: name one")
+        raise UsageError("no context is in use: name one")
     rows = [{"option": option, "value": _shown(option, value)} for option, value in sorted(contexts.get(name).items())]
     return emit(arguments, rows, Column.of("option", "value"))
 
@@ -60,7 +60,7 @@ def _options(arguments: Namespace) -> dict[str, str]:
     for word in arguments.options:
         name, equals, value = word.partition("=")
         if not equals:
-            raise WrongWord(f"-X takes NAME=VALUE, not {word!r}")
+            raise UsageError(f"-X takes NAME=VALUE, not {word!r}")
         option = option_named(name)
         if option is not None:
             found[option.name] = value
@@ -73,7 +73,7 @@ def _add(arguments: Namespace) -> int:
     contexts = Contexts()
     options = _options(arguments)
     if arguments.name in contexts.contexts and not arguments.replace:
-        raise WrongWord(f"there is a context {arguments.name!r} already; --replace overwrites it")
+        raise UsageError(f"there is a context {arguments.name!r} already; --replace overwrites it")
     return _saved(arguments, contexts, options)
 
 
@@ -83,19 +83,19 @@ def _import(arguments: Namespace) -> int:
     for name, value in read_options(arguments.file).items():
         try:
             option = option_named(name)
-        except WrongWord as error:
+        except UsageError as error:
             complain(arguments, f"{arguments.file}: {error}; it is left out")
             continue
         if option is not None:
             options[option.name] = value if not value.startswith("@") else f"@{value}"
     if arguments.name in contexts.contexts and not arguments.replace:
-        raise WrongWord(f"there is a context {arguments.name!r} already; --replace overwrites it")
+        raise UsageError(f"there is a context {arguments.name!r} already; --replace overwrites it")
     return _saved(arguments, contexts, options)
 
 
 def _saved(arguments: Namespace, contexts: Contexts, options: dict[str, str]) -> int:
     if "bootstrap_servers" not in options:
-        raise WrongWord("the brokers are missing: give -b HOST:PORT")
+        raise UsageError("the brokers are missing: give -b HOST:PORT")
     contexts.contexts[arguments.name] = options
     first = contexts.current is None
     if first:
@@ -110,7 +110,7 @@ def _use(arguments: Namespace) -> int:
     if arguments.none:
         contexts.current = None
     elif arguments.name is None:
-        raise WrongWord("name a context, or give --none")
+        raise UsageError("name a context, or give --none")
     else:
         contexts.get(arguments.name)
         contexts.current = arguments.name

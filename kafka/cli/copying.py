@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from kafka.cli.arguments import CommandError, UsageError
 from kafka.cli.connection import Connection
 from kafka.cli.consume import Source, bounds, partitions_of
 from kafka.cli.grammar import Argument, Verb
 from kafka.cli.output import Progress, complain, counted
 from kafka.cli.produce import Delivery, pieces_of, record_of
 from kafka.cli.ranges import HELP, parse_partitions
-from kafka.cli.words import Failed, WrongWord
 
 if TYPE_CHECKING:
     from kafka.record.consumer_record import ConsumerRecord
@@ -53,7 +53,7 @@ def _read(
 
 def _copy(arguments: Namespace) -> int:
     if arguments.topic == arguments.to_topic and not arguments.to_context:
-        raise WrongWord("a copy of a topic to itself would double its records")
+        raise UsageError("a copy of a topic to itself would double its records")
     target = Namespace(**{**vars(arguments), "context": arguments.to_context, "bootstrap_servers": None, "options": []})
     with Connection(arguments) as connection:
         if arguments.to_context:
@@ -67,12 +67,12 @@ def _copy_records(arguments: Namespace, connection: Connection, target: Connecti
     found = target.admin().describe_topics([arguments.to_topic])[0]
     if not found.ok:
         if not arguments.create:
-            raise Failed(f"there is no topic {arguments.to_topic!r}; --create makes it")
+            raise CommandError(f"topic {arguments.to_topic!r} does not exist; --create makes it")
         from kafka.admin import NewTopic
 
         target.admin().create_topics([NewTopic(arguments.to_topic, len(wanted))], wait_for_metadata=True)
     elif len(found.partitions) < len(wanted) and not arguments.repartition:
-        raise Failed(
+        raise CommandError(
             f"topic {arguments.to_topic!r} has {counted(len(found.partitions), 'partition')}, not {len(wanted)}: "
             "give --repartition to choose partitions again, by the keys"
         )
@@ -150,7 +150,7 @@ def _load(arguments: Namespace) -> int:
                     continue
                 chosen = arguments.topic or topic
                 if chosen is None:
-                    raise Failed(f"line {line} has no topic: name one")
+                    raise CommandError(f"line {line} has no topic: name one")
                 delivery.send(chosen, record, line)
         code = delivery.end()
     print(f"{counted(line - delivery.failures, 'record')} loaded")

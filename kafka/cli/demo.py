@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka.broker import Broker
+from kafka.cli.arguments import count, writable_directory
 from kafka.cli.grammar import Argument, Verb
-from kafka.cli.words import count, writable_directory
 from kafka.consumer import KafkaConsumer
 from kafka.producer import KafkaProducer
 from kafka.structs import TopicPartition

@@ -18,6 +18,7 @@ __all__ = [
     "CONSENT",
     "EXIT_CODES",
     "LISTING",
+    "TABLE",
     "Argument",
     "Command",
     "Noun",
@@ -55,10 +56,10 @@ COMMANDS: Final[dict[str, Command]] = {
     "records": Command("offsets", "delete the oldest records, decode internal records", _ADMIN),
     "brokers": Command("cluster", "list and describe brokers, and the requests that they support", _ADMIN),
     "cluster": Command("cluster", "describe the cluster", _ADMIN),
-    "acls": Command("security", "list, add and delete permissions", _ADMIN),
-    "users": Command("security", "list users of SCRAM, set and delete their passwords", _ADMIN),
-    "quotas": Command("security", "list, set and unset limits of users, clients and addresses", _ADMIN),
-    "tokens": Command("security", "create, renew, expire and list delegation tokens", _ADMIN),
+    "acls": Command("acls", "list, add and delete permissions", _ADMIN),
+    "users": Command("credentials", "list users of SCRAM, set and delete their passwords", _ADMIN),
+    "quotas": Command("quotas", "list, set and unset limits of users, clients and addresses", _ADMIN),
+    "tokens": Command("credentials", "create, renew, expire and list delegation tokens", _ADMIN),
     "partitions": Command("partitions", "reassign replicas, elect leaders, choose log directories", _ADMIN),
     "transactions": Command("transactions", "list and describe transactions, and end the ones that hang", _ADMIN),
     "top": Command("top", "watch brokers, topics and groups with their rates and lag", _ADMIN),
@@ -223,6 +224,17 @@ CONNECTION: Final = (
         "-v", "--verbose", action="count", default=0, section="Connection", help="log to standard error; -vv: more"
     ),
 )
+#: How a command prints a table that has no other format, such as a plan.
+TABLE: Final = (
+    Argument("--no-headers", action="store_true", section="Output", help="leave the heading of a table or of CSV out"),
+    Argument(
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        section="Output",
+        help="when to use colours (auto)",
+    ),
+)
 #: How a command prints what it has found.
 LISTING: Final = (
     Argument(
@@ -233,7 +245,7 @@ LISTING: Final = (
         section="Output",
         help="table, json, jsonl, yaml, csv, or a template such as '{name}' (table)",
     ),
-    Argument("--no-headers", action="store_true", section="Output", help="leave the heading of a table or of CSV out"),
+    TABLE[0],
     Argument("-q", "--quiet", action="store_true", section="Output", help="print names alone, one per line"),
     Argument(
         "--fail-if-empty",
@@ -241,13 +253,7 @@ LISTING: Final = (
         section="Output",
         help="end with exit code 3 if there is nothing to print",
     ),
-    Argument(
-        "--color",
-        choices=("auto", "always", "never"),
-        default="auto",
-        section="Output",
-        help="when to use colours (auto)",
-    ),
+    TABLE[1],
 )
 #: How a command that destroys or moves something gets consent.
 CONSENT: Final = (

@@ -13,12 +13,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from kafka.cli.arguments import CommandError, UsageError, reason
 from kafka.cli.connection import Connection, Watchdog
 from kafka.cli.consume import Source, partitions_of
 from kafka.cli.produce import Delivery, pieces_of
 from kafka.cli.ranges import AdminOffsets, Place, resolve
 from kafka.cli.record_format import Undecodable, compile_format, unescape_bytes
-from kafka.cli.words import Failed, WrongWord, reason
 
 if TYPE_CHECKING:
     from kafka.consumer import KafkaConsumer
@@ -51,7 +51,7 @@ class _Given:
         try:
             pairs, self.rest = getopt.gnu_getopt(list(words), _OPTIONS)
         except getopt.GetoptError as error:
-            raise WrongWord(str(error)) from None
+            raise UsageError(str(error)) from None
         self._pairs = [(name[1], value) for name, value in pairs]
         self.flags = {name for name, _ in self._pairs}
         chosen = [name for name, _ in self._pairs if name in _MODES]
@@ -68,7 +68,7 @@ class _Given:
         try:
             return None if text is None else int(text)
         except ValueError:
-            raise WrongWord(f"-{name} takes a number, not {text!r}") from None
+            raise UsageError(f"-{name} takes a number, not {text!r}") from None
 
     def delimiter(self, name: str) -> bytes | None:
         text = self.last(name)
@@ -124,7 +124,7 @@ def _run(given: _Given) -> int:
         given.number(name)  # raises what is not one before anything is connected
     for name in "rM":
         if name in given.flags:
-            raise WrongWord(f"-{name} of kcat is not supported")
+            raise UsageError(f"-{name} of kcat is not supported")
     if not given.mode:
         given.mode = "P" if not sys.stdin.isatty() else "C"
         _note(
@@ -144,7 +144,7 @@ def _run(given: _Given) -> int:
 
 
 def _usage(text: str) -> NoReturn:
-    raise WrongWord(text)
+    raise UsageError(text)
 
 
 def _connection(given: _Given) -> Namespace:
@@ -182,7 +182,7 @@ def _printer(given: _Given) -> Callable[[ConsumerRecord], bytes]:
         which, equals, name = word.partition("=")
         for part in (which,) if equals else types:
             if part not in types:
-                raise WrongWord(f"-s takes key=TYPE or value=TYPE, not {word!r}")
+                raise UsageError(f"-s takes key=TYPE or value=TYPE, not {word!r}")
             types[part] = _pack(name if equals else word, part)
     if "J" in given.flags:  # which prints keys and payloads as text, whatever -s says
         return _json()
@@ -212,7 +212,7 @@ def _pack(layout: str, what: str) -> Callable[[bytes], bytes]:  # noqa: C901 - o
 
     for char in layout:
         if char not in "<> bBhHiIqQcs$":
-            raise WrongWord(f"-s {what}={layout}: invalid token {char!r}")
+            raise UsageError(f"-s {what}={layout}: invalid token {char!r}")
 
     def unpack(data: bytes) -> bytes:
         order, at, out = ">", 0, b""
@@ -300,7 +300,7 @@ class _Output:
                 self._out.write(error.args[1])  # kcat has written this part before it finds the error
                 self._out.flush()
                 place = f"{record.topic} [{record.partition}] at offset {record.offset}"
-                raise Failed(f"Failed to format message in {place}: {error.args[0]}: terminating") from None
+                raise CommandError(f"Failed to format message in {place}: {error.args[0]}: terminating") from None
         self._out.flush()
         return records[-1].offset + 1 if records else None
 
@@ -312,10 +312,10 @@ def _consume(given: _Given, connection: Connection) -> int:
     )
     known = consumer.partitions_for_topic(topic)
     if known is None:
-        raise Failed(f"Topic {topic} error: Broker: Unknown topic or partition")
+        raise CommandError(f"Topic {topic} error: Broker: Unknown topic or partition")
     number = given.number("p")
     if number is not None and number >= 0 and number not in known:
-        raise Failed(f"Topic {topic} (with partitions 0..{len(known) - 1}): partition {number} does not exist")
+        raise CommandError(f"Topic {topic} (with partitions 0..{len(known) - 1}): partition {number} does not exist")
     partitions = partitions_of(consumer, [topic], None if number is None or number < 0 else {number})
     starts, stops = _range(given, consumer, partitions)
     ends = consumer.end_offsets(partitions)
@@ -350,7 +350,7 @@ def _range(
     for word in given.every("o"):
         if word.startswith(_TIME):
             if not word[2:].isdigit():
-                raise WrongWord(f"-o {word}: a time in milliseconds must follow @")
+                raise UsageError(f"-o {word}: a time in milliseconds must follow @")
             place = Place("time", int(word[2:]))
             if word.startswith("e@"):
                 stops = resolve(consumer, dict.fromkeys(partitions, place))
@@ -471,7 +471,7 @@ def _messages(given: _Given) -> Iterator[tuple[bytes | None, bytes]]:
     if delimiter is None:
         delimiter = b"\n"
     if not delimiter:
-        raise Failed("Message delimiter -D must not be empty when producing")
+        raise CommandError("Message delimiter -D must not be empty when producing")
     between = given.delimiter("K")
     source = open(given.rest[0], "rb") if given.rest else sys.stdin.buffer  # noqa: SIM115 - the process ends with it
     for pieces in pieces_of(source, delimiter):
@@ -549,7 +549,7 @@ def _query(given: _Given, connection: Connection) -> int:
     for word in given.every("t"):
         parts = word.rsplit(":", 2)
         if len(parts) != 3 or not parts[1].isdigit() or not parts[2].lstrip("-").isdigit():
-            raise WrongWord(f"-t takes TOPIC:PARTITION:TIME with -Q, not {word!r}")
+            raise UsageError(f"-t takes TOPIC:PARTITION:TIME with -Q, not {word!r}")
         wanted[TopicPartition(parts[0], int(parts[1]))] = int(parts[2])
     if not wanted:
         _usage("-t <topic>:<partition>:<timestamp> missing")

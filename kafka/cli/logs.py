@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from kafka.cli.arguments import UsageError
 from kafka.cli.grammar import Argument, Noun, Verb
 from kafka.cli.output import complain, json_text
-from kafka.cli.words import WrongWord
 from kafka.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _dump(arguments: Namespace) -> int:
         path = Path(name)
         readers = {".log": _segment, ".index": _offset_index, ".timeindex": _time_index}
         if path.suffix not in readers:
-            raise WrongWord(f"{name}: a segment ends in .log, an index in .index or .timeindex")
+            raise UsageError(f"{name}: a segment ends in .log, an index in .index or .timeindex")
         print(f"Dumping {path}")
         code |= readers[path.suffix](arguments, path)
     return code

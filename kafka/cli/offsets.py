@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from kafka.cli.arguments import CommandError, UsageError
 from kafka.cli.connection import Connection
-from kafka.cli.grammar import Argument, Noun, Verb
-from kafka.cli.output import Column, agreed, complain, counted, emit, json_text, print_table
+from kafka.cli.grammar import TABLE, Argument, Noun, Verb
+from kafka.cli.output import Column, agreed, counted, emit, json_text, print_table, report
 from kafka.cli.ranges import HELP, AdminOffsets, Place, Places, parse_topic_partitions, resolve
-from kafka.cli.words import Failed, WrongWord
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def partitions(admin: KafkaAdminClient, words: Sequence[str]) -> list[TopicParti
         known = {int(each.partition_index) for each in topic.partitions}
         numbers = wanted.get(str(topic.name))
         if numbers is not None and numbers - known:
-            raise Failed(f"topic {topic.name!r} has no partition {min(numbers - known)}")
+            raise CommandError(f"topic {topic.name!r} has no partition {min(numbers - known)}")
         found += [TopicPartition(str(topic.name), number) for number in sorted(known if numbers is None else numbers)]
     return found
 
@@ -50,7 +50,7 @@ def _offsets(arguments: Namespace) -> int:
         places = Places(arguments.at)
         wanted = {tp: place for tp in chosen if (place := places.of(tp.partition)) is not None}
         if any(place.kind == "stored" for place in wanted.values()):
-            raise WrongWord("the place stored belongs to a group: see purekafka groups offsets")
+            raise UsageError("the place stored belongs to a group: see purekafka groups offsets")
         found = resolve(looked, wanted)
         rows = [{**_row(tp), "offset": offset} for tp, offset in found.items()]
         return emit(arguments, rows, Column.of("topic", "partition", "offset"))
@@ -79,13 +79,11 @@ def _delete_before(arguments: Namespace) -> int:
         print_table(arguments, rows, columns)
         if not agreed(arguments, f"Delete {counted(sum(row['records'] for row in rows), 'record')}?"):
             return 0
-        code = 0
-        for tp, answer in admin.delete_records(new, raise_errors=False).items():
-            error = getattr(answer, "error", None)
-            if error is not None:
-                complain(arguments, f"{tp.topic}-{tp.partition}: {error}")
-                code = 1
-        return code
+        answers = admin.delete_records(new, raise_errors=False)
+        return report(
+            arguments,
+            ((f"{tp.topic}-{tp.partition}", getattr(answer, "error", None), "") for tp, answer in answers.items()),
+        )
 
 
 def _decode(arguments: Namespace) -> int:
@@ -173,13 +171,7 @@ COMMAND = {
                 [
                     Argument("partitions", metavar="TOPIC[:N,N-M]", nargs="+", complete="topic", help=_CHOSEN),
                     Argument("--place", required=True, metavar="PLACE", help="the first record to keep"),
-                    Argument("--no-headers", action="store_true", help="leave the heading of the table out"),
-                    Argument(
-                        "--color",
-                        choices=("auto", "always", "never"),
-                        default="auto",
-                        help="when to use colours (auto)",
-                    ),
+                    *TABLE,
                 ],
                 [
                     "purekafka records delete-before events --place -3 --yes --sandbox",

@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO
 
 from kafka._text import printable
-from kafka.cli.words import WrongWord, reason
+from kafka.cli.arguments import UsageError, reason
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -29,6 +29,8 @@ __all__ = [
     "emit",
     "json_text",
     "print_table",
+    "report",
+    "report_brokers",
     "unescape",
 ]
 
@@ -99,7 +101,7 @@ def _print_as(
     elif "{" in chosen:
         _print_template(chosen, rows)
     else:
-        raise WrongWord(f"--format takes {', '.join(FORMATS)}, or a template with fields in braces, not {chosen!r}")
+        raise UsageError(f"--format takes {', '.join(FORMATS)}, or a template with fields in braces, not {chosen!r}")
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
@@ -264,9 +266,9 @@ def _print_template(template: str, rows: Sequence[Mapping[str, Any]]) -> None:
             print(template.format_map(row))
     except (KeyError, IndexError, AttributeError) as error:
         name = error.args[0] if isinstance(error, KeyError) else "0"
-        raise WrongWord(f"--format: there is no field {name!r}; there are {', '.join(rows[0])}") from None
+        raise UsageError(f"--format: field {name!r} does not exist; the fields are {', '.join(rows[0])}") from None
     except ValueError as error:
-        raise WrongWord(f"--format: {error}") from None
+        raise UsageError(f"--format: {error}") from None
 
 
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "\\": "\\", "e": "\x1b"}
@@ -333,12 +335,34 @@ def _is_plain_yaml(text: str) -> bool:
     return bool(re.fullmatch(r"[A-Za-z_/][\w./@-]*( [\w./@-]+)*", text, re.ASCII)) and text.lower() not in _YAML_WORDS
 
 
-# Consent, complaints, progress…
+# Outcomes, consent, progress…
 
 
 def complain(arguments: Namespace, text: object) -> None:
     """Print an error on standard error in one line, after the command's name."""
     print(f"{arguments.prog}: {reason(text)}", file=sys.stderr)
+
+
+def report(arguments: Namespace, outcomes: Iterable[tuple[str, object, str]]) -> int:
+    """Print what happened to each item, given as its name, its error, and what was done; return 1 if one failed.
+
+    An error may be None, an instance, or a class such as `NoError`. An empty text for what was done prints nothing.
+    """
+    code = 0
+    for name, error, done in outcomes:
+        if error is None or getattr(error, "errno", None) == 0:
+            if done:
+                print(f"{name}: {done}")
+            continue
+        text = reason(error)
+        complain(arguments, text if name in text else f"{name}: {text}")
+        code = 1
+    return code
+
+
+def report_brokers(arguments: Namespace, failed: Mapping[int, object]) -> int:
+    """Complain about the brokers that did not answer; return 1 if there are such brokers."""
+    return report(arguments, ((f"broker {broker}", error, "") for broker, error in failed.items()))
 
 
 def counted(number: int, noun: str) -> str:
@@ -353,7 +377,7 @@ def counted(number: int, noun: str) -> str:
 def agreed(arguments: Namespace, question: str) -> bool:
     """Whether to do what was shown: --yes, or an answer on the terminal. False with --dry-run.
 
-    Without a terminal and without either option the command is refused, for no one can answer.
+    Without a terminal and without either option the command is refused.
     """
     if arguments.dry_run:
         print("Nothing was changed (--dry-run).", file=sys.stderr)
@@ -361,7 +385,7 @@ def agreed(arguments: Namespace, question: str) -> bool:
     if arguments.yes:
         return True
     if not sys.stdin.isatty():
-        raise WrongWord("give --yes or --dry-run: there is no terminal to ask for consent")
+        raise UsageError("give --yes or --dry-run: standard input is not a terminal to ask on")
     print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() in {"y", "yes"}:
         return True

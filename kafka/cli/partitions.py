@@ -7,11 +7,11 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from kafka.cli.arguments import CommandError, UsageError, count
 from kafka.cli.connection import Connection
-from kafka.cli.grammar import Argument, Noun, Verb
+from kafka.cli.grammar import TABLE, Argument, Noun, Verb
 from kafka.cli.offsets import partitions
-from kafka.cli.output import Column, agreed, complain, counted, emit, print_table
-from kafka.cli.words import Failed, WrongWord, count
+from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report
 from kafka.structs import TopicPartition, TopicPartitionReplica
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def spread(
     {TopicPartition(topic='t', partition=0): [1], TopicPartition(topic='t', partition=1): [2]}
     """
     if factor > len(brokers):
-        raise WrongWord(f"{factor} replicas need as many brokers; there are {len(brokers)}")
+        raise UsageError(f"{factor} replicas need as many brokers; there are {len(brokers)}")
     room = -(-len(partitions_) * factor // len(brokers))
     leaders_room = -(-len(partitions_) // len(brokers))
     load = dict.fromkeys(brokers, 0)
@@ -91,7 +91,7 @@ def _read_plan(path: str) -> Replicas:
             for entry in entries
         }
     except (ValueError, KeyError, TypeError) as error:
-        raise WrongWord(f"{path} is not a plan of a reassignment: {error!r}") from None
+        raise UsageError(f"{path} is not a plan of a reassignment: {error!r}") from None
 
 
 def _plan(arguments: Namespace) -> int:
@@ -102,7 +102,7 @@ def _plan(arguments: Namespace) -> int:
     chosen = [int(part) for part in arguments.brokers.split(",")] if arguments.brokers else sorted(known)
     missing = sorted(set(chosen) - set(known))
     if missing:
-        raise Failed(f"there is no broker {missing[0]}; there are {', '.join(map(str, sorted(known)))}")
+        raise CommandError(f"broker {missing[0]} does not exist; the brokers are {', '.join(map(str, sorted(known)))}")
     by_factor: dict[int, Replicas] = {}
     for tp, replicas in before.items():
         by_factor.setdefault(arguments.replication_factor or len(replicas), {})[tp] = replicas
@@ -142,7 +142,7 @@ def _apply(arguments: Namespace) -> int:
         before = _current(admin, sorted({tp.topic for tp in wanted}))
         for tp in wanted:
             if tp not in before:
-                raise Failed(f"there is no partition {tp.partition} of topic {tp.topic!r}")
+                raise CommandError(f"partition {tp.partition} of topic {tp.topic!r} does not exist")
         rows = _plan_rows(before, wanted)
         print_table(arguments, rows, _PLAN_COLUMNS)
         if arguments.rollback:
@@ -151,19 +151,15 @@ def _apply(arguments: Namespace) -> int:
         if not agreed(arguments, f"Move {counted(len(wanted), 'partition')}?"):
             return 0
         answers = admin.alter_partition_reassignments(wanted, raise_errors=False)
-        code = _failures(arguments, answers)
+        code = report(arguments, _outcomes(answers))
         if arguments.wait and not code:
             _wait(admin, set(wanted))
         return code
 
 
-def _failures(arguments: Namespace, answers: Mapping[TopicPartition, Any]) -> int:
-    code = 0
-    for tp, error in sorted(answers.items()):
-        if error is not None and getattr(error, "errno", None):
-            complain(arguments, f"{tp.topic}-{tp.partition}: {getattr(error, 'description', error)}")
-            code = 1
-    return code
+def _outcomes(answers: Mapping[Any, object]) -> list[tuple[str, object, str]]:
+    """Return the errors of partitions as `report` takes them."""
+    return [(f"{place.topic}-{place.partition}", error, "") for place, error in sorted(answers.items())]
 
 
 def _wait(admin: KafkaAdminClient, chosen: set[TopicPartition]) -> None:
@@ -212,7 +208,7 @@ def _cancel(arguments: Namespace) -> int:
             chosen = set(partitions(admin, arguments.partitions))
             moving = {tp: one for tp, one in moving.items() if tp in chosen}
         if not moving:
-            raise Failed("no such partition is moving")
+            raise CommandError("no such partition is moving")
         rows = [
             {"topic": tp.topic, "partition": tp.partition, "replicas": one.replicas}
             for tp, one in sorted(moving.items())
@@ -220,7 +216,8 @@ def _cancel(arguments: Namespace) -> int:
         print_table(arguments, rows, Column.of("topic", "partition", "replicas"))
         if not agreed(arguments, f"Cancel the move of {counted(len(moving), 'partition')}?"):
             return 0
-        return _failures(arguments, admin.alter_partition_reassignments(dict.fromkeys(moving), raise_errors=False))
+        answers = admin.alter_partition_reassignments(dict.fromkeys(moving), raise_errors=False)
+        return report(arguments, _outcomes(answers))
 
 
 def _elect(arguments: Namespace) -> int:
@@ -233,14 +230,13 @@ def _elect(arguments: Namespace) -> int:
         ):
             return 0
         result = admin.elect_leaders(kind, chosen, raise_errors=False)
-        code = 0
-        for one in result.partitions:
-            if one.ok:
-                print(f"{one.topic}-{one.partition_id}: {'elected' if not one.error_code else 'leads already'}")
-            else:
-                complain(arguments, one.error)
-                code = 1
-        return code
+        return report(
+            arguments,
+            (
+                (f"{one.topic}-{one.partition_id}", one.error, "leads already" if one.error_code else "elected")
+                for one in result.partitions
+            ),
+        )
 
 
 def _move_dir(arguments: Namespace) -> int:
@@ -255,13 +251,7 @@ def _move_dir(arguments: Namespace) -> int:
         print_table(arguments, rows, Column.of("topic", "partition", "broker", "directory"))
         if not agreed(arguments, f"Move {counted(len(chosen), 'replica')}?"):
             return 0
-        answers = admin.alter_replica_log_dirs(wanted)
-        code = 0
-        for replica, error in sorted(answers.items()):
-            if getattr(error, "errno", 0):
-                complain(arguments, f"{replica.topic}-{replica.partition}: {getattr(error, 'description', error)}")
-                code = 1
-        return code
+        return report(arguments, _outcomes(admin.alter_replica_log_dirs(wanted)))
 
 
 _CHOSEN: Final = Argument(
@@ -273,10 +263,6 @@ _SOME: Final = Argument(
     nargs="*",
     complete="topic",
     help="topics, or partitions of them; all if none",
-)
-_PLAIN: Final = (
-    Argument("--no-headers", action="store_true", help="leave the heading of the table out"),
-    Argument("--color", choices=("auto", "always", "never"), default="auto", help="when to use colours (auto)"),
 )
 
 COMMAND = Noun(
@@ -311,7 +297,7 @@ COMMAND = Noun(
                 ),
                 Argument("--rollback", metavar="FILE", help="write the present replicas as a plan to this file"),
                 Argument("--wait", action="store_true", help="wait until the partitions have moved"),
-                *_PLAIN,
+                *TABLE,
             ],
             [
                 "purekafka partitions reassign-apply plan.json --yes --sandbox",
@@ -334,7 +320,7 @@ COMMAND = Noun(
             "reassign-cancel",
             "cancel the moves of partitions",
             _cancel,
-            [_SOME, *_PLAIN],
+            [_SOME, *TABLE],
             [
                 "purekafka partitions reassign-cancel --yes -b localhost:9092",
                 "purekafka partitions reassign-cancel events --dry-run -b localhost:9092",
@@ -362,7 +348,7 @@ COMMAND = Noun(
                 _CHOSEN,
                 Argument("--broker", type=int, required=True, metavar="ID", help="the broker that has the replicas"),
                 Argument("--directory", required=True, metavar="PATH", help="the log directory to move them to"),
-                *_PLAIN,
+                *TABLE,
             ],
             [
                 "purekafka partitions move-dir events --broker 1 --directory /data/2 --dry-run --sandbox",

@@ -11,10 +11,10 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from kafka.cli.arguments import CommandError, count
 from kafka.cli.connection import Connection
 from kafka.cli.consume import Source, partitions_of
 from kafka.cli.grammar import Argument, Noun, Verb
-from kafka.cli.words import Failed, count
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -71,7 +71,7 @@ def _produce(arguments: Namespace) -> int:
         producer.flush()
         _line(arguments.records, arguments.size, time.perf_counter() - begun, latencies, done=True)
     if failures:
-        raise Failed(f"{len(failures)} of the sampled records failed: {failures[0]}")
+        raise CommandError(f"{len(failures)} of the sampled records failed: {failures[0]}")
     return 0
 
 
@@ -150,7 +150,7 @@ def _latency(arguments: Namespace) -> int:
             begun = time.perf_counter()
             producer.send(arguments.topic, value)
             if not _arrived(consumer, value, begun):
-                raise Failed(f"record {number} did not arrive within 60 seconds")
+                raise CommandError(f"record {number} did not arrive within 60 seconds")
             latencies.append((time.perf_counter() - begun) * 1000)
     mean = sum(latencies) / len(latencies)
     latencies.sort()

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
+from kafka.cli.arguments import CommandError, UsageError, count, pair
 from kafka.cli.grammar import Argument, Verb
 from kafka.cli.output import Progress, complain, counted
-from kafka.cli.words import Failed, WrongWord, count, pair
 from kafka.errors import IllegalArgumentError, KafkaError
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _encoder(name: str) -> Callable[[bytes], bytes]:
     if name not in functions:
         from kafka.cli.grammar import nearest
 
-        raise WrongWord(f"there is no type {name!r}{nearest(name, TYPES)}; types are {', '.join(TYPES)}")
+        raise UsageError(f"type {name!r} does not exist{nearest(name, TYPES)}; types are {', '.join(TYPES)}")
     return functions[name]
 
 
@@ -270,7 +270,7 @@ def _run(arguments: Namespace) -> int:
     from kafka.cli.connection import Connection
 
     if arguments.topic is None and arguments.format != "jsonl":
-        raise WrongWord("name a topic")
+        raise UsageError("name a topic")
     lines = _Lines(arguments)
     configs: dict[str, Any] = {}
     if arguments.compression:
@@ -308,7 +308,7 @@ def _in_transaction(arguments: Namespace, lines: _Lines, producer: KafkaProducer
         raise
     if code:
         producer.abort_transaction()
-        raise Failed("the transaction was aborted: no record is visible")
+        raise CommandError("the transaction was aborted: no record is visible")
     producer.commit_transaction()
     return 0
 
@@ -366,7 +366,7 @@ def _input(arguments: Namespace) -> Iterable[list[bytes]]:
         return
     delimiter = unescape_bytes(arguments.delimiter)
     if not delimiter:
-        raise WrongWord("--delimiter must not be empty")
+        raise UsageError("--delimiter must not be empty")
     if arguments.lines:
         for _ in range(arguments.repeat):
             with open(arguments.lines, "rb") as file:

@@ -14,8 +14,8 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from kafka.cli.arguments import UsageError, find_api, parse_json
 from kafka.cli.grammar import Argument, Noun, Verb
-from kafka.cli.words import WrongWord, find_api, parse_json
 from kafka.errors import KafkaError
 from kafka.protocol.registry import APIS
 
@@ -54,7 +54,7 @@ def _find(name: str) -> list[StructMeta]:
         return [getattr(import_module(f"kafka.protocol.{module}"), key)]
     near = get_close_matches(name.lower(), others, n=1, cutoff=0.8)
     if near:
-        raise WrongWord(f"Kafka has no message named {name!r}: did you mean {others[near[0]][0]}?")
+        raise UsageError(f"Kafka has no message named {name!r}: did you mean {others[near[0]][0]}?")
     found = find_api(name)
     if name.lower().endswith("request"):
         return [found.request]
@@ -64,7 +64,7 @@ def _find(name: str) -> list[StructMeta]:
 def _find_one(name: str, version: int) -> Any:
     found = _find(name)
     if len(found) > 1:
-        raise WrongWord(f"{name} is two messages: write {found[0].__name__} or {found[1].__name__}")
+        raise UsageError(f"{name} is two messages: write {found[0].__name__} or {found[1].__name__}")
     return _of_version(found[0], version)
 
 
@@ -72,7 +72,7 @@ def _of_version(cls: StructMeta, version: int) -> Any:
     try:
         return cls._of_version(version)
     except KafkaError as error:
-        raise WrongWord(f"--version {version}: {error.args[0]}") from None
+        raise UsageError(f"--version {version}: {error.args[0]}") from None
 
 
 def _show(arguments: argparse.Namespace) -> int:
@@ -121,7 +121,7 @@ def _decode(arguments: argparse.Namespace) -> int:
     try:
         data = bytes.fromhex(text.replace(":", "").removeprefix("0x"))
     except ValueError as error:
-        raise WrongWord(f"this is not hexadecimal: {error}") from None
+        raise UsageError(f"this is not hexadecimal: {error}") from None
     if arguments.framed:
         header, message = cls.unframe(data)
         about = header if isinstance(header, int) else header.correlation_id
@@ -138,7 +138,7 @@ def _encode(arguments: argparse.Namespace) -> int:
     try:
         data = cls.from_json(fields).encode()
     except KafkaError as error:  # all that comes in is what the user wrote
-        raise WrongWord(error.args[0]) from None
+        raise UsageError(error.args[0]) from None
     print(data.hex())
     return 0
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafka.cli.words import WrongWord
+from kafka.cli.arguments import UsageError
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Places:
             elif number.strip().isdigit():
                 self.by_partition[int(number)] = Place.of(word)
             else:
-                raise WrongWord(f"{part!r}: the number of a partition must stand before =")
+                raise UsageError(f"{part!r}: the number of a partition must stand before =")
 
     def of(self, partition: int) -> Place | None:
         """Return the place in a partition, None if there is none for it."""
@@ -106,7 +106,7 @@ def parse_time(word: str, now: datetime | None = None) -> int:
     1769855400000
     >>> parse_time("soon")
     Traceback (most recent call last):
-    kafka.cli.words.WrongWord: 'soon' is not a place: use beginning, end, stored, an offset, -N, +N, or ...
+    kafka.cli.arguments.UsageError: 'soon' is not a place: use beginning, end, stored, an offset, -N, +N, or ...
     """
     text = word.strip().removeprefix("@").strip()
     now = now or datetime.now(timezone.utc)
@@ -125,7 +125,7 @@ def parse_time(word: str, now: datetime | None = None) -> int:
     try:
         moment = datetime.fromisoformat(re.sub(r"[zZ]$", "+00:00", text))
     except ValueError:
-        raise WrongWord(
+        raise UsageError(
             f"{word!r} is not a place: use beginning, end, stored, an offset, -N, +N, or a time such as "
             '2026-01-31T12:00Z or "2h ago"'
         ) from None
@@ -167,7 +167,7 @@ def parse_partitions(words: Iterable[str]) -> set[int] | None:
     for part in parts:
         low, dash, high = part.partition("-")
         if not low.isdigit() or (dash and not high.isdigit()):
-            raise WrongWord(f"--partition takes numbers such as 0,2-4, not {part!r}")
+            raise UsageError(f"--partition takes numbers such as 0,2-4, not {part!r}")
         found.update(range(int(low), int(high or low) + 1))
     return found if parts else None
 

@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from json.encoder import encode_basestring as _quoted
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.cli.words import WrongWord
+from kafka.cli.arguments import UsageError
 
 if TYPE_CHECKING:
     from kafka.record.consumer_record import ConsumerRecord
@@ -80,7 +80,8 @@ def decoder(name: str) -> Decode | None:
     if name not in functions:
         from kafka.cli.grammar import nearest
 
-        raise WrongWord(f"there is no type {name!r}{nearest(name, TYPES)}; types are {', '.join(TYPES)}, pack:FORMAT")
+        known = ", ".join((*TYPES, "pack:FORMAT"))
+        raise UsageError(f"type {name!r} does not exist{nearest(name, TYPES)}; types are {known}")
     return functions[name]
 
 
@@ -118,7 +119,7 @@ def _unpacker(layout: str) -> Decode:
     """Return the function of a pack string of kcat: <, > and spaces, bBhHiIqQ, c a character, s the rest, $ the end."""
     for char in layout:
         if char not in "<> s$" and char not in _PACK:
-            raise WrongWord(f"pack:{layout}: {char!r} is not one of < > b B h H i I q Q c s $")
+            raise UsageError(f"pack:{layout}: {char!r} is not one of < > b B h H i I q Q c s $")
 
     def unpack(data: bytes) -> list[Any]:
         order, at = ">", 0
@@ -235,7 +236,7 @@ def compile_format(
             continue
         if letter not in _TOKENS:
             what = f": a consumer does not receive {_UNKNOWN[letter]}" if letter in _UNKNOWN else ""
-            raise WrongWord(f"the format has an unknown token %{letter}{what}; tokens are %{' %'.join(_TOKENS)}")
+            raise UsageError(f"the format has an unknown token %{letter}{what}; tokens are %{' %'.join(_TOKENS)}")
         expression, kind = _TOKENS[letter]
         if inner is not None:
             expression, kind = _modified(letter, inner[1:-1], expression, names)
@@ -296,7 +297,7 @@ def _modified(letter: str, modifier: str, expression: str, names: dict[str, Any]
         if modifier in functions:
             names[name] = _printer(functions[modifier], b"")
             return f"{name}(r[{5 if letter == 'k' else 6}])", "b"
-        raise WrongWord(f"%{letter}{{{modifier}}}: it takes {{hex}}, {{base64}}, {{json}} and {{unpack[...]}}")
+        raise UsageError(f"%{letter}{{{modifier}}}: it takes {{hex}}, {{base64}}, {{json}} and {{unpack[...]}}")
     if modifier in _NUMBERS:
         layout_of = struct.Struct(_NUMBERS[modifier])
         mask = (1 << 8 * layout_of.size) - 1
@@ -308,7 +309,7 @@ def _modified(letter: str, modifier: str, expression: str, names: dict[str, Any]
     if modifier in simple and letter not in "tR":
         form, kind = simple[modifier]
         return form % expression, kind
-    raise WrongWord(f"%{letter}{{{modifier}}}: it takes {{{'}, {'.join([*simple, *_NUMBERS])}}}")
+    raise UsageError(f"%{letter}{{{modifier}}}: it takes {{{'}, {'.join([*simple, *_NUMBERS])}}}")
 
 
 def _header_format(text: str) -> Callable[[Sequence[tuple[str, bytes | None]]], bytes]:

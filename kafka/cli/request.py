@@ -17,9 +17,9 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from kafka.cli.arguments import VALUES, UsageError, find_api, parse_json
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import Argument, Verb
-from kafka.cli.words import VALUES, WrongWord, find_api, parse_json
 from kafka.errors import KafkaError, for_code
 from kafka.protocol.negotiation import ApiVersions
 from kafka.version import __version__
@@ -74,7 +74,7 @@ def _of_version(cls: Any, version: int) -> Any:
     try:
         return cls[version]
     except KafkaError as error:
-        raise WrongWord(f"--version {version}: {error.args[0]}") from None
+        raise UsageError(f"--version {version}: {error.args[0]}") from None
 
 
 def _complete(cls: Any, fields: Any, timeout_ms: int) -> Any:
@@ -87,7 +87,7 @@ def _complete(cls: Any, fields: Any, timeout_ms: int) -> Any:
         request = cls.from_json(fields)
         request.encode()  # finds the values that the JSON form lets through
     except KafkaError as error:
-        raise WrongWord(error.args[0]) from None
+        raise UsageError(error.args[0]) from None
     _fill(request, fields, _UNSET.get(cls._unbound.__name__, {}))
     if "timeout_ms" in cls._fields:
         _fill(request, fields, {"timeout_ms": min(timeout_ms, _MAX_INT32)})

@@ -17,8 +17,8 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from kafka.cli.arguments import VALUES, pairs
 from kafka.cli.grammar import Argument, Noun, Verb
-from kafka.cli.words import VALUES, pairs
 from kafka.errors import KafkaConfigurationError
 from kafka.spark.errors import concise
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import Argument, Verb
-from kafka.cli.groups import lag_rows
+from kafka.cli.group_lag import lag_rows
 from kafka.cli.ranges import AdminOffsets
 from kafka.cli.screen import Rates, rate_text, screen, time_left
 from kafka.structs import TopicPartition

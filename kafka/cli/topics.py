@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kafka.cli.arguments import UsageError, count, pairs
 from kafka.cli.copying import VERBS
-from kafka.cli.grammar import Argument, Noun, Verb
-from kafka.cli.output import Column, agreed, complain, counted, emit, print_table
-from kafka.cli.words import WrongWord, count, pairs
+from kafka.cli.grammar import TABLE, Argument, Noun, Verb
+from kafka.cli.output import Column, agreed, counted, emit, print_table, report
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -79,7 +79,7 @@ def chosen_topics(admin: KafkaAdminClient, words: list[str]) -> list[str]:
     for word in words:
         matching = [name for name in known if _matches(name, [word])] if set(word) & set("*?[") else [word]
         if not matching:
-            raise WrongWord(f"no topic matches {word!r}")
+            raise UsageError(f"no topic matches {word!r}")
         found += matching
     return list(dict.fromkeys(found))
 
@@ -91,11 +91,7 @@ def _describe(arguments: Namespace) -> int:
         admin = connection.admin()
         names = chosen_topics(admin, arguments.topics) if arguments.topics else None
         described = [topic for topic in admin.describe_topics(names) if names or not topic.is_internal]
-        code = 0
-        for topic in described:
-            if topic.error is not None:
-                complain(arguments, topic.error)
-                code = 1
+        code = report(arguments, ((str(topic.name), topic.error, "") for topic in described))
         items = _detailed(connection, [topic for topic in described if topic.ok], arguments)
     rows = [{"topic": item["name"], **row} for item in items for row in item["partitions"]]
     return code or emit(arguments, rows, _DESCRIBE_COLUMNS, items=items, table=lambda: _print_topics(arguments, items))
@@ -162,6 +158,7 @@ def _print_topics(arguments: Namespace, items: list[dict[str, Any]]) -> None:
 def _create(arguments: Namespace) -> int:
     from kafka.admin import NewTopic
     from kafka.cli.connection import Connection
+    from kafka.errors import TopicAlreadyExistsError
 
     settings = pairs(arguments.set, "--set")
     placed = _assignments(arguments.assignment) if arguments.assignment else None
@@ -169,26 +166,19 @@ def _create(arguments: Namespace) -> int:
         NewTopic(name, arguments.partitions or -1, arguments.replication_factor or -1, placed, settings)
         for name in dict.fromkeys(arguments.topics)
     ]
-    code = 0
     with Connection(arguments) as connection:
         result = connection.admin().create_topics(
             wanted, validate_only=arguments.dry_run, raise_errors=False, wait_for_metadata=not arguments.dry_run
         )
+    outcomes: list[tuple[str, object, str]] = []
     for topic in result.topics:
-        if topic.ok:
-            would = "would be created" if arguments.dry_run else "created"
-            size = f" with {counted(topic.num_partitions, 'partition')}" if topic.num_partitions > 0 else ""
-            print(f"{topic.name}: {would}{size}")
-        elif arguments.if_not_exists and topic.error_code == _EXISTS:
-            print(f"{topic.name}: exists")
-        else:
-            complain(arguments, topic.error)
-            code = 1
-    return code
-
-
-_EXISTS = 36
-_UNKNOWN = 3
+        if arguments.if_not_exists and isinstance(topic.error, TopicAlreadyExistsError):
+            outcomes.append((topic.name, None, "exists"))
+            continue
+        size = f" with {counted(topic.num_partitions, 'partition')}" if topic.num_partitions > 0 else ""
+        done = "would be created" if arguments.dry_run else "created"
+        outcomes.append((topic.name, topic.error, f"{done}{size}"))
+    return report(arguments, outcomes)
 
 
 def _assignments(text: str) -> dict[int, list[int]]:
@@ -200,7 +190,7 @@ def _assignments(text: str) -> dict[int, list[int]]:
     try:
         return {number: [int(broker) for broker in part.split(":")] for number, part in enumerate(text.split(","))}
     except ValueError:
-        raise WrongWord(f"--assignment takes brokers by partition, such as 1:2,2:3, not {text!r}") from None
+        raise UsageError(f"--assignment takes brokers by partition, such as 1:2,2:3, not {text!r}") from None
 
 
 def _alter(arguments: Namespace) -> int:
@@ -209,7 +199,8 @@ def _alter(arguments: Namespace) -> int:
 
     changes: dict[str, Any] = {**pairs(arguments.set, "--set"), **dict.fromkeys(arguments.unset)}
     if not changes and not arguments.partitions:
-        raise WrongWord("give --partitions, --set or --unset")
+        raise UsageError("give --partitions, --set or --unset")
+    would = "would have " if arguments.dry_run else ""
     code = 0
     with Connection(arguments) as connection:
         admin = connection.admin()
@@ -218,65 +209,43 @@ def _alter(arguments: Namespace) -> int:
             resized = admin.create_partitions(
                 dict.fromkeys(names, arguments.partitions), validate_only=arguments.dry_run, raise_errors=False
             )
-            code = _report(arguments, resized.results, counted(arguments.partitions, "partition"))
+            done = f"{would}{counted(arguments.partitions, 'partition')}"
+            code = report(arguments, ((one.name, one.error, done) for one in resized.results))
         if changes:
             resources = [ConfigResource("topic", name, changes) for name in names]
             altered = admin.alter_configs(resources, validate_only=arguments.dry_run, raise_errors=False)
             shown = ", ".join(
                 f"{name} unset" if value is None else f"{name}={value}" for name, value in changes.items()
             )
-            for name, outcome in altered["topic"].items():
-                if outcome.error is None:
-                    print(f"{name}: {'would have ' if arguments.dry_run else ''}{shown}")
-                else:
-                    complain(arguments, f"topic {name!r}: {outcome}")
-                    code = 1
-    return code
-
-
-def _report(arguments: Namespace, results: Any, what: str) -> int:
-    code = 0
-    for result in results:
-        if result.ok:
-            print(f"{result.name}: {'would have ' if arguments.dry_run else ''}{what}")
-        else:
-            complain(arguments, result.error)
-            code = 1
+            outcomes = altered["topic"].items()
+            code |= report(arguments, ((name, outcome.error, f"{would}{shown}") for name, outcome in outcomes))
     return code
 
 
 def _delete(arguments: Namespace) -> int:
     from kafka.cli.connection import Connection
+    from kafka.errors import UnknownTopicOrPartitionError
 
     with Connection(arguments) as connection:
         admin = connection.admin()
         names = chosen_topics(admin, arguments.topics)
         found = admin.describe_topics(names)
         there = [str(topic.name) for topic in found if topic.ok]
-        code = 0
-        for topic in found:
-            if not topic.ok and not (arguments.if_exists and topic.error_code == _UNKNOWN):
-                complain(arguments, topic.error)
-                code = 1
+        missing = [
+            topic
+            for topic in found
+            if not (arguments.if_exists and isinstance(topic.error, UnknownTopicOrPartitionError))
+        ]
+        code = report(arguments, ((str(topic.name), topic.error, "") for topic in missing))
         if not there:
             return code
         rows = [_summary(topic) for topic in found if topic.ok]
         print_table(arguments, rows, _LIST_COLUMNS)
         if not agreed(arguments, f"Delete {counted(len(there), 'topic')} with all records?"):
             return code
-        for gone in admin.delete_topics(there, raise_errors=False).topics:
-            if gone.ok:
-                print(f"{gone.name}: deleted")
-            else:
-                complain(arguments, gone.error)
-                code = 1
-    return code
+        deleted = admin.delete_topics(there, raise_errors=False).topics
+        return code | report(arguments, ((str(topic.name), topic.error, "deleted") for topic in deleted))
 
-
-_PLAIN = (
-    Argument("--no-headers", action="store_true", help="leave the heading of the table out"),
-    Argument("--color", choices=("auto", "always", "never"), default="auto", help="when to use colours (auto)"),
-)
 
 COMMAND = Noun(
     "topics",
@@ -364,7 +333,7 @@ COMMAND = Noun(
             [
                 _TOPICS,
                 Argument("--if-exists", action="store_true", help="a topic that does not exist is not an error"),
-                *_PLAIN,
+                *TABLE,
             ],
             ["purekafka topics delete orders --yes --sandbox", "purekafka topics delete 'e*' --dry-run --sandbox"],
             asks=True,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from kafka.cli.arguments import CommandError
 from kafka.cli.connection import Connection
-from kafka.cli.grammar import Argument, Noun, Verb
+from kafka.cli.grammar import TABLE, Argument, Noun, Verb
 from kafka.cli.offsets import partitions
-from kafka.cli.output import Column, agreed, complain, counted, emit, print_table
-from kafka.cli.words import Failed
+from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report, report_brokers
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -30,10 +30,7 @@ def _list(arguments: Namespace) -> int:
             duration_filter_ms=arguments.longer_than * 1000 if arguments.longer_than else None,
             raise_errors=False,
         )
-    code = 0
-    for broker, error in found.failed.items():
-        complain(arguments, f"broker {broker}: {error}")
-        code = 1
+    code = report_brokers(arguments, found.failed)
     rows = [
         {
             "transactional_id": one.transactional_id,
@@ -138,7 +135,7 @@ def _abort(arguments: Namespace) -> int:
             if one.topic_partition in chosen
         ]
         if not found:
-            raise Failed("no transaction hangs there")
+            raise CommandError("no transaction hangs there")
         print_table(arguments, _hanging_rows(found), _HANGING_COLUMNS)
         if not agreed(arguments, f"Abort {counted(len(found), 'transaction')}?"):
             return 0
@@ -155,23 +152,20 @@ def _fence(arguments: Namespace) -> int:
         question = f"Fence the producers of {counted(len(arguments.ids), 'transactional id')}?"
         if not agreed(arguments, question):
             return 0
-        code = 0
         fenced: dict[str, Any] = dict(admin.fence_producers(arguments.ids, raise_errors=False))
-        for name, one in fenced.items():
-            if isinstance(one, KafkaError):
-                complain(arguments, f"{name}: {one}")
-                code = 1
-            else:
-                print(f"{name}: fenced, producer {one.producer_id} has epoch {one.producer_epoch} now")
-        return code
+        return report(
+            arguments,
+            (
+                (name, one, "")
+                if isinstance(one, KafkaError)
+                else (name, None, f"fenced, producer {one.producer_id} has epoch {one.producer_epoch} now")
+                for name, one in fenced.items()
+            ),
+        )
 
 
 _LONGER: Final = Argument(
     "--longer-than", type=int, default=900, metavar="SECONDS", help="only transactions that are open for longer (900)"
-)
-_PLAIN: Final = (
-    Argument("--no-headers", action="store_true", help="leave the heading of the table out"),
-    Argument("--color", choices=("auto", "always", "never"), default="auto", help="when to use colours (auto)"),
 )
 _IDS: Final = Argument("ids", metavar="ID", nargs="+", help="transactional ids of producers")
 _CHOSEN: Final = Argument(
@@ -228,7 +222,7 @@ COMMAND = Noun(
             "abort",
             "abort the hanging transactions of partitions, after showing them",
             _abort,
-            [_CHOSEN, _LONGER, *_PLAIN],
+            [_CHOSEN, _LONGER, *TABLE],
             [
                 "purekafka transactions abort orders --yes -b localhost:9092",
                 "purekafka transactions abort orders:0 --dry-run -b localhost:9092",

@@ -66,7 +66,7 @@ def test_c4_contexts_are_one_file_that_only_its_owner_reads(home: Path) -> None:
         ("b", True),
     ]
     outcome = run("purekafka --context prd topics list")
-    assert (outcome.code, "there is no context 'prd'" in outcome.err) == (2, True)
+    assert (outcome.code, "context 'prd' does not exist" in outcome.err) == (2, True)
     assert run("purekafka contexts remove b").code == 0
     assert run("purekafka contexts show b").code == 2
 
@@ -94,7 +94,7 @@ def test_c4_a_password_comes_from_elsewhere_and_shows_nowhere(home: Path, monkey
         def isatty(self) -> bool:
             return True
 
-    assert run("purekafka topics list -X sasl.password=@prompt").code == 2, "there is no terminal"
+    assert run("purekafka topics list -X sasl.password=@prompt").code == 2, "standard input is not a terminal"
     monkeypatch.setattr("sys.stdin", Terminal())
     monkeypatch.setattr("getpass.getpass", lambda prompt: f"{prompt}hush")
     assert options(options=["sasl.password=@prompt"])["sasl_plain_password"] == "sasl.password: hush"

@@ -73,7 +73,7 @@ def test_members_with_their_partitions(shell: Shell, broker: Broker) -> None:
 def test_c8_an_unknown_group_ends_with_1(line: str, shell: Shell) -> None:
     outcome = shell(f"purekafka groups {line}")
     assert outcome.code == 1
-    assert "there is no group 'nope'" in outcome.err
+    assert "group 'nope' does not exist" in outcome.err
 
 
 def test_c11_reset_offsets_shows_the_plan_and_needs_consent(shell: Shell, group: str, broker: Broker) -> None:
@@ -199,7 +199,7 @@ def test_brokers_and_the_cluster() -> None:
         assert (found["broker_count"], len(found["brokers"])) == (3, 3)
         outcome = run("purekafka brokers describe 2 7 -f json -b", servers)
         assert (outcome.code, [row["broker_id"] for row in outcome.json]) == (1, [2])
-        assert "there is no broker 7; there are 1, 2, 3" in outcome.err
+        assert "broker 7 does not exist; the brokers are 1, 2, 3" in outcome.err
         (api,) = [row for row in run("purekafka brokers versions -f json -b", servers).json if row["api"] == "Metadata"]
         assert api["used"] == api["highest"]
 

@@ -111,7 +111,7 @@ def test_c7_a_group_commits_only_what_was_printed(shell: Shell, broker: Broker) 
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ("nope", "there is no topic 'nope'"),
+        ("nope", "topic 'nope' does not exist"),
         ("events -p 7", "topic 'events' has no partition 7; it has 3 partitions"),
     ],
 )
@@ -128,7 +128,7 @@ def test_c8_what_does_not_exist_ends_with_1(words: str, complaint: str, shell: S
         ("events --from stored", "the place stored needs --group"),
         ("events -f %z", "unknown token %z"),
         ("events -f jsn", "--format takes value, json"),
-        ("events --value-type lng", "there is no type 'lng': did you mean long?"),
+        ("events --value-type lng", "type 'lng' does not exist: did you mean long?"),
         ("events -g g -p 0", "--partition and --group exclude each other"),
         ("--pattern 'x.*'", "no topic matches 'x.*'"),
     ],

@@ -45,7 +45,7 @@ def test_c5_a_format_that_does_not_exist_is_refused_with_2(shell: Shell) -> None
     assert "table, json, jsonl, yaml, csv, or a template" in outcome.err
     outcome = shell("purekafka topics list -f '{nam}'")
     assert (outcome.code, outcome.out) == (2, "")
-    assert "there is no field 'nam'; there are name, partition_count" in outcome.err
+    assert "field 'nam' does not exist; the fields are name, partition_count" in outcome.err
 
 
 def test_c5_the_description_of_a_topic_has_stable_keys(shell: Shell, broker: Broker) -> None:

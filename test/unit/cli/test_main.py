@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from kafka.cli import COMMANDS, main, words
+from kafka.cli import COMMANDS, main
+from kafka.cli.arguments import VALUES, UsageError, expand, pair, pairs
 from kafka.cli.grammar import Noun, Verb, load, parse
-from kafka.cli.words import WrongWord, expand, pair, pairs
 
 
 def test_without_a_command_the_help_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -127,7 +127,7 @@ def test_a_value_comes_from_a_file_without_the_line_end(tmp_path: Path) -> None:
 def test_a_value_comes_from_standard_input_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("hush\n"))
     assert pairs(["sasl.password=@-", "client.id=a"], "-X") == {"sasl.password": "hush", "client.id": "a"}
-    with pytest.raises(WrongWord, match="-X other: standard input is empty"):
+    with pytest.raises(UsageError, match="-X other: standard input is empty"):
         pair("other=@-", "-X")
 
 
@@ -153,7 +153,7 @@ def test_a_value_that_cannot_be_had_is_an_error_that_names_the_option(
     files = {"empty": tmp_path / "empty", "binary": tmp_path / "binary"}
     files["empty"].touch()
     files["binary"].write_bytes(b"\xff\xfe")
-    with pytest.raises(WrongWord) as caught:
+    with pytest.raises(UsageError) as caught:
         pair(f"password={value.format(**files)}", "-X")
     assert complaint.format(**files) in str(caught.value)
 
@@ -187,4 +187,4 @@ def test_the_help_of_commands_that_take_secrets_says_how(capsys: pytest.CaptureF
         with pytest.raises(SystemExit):
             main([*command, "--help"])
         shown = " ".join(capsys.readouterr().out.split())
-        assert words.VALUES in shown
+        assert VALUES in shown

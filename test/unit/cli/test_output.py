@@ -8,8 +8,8 @@ from argparse import Namespace
 import pytest
 
 from kafka.cli import output
+from kafka.cli.arguments import UsageError
 from kafka.cli.output import Column, Progress, agreed, print_table
-from kafka.cli.words import WrongWord
 
 
 class Terminal(io.StringIO):
@@ -35,7 +35,7 @@ def test_c11_a_terminal_is_asked(
 
 def test_c11_without_a_terminal_consent_must_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
-    with pytest.raises(WrongWord, match="give --yes or --dry-run"):
+    with pytest.raises(UsageError, match="give --yes or --dry-run"):
         agreed(Namespace(dry_run=False, yes=False), "Delete it?")
     assert agreed(Namespace(dry_run=False, yes=True), "Delete it?")
     assert not agreed(Namespace(dry_run=True, yes=True), "Delete it?")

@@ -74,7 +74,7 @@ def test_bytes_and_fields_may_come_from_standard_input(monkeypatch: pytest.Monke
     ("words", "complaint"),
     [
         (("show", "Fetsh"), "Kafka has no API named 'Fetsh': did you mean Fetch?"),
-        (("show", "Frobnicate"), "Kafka has no API named 'Frobnicate'. \"purekafka protocol list\" shows all"),
+        (("show", "Frobnicate"), "Kafka has no API named 'Frobnicate'. See \"purekafka protocol list\""),
         (("show", "RequestHeadr"), "Kafka has no message named 'RequestHeadr': did you mean RequestHeader?"),
         (("show", "Fetch", "--version", "99"), "--version 99: FetchRequest has versions 0-18, not 99"),
         (("decode", "Metadata", "--version", "1", "00"), "write MetadataRequest or MetadataResponse"),

@@ -56,8 +56,8 @@ def test_a_message_made_in_python_has_the_defaults_of_kafkas_definition() -> Non
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["Metadatta"], "Kafka has no API named 'Metadatta': did you mean Metadata? \"purekafka protocol list\" shows"),
-        (["Frobnicate"], "Kafka has no API named 'Frobnicate'. \"purekafka protocol list\" shows all"),
+        (["Metadatta"], "Kafka has no API named 'Metadatta': did you mean Metadata? See \"purekafka protocol list\""),
+        (["Frobnicate"], "Kafka has no API named 'Frobnicate'. See \"purekafka protocol list\""),
         (["Metadata", "--version", "99"], "--version 99: MetadataRequest has versions 0-13, not 99"),
         (["Metadata", "{"], "this is not JSON: Expecting property name"),
         (["-X", "client_id", "Metadata"], "-X takes NAME=VALUE, not 'client_id'"),

@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "VALUES",
-    "Failed",
-    "WrongWord",
+    "CommandError",
+    "UsageError",
     "find_api",
     "count",
     "expand",
     "pair",
     "pairs",
     "parse_json",
+    "principal",
     "reason",
     "writable_directory",
 ]
@@ -37,15 +38,15 @@ VALUES = (
 )
 
 
-class Failed(KafkaError):  # noqa: N818 - an outcome
-    """A command did not do what it was asked to; it ends with exit code 1."""
+class CommandError(KafkaError):
+    """A command could not do what its arguments ask for; it ends with exit code 1."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
-class WrongWord(KafkaError):  # noqa: N818 - a word on the command line that means nothing
-    """Something on the command line cannot be understood; the command ends with exit code 2."""
+class UsageError(KafkaError):
+    """An argument on the command line is wrong; the command ends with exit code 2."""
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -58,6 +59,8 @@ def reason(error: object) -> str:
     >>> reason(UnknownTopicOrPartitionError("topic 'a': unknown"))
     "topic 'a': unknown"
     """
+    if isinstance(error, type):  # some answers of brokers are classes of errors
+        return str(getattr(error, "description", "") or error.__name__)
     given = getattr(error, "args", ())[:1]
     if getattr(error, "errno", None) is not None and given and isinstance(given[0], str):
         return given[0]
@@ -71,7 +74,7 @@ def find_api(word: str) -> Api:
     1
     >>> find_api("Fetsh")
     Traceback (most recent call last):
-    kafka.cli.words.WrongWord: Kafka has no API named 'Fetsh': did you mean Fetch? "purekafka protocol list" shows all
+    kafka.cli.arguments.UsageError: Kafka has no API named 'Fetsh': did you mean Fetch? See "purekafka protocol list"
     """
     from kafka.protocol.registry import api_named
 
@@ -79,7 +82,7 @@ def find_api(word: str) -> Api:
         return api_named(word)
     except IllegalArgumentError as error:
         sentence = f"{error}{'' if str(error).endswith('?') else '.'}"
-        raise WrongWord(f'{sentence} "purekafka protocol list" shows all') from None
+        raise UsageError(f'{sentence} See "purekafka protocol list"') from None
 
 
 def parse_json(text: str) -> Any:
@@ -93,7 +96,7 @@ def parse_json(text: str) -> Any:
     try:
         return json.loads(sys.stdin.read() if text == "-" else text)
     except ValueError as error:
-        raise WrongWord(f"this is not JSON: {error}") from None
+        raise UsageError(f"this is not JSON: {error}") from None
 
 
 def pair(word: str, option: str) -> tuple[str, str]:
@@ -104,7 +107,7 @@ def pair(word: str, option: str) -> tuple[str, str]:
     """
     name, equals, value = word.partition("=")
     if not equals:
-        raise WrongWord(f"{option} takes NAME=VALUE, not {word!r}")
+        raise UsageError(f"{option} takes NAME=VALUE, not {word!r}")
     return name, expand(value, f"{option} {name}")
 
 
@@ -120,31 +123,42 @@ def expand(value: str, option: str) -> str:
     ('me@home', '@home')
     >>> expand("@env:NO_SUCH_VARIABLE", "-X sasl.password")
     Traceback (most recent call last):
-    kafka.cli.words.WrongWord: -X sasl.password: the environment has no variable NO_SUCH_VARIABLE
+    kafka.cli.arguments.UsageError: -X sasl.password: the environment has no variable NO_SUCH_VARIABLE
     """
     if not value.startswith("@"):
         return value
     source = value[1:]
     if not source:
-        raise WrongWord(f"{option}: @ needs env:NAME, a file or - behind it; a value that begins with @ is written @@")
+        raise UsageError(f"{option}: @ needs env:NAME, a file or - behind it; a value that begins with @ is written @@")
     if source.startswith("@"):
         return source
     if source.startswith("env:"):
         name = source.removeprefix("env:")
         if name not in os.environ:
-            raise WrongWord(f"{option}: the environment has no variable {name}")
+            raise UsageError(f"{option}: the environment has no variable {name}")
         return os.environ[name]
     try:
         text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
-        raise WrongWord(f"{option}: cannot read {source}: {reason}; a value that begins with @ is written @@") from None
+        raise UsageError(
+            f"{option}: cannot read {source}: {reason}; a value that begins with @ is written @@"
+        ) from None
     # Editors and echo end a file with a line end, which is not part of the password.
     text = text.removesuffix("\n").removesuffix("\r")
     if not text:
         # Standard input also is empty for the second option that asks for it.
-        raise WrongWord(f"{option}: {'standard input' if source == '-' else source} is empty")
+        raise UsageError(f"{option}: {'standard input' if source == '-' else source} is empty")
     return text
+
+
+def principal(word: str) -> str:
+    """Return a principal that may be given without its type.
+
+    >>> principal("ada"), principal("User:ada")
+    ('User:ada', 'User:ada')
+    """
+    return word if ":" in word else f"User:{word}"
 
 
 def count(word: str) -> int:
@@ -164,7 +178,7 @@ def writable_directory(path: Path, option: str) -> Path:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise WrongWord(f"{option} {path}: {error.strerror}") from error
+        raise UsageError(f"{option} {path}: {error.strerror}") from error
     if not os.access(path, os.W_OK | os.X_OK):
-        raise WrongWord(f"{option} {path}: it cannot be written to")
+        raise UsageError(f"{option} {path}: it cannot be written to")
     return path

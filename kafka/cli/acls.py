@@ -1,0 +1,227 @@
+"""``purekafka acls``: list, add and delete permissions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.cli.arguments import CommandError, UsageError, principal
+from kafka.cli.connection import Connection
+from kafka.cli.grammar import TABLE, Argument, Noun, Verb
+from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from kafka.admin import ACL
+
+__all__ = ["COMMAND"]
+
+_ACL_COLUMNS: Final = [
+    *Column.of("principal", "permission", "operation"),
+    Column("resource_type", "TYPE"),
+    Column("resource_name", "RESOURCE"),
+    *Column.of("pattern", "host"),
+]
+
+
+def _acl_row(acl: ACL) -> dict[str, Any]:
+    pattern = acl.resource_pattern
+    return {
+        "principal": acl.principal,
+        "permission": acl.permission_type.name.lower(),
+        "operation": acl.operation.name.lower().replace("_", "-"),
+        "resource_type": pattern.resource_type.name.lower().replace("_", "-"),
+        "resource_name": pattern.resource_name,
+        "pattern": pattern.pattern_type.name.lower(),
+        "host": acl.host,
+    }
+
+
+def _resources(arguments: Namespace) -> list[tuple[str, str]]:
+    found = [("topic", name) for name in arguments.topic]
+    found += [("group", name) for name in arguments.group]
+    found += [("transactional-id", name) for name in arguments.transactional_id]
+    if arguments.cluster:
+        found.append(("cluster", "kafka-cluster"))
+    return found
+
+
+def _acl_filters(arguments: Namespace) -> list[Any]:
+    from kafka.admin import ACLFilter, ResourcePatternFilter
+
+    resources: list[tuple[str, str | None]] = [*_resources(arguments)] or [("any", None)]
+    principals: list[str | None] = [principal(word) for word in arguments.principal] or [None]
+    operations = arguments.operation or ["any"]
+    return [
+        ACLFilter(user, None, operation, "any", ResourcePatternFilter(kind, name, arguments.pattern or "any"))
+        for user in principals
+        for operation in operations
+        for kind, name in resources
+    ]
+
+
+def _list_acls(arguments: Namespace) -> int:
+    with Connection(arguments) as connection:
+        admin = connection.admin()
+        found = {acl for one in _acl_filters(arguments) for acl in admin.describe_acls(one)[0]}
+    rows = sorted((_acl_row(acl) for acl in found), key=lambda row: [str(value) for value in row.values()])
+    return emit(arguments, rows, _ACL_COLUMNS)
+
+
+def _bindings(arguments: Namespace, permission: str) -> list[ACL]:
+    from kafka.admin import ResourcePattern, acl_bindings, consumer_acls, producer_acls
+
+    principals = [principal(word) for word in arguments.principal]
+    hosts, pattern = arguments.host or ["*"], arguments.pattern or "literal"
+    if pattern not in {"literal", "prefixed"}:
+        raise UsageError(f"--pattern {pattern} is for filters: an ACL is literal or prefixed")
+    found: list[ACL] = []
+    for user in principals:
+        for host in hosts:
+            if arguments.producer:
+                found += producer_acls(
+                    user,
+                    arguments.topic,
+                    transactional_ids=arguments.transactional_id,
+                    host=host,
+                    pattern_type=pattern,
+                )
+            if arguments.consumer:
+                found += consumer_acls(user, arguments.topic, arguments.group, host=host, pattern_type=pattern)
+    resources = [ResourcePattern(kind, name, pattern) for kind, name in _resources(arguments)]
+    if not resources:
+        raise UsageError("name a resource: --topic, --group, --transactional-id or --cluster")
+    if arguments.operation:
+        found += acl_bindings(principals, arguments.operation, resources, hosts=hosts, permission_type=permission)
+    if not found:
+        raise UsageError("give --operation, --producer or --consumer")
+    return list(dict.fromkeys(found))
+
+
+def _add_acls(permission: str) -> Any:
+    def run(arguments: Namespace) -> int:
+        acls = _bindings(arguments, permission)
+        print_table(arguments, [_acl_row(acl) for acl in acls], _ACL_COLUMNS)
+        if arguments.dry_run:
+            complain(arguments, "nothing was changed (--dry-run)")
+            return 0
+        with Connection(arguments) as connection:
+            result = connection.admin().create_acls(acls)
+        return report(arguments, (("ACL", error, "") for error in result.errors.values()))
+
+    return run
+
+
+def _delete_acls(arguments: Namespace) -> int:
+    with Connection(arguments) as connection:
+        admin = connection.admin()
+        filters = _acl_filters(arguments)
+        if not (_resources(arguments) or arguments.principal or arguments.operation):
+            raise UsageError("say which ACLs: --principal, --operation, --topic and so on")
+        found = list({acl for one in filters for acl in admin.describe_acls(one)[0]})
+        if not found:
+            raise CommandError("no ACL matches")
+        print_table(arguments, [_acl_row(acl) for acl in found], _ACL_COLUMNS)
+        if not agreed(arguments, f"Delete {counted(len(found), 'ACL')}?"):
+            return 0
+        return report(
+            arguments,
+            (
+                ("ACL", error, "")
+                for _, deleted, failure in admin.delete_acls(filters)
+                for error in (*(error for _, error in deleted), failure)
+            ),
+        )
+
+
+_PRINCIPAL: Final = Argument(
+    "--principal",
+    action="append",
+    default=[],
+    metavar="USER",
+    help="a user, as ada or User:ada; may be repeated",
+)
+_PLACES: Final = (
+    Argument("--topic", action="append", default=[], metavar="TOPIC", complete="topic", help="a topic, or * for all"),
+    Argument("--group", action="append", default=[], metavar="GROUP", complete="group", help="a group, or * for all"),
+    Argument("--transactional-id", action="append", default=[], metavar="ID", help="a transactional id, or * for all"),
+    Argument("--cluster", action="store_true", help="the cluster as a whole"),
+    Argument(
+        "--operation",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="read, write, create, delete, alter, describe, all and so on; may be repeated",
+    ),
+    Argument(
+        "--pattern",
+        choices=("literal", "prefixed", "match", "any"),
+        help="how names are meant; match and any are for filters (literal; in filters any)",
+    ),
+)
+_DRY: Final = Argument("--dry-run", action="store_true", help="show what would be done, and do nothing")
+_NEW: Final = (
+    Argument(
+        "--principal",
+        action="append",
+        required=True,
+        metavar="USER",
+        help="a user, as ada or User:ada, or User:* for all; may be repeated",
+    ),
+    *_PLACES,
+    Argument("--host", action="append", default=[], metavar="HOST", help="the client's address (any); may be repeated"),
+)
+_SETS: Final = (
+    Argument("--producer", action="store_true", help="all that producers to the topics need"),
+    Argument("--consumer", action="store_true", help="all that consumers of the topics in the groups need"),
+)
+
+
+COMMAND = Noun(
+    "acls",
+    "list, add and delete permissions",
+    [
+        Verb(
+            "list",
+            "list the ACLs, or the ones that match",
+            _list_acls,
+            [_PRINCIPAL, *_PLACES],
+            [
+                "purekafka acls list --sandbox",
+                "purekafka acls list --topic events --pattern match --sandbox -f json",
+            ],
+            lists=True,
+        ),
+        Verb(
+            "allow",
+            "allow users to do something",
+            _add_acls("allow"),
+            [*_NEW, *_SETS, _DRY, *TABLE],
+            [
+                "purekafka acls allow --principal ada --consumer --topic events --group billing --sandbox",
+                "purekafka acls allow --principal ada --operation write --topic log- --pattern prefixed --sandbox",
+            ],
+        ),
+        Verb(
+            "deny",
+            "deny users to do something, against all that is allowed",
+            _add_acls("deny"),
+            [*_NEW, *_SETS, _DRY, *TABLE],
+            [
+                "purekafka acls deny --principal eve --operation all --topic '*' --sandbox",
+                "purekafka acls deny --principal eve --operation read --topic orders --dry-run --sandbox",
+            ],
+        ),
+        Verb(
+            "delete",
+            "delete the ACLs that match, after showing them",
+            _delete_acls,
+            [_PRINCIPAL, *_PLACES, *TABLE],
+            [
+                "purekafka acls delete --principal ada --topic events --yes -b localhost:9092",
+                "purekafka acls delete --principal ada --dry-run -b localhost:9092",
+            ],
+            asks=True,
+        ),
+    ],
+)

@@ -1,0 +1,267 @@
+"""``purekafka users`` and ``tokens``: passwords for SCRAM, and delegation tokens."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.cli.arguments import CommandError, UsageError, expand, principal, reason
+from kafka.cli.connection import Connection
+from kafka.cli.grammar import Argument, Noun, Verb
+from kafka.cli.output import Column, agreed, emit, report
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+
+__all__ = ["COMMAND"]
+
+# Users…
+
+
+def _list_users(arguments: Namespace) -> int:
+    with Connection(arguments) as connection:
+        found = connection.admin().describe_user_scram_credentials(arguments.users or None)
+    code = report(arguments, ((f"user {user!r}", one.error, "") for user, one in sorted(found.items())))
+    rows = [
+        {"user": user, "mechanism": info.mechanism.name.replace("_", "-"), "iterations": info.iterations}
+        for user, credentials in sorted(found.items())
+        for info in credentials.credential_infos or ()
+    ]
+    return emit(arguments, rows, Column.of("user", "mechanism", "iterations")) or code
+
+
+def _set_password(arguments: Namespace) -> int:
+    from kafka.admin import UserScramCredentialUpsertion
+
+    if arguments.password is not None:
+        password = expand(arguments.password, "--password")
+        if password == arguments.password:
+            raise UsageError("--password takes @env:NAME, @FILE or @-: ps and the history would show a password here")
+    elif sys.stdin.isatty():
+        from getpass import getpass
+
+        password = getpass(f"New password of {arguments.user}: ")
+        if getpass("Again: ") != password:
+            raise UsageError("the passwords differ")
+    else:
+        password = sys.stdin.readline().rstrip("\r\n")
+    if not password:
+        raise UsageError("the password is empty")
+    changes = [
+        UserScramCredentialUpsertion(arguments.user, mechanism, password, arguments.iterations)
+        for mechanism in arguments.mechanism or ["SCRAM-SHA-256", "SCRAM-SHA-512"]
+    ]
+    return _alter_users(arguments, changes, "password set")
+
+
+def _delete_user(arguments: Namespace) -> int:
+    from kafka.admin import UserScramCredentialDeletion
+
+    with Connection(arguments) as connection:
+        found = connection.admin().describe_user_scram_credentials([arguments.user])[arguments.user]
+        if found.error is not None:
+            raise CommandError(f"user {arguments.user!r} has no password for SCRAM")
+        mechanisms = [info.mechanism for info in found.credential_infos]
+        shown = ", ".join(mechanism.name.replace("_", "-") for mechanism in mechanisms)
+        print(f"{arguments.user}: {shown}")
+        if not agreed(arguments, f"Delete the passwords of {arguments.user}?"):
+            return 0
+        changes = [UserScramCredentialDeletion(arguments.user, mechanism) for mechanism in mechanisms]
+        return _apply_users(arguments, connection, changes, "deleted")
+
+
+def _alter_users(arguments: Namespace, changes: list[Any], done: str) -> int:
+    with Connection(arguments) as connection:
+        return _apply_users(arguments, connection, changes, done)
+
+
+def _apply_users(arguments: Namespace, connection: Connection, changes: list[Any], done: str) -> int:
+    for change in changes:  # brokers refuse two changes of a user in one request
+        for outcome in connection.admin().alter_user_scram_credentials([change]).values():
+            if outcome is not None and outcome.error is not None:
+                raise CommandError(reason(outcome.error))
+    print(f"{arguments.user}: {done}")
+    return 0
+
+
+# Tokens…
+
+_TOKEN_COLUMNS: Final = [
+    Column("token_id", "TOKEN"),
+    *Column.of("owner", "renewers"),
+    Column("expires", "EXPIRES"),
+    Column("hmac", "HMAC"),
+]
+
+
+def _token_row(token: Any, *, secret: bool) -> dict[str, Any]:
+    from base64 import b64encode
+
+    return {
+        "token_id": token.token_id,
+        "owner": token.owner,
+        "renewers": list(token.renewers),
+        "issued": _moment(token.issue_timestamp),
+        "expires": _moment(token.expiry_timestamp),
+        "latest": _moment(token.max_timestamp),
+        "hmac": b64encode(token.hmac).decode() if secret else "***",
+    }
+
+
+def _moment(milliseconds: int) -> str:
+    from datetime import datetime, timezone
+
+    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _list_tokens(arguments: Namespace) -> int:
+    with Connection(arguments) as connection:
+        found = connection.admin().describe_delegation_token([principal(one) for one in arguments.owner] or None)
+    return emit(arguments, [_token_row(token, secret=arguments.show_secrets) for token in found], _TOKEN_COLUMNS)
+
+
+def _create_token(arguments: Namespace) -> int:
+    from kafka.cli.ranges import parse_duration
+
+    lifetime = -1
+    if arguments.lifetime is not None:
+        seconds = parse_duration(arguments.lifetime)
+        if seconds is None:
+            raise UsageError(f"--lifetime takes a duration such as 12h or 7d, not {arguments.lifetime!r}")
+        lifetime = round(seconds * 1000)
+    with Connection(arguments) as connection:
+        token = connection.admin().create_delegation_token(
+            [principal(one) for one in arguments.renewer],
+            lifetime,
+            principal(arguments.owner) if arguments.owner else None,
+        )
+    return emit(arguments, [_token_row(token, secret=True)], _TOKEN_COLUMNS)
+
+
+def _hmac(arguments: Namespace) -> bytes:
+    import binascii
+    from base64 import b64decode
+
+    text = expand(arguments.hmac, "HMAC")
+    try:
+        return b64decode(text, validate=True)
+    except binascii.Error:
+        raise UsageError("the HMAC of a token is in base64, as tokens create prints it") from None
+
+
+def _renew_token(arguments: Namespace) -> int:
+    with Connection(arguments) as connection:
+        print(f"expires {_moment(connection.admin().renew_delegation_token(_hmac(arguments)))}")
+    return 0
+
+
+def _expire_token(arguments: Namespace) -> int:
+    if not agreed(arguments, "Expire the token now?"):
+        return 0
+    with Connection(arguments) as connection:
+        print(f"expired {_moment(connection.admin().expire_delegation_token(_hmac(arguments)))}")
+    return 0
+
+
+_HMAC: Final = Argument("hmac", metavar="HMAC", help="its HMAC in base64, or @env:NAME, @FILE, @-")
+_SECURED: Final = "Brokers refuse tokens to clients without authentication: the examples need a secured cluster."
+
+COMMAND = {
+    "users": Noun(
+        "users",
+        "list users of SCRAM, set and delete their passwords",
+        [
+            Verb(
+                "list",
+                "list the users that have a password for SCRAM",
+                _list_users,
+                [Argument("users", metavar="USER", nargs="*", help="only these users")],
+                ["purekafka users list --sandbox", "purekafka users list --sandbox --format json"],
+                lists=True,
+            ),
+            Verb(
+                "set-password",
+                "set the password of a user, from the terminal, standard input, a file or the environment",
+                _set_password,
+                [
+                    Argument("user", metavar="USER", help="the name of the user"),
+                    Argument("--password", metavar="@SOURCE", help="@env:NAME, @FILE or @- (ask, or standard input)"),
+                    Argument(
+                        "--mechanism",
+                        action="append",
+                        choices=("SCRAM-SHA-256", "SCRAM-SHA-512"),
+                        help="only this mechanism; may be repeated",
+                    ),
+                    Argument("--iterations", type=int, default=8192, metavar="N", help="how often it is hashed (8192)"),
+                ],
+                [
+                    "echo secret | purekafka users set-password ada --sandbox",
+                    "echo secret | purekafka users set-password ada --mechanism SCRAM-SHA-512 --sandbox",
+                ],
+            ),
+            Verb(
+                "delete",
+                "delete the passwords of a user",
+                _delete_user,
+                [Argument("user", metavar="USER", help="the name of the user")],
+                [
+                    "purekafka users delete ada --yes -b localhost:9092",
+                    "purekafka users delete ada --dry-run -b localhost:9092",
+                ],
+                asks=True,
+            ),
+        ],
+    ),
+    "tokens": Noun(
+        "tokens",
+        "create, renew, expire and list delegation tokens",
+        [
+            Verb(
+                "list",
+                "list the tokens of this user, or of others",
+                _list_tokens,
+                [
+                    Argument("--owner", action="append", default=[], metavar="USER", help="only tokens of this user"),
+                    Argument("--show-secrets", action="store_true", help="print the HMACs, which are passwords"),
+                ],
+                ["purekafka tokens list -b b1:9093", "purekafka tokens list --owner ada --format json -b b1:9093"],
+                lists=True,
+                epilog=_SECURED,
+            ),
+            Verb(
+                "create",
+                "create a token and print it with its HMAC, which is its password",
+                _create_token,
+                [
+                    Argument("--owner", metavar="USER", help="the user that the token is for (this one)"),
+                    Argument("--renewer", action="append", default=[], metavar="USER", help="a user that may renew it"),
+                    Argument("--lifetime", metavar="DURATION", help="how long it can be renewed, such as 7d"),
+                ],
+                ["purekafka tokens create -b b1:9093", "purekafka tokens create --lifetime 7d -f json -b b1:9093"],
+                lists=True,
+                epilog=_SECURED,
+            ),
+            Verb(
+                "renew",
+                "renew a token",
+                _renew_token,
+                [_HMAC],
+                ["purekafka tokens renew @hmac.txt -b b1:9093", "purekafka token renew @env:HMAC -b b1:9093"],
+                epilog=_SECURED,
+            ),
+            Verb(
+                "expire",
+                "expire a token now",
+                _expire_token,
+                [_HMAC],
+                [
+                    "purekafka tokens expire @hmac.txt --yes -b b1:9093",
+                    "purekafka token expire @env:HMAC -y -b b1:9093",
+                ],
+                asks=True,
+                epilog=_SECURED,
+            ),
+        ],
+    ),
+}

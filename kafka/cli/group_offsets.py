@@ -1,0 +1,319 @@
+"""``purekafka groups offsets``, ``reset-offsets``, ``delete-offsets`` and ``copy``: the committed offsets of groups."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.cli.arguments import CommandError, UsageError
+from kafka.cli.connection import Connection
+from kafka.cli.grammar import TABLE, Argument, Verb
+from kafka.cli.group_lag import NOT_FOUND, TOPIC
+from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report
+from kafka.cli.ranges import HELP, AdminOffsets, Place, Places, parse_topic_partitions, resolve
+from kafka.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from kafka.admin import GroupDescription, KafkaAdminClient
+
+__all__ = ["GROUP", "VERBS", "known_groups"]
+
+Offsets = dict[TopicPartition, int]
+
+_PLAN_COLUMNS: Final = [
+    *Column.of("topic", "partition", "offset"),
+    Column("new_offset", "NEW OFFSET"),
+    *Column.of("lag"),
+    Column("new_lag", "NEW LAG"),
+]
+
+
+def known_groups(arguments: Namespace, admin: KafkaAdminClient, names: Sequence[str]) -> dict[str, GroupDescription]:
+    """Return the groups that exist; complain about the others."""
+    found = admin.describe_groups(list(names))
+    known = {}
+    for name, group in found.items():
+        if group.error is not None and group.group_state not in NOT_FOUND:
+            complain(arguments, group.error)
+        elif group.error is not None or group.group_state in NOT_FOUND:
+            complain(arguments, f"group {name!r} does not exist")
+        else:
+            known[name] = group
+    return known
+
+
+def _offsets(arguments: Namespace) -> int:
+    with Connection(arguments) as connection:
+        admin = connection.admin()
+        if arguments.import_file:
+            return _import(arguments, admin)
+        known = known_groups(arguments, admin, [arguments.group])
+        if not known:
+            return 1
+        found = admin.list_group_offsets(arguments.group)[arguments.group]
+        rows = [
+            {"topic": tp.topic, "partition": tp.partition, "offset": place.offset, "metadata": place.metadata}
+            for tp, place in sorted(found.items())
+            if place.offset >= 0
+        ]
+    if arguments.export_file:
+        _export(arguments.export_file, [(row["topic"], row["partition"], row["offset"]) for row in rows])
+        return 0
+    return emit(arguments, rows, Column.of("topic", "partition", "offset", "metadata"))
+
+
+def _export(path: str, rows: Iterable[tuple[Any, ...]]) -> None:
+    """Write CSV as Kafka's own script does: topic,partition,offset without a heading."""
+    if path == "-":
+        csv.writer(sys.stdout, lineterminator="\n").writerows(rows)
+        return
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
+
+
+def _read_csv(path: str, group: str) -> Offsets:
+    """Read what `_export` or Kafka's script wrote; lines with a group in front are chosen by it."""
+    found = {}
+    with sys.stdin if path == "-" else open(path, encoding="utf-8", newline="") as file:
+        for number, row in enumerate(csv.reader(file), 1):
+            if len(row) == 4:
+                if row[0] != group:
+                    continue
+                row = row[1:]  # noqa: PLW2901 - without the group
+            if len(row) != 3 or not row[1].strip().isdigit() or not row[2].strip().isdigit():
+                raise UsageError(f"{path}, line {number}: write topic,partition,offset, not {','.join(row)!r}")
+            found[TopicPartition(row[0], int(row[1]))] = int(row[2])
+    return found
+
+
+def _import(arguments: Namespace, admin: KafkaAdminClient) -> int:
+    return _apply(arguments, admin, arguments.group, _read_csv(arguments.import_file, arguments.group))
+
+
+def _reset(arguments: Namespace) -> int:
+    ways = [arguments.to, arguments.shift_by, arguments.from_file]
+    if sum(way is not None for way in ways) != 1:
+        raise UsageError("give one of --to, --shift-by and --from-file")
+    with Connection(arguments) as connection:
+        admin = connection.admin()
+        if arguments.from_file is not None:
+            return _apply(arguments, admin, arguments.group, _read_csv(arguments.from_file, arguments.group))
+        found = admin.list_group_offsets(arguments.group)[arguments.group]
+        committed = {tp: place.offset for tp, place in found.items() if place.offset >= 0}
+        chosen = _chosen(arguments, admin, committed)
+        if not chosen:
+            raise CommandError(f"group {arguments.group!r} has no committed offsets: name topics with --topic")
+        places: dict[TopicPartition, Place] = {}
+        if arguments.shift_by is not None:
+            without = sorted(tp for tp in chosen if tp not in committed)
+            if without:
+                first = f"{without[0].topic}-{without[0].partition}"
+                raise CommandError(f"--shift-by needs a committed offset; {first} has none")
+            places = {tp: Place("offset", max(0, committed[tp] + arguments.shift_by)) for tp in chosen}
+        else:
+            wanted = Places(arguments.to)
+            places = {tp: place for tp in chosen if (place := wanted.of(tp.partition)) is not None}
+        return _apply(arguments, admin, arguments.group, resolve(AdminOffsets(admin), places, committed), committed)
+
+
+def _chosen(arguments: Namespace, admin: KafkaAdminClient, committed: Offsets) -> list[TopicPartition]:
+    """Return the partitions that --topic names, or all with a committed offset."""
+    if not arguments.topic:
+        return sorted(committed)
+    wanted = parse_topic_partitions(arguments.topic)
+    chosen = []
+    for topic in admin.describe_topics(list(wanted)):
+        topic.raise_for_error()
+        numbers = wanted[str(topic.name)]
+        known = {int(each.partition_index) for each in topic.partitions}
+        if numbers is not None and numbers - known:
+            raise CommandError(f"topic {topic.name!r} has no partition {min(numbers - known)}")
+        chosen += [TopicPartition(str(topic.name), number) for number in sorted(known if numbers is None else numbers)]
+    return chosen
+
+
+def _apply(
+    arguments: Namespace,
+    admin: KafkaAdminClient,
+    group: str,
+    new: Offsets,
+    committed: Mapping[TopicPartition, int] | None = None,
+) -> int:
+    """Show the plan of a change of offsets, and do it."""
+    if committed is None:
+        found = admin.list_group_offsets(group)[group]
+        committed = {tp: place.offset for tp, place in found.items() if place.offset >= 0}
+    ends = _edges(admin, new, "latest")
+    missing = sorted(set(new) - set(ends))
+    if missing:
+        raise CommandError(f"partition {missing[0].partition} of topic {missing[0].topic!r} does not exist")
+    rows = [
+        {
+            "topic": tp.topic,
+            "partition": tp.partition,
+            "offset": committed.get(tp),
+            "new_offset": offset,
+            "lag": max(0, ends[tp] - committed[tp]) if tp in committed else None,
+            "new_lag": max(0, ends[tp] - offset),
+        }
+        for tp, offset in sorted(new.items())
+    ]
+    if getattr(arguments, "export_file", None):
+        _export(arguments.export_file, [(row["topic"], row["partition"], row["new_offset"]) for row in rows])
+    else:
+        emit(arguments, rows, _PLAN_COLUMNS)
+    state = admin.describe_groups([group])[group]
+    if state.members:
+        members = counted(len(state.members), "member")
+        raise CommandError(f"group {group!r} has {members}, which would commit over it: stop them first")
+    if not agreed(arguments, f"Change {counted(len(rows), 'offset')} of group {group}?"):
+        return 0
+    answers = admin.alter_group_offsets(group, new)
+    return report(arguments, _outcomes(answers))
+
+
+def _outcomes(answers: Mapping[TopicPartition, object]) -> list[tuple[str, object, str]]:
+    """Return the errors of partitions as `report` takes them."""
+    return [(f"{tp.topic}-{tp.partition}", error, "") for tp, error in sorted(answers.items())]
+
+
+def _delete_offsets(arguments: Namespace) -> int:
+    with Connection(arguments) as connection:
+        admin = connection.admin()
+        if not known_groups(arguments, admin, [arguments.group]):
+            return 1
+        found = admin.list_group_offsets(arguments.group)[arguments.group]
+        wanted = parse_topic_partitions(arguments.topic)
+        rows = [
+            {"topic": tp.topic, "partition": tp.partition, "offset": place.offset}
+            for tp, place in sorted(found.items())
+            if tp.topic in wanted and (wanted[tp.topic] is None or tp.partition in (wanted[tp.topic] or ()))
+        ]
+        if not rows:
+            raise CommandError(f"group {arguments.group!r} has no offsets of {', '.join(arguments.topic)}")
+        print_table(arguments, rows, Column.of("topic", "partition", "offset"))
+        if not agreed(arguments, f"Delete {counted(len(rows), 'offset')} of group {arguments.group}?"):
+            return 0
+        partitions = [TopicPartition(str(row["topic"]), int(str(row["partition"]))) for row in rows]
+        return report(arguments, _outcomes(admin.delete_group_offsets(arguments.group, partitions)))
+
+
+def _edges(admin: KafkaAdminClient, partitions: Iterable[TopicPartition], place: str) -> Offsets:
+    """Return offsets of the partitions that exist."""
+    from kafka.errors import KafkaError
+
+    chosen = list(partitions)
+    if not chosen:
+        return {}
+    found = admin.list_partition_offsets(dict.fromkeys(chosen, place), raise_errors=False)
+    return {tp: answer.offset for tp, answer in found.items() if not isinstance(answer, KafkaError)}
+
+
+def _copy(arguments: Namespace) -> int:
+    with Connection(arguments) as connection:
+        admin = connection.admin()
+        if not known_groups(arguments, admin, [arguments.group]):
+            return 1
+        found = admin.list_group_offsets(arguments.group)[arguments.group]
+        offsets = {tp: place.offset for tp, place in found.items() if place.offset >= 0}
+        if not offsets:
+            raise CommandError(f"group {arguments.group!r} has no committed offsets")
+        return _apply(arguments, admin, arguments.to_group, offsets)
+
+
+GROUP: Final = Argument("group", metavar="GROUP", complete="group", help="the name of the group")
+
+VERBS: Final = [
+    Verb(
+        "offsets",
+        "show the committed offsets of a group, or export and import them as CSV",
+        _offsets,
+        [
+            GROUP,
+            Argument(
+                "--export",
+                dest="export_file",
+                metavar="FILE",
+                complete="file",
+                help="write topic,partition,offset lines, which Kafka's own script reads too; - is standard output",
+            ),
+            Argument(
+                "--import",
+                dest="import_file",
+                metavar="FILE",
+                complete="file",
+                help="commit the offsets of such a file, after showing the plan; - is standard input",
+            ),
+        ],
+        [
+            "purekafka groups offsets billing --sandbox",
+            "purekafka groups offsets billing --export - --sandbox",
+        ],
+        lists=True,
+        asks=True,
+    ),
+    Verb(
+        "reset-offsets",
+        "change the committed offsets of a group without members, after showing the plan",
+        _reset,
+        [
+            GROUP,
+            TOPIC,
+            Argument("--to", metavar="PLACE", help="where the group continues"),
+            Argument("--shift-by", type=int, metavar="N", help="move by N records; negative: back"),
+            Argument("--from-file", metavar="FILE", complete="file", help="take the offsets of an exported file"),
+            Argument(
+                "--export",
+                dest="export_file",
+                metavar="FILE",
+                complete="file",
+                help="write the plan as topic,partition,offset lines instead of a table; - is standard output",
+            ),
+        ],
+        [
+            "purekafka groups reset-offsets billing --to beginning --dry-run --sandbox",
+            "purekafka groups reset-offsets billing --topic orders --shift-by -1 --yes --sandbox",
+        ],
+        lists=True,
+        asks=True,
+        epilog=HELP,
+    ),
+    Verb(
+        "delete-offsets",
+        "delete committed offsets of topics that no member reads",
+        _delete_offsets,
+        [
+            GROUP,
+            Argument(
+                "--topic",
+                action="append",
+                required=True,
+                metavar="TOPIC[:N,N-M]",
+                complete="topic",
+                help="the topics, or partitions of them; may be repeated",
+            ),
+            *TABLE,
+        ],
+        [
+            "purekafka groups delete-offsets billing --topic orders --yes --sandbox",
+            "purekafka groups delete-offsets billing --topic events:0 --dry-run --sandbox",
+        ],
+        asks=True,
+    ),
+    Verb(
+        "copy",
+        "copy the committed offsets of a group to another one, after showing the plan",
+        _copy,
+        [GROUP, Argument("to_group", metavar="TO", complete="group", help="the group that gets the offsets")],
+        [
+            "purekafka groups copy billing billing-2 --yes --sandbox",
+            "purekafka groups copy billing billing-2 --dry-run --format json --sandbox",
+        ],
+        lists=True,
+        asks=True,
+    ),
+]

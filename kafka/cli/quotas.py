@@ -1,0 +1,132 @@
+"""``purekafka quotas``: limits of users, clients and addresses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kafka.cli.arguments import UsageError
+from kafka.cli.connection import Connection
+from kafka.cli.grammar import Argument, Noun, Verb
+from kafka.cli.output import Column, emit, report
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+
+__all__ = ["COMMAND"]
+
+_TYPES: Final = (("user", "user"), ("client-id", "client"), ("ip", "ip"))
+_DEFAULT: Final = "default"
+
+
+def _entity(arguments: Namespace) -> dict[str, str | None]:
+    given = {kind: getattr(arguments, name) for kind, name in _TYPES}
+    return {kind: None if name == _DEFAULT else name for kind, name in given.items() if name is not None}
+
+
+def _list_quotas(arguments: Namespace) -> int:
+    with Connection(arguments) as connection:
+        found = connection.admin().describe_client_quotas(_entity(arguments) or None)
+    rows = [
+        {
+            **{kind: entry.entity.get(kind, "") or (_DEFAULT if kind in entry.entity else None) for kind, _ in _TYPES},
+            "quota": name,
+            "value": value,
+        }
+        for entry in found
+        for name, value in sorted(entry.quotas.items())
+    ]
+    return emit(
+        arguments, rows, [*Column.of("user"), Column("client-id", "CLIENT"), *Column.of("ip", "quota", "value")]
+    )
+
+
+def _change_quotas(arguments: Namespace) -> int:
+    entity = _entity(arguments)
+    if not entity:
+        raise UsageError("name an entity: --user, --client or --ip")
+    changes: dict[str, float | None] = {}
+    for word in arguments.quotas:
+        name, equals, value = word.partition("=")
+        try:
+            changes[name] = float(value) if equals else None
+        except ValueError:
+            raise UsageError(f"{word!r}: the value of a quota must be a number") from None
+    if not arguments.unset and None in changes.values():
+        raise UsageError("write quotas as NAME=NUMBER")
+    with Connection(arguments) as connection:
+        admin = connection.admin()
+        results = admin.alter_client_quotas([(entity, changes)], validate_only=arguments.dry_run, raise_errors=False)
+    if report(arguments, (("quota", result.error, "") for result in results.failed)):
+        return 1
+    shown = ", ".join(f"{name} unset" if value is None else f"{name}={value:g}" for name, value in changes.items())
+    names = ", ".join(f"{kind} {name or _DEFAULT}" for kind, name in entity.items())
+    print(f"{names}: {'would have ' if arguments.dry_run else ''}{shown}")
+    return 0
+
+
+def _set_quotas(arguments: Namespace) -> int:
+    arguments.unset = False
+    return _change_quotas(arguments)
+
+
+def _unset_quotas(arguments: Namespace) -> int:
+    arguments.unset = True
+    arguments.quotas = [word.partition("=")[0] for word in arguments.quotas]
+    return _change_quotas(arguments)
+
+
+_ENTITY: Final = (
+    Argument("--user", metavar="USER", help="the name of a user, or default"),
+    Argument("--client", metavar="ID", help="the id of a client, or default"),
+    Argument("--ip", metavar="ADDRESS", help="the address of a client, or default"),
+)
+_DRY: Final = Argument("--dry-run", action="store_true", help="show what would be done, and do nothing")
+
+COMMAND = Noun(
+    "quotas",
+    "list, set and unset limits of users, clients and addresses",
+    [
+        Verb(
+            "list",
+            "list the quotas",
+            _list_quotas,
+            _ENTITY,
+            ["purekafka quotas list --sandbox", "purekafka quotas list --user ada --sandbox --format json"],
+            lists=True,
+        ),
+        Verb(
+            "set",
+            "set quotas of an entity",
+            _set_quotas,
+            [
+                Argument(
+                    "quotas",
+                    metavar="NAME=NUMBER",
+                    nargs="+",
+                    help="producer_byte_rate, consumer_byte_rate, request_percentage and so on",
+                ),
+                *_ENTITY,
+                _DRY,
+            ],
+            [
+                "purekafka quotas set producer_byte_rate=1000000 --user ada --sandbox",
+                "purekafka quotas set request_percentage=50 --client default --dry-run --sandbox",
+            ],
+        ),
+        Verb(
+            "unset",
+            "remove quotas of an entity",
+            _unset_quotas,
+            [
+                Argument("quotas", metavar="NAME", nargs="+", help="names of quotas to remove"),
+                *_ENTITY,
+                _DRY,
+            ],
+            [
+                "purekafka quotas unset producer_byte_rate --user ada --sandbox",
+                "purekafka quotas unset consumer_byte_rate --client app --dry-run --sandbox",
+            ],
+        ),
+    ],
+)
