@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable, Coroutine, Iterable
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeVar
 
 from kafka._arguments import check_callable, check_node, check_request, check_time, checked_topics
 from kafka._core.client import Client, NodeId
@@ -62,7 +62,7 @@ class KafkaClient:
     NoBrokersAvailable if none answers.
     """
 
-    DEFAULT_CONFIG: Final[dict[str, Any]] = defaults("client")
+    DEFAULT_CONFIG: ClassVar[dict[str, Any]] = defaults("client")
     API_VERSIONS: Final = list(reversed(KNOWN_RELEASES))
 
     def __init__(
@@ -73,7 +73,9 @@ class KafkaClient:
         bootstrap: bool = True,
         **configs: Any,
     ) -> None:
-        self.core = Client(config if config is not None else resolve("client", configs), environment)
+        if config is None:
+            config = resolve("client", configs, self.DEFAULT_CONFIG)
+        self.core = Client(config, environment)
         """The client core: connections, metadata and routing."""
         self.config = self.core.config
         self.cluster = self.core.cluster

@@ -14,7 +14,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from uuid import UUID
 
 from kafka._arguments import check_callable, explain_key, explain_partition
@@ -60,7 +60,7 @@ class ClusterMetadata:
     (set(), None, 0)
     """
 
-    DEFAULT_CONFIG: Final[dict[str, Any]] = defaults("cluster")
+    DEFAULT_CONFIG: ClassVar[dict[str, Any]] = defaults("cluster")
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -72,7 +72,7 @@ class ClusterMetadata:
     def __init__(self, *, config: Config | None = None, clock: Clock = SYSTEM_CLOCK, **configs: Any) -> None:
         from random import Random
 
-        self.config = config if config is not None else resolve("cluster", configs)
+        self.config = config if config is not None else resolve("cluster", configs, self.DEFAULT_CONFIG)
         self._clock = clock
         self._lock = Lock()
         self._topology = Topology()

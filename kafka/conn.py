@@ -7,7 +7,7 @@ milliseconds; `connect()` is called until connected; `send()` and `recv()` do no
 from __future__ import annotations
 
 import socket
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from kafka._arguments import check_host, check_port, check_request, check_time
 from kafka._runtime.network_thread import run_here
@@ -47,7 +47,7 @@ class BrokerConnection:
     Keyword arguments are the options of a connection (``BrokerConnection.DEFAULT_CONFIG``).
     """
 
-    DEFAULT_CONFIG: Final[dict[str, Any]] = defaults("connection")
+    DEFAULT_CONFIG: ClassVar[dict[str, Any]] = defaults("connection")
     SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
     SASL_MECHANISMS: Final = ("PLAIN", "GSSAPI", "OAUTHBEARER", "SCRAM-SHA-256", "SCRAM-SHA-512", "AWS_MSK_IAM")
 
@@ -63,7 +63,7 @@ class BrokerConnection:
     ) -> None:
         check_host(host)
         check_port(port)
-        self.config = config if config is not None else resolve("connection", configs)
+        self.config = config if config is not None else resolve("connection", configs, self.DEFAULT_CONFIG)
         environment = environment or Environment()
         self._loop = environment.make_loop(self.config["selector"])
         context = ConnectionContext(self._loop, ConnectionSettings(self.config), environment)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from kafka._runtime.application import ApplicationThread
 from kafka._runtime.network_thread import ThreadDriver
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from kafka._runtime.application import Application
     from kafka.future import Future
 
-__all__ = ["AdminCalls", "KafkaAdminClient", "admin_config"]
+__all__ = ["AdminCalls", "KafkaAdminClient"]
 
 _NUMBERS: Final = itertools.count(1)
 
@@ -74,11 +74,13 @@ class AdminCalls(
         self._application = application
 
 
-def admin_config(configs: dict[str, Any]) -> Config:
+def _admin_config(configs: Mapping[str, Any], declared: Mapping[str, Any]) -> Config:
     """Return the configuration of an admin client, with a client_id."""
-    if configs.get("client_id") is None:
-        configs = {**configs, "client_id": f"purekafka-admin-{next(_NUMBERS)}"}
-    return resolve("admin", configs)
+    given = {name: value for name, value in configs.items() if name != "client_id" or value is not None}
+    config = resolve("admin", given, declared)
+    if "client_id" not in config.given:
+        config["client_id"] = f"purekafka-admin-{next(_NUMBERS)}"
+    return config
 
 
 class KafkaAdminClient:
@@ -99,10 +101,10 @@ class KafkaAdminClient:
     ``error.results`` has the outcome of each. With ``raise_errors=False`` it returns the outcomes, errors among them.
     """
 
-    DEFAULT_CONFIG: Final[dict[str, Any]] = defaults("admin")
+    DEFAULT_CONFIG: ClassVar[dict[str, Any]] = defaults("admin")
 
     def __init__(self, *, environment: Environment | None = None, **configs: Any) -> None:
-        config = admin_config(configs)
+        config = _admin_config(configs, self.DEFAULT_CONFIG)
         self.config: Config = config
         self._core = core = AdminCore(config, environment)
         self._client = core.client

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any, Final
@@ -106,15 +107,23 @@ def defaults(kind: str) -> dict[str, Any]:
     >>> defaults("heartbeat")["heartbeat_interval_ms"]
     3000
     """
+    return dict(_original_defaults(kind))
+
+
+@functools.cache
+def _original_defaults(kind: str) -> dict[str, Any]:
     found = {name: option.default_for(kind) for name, option in OPTIONS.items() if kind in option.kinds}
     return found | {old: found[name] for old, name in _HISTORIC.items() if name in found}
 
 
-def resolve(kind: str, given: Mapping[str, Any]) -> Config:
+def resolve(kind: str, given: Mapping[str, Any], declared: Mapping[str, Any] | None = None) -> Config:
     """The configuration for a class from its keywords, or `KafkaConfigurationError`.
 
-    Options may be spelled as in the table, by an alias, or with dots as the Java client has them.
+    Options may be spelled as in the table, by an alias, or with dots as the Java client has them. `declared` is the
+    DEFAULT_CONFIG of the class: what a subclass or a program changed there is the default.
     """
+    if declared is not None:
+        given = {**_changed(kind, declared, given), **given}
     chosen: dict[str, Any] = {}
     for spelling, value in given.items():
         option = _find(kind, spelling)
@@ -133,6 +142,18 @@ def resolve(kind: str, given: Mapping[str, Any]) -> Config:
     for rule in RULES:
         rule(values, chosen)
     return Config(kind, values, frozenset(chosen))
+
+
+def _changed(kind: str, declared: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What differs from the defaults of a kind, without the options that are given, under whichever spelling."""
+    original = _original_defaults(kind)
+    names = {BY_SPELLING[spelling].name for spelling in given if spelling in BY_SPELLING}
+    return {
+        spelling: value
+        for spelling, value in declared.items()
+        if (spelling not in original or value != original[spelling])
+        and (spelling not in BY_SPELLING or BY_SPELLING[spelling].name not in names)
+    }
 
 
 def _is_untouched(kind: str, option: Option, value: Any, chosen: Mapping[str, Any]) -> bool:

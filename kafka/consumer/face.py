@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 from kafka.config import defaults, resolve
 from kafka.consumer.arguments import (
@@ -57,7 +57,7 @@ class ConsumerFace:
     A face sets `_engine` to an `Engine` that it made with `_subscription` and the application to wait with.
     """
 
-    DEFAULT_CONFIG: Final[dict[str, Any]] = defaults("consumer")
+    DEFAULT_CONFIG: ClassVar[dict[str, Any]] = defaults("consumer")
 
     def __init__(self, topics: Collection[str], configs: Mapping[str, Any]) -> None:
         self._engine: Engine | None = None
@@ -67,7 +67,7 @@ class ConsumerFace:
                     f"KafkaConsumer() takes names of topics and options by name, not {type(topic).__name__}: "
                     "KafkaConsumer('events', 'orders', bootstrap_servers='localhost:9092', group_id='readers')"
                 )
-        self.config = resolve("consumer", dict(configs))
+        self.config = resolve("consumer", dict(configs), self.DEFAULT_CONFIG)
         self._subscription = SubscriptionState()
         timeout = self.config["consumer_timeout_ms"]
         self._iteration_timeout = _FOREVER if timeout < 0 or timeout == math.inf else timeout / 1000

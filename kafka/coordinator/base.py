@@ -81,7 +81,7 @@ class BaseCoordinator(CoordinatorFinder):
         application: Application | None = None,
         **configs: Any,
     ) -> None:
-        self.config = config if config is not None else resolve(self._KIND, configs)
+        self.config = config if config is not None else resolve(self._KIND, configs, self.DEFAULT_CONFIG)
         client = core_of(client)
         super().__init__(client, self.config, application)
         self.group_instance_id: str | None = self.config["group_instance_id"]

@@ -8,7 +8,7 @@ the application is stuck. `Heartbeat` does no I/O and has no timers: a clock and
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from kafka._runtime.clock import SYSTEM_CLOCK, Clock
 from kafka.config import Config, defaults, resolve
@@ -33,10 +33,10 @@ class Heartbeat:
     (False, False)
     """
 
-    DEFAULT_CONFIG: Final[dict[str, Any]] = defaults("heartbeat")
+    DEFAULT_CONFIG: ClassVar[dict[str, Any]] = defaults("heartbeat")
 
     def __init__(self, *, config: Config | None = None, clock: Clock = SYSTEM_CLOCK, **configs: Any) -> None:
-        self.config = config if config is not None else resolve("heartbeat", configs)
+        self.config = config if config is not None else resolve("heartbeat", configs, self.DEFAULT_CONFIG)
         if self.config["heartbeat_interval_ms"] >= self.config["session_timeout_ms"]:
             raise KafkaConfigurationError(
                 f"heartbeat_interval_ms ({self.config['heartbeat_interval_ms']}) must be less than session_timeout_ms "

@@ -36,11 +36,15 @@ _LATEST: Final = 2**63 - 1
 Headers = Sequence[tuple[str, "bytes | None"]] | Mapping[str, "bytes | None"]
 
 
-def checked_config(configs: dict[str, Any]) -> Config:
-    """Return the configuration; refuse an option that this release does not support, as it must not be ignored."""
-    if configs.get("client_id") is None:
-        configs = {**configs, "client_id": f"purekafka-producer-{next(_NUMBERS)}"}
-    config = resolve("producer", configs)
+def checked_config(configs: Mapping[str, Any], declared: Mapping[str, Any] | None = None) -> Config:
+    """Return the configuration; refuse an option that this release does not support, as it must not be ignored.
+
+    `declared` is the DEFAULT_CONFIG of the producer's class.
+    """
+    given = {name: value for name, value in configs.items() if name != "client_id" or value is not None}
+    config = resolve("producer", given, declared)
+    if "client_id" not in config.given:
+        config["client_id"] = f"purekafka-producer-{next(_NUMBERS)}"
     for option in ("transaction_two_phase_commit_enable",):
         if config[option]:
             raise KafkaConfigurationError(f"{option} is not supported by this release", option=option)

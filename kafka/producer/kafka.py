@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 from kafka._runtime.application import ApplicationThread, complete
 from kafka._runtime.network_thread import ThreadDriver
@@ -77,7 +77,7 @@ class KafkaProducer(ProducerNames):
     as there or with dots as in Java's configuration.
     """
 
-    DEFAULT_CONFIG: Final[dict[str, Any]] = defaults("producer")
+    DEFAULT_CONFIG: ClassVar[dict[str, Any]] = defaults("producer")
 
     _is_made = False
     """Whether the constructor has made what `close` closes."""
@@ -86,7 +86,7 @@ class KafkaProducer(ProducerNames):
         # Imported with the first producer: it is most of what importing KafkaProducer would take.
         from kafka.producer.calls import make_calls
 
-        self.config: Config = checked_config(options_of(options, configs))
+        self.config: Config = checked_config(options_of(options, configs), self.DEFAULT_CONFIG)
         self._calls: ProducerCalls[FutureRecordMetadata] = make_calls(
             self.config, environment, sent_records=SentRecords
         )

@@ -6,12 +6,14 @@ import logging
 import subprocess
 import sys
 import time
+from typing import ClassVar
 
 import pytest
 
 from kafka import KafkaClient
 from kafka.cluster import ClusterMetadata
-from kafka.config import resolve
+from kafka.config import defaults, resolve
+from kafka.config.option import CLASSES
 from kafka.conn import BrokerConnection, ConnectionStates
 from kafka.consumer.subscription_state import SubscriptionState, SubscriptionType, TopicPartitionState
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
@@ -20,7 +22,7 @@ from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from kafka.coordinator.heartbeat import Heartbeat
 from kafka.coordinator.protocol import ConsumerProtocolMemberMetadata
-from kafka.errors import IllegalStateError, KafkaTimeoutError, for_code
+from kafka.errors import IllegalStateError, KafkaConfigurationError, KafkaTimeoutError, for_code
 from kafka.future import Future
 from kafka.metrics import AnonMeasurable, MetricName, NamedMeasurable
 from kafka.metrics.stats import SampledTotal, rate
@@ -307,3 +309,53 @@ def test_the_heartbeat_answers_under_the_names_of_two_generations() -> None:
     assert not heartbeat.session_timeout_expired()
     assert 0 < heartbeat.time_to_next_heartbeat() <= 3
     assert rate.SampledTotal is SampledTotal
+
+
+# DEFAULT_CONFIG: a subclass or a program changes the defaults of a class
+
+
+def test_a_subclass_has_defaults_that_differ() -> None:
+    class Patient(ClusterMetadata):
+        DEFAULT_CONFIG: ClassVar = {**ClusterMetadata.DEFAULT_CONFIG, "metadata_max_age_ms": 7, "retry_backoff_ms": 50}
+
+    made = Patient(retry_backoff_ms=60)
+    assert (made.config["metadata_max_age_ms"], made.config["retry_backoff_ms"]) == (7, 60)
+    assert ClusterMetadata().config["metadata_max_age_ms"] == 300_000
+
+
+def test_a_connection_a_client_and_a_heartbeat_take_the_defaults_of_their_classes() -> None:
+    class Connection(BrokerConnection):
+        DEFAULT_CONFIG: ClassVar = {"client_id": "mine"}
+
+    class Quick(Heartbeat):
+        DEFAULT_CONFIG: ClassVar = dict(Heartbeat.DEFAULT_CONFIG, heartbeat_interval_ms=5, session_timeout_ms=9)
+
+    class Client(KafkaClient):
+        DEFAULT_CONFIG: ClassVar = {"client_id": "mine"}
+
+    assert Connection("127.0.0.1", 9).config["client_id"] == "mine"
+    with Client(bootstrap=False) as client:
+        assert client.config["client_id"] == "mine"
+    assert (Quick().interval, Quick().timeout, Quick(heartbeat_interval_ms=6).interval) == (0.005, 0.009, 0.006)
+
+
+def test_a_default_that_a_program_changes_counts_under_each_spelling(monkeypatch: pytest.MonkeyPatch) -> None:
+    declared = defaults("consumer")
+    monkeypatch.setitem(declared, "assignors", (RoundRobinPartitionAssignor,))
+    monkeypatch.setitem(declared, "client_id", "mine")
+    found = resolve("consumer", {}, declared)
+    assert found["partition_assignment_strategy"] == (RoundRobinPartitionAssignor,)
+    assert found.given == {"client_id", "partition_assignment_strategy"}
+    chosen = {"partition_assignment_strategy": [RangePartitionAssignor], "client.id": "other"}
+    found = resolve("consumer", chosen, declared)
+    assert (list(found["assignors"]), found["client_id"]) == ([RangePartitionAssignor], "other")
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_defaults_that_nobody_changed_are_not_given(kind: str) -> None:
+    assert resolve(kind, {}, defaults(kind)).given == frozenset()
+
+
+def test_a_default_that_no_class_has_is_refused() -> None:
+    with pytest.raises(KafkaConfigurationError, match="did you mean 'client_id'"):
+        resolve("consumer", {}, {"clientid": "x"})
