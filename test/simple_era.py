@@ -1,7 +1,6 @@
 """Programs of the Simple* era, for a cluster with a topic of two partitions that is empty; both tiers run them.
 
-Each takes the bootstrap servers and the name of the topic. Those with PRINTED in their name are the examples that the
-manual of kafka-python 1.3.4 prints, with these addresses, and with ``async_`` for the word that Python has taken.
+Each takes the bootstrap servers and the name of the topic. The examples of the manual are in manual_examples.py.
 """
 
 from __future__ import annotations
@@ -34,130 +33,6 @@ from kafka.structs import (
 Program = Callable[[str, str], None]
 PATIENCE: Final = 30  # seconds until a program that reads gives up
 
-PRINTED_CLIENT: Final = """
-import time
-from kafka import SimpleClient
-from kafka.errors import LeaderNotAvailableError, NotLeaderForPartitionError
-from kafka.protocol import create_message
-from kafka.structs import ProduceRequestPayload
-
-kafka = SimpleClient('localhost:9092')
-payload = ProduceRequestPayload(topic='my-topic', partition=0,
-                                messages=[create_message("some message")])
-
-retries = 5
-resps = []
-while retries and not resps:
-    retries -= 1
-    try:
-        resps = kafka.send_produce_request(
-            payloads=[payload], fail_on_error=True)
-    except (LeaderNotAvailableError, NotLeaderForPartitionError):
-        kafka.load_metadata_for_topics()
-        time.sleep(1)
-
-kafka.close()
-
-resps[0].topic      # 'my-topic'
-resps[0].partition  # 0
-resps[0].error      # 0
-resps[0].offset     # offset of the first message sent in this request
-"""
-
-PRINTED_PRODUCER: Final = """
-from kafka import SimpleProducer, SimpleClient
-
-# To send messages asynchronously
-client = SimpleClient('localhost:9092')
-producer = SimpleProducer(client, async_=True)
-producer.send_messages('my-topic', b'async message')
-producer.stop()
-
-# To send messages synchronously
-client = SimpleClient('localhost:9092')
-producer = SimpleProducer(client, async_=False)
-
-# Note that the application is responsible for encoding messages to type bytes
-producer.send_messages('my-topic', b'some message')
-producer.send_messages('my-topic', b'this method', b'is variadic')
-
-# Send unicode message
-producer.send_messages('my-topic', u'?'.encode('utf-8'))
-
-producer = SimpleProducer(client,
-                          async_=False,
-                          req_acks=SimpleProducer.ACK_AFTER_LOCAL_WRITE,
-                          ack_timeout=2000,
-                          sync_fail_on_error=False)
-
-responses = producer.send_messages('my-topic', b'another message')
-for r in responses:
-    logging.info(r.offset)
-"""
-
-PRINTED_KEYED: Final = """
-from kafka import (
-    SimpleClient, KeyedProducer,
-    Murmur2Partitioner, RoundRobinPartitioner)
-
-kafka = SimpleClient('localhost:9092')
-
-# HashedPartitioner is default (currently uses python hash())
-producer = KeyedProducer(kafka)
-producer.send_messages(b'my-topic', b'key1', b'some message')
-producer.send_messages(b'my-topic', b'key2', b'this methode')
-
-# Murmur2Partitioner attempts to mirror the java client hashing
-producer = KeyedProducer(kafka, partitioner=Murmur2Partitioner)
-
-# Or just produce round-robin (or just use SimpleProducer)
-producer = KeyedProducer(kafka, partitioner=RoundRobinPartitioner)
-"""
-
-PRINTED_CONSUMER: Final = """
-from kafka import SimpleProducer, SimpleClient, SimpleConsumer
-
-# To consume messages
-client = SimpleClient('localhost:9092')
-consumer = SimpleConsumer(client, "my-group", "my-topic")
-for message in consumer:
-    # message is raw byte string -- decode if necessary!
-    # e.g., for unicode: `message.decode('utf-8')`
-    print(message)
-    break  # the example is printed without an end
-
-# Use multiprocessing for parallel consumers
-from kafka import MultiProcessConsumer
-
-# This will split the number of partitions among two processes
-consumer = MultiProcessConsumer(client, "my-group", "my-topic", num_procs=2)
-consumer.stop()
-
-# This will spawn processes such that each handles 2 partitions max
-consumer = MultiProcessConsumer(client, "my-group", "my-topic",
-                                partitions_per_proc=2)
-
-for message in consumer:
-    print(message)
-    break
-
-for message in consumer.get_messages(count=5, block=True, timeout=4):
-    print(message)
-
-consumer.stop()
-client.close()
-"""
-
-
-def run_printed(example: str, servers: str, topic: str) -> dict[str, Any]:
-    """Run an example of the manual, with the addresses and the names of a test; return its variables."""
-    import logging
-
-    text = example.replace("localhost:9092", servers).replace("my-topic", topic).replace("my-group", f"{topic}-group")
-    names: dict[str, Any] = {"logging": logging, "__name__": "example"}
-    exec(compile(text, "example of the manual", "exec"), names)
-    return names
-
 
 @contextmanager
 def connected(servers: str) -> Iterator[SimpleClient]:
@@ -171,24 +46,6 @@ def stopping(stoppable: Any) -> Iterator[Any]:
         yield stoppable
     finally:
         stoppable.stop()
-
-
-def printed_examples(servers: str, topic: str) -> None:
-    """The manual's examples, one after the other."""
-    answered = run_printed(PRINTED_CLIENT, servers, topic)["resps"][0]
-    assert (answered.topic, answered.partition, answered.error, answered.offset) == (topic, 0, 0, 0)
-    produced = run_printed(PRINTED_PRODUCER, servers, topic)
-    assert [response.error for response in produced["responses"]] == [0]
-    keyed = run_printed(PRINTED_KEYED, servers, topic)
-    consumed = run_printed(PRINTED_CONSUMER, servers, topic)
-    assert isinstance(consumed["message"].message.value, bytes)
-    assert everything(servers, topic) >= {
-        b"some message", b"async message", b"this method", b"is variadic", b"?", b"another message", b"this methode",
-    }  # fmt: skip
-    for names in (answered and produced, keyed):
-        for value in names.values():
-            if isinstance(value, SimpleClient):
-                value.close()
 
 
 def everything(servers: str, topic: str) -> set[bytes | None]:
@@ -332,7 +189,6 @@ def several_processes(servers: str, topic: str) -> None:
 
 
 PROGRAMS: Final[list[Program]] = [
-    printed_examples,
     payloads,
     asynchronous_producer,
     keyed_producer,

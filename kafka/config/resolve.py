@@ -120,7 +120,7 @@ def resolve(kind: str, given: Mapping[str, Any], declared: Mapping[str, Any] | N
     """The configuration for a class from its keywords, or `KafkaConfigurationError`.
 
     Options may be spelled as in the table, by an alias, or with dots as the Java client has them. `declared` is the
-    DEFAULT_CONFIG of the class: what a subclass or a program changed there is the default.
+    DEFAULT_CONFIG of the class: a value that a subclass or a program changed there is the default.
     """
     if declared is not None:
         given = {**_changed(kind, declared, given), **given}
