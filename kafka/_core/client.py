@@ -21,7 +21,7 @@ from kafka._runtime.tasks import Task
 from kafka._runtime.timers import Backoff
 from kafka._text import host_port
 from kafka.cluster import GROUP, TRANSACTION, ClusterMetadata
-from kafka.config import OPTIONS, Config
+from kafka.config import OPTIONS, Config, parse_servers
 from kafka.errors import (
     ClientClosedError,
     CoordinatorLoadInProgressError,
@@ -79,6 +79,11 @@ class Client:
         self.settings = ConnectionSettings(config)
         self.context = ConnectionContext(self.loop, self.settings, self.environment)
         self.cluster = ClusterMetadata(config=config.subset("cluster"), clock=self.environment.clock)
+        controllers = config.get("bootstrap_controllers")
+        self.of_controllers: Final = controllers is not None
+        """Whether this client talks to the controllers (KIP-919): then every "broker" is a controller."""
+        if controllers is not None:
+            self.cluster.set_bootstrap(parse_servers(controllers))
         self.versions: ApiVersions | None = None
         """The API versions of the first broker that answered."""
         self.closed = False
@@ -292,7 +297,7 @@ class Client:
         return await self.submit(node_id, request, use=use, timeout=remaining)
 
     async def _node_for(self, target: Route, deadline: float) -> NodeId:
-        if target.target is Target.CONTROLLER:
+        if target.target is Target.CONTROLLER or self.of_controllers:
             return await self.controller(deadline)
         if target.target is Target.GROUP:
             return await self.coordinator(GROUP, str(target.key), deadline)

@@ -9,12 +9,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kafka._runtime.tasks import Event, Task, deferred, wait_any
-from kafka._text import printable
-from kafka.config import parse_servers
-from kafka.errors import KafkaConnectionError, KafkaError, MetadataEmptyBrokerList, for_code
+from kafka._text import host_port, printable
+from kafka.errors import (
+    KafkaConnectionError,
+    KafkaError,
+    MetadataEmptyBrokerList,
+    MismatchedEndpointTypeError,
+    UnsupportedVersionError,
+    for_code,
+)
 from kafka.net.resolver import NoListenerError
 
 if TYPE_CHECKING:
@@ -24,7 +30,7 @@ if TYPE_CHECKING:
     from kafka.errors import NoBrokersAvailable
     from kafka.net.connection import Connection
     from kafka.net.settings import ConnectionContext, ConnectionSettings
-    from kafka.protocol.metadata import MetadataRequest
+    from kafka.protocol.metadata import DescribeClusterResponse, MetadataResponse
     from kafka.structs import BrokerMetadata
 
 __all__ = ["MetadataUpdater"]
@@ -33,6 +39,14 @@ log = logging.getLogger(__name__)
 
 _REBOOTSTRAP_REQUIRED: Final = 129
 _AUTO_CREATION_SINCE: Final = 4
+# The endpoint type of controllers, and the first version of DescribeCluster that has endpoint types.
+_CONTROLLERS: Final = 2
+_CONTROLLERS_SINCE: Final = 1
+_NOT_A_CONTROLLER: Final = "{link} is a broker's listener, not a controller's: give it in bootstrap_servers"
+_NOT_A_BROKER: Final = (
+    "{link} is a controller's listener, not a broker's: give a broker's address; KafkaAdminClient takes a controller's "
+    "as bootstrap_controllers"
+)
 # How long one bootstrap server may take before the next is asked beside it, in seconds.
 _STAGGER: Final = 1.0
 # How often each server must have refused before the client gives up ahead of time.
@@ -50,6 +64,11 @@ class MetadataClient(Protocol):
     context: ConnectionContext
     cluster: ClusterMetadata
     closed: bool
+
+    @property
+    def of_controllers(self) -> bool:
+        """Whether the nodes are controllers instead of brokers."""
+        ...
 
     def link(self, node_id: int | str, use: str = ...) -> Connection:
         """Return the connection to a broker."""
@@ -205,11 +224,11 @@ class MetadataUpdater:
         if config["client_dns_lookup"] != "resolve_canonical_bootstrap_servers_only":
             return
         servers: list[tuple[str, int]] = []
-        for address in parse_servers(config["bootstrap_servers"]):
+        for address in self._cluster.bootstrap_brokers():
             try:
                 names = await self._client.context.resolver.canonical_names(address.host, address.port)
             except KafkaConnectionError as error:
-                log.warning("No canonical names for %s: %s", address, error)
+                log.warning("No canonical names for %s: %s", host_port(address.host, address.port), error)
                 names = [address.host]
             servers += [(name, address.port) for name in names]
         self._cluster.set_bootstrap(dict.fromkeys(servers))
@@ -282,8 +301,12 @@ class MetadataUpdater:
             code = getattr(response, "error_code", 0)
             if code == _REBOOTSTRAP_REQUIRED:
                 self._start_over("a broker demands it")
+            if code == MismatchedEndpointTypeError.errno:
+                raise MismatchedEndpointTypeError(_NOT_A_CONTROLLER.format(link=link))
             if code:
                 raise for_code(code)(f"{link} does not tell metadata")
+            if self._client.of_controllers:
+                response = _metadata_of(response)
             if not response.brokers:
                 raise MetadataEmptyBrokerList(f"{link} does not know any broker; it may be starting")
         except KafkaError as error:
@@ -319,12 +342,18 @@ class MetadataUpdater:
             config["security_protocol"],
         )
 
-    def _request(self, link: Connection) -> tuple[MetadataRequest, bool]:
+    def _request(self, link: Connection) -> tuple[Any, bool]:
         """Return the request for the wanted topics in this broker's version, and whether that is all topics."""
-        from kafka.protocol.metadata import MetadataRequest
+        from kafka.protocol.metadata import DescribeClusterRequest, MetadataRequest
 
-        request = self._cluster.metadata_request()
         assert link.versions is not None
+        if self._client.of_controllers:
+            if not link.versions.reaches(DescribeClusterRequest.API_KEY, _CONTROLLERS_SINCE):
+                raise UnsupportedVersionError(f"{link} does not describe controllers: that needs Kafka 3.7")
+            return DescribeClusterRequest(endpoint_type=_CONTROLLERS), True
+        if not link.versions.reaches(MetadataRequest.API_KEY):
+            raise MismatchedEndpointTypeError(_NOT_A_BROKER.format(link=link))
+        request = self._cluster.metadata_request()
         version = link.versions.version_for(request)
         topics = request.topics
         if version < _AUTO_CREATION_SINCE and topics is not None and not request.allow_auto_topic_creation:
@@ -356,3 +385,18 @@ class MetadataUpdater:
         for server in self._cluster.bootstrap_brokers():
             self._client.context.resolver.forget(server.host)
         self._client.drop_unready()
+
+
+def _metadata_of(described: DescribeClusterResponse) -> MetadataResponse:
+    """Return what a controller tells of all controllers as the metadata of a cluster without topics."""
+    from kafka.protocol.metadata import MetadataResponse
+
+    return MetadataResponse(
+        brokers=[
+            MetadataResponse.MetadataResponseBroker(node_id=one.broker_id, host=one.host, port=one.port, rack=one.rack)
+            for one in described.brokers
+        ],
+        cluster_id=described.cluster_id,
+        controller_id=described.controller_id,
+        topics=[],
+    )

@@ -13,6 +13,8 @@ __all__ = ["BrokerDescription", "Cluster", "ClusterDescription"]
 
 _DESCRIBE_CLUSTER: Final = 60
 _FENCED_SINCE: Final = 2
+_BROKERS: Final = 1
+_CONTROLLERS: Final = 2
 _OPERATIONS: Final = range(8, 11)
 
 
@@ -52,6 +54,8 @@ class Cluster(Calls):
     ) -> ClusterDescription:
         """Describe the cluster: its id, its controller and its brokers.
 
+        A client with ``bootstrap_controllers`` gets the active controller, and all controllers instead of the brokers.
+
         >>> from kafka import KafkaAdminClient
         >>> from kafka.broker import Broker
         >>> with Broker(nodes=3) as broker, KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
@@ -75,7 +79,9 @@ class Cluster(Calls):
         if not versions.reaches(_DESCRIBE_CLUSTER):
             return await self._describe_by_metadata(deadline, include_operations=include_operations)
         request = DescribeClusterRequest(
-            include_cluster_authorized_operations=include_operations, include_fenced_brokers=include_fenced
+            include_cluster_authorized_operations=include_operations,
+            include_fenced_brokers=include_fenced,
+            endpoint_type=_CONTROLLERS if self._core.client.of_controllers else _BROKERS,
         )
         response = await self._core.ask(request, deadline, "describe_cluster()", checked=True)
         return _described(

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka.acl import Named
+from kafka.admin.resources import config_text
 from kafka.admin.results import ItemResult, Outcome, Result, Results
 from kafka.errors import IllegalArgumentError
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 __all__ = [
+    "SOURCES_SINCE",
     "AlterConfigOp",
     "AlterConfigsResult",
     "AlteredResource",
+    "Changes",
     "ConfigEntry",
     "ConfigFilterType",
     "ConfigResource",
@@ -23,9 +29,15 @@ __all__ = [
     "DescribeConfigsResult",
     "DescribedResource",
     "as_config_resources",
+    "changed_values",
+    "changes_of",
     "kind_name",
+    "own_source",
 ]
 
+# The first version of DescribeConfigs that tells where a value comes from.
+SOURCES_SINCE: Final = 1
+_PAIR: Final = 2
 _OF_BROKERS = (4, 8)
 _SECRET = ("password", "secret", "jaas", "keystore.key", "credential")
 
@@ -55,6 +67,32 @@ class ConfigSourceType(Named, IntEnum):
     DYNAMIC_GROUP_CONFIG = 8
 
 
+# Where values come from that were set for the resource itself, while the cluster runs.
+_OWN: Final = {
+    ConfigResourceType.TOPIC: ConfigSourceType.DYNAMIC_TOPIC_CONFIG,
+    ConfigResourceType.BROKER: ConfigSourceType.DYNAMIC_BROKER_CONFIG,
+    ConfigResourceType.BROKER_LOGGER: ConfigSourceType.DYNAMIC_BROKER_LOGGER_CONFIG,
+    ConfigResourceType.CLIENT_METRICS: ConfigSourceType.DYNAMIC_CLIENT_METRICS_CONFIG,
+    ConfigResourceType.GROUP: ConfigSourceType.DYNAMIC_GROUP_CONFIG,
+}
+_NOT_DYNAMIC: Final = {
+    ConfigSourceType.UNKNOWN,
+    ConfigSourceType.STATIC_BROKER_CONFIG,
+    ConfigSourceType.DEFAULT_CONFIG,
+}
+
+
+def own_source(resource_type: ConfigResourceType, name: str) -> ConfigSourceType:
+    """Return where the values come from that were set for a resource itself.
+
+    >>> own_source(ConfigResourceType.BROKER, "").name, own_source(ConfigResourceType.TOPIC, "events").name
+    ('DYNAMIC_DEFAULT_BROKER_CONFIG', 'DYNAMIC_TOPIC_CONFIG')
+    """
+    if resource_type is ConfigResourceType.BROKER and not name:
+        return ConfigSourceType.DYNAMIC_DEFAULT_BROKER_CONFIG
+    return _OWN[resource_type]
+
+
 class ConfigType(Named, IntEnum):
     """The type of a setting."""
 
@@ -78,6 +116,19 @@ class ConfigFilterType(Named, IntEnum):
     MODIFIED = 2
     DEFAULT = 3
     STATIC = 4
+
+    def selects(self, entry: ConfigEntry) -> bool:
+        """Whether a setting is one of those."""
+        source = entry.config_source
+        if self is ConfigFilterType.ALL:
+            return True
+        if self is ConfigFilterType.DYNAMIC:
+            return source not in _NOT_DYNAMIC
+        if self is ConfigFilterType.DEFAULT:
+            return source is ConfigSourceType.DEFAULT_CONFIG
+        if self is ConfigFilterType.STATIC:
+            return source is ConfigSourceType.STATIC_BROKER_CONFIG
+        return source is not ConfigSourceType.DEFAULT_CONFIG
 
 
 class AlterConfigOp(Named, IntEnum):
@@ -160,6 +211,53 @@ def _resource(given: Any) -> ConfigResource:
     raise TypeError(f"config_resources must be ConfigResource objects or tuples of type and name, not {given!r}")
 
 
+Changes = dict[str, tuple[AlterConfigOp, "str | None"]]
+
+
+def changes_of(resource: ConfigResource) -> Changes:
+    """Return what is to become of each setting of a resource.
+
+    >>> changes_of(ConfigResource("topic", "t", {"retention.ms": 5, "cleanup.policy": ("append", "compact")}))
+    {'retention.ms': (<AlterConfigOp.SET: 0>, '5'), 'cleanup.policy': (<AlterConfigOp.APPEND: 2>, 'compact')}
+    """
+    if not isinstance(resource.configs, Mapping):
+        raise TypeError(f"the configs of {resource.resource_type.name} {resource.name!r} must be a dict")
+    found: Changes = {}
+    for name, value in resource.configs.items():
+        operation = AlterConfigOp.DELETE if value is None else AlterConfigOp.SET
+        if isinstance(value, tuple) and len(value) == _PAIR:
+            operation, value = AlterConfigOp.build_from(value[0]), value[1]  # noqa: PLW2901
+        found[name] = operation, config_text(value)
+    return found
+
+
+def changed_values(values: Mapping[str, str | None], changes: Changes) -> dict[str, str | None]:
+    """Return settings as they will be after changes.
+
+    >>> changed_values({"a": "1", "b": "x,y"}, {"a": (AlterConfigOp.DELETE, None), "b": (AlterConfigOp.SUBTRACT, "x")})
+    {'b': 'y'}
+    """
+    found = dict(values)
+    for name, (operation, value) in changes.items():
+        if operation is AlterConfigOp.SET:
+            found[name] = value
+        elif operation is AlterConfigOp.DELETE:
+            found.pop(name, None)
+        else:
+            parts = _parts(found.get(name))
+            change = _parts(value)
+            if operation is AlterConfigOp.APPEND:
+                parts += [part for part in change if part not in parts]
+            else:
+                parts = [part for part in parts if part not in change]
+            found[name] = ",".join(parts)
+    return found
+
+
+def _parts(value: str | None) -> list[str]:
+    return [part for part in (value or "").split(",") if part]
+
+
 class ConfigEntry(Result):
     """The value of a setting, and where it comes from; ``value`` is None for passwords."""
 
@@ -171,6 +269,23 @@ class ConfigEntry(Result):
     is_sensitive: bool
     synonyms: list[Result]
     documentation: str | None
+
+    @classmethod
+    def of(cls, setting: Any, resource_type: int, version: int) -> Self:
+        """Make it from a setting in a response of a version."""
+        source = setting.config_source
+        if version < SOURCES_SINCE:  # which only says whether it is the default
+            own = _OWN[ConfigResourceType(resource_type)]
+            source = ConfigSourceType.DEFAULT_CONFIG if setting.is_default else own
+        return cls(
+            value=setting.value,
+            config_source=ConfigSourceType.known(source),
+            config_type=ConfigType.known(setting.config_type),
+            read_only=setting.read_only,
+            is_sensitive=setting.is_sensitive,
+            synonyms=[Result(name=one.name, value=one.value, config_source=one.source) for one in setting.synonyms],
+            documentation=setting.documentation,
+        )
 
 
 class DescribedResource(ItemResult):

@@ -7,22 +7,24 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka.admin.calls import Calls
 from kafka.admin.config_resource import (
+    SOURCES_SINCE,
     AlterConfigOp,
     AlterConfigsResult,
     AlteredResource,
+    Changes,
     ConfigEntry,
     ConfigFilterType,
     ConfigResource,
     ConfigResourceType,
-    ConfigSourceType,
-    ConfigType,
     DescribeConfigsResult,
     DescribedResource,
     as_config_resources,
+    changed_values,
+    changes_of,
     kind_name,
+    own_source,
 )
-from kafka.admin.resources import config_text
-from kafka.admin.results import ItemResult, Result, Results, raise_failed
+from kafka.admin.results import ItemResult, Results, raise_failed
 from kafka.errors import (
     InvalidConfigurationError,
     KafkaError,
@@ -43,24 +45,7 @@ __all__ = ["Configs"]
 
 _INCREMENTAL: Final = 44
 _LIST_RESOURCES: Final = 74
-_FROM_SOURCES: Final = 1
 _DOCUMENTED_SINCE: Final = 3
-_PAIR: Final = 2
-
-# Values that were set for the resource itself, or for all of its kind, while the cluster runs.
-_OWN: Final = {
-    ConfigResourceType.TOPIC: ConfigSourceType.DYNAMIC_TOPIC_CONFIG,
-    ConfigResourceType.BROKER: ConfigSourceType.DYNAMIC_BROKER_CONFIG,
-    ConfigResourceType.BROKER_LOGGER: ConfigSourceType.DYNAMIC_BROKER_LOGGER_CONFIG,
-    ConfigResourceType.CLIENT_METRICS: ConfigSourceType.DYNAMIC_CLIENT_METRICS_CONFIG,
-    ConfigResourceType.GROUP: ConfigSourceType.DYNAMIC_GROUP_CONFIG,
-}
-_NOT_DYNAMIC: Final = {
-    ConfigSourceType.UNKNOWN,
-    ConfigSourceType.STATIC_BROKER_CONFIG,
-    ConfigSourceType.DEFAULT_CONFIG,
-}
-
 
 ResourceKey = tuple[ConfigResourceType, str]
 I = TypeVar("I", bound=ItemResult)  # noqa: E741
@@ -117,7 +102,7 @@ class Configs(Calls):
         A value may be a pair of an `AlterConfigOp` and a value; None takes a setting back to its default. Before Kafka
         2.3, or with ``incremental=False``, the present settings are read, merged and written as a whole, which can lose
         what another client changes meanwhile. Settings that a broker does not know raise, unless `raise_on_unknown` is
-        false.
+        false, or the client is connected to controllers, which do not know the settings of brokers.
 
         >>> from kafka import KafkaAdminClient
         >>> from kafka.admin import ConfigResource
@@ -229,7 +214,7 @@ class Configs(Calls):
             ]
             return DescribeConfigsRequest(
                 resources=wanted,
-                include_synonyms=synonyms and version >= _FROM_SOURCES,
+                include_synonyms=synonyms and version >= SOURCES_SINCE,
                 include_documentation=documentation,
             )
 
@@ -247,7 +232,7 @@ class Configs(Calls):
                     configs={
                         setting.name: described
                         for setting in found.configs
-                        if _passes(described := _entry(setting, found.resource_type, version), chosen)
+                        if chosen.selects(described := ConfigEntry.of(setting, found.resource_type, version))
                     },
                 )
                 for found in response.results
@@ -275,8 +260,8 @@ class Configs(Calls):
             raise self._core.unsupported("incremental=True", "2.3")
         if incremental is None:
             incremental = versions.reaches(_INCREMENTAL)
-        changes = {resource.key: _changes(resource) for resource in resources}
-        if raise_on_unknown:
+        changes = {resource.key: changes_of(resource) for resource in resources}
+        if raise_on_unknown and not self._core.client.of_controllers:
             await self._check_config_names([one for one in resources if one.node_id is not None], deadline)
         if not incremental:
             changes = await self._merged_configs(resources, changes, deadline)
@@ -288,7 +273,7 @@ class Configs(Calls):
         self, deadline: float, resources: list[ConfigResource], *, validate_only: bool, raise_errors: bool
     ) -> AlterConfigsResult:
         await self._core.require(deadline, AlterConfigsRequest.API_KEY, 0, "replace_configs()", "0.11")
-        changes = {resource.key: _changes(resource) for resource in resources}
+        changes = {resource.key: changes_of(resource) for resource in resources}
         return await self._change_configs(resources, changes, deadline, validate_only, raise_errors, incremental=False)
 
     async def _reset_configs(
@@ -342,14 +327,20 @@ class Configs(Calls):
         deadline: float,
         what: str,
         kind: type[I],
+        *,
+        changes: bool = False,
     ) -> Results[I]:
-        """Ask each broker about its own settings, and any broker about the rest, at the same time."""
+        """Ask each broker about its own settings, and any broker about the rest, at the same time.
+
+        A client of controllers asks the active one to change settings of brokers too.
+        """
+        by_controller = changes and self._core.client.of_controllers
         by_key = {resource.key: resource for resource in resources}
 
         async def locate(left: list[ResourceKey], _: float) -> Places[ResourceKey]:
             places: dict[int | None, list[ResourceKey]] = {}
             for key in left:
-                places.setdefault(by_key[key].node_id, []).append(key)
+                places.setdefault(None if by_controller else by_key[key].node_id, []).append(key)
             return places, {}
 
         def passing(answer: Any) -> bool:
@@ -375,7 +366,7 @@ class Configs(Calls):
     async def _change_configs(
         self,
         resources: list[ConfigResource],
-        changes: Mapping[Any, Mapping[str, tuple[AlterConfigOp, str | None]]],
+        changes: Mapping[Any, Changes],
         deadline: float,
         validate_only: bool,
         raise_errors: bool,
@@ -412,7 +403,9 @@ class Configs(Calls):
                 for found in response.responses
             }
 
-        items = await self._ask_owners(resources, request, read, deadline, "alter_configs()", AlteredResource)
+        items = await self._ask_owners(
+            resources, request, read, deadline, "alter_configs()", AlteredResource, changes=True
+        )
         result = AlterConfigsResult(items)
         if raise_errors:
             raise_failed(items, result)
@@ -440,9 +433,7 @@ class Configs(Calls):
         found = await self._describe_configs(deadline, plain, config_filter=ConfigFilterType.DYNAMIC)
         own = {}
         for item in found.resources:
-            source = _OWN[item.resource_type]
-            if item.resource_type is ConfigResourceType.BROKER and not item.resource_name:
-                source = ConfigSourceType.DYNAMIC_DEFAULT_BROKER_CONFIG
+            source = own_source(item.resource_type, item.resource_name)
             own[item.resource_type, item.resource_name] = {
                 name: entry for name, entry in item.configs.items() if entry.config_source is source
             }
@@ -450,18 +441,11 @@ class Configs(Calls):
 
     async def _merged_configs(
         self, resources: list[ConfigResource], changes: Mapping[Any, Any], deadline: float
-    ) -> dict[Any, dict[str, tuple[AlterConfigOp, str | None]]]:
+    ) -> dict[Any, Changes]:
         """Return all settings as they will be; what another client changes meanwhile is lost."""
         merged = {}
         for key, own in (await self._own_configs(resources, deadline)).items():
-            values = {name: entry.value for name, entry in own.items()}
-            for name, (operation, value) in changes[key].items():
-                if operation is AlterConfigOp.SET:
-                    values[name] = value
-                elif operation is AlterConfigOp.DELETE:
-                    values.pop(name, None)
-                else:
-                    values[name] = _list_change(values.get(name), operation, value)
+            values = changed_values({name: entry.value for name, entry in own.items()}, changes[key])
             hidden = [name for name, value in values.items() if value is None]
             if hidden:
                 raise InvalidConfigurationError(
@@ -470,53 +454,3 @@ class Configs(Calls):
                 )
             merged[key] = {name: (AlterConfigOp.SET, value) for name, value in values.items()}
         return merged
-
-
-def _list_change(value: str | None, operation: AlterConfigOp, change: str | None) -> str:
-    parts = [part for part in (value or "").split(",") if part]
-    changed = [part for part in (change or "").split(",") if part]
-    if operation is AlterConfigOp.APPEND:
-        return ",".join([*parts, *(part for part in changed if part not in parts)])
-    return ",".join(part for part in parts if part not in changed)
-
-
-def _changes(resource: ConfigResource) -> dict[str, tuple[AlterConfigOp, str | None]]:
-    if not isinstance(resource.configs, Mapping):
-        raise TypeError(f"the configs of {resource.resource_type.name} {resource.name!r} must be a dict")
-    found = {}
-    for name, value in resource.configs.items():
-        operation = AlterConfigOp.DELETE if value is None else AlterConfigOp.SET
-        if isinstance(value, tuple) and len(value) == _PAIR:
-            operation, value = AlterConfigOp.build_from(value[0]), value[1]  # noqa: PLW2901
-        found[name] = operation, config_text(value)
-    return found
-
-
-def _entry(setting: Any, resource_type: int, version: int) -> ConfigEntry:
-    source = setting.config_source
-    if version < _FROM_SOURCES:  # which only says whether it is the default
-        own = _OWN[ConfigResourceType(resource_type)]
-        source = ConfigSourceType.DEFAULT_CONFIG if setting.is_default else own
-    known = ConfigSourceType(source) if source in iter(ConfigSourceType) else ConfigSourceType.UNKNOWN
-    return ConfigEntry(
-        value=setting.value,
-        config_source=known,
-        config_type=ConfigType(setting.config_type) if setting.config_type in iter(ConfigType) else ConfigType.UNKNOWN,
-        read_only=setting.read_only,
-        is_sensitive=setting.is_sensitive,
-        synonyms=[Result(name=one.name, value=one.value, config_source=one.source) for one in setting.synonyms],
-        documentation=setting.documentation,
-    )
-
-
-def _passes(entry: ConfigEntry, wanted: ConfigFilterType) -> bool:
-    source = entry.config_source
-    if wanted is ConfigFilterType.ALL:
-        return True
-    if wanted is ConfigFilterType.DYNAMIC:
-        return source not in _NOT_DYNAMIC
-    if wanted is ConfigFilterType.DEFAULT:
-        return source is ConfigSourceType.DEFAULT_CONFIG
-    if wanted is ConfigFilterType.STATIC:
-        return source is ConfigSourceType.STATIC_BROKER_CONFIG
-    return source is not ConfigSourceType.DEFAULT_CONFIG

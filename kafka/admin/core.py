@@ -29,11 +29,13 @@ from kafka.errors import (
     ThrottlingQuotaExceededError,
     UnknownError,
     UnknownTopicOrPartitionError,
+    UnsupportedEndpointTypeError,
     UnsupportedVersionError,
     for_code,
 )
 from kafka.protocol.commit import FindCoordinatorRequest
 from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.registry import APIS
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
@@ -136,12 +138,24 @@ class AdminCore:
 
     async def version_of(self, request: Any, deadline: float) -> int:
         """Return the version in which a request will be sent."""
-        return (await self.versions(deadline)).version_for(request)
+        versions = await self.versions(deadline)
+        self._check_endpoint(request.API_KEY, type(request).__name__)
+        return versions.version_for(request)
 
     async def require(self, deadline: float, api_key: int, version: int, what: str, release: str) -> None:
         """Raise `UnsupportedVersionError` where brokers do not serve a version of an API."""
-        if not (await self.versions(deadline)).reaches(api_key, version):
+        versions = await self.versions(deadline)
+        self._check_endpoint(api_key, what)
+        if not versions.reaches(api_key, version):
             raise self.unsupported(what, release)
+
+    def _check_endpoint(self, api_key: int, what: str) -> None:
+        """Raise for an API that only brokers serve if this client is connected to controllers."""
+        if self.client.of_controllers and "controller" not in APIS[api_key].listeners.split():
+            raise UnsupportedEndpointTypeError(
+                f"{what} needs a broker, and this client is connected to controllers: connect one with "
+                "bootstrap_servers instead of bootstrap_controllers"
+            )
 
     def unsupported(self, what: str, release: str) -> UnsupportedVersionError:
         """Return the error about what needs a newer broker."""
@@ -358,6 +372,11 @@ class AdminCore:
         if isinstance(answers[key], KafkaError):
             raise answers[key]
         return answers[key]
+
+    def coordinator_of(self, key: str, key_type: int = GROUP) -> int:
+        """Return the id of the broker that was found to coordinate a group or a transaction, -1 if there is none."""
+        known = self.client.cluster.get_coordinator(key_type, key)
+        return -1 if known is None else int(known)
 
     async def find_coordinators(self, keys: list[str], key_type: int, deadline: float, what: str) -> dict[str, Any]:
         """Look coordinators up; return the id of each, or a `KafkaError`."""

@@ -288,7 +288,8 @@ class Connection:
 
         texts = {name: text for name, text in self.options.items() if kind in BY_SPELLING[name].kinds}
         configs = parse(kind, texts)
-        configs.setdefault("bootstrap_servers", "localhost:9092")
+        if "bootstrap_controllers" not in configs:
+            configs.setdefault("bootstrap_servers", "localhost:9092")
         limits = {"bootstrap_timeout_ms": _BOOTSTRAP_MS}
         if self._deadline is not None:
             left_ms = (self._deadline - time.monotonic()) * 750

@@ -282,10 +282,21 @@ class OneOf:
 class Servers:
     """Bootstrap servers; see `parse_servers` for the forms."""
 
-    accepts = "'host[:port]', several of them separated by commas, or a list of strings or (host, port) tuples"
+    def __init__(self, *, optional: bool = False) -> None:
+        self.optional = optional
+
+    @property
+    def accepts(self) -> str:
+        """In words."""
+        return _or_none(
+            "'host[:port]', several of them separated by commas, or a list of strings or (host, port) tuples",
+            self.optional,
+        )
 
     def __call__(self, value: Any) -> Any:
         """The addresses as a list of ``host:port``, which is also what programs read."""
+        if value is None and self.optional:
+            return None
         servers = parse_servers(value)
         if not servers:
             raise ValueError(value)

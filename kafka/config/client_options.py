@@ -68,6 +68,15 @@ CLIENT_OPTIONS: Final = (
         aliases=("metadata_broker_list",),
     ),
     Option(
+        "bootstrap_controllers",
+        frozenset({"admin"}),
+        None,
+        Servers(optional=True),
+        "The controllers to connect to first, instead of bootstrap_servers. Such a client can make the calls that "
+        "controllers serve, also while no broker runs.",
+        since="3.7",
+    ),
+    Option(
         "client_id",
         LINKS,
         f"purekafka-{__version__}",

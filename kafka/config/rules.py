@@ -182,7 +182,24 @@ def _fetching(values: Values, given: Collection[str]) -> None:
         values["consumer_timeout_ms"] = math.inf
 
 
+def _controllers(values: Values, given: Collection[str]) -> None:
+    if values.get("bootstrap_controllers") is None:
+        return
+    if "bootstrap_servers" in given:
+        raise _refuse(
+            "bootstrap_controllers",
+            "bootstrap_controllers and bootstrap_servers exclude each other: the client connects to controllers or to "
+            "brokers; leave one of them unset",
+        )
+    if values["kafka_client"] is not None:
+        raise _refuse(
+            "bootstrap_controllers",
+            "bootstrap_controllers has no effect with kafka_client, which makes a client of brokers; leave one unset",
+        )
+
+
 RULES: Final[tuple[Rule, ...]] = (
+    _controllers,
     _ordered("reconnect_backoff_ms", "reconnect_backoff_max_ms"),
     _ordered("retry_backoff_ms", "retry_backoff_max_ms"),
     _ordered("socket_connection_setup_timeout_ms", "socket_connection_setup_timeout_max_ms"),

@@ -15,6 +15,7 @@ from kafka.errors import (
     IllegalArgumentError,
     InvalidUpdateVersionError,
     KafkaError,
+    MismatchedEndpointTypeError,
     UnsupportedVersionError,
 )
 from kafka.protocol.admin import ListGroupsRequest
@@ -32,6 +33,11 @@ def test_features_are_described_and_changed(admin: KafkaAdminClient):
     assert "group.version" not in after.finalized_features
     assert after.finalized_features_epoch > found.finalized_features_epoch
     assert admin.update_features({"group.version": 1})["group.version"].ok
+
+
+def test_a_broker_is_not_a_controller(broker: Broker):
+    with pytest.raises(MismatchedEndpointTypeError, match="give it in bootstrap_servers"):
+        KafkaAdminClient(bootstrap_controllers=broker.bootstrap_servers)
 
 
 def test_a_feature_update_is_checked_without_being_made(admin: KafkaAdminClient):

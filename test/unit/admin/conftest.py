@@ -84,7 +84,9 @@ class Admin:
     """The calls of an administrator, and the loop that runs their coroutines."""
 
     def __init__(self, cluster: AdminCluster, **options: Any) -> None:
-        options = {"bootstrap_servers": "b0,b1,b2", "metrics_enabled": False, **options}
+        options = {"metrics_enabled": False, **options}
+        if "bootstrap_controllers" not in options:
+            options.setdefault("bootstrap_servers", "b0,b1,b2")
         self.core = AdminCore(resolve("admin", options), cluster.network.environment())
         self.loop = self.core.loop
         self.calls = AdminCalls(self.core, OnLoop(self.loop))
