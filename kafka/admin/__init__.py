@@ -50,14 +50,14 @@ if TYPE_CHECKING:
     from kafka.admin.replicas import ElectedPartition, ElectionType, ElectLeadersResult, Reassignment
     from kafka.admin.resources import NewPartitions, NewTopic
     from kafka.admin.results import Outcome
-    from kafka.admin.share_groups import (
-        ShareGroupDescription,
-        ShareGroupOffset,
-        ShareMember,
+    from kafka.admin.share_groups import ShareGroupDescription, ShareGroupOffset, ShareMember
+    from kafka.admin.streams_groups import (
+        InternalTopic,
         StreamsGroupDescription,
         StreamsMember,
         Subtopology,
         TaskAssignment,
+        TaskOffset,
     )
     from kafka.admin.tokens import DelegationToken
     from kafka.admin.topic_outcomes import (
@@ -135,6 +135,7 @@ __all__ = [
     "GroupState",
     "GroupType",
     "HangingTransaction",
+    "InternalTopic",
     "IsolationLevel",
     "KafkaAdminClient",
     "Lags",
@@ -177,6 +178,7 @@ __all__ = [
     "StreamsMember",
     "Subtopology",
     "TaskAssignment",
+    "TaskOffset",
     "TelemetrySubscription",
     "TopicDescription",
     "TopicPartitionsPage",
@@ -237,6 +239,7 @@ _HOMES = {
     "GroupState": "groups",
     "GroupType": "groups",
     "HangingTransaction": "transactions",
+    "InternalTopic": "streams_groups",
     "IsolationLevel": "offsets",
     "KafkaAdminClient": "client",
     "Lags": "group_lag",
@@ -275,10 +278,11 @@ _HOMES = {
     "ShareGroupOffset": "share_groups",
     "ShareMember": "share_groups",
     "Shift": "group_offsets",
-    "StreamsGroupDescription": "share_groups",
-    "StreamsMember": "share_groups",
-    "Subtopology": "share_groups",
-    "TaskAssignment": "share_groups",
+    "StreamsGroupDescription": "streams_groups",
+    "StreamsMember": "streams_groups",
+    "Subtopology": "streams_groups",
+    "TaskAssignment": "streams_groups",
+    "TaskOffset": "streams_groups",
     "TelemetrySubscription": "client_metrics",
     "TopicDescription": "topic_outcomes",
     "TopicPartitionsPage": "topic_outcomes",

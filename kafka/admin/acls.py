@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kafka.acl import ACLOperation, ACLPermissionType, ACLResourcePatternType, ResourceType
 from kafka.admin.calls import Calls
-from kafka.admin.results import error_of
+from kafka.admin.results import error_of, raise_first
 from kafka.errors import IllegalArgumentError, KafkaError, NoError, for_code
 from kafka.protocol.acl import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest
 
@@ -279,9 +279,7 @@ class CreateAclsResult(dict[str, Any]):
 
     def raise_for_error(self) -> None:
         """Raise the first error, if there is one; ``error.results`` is this dict."""
-        for error in self.errors.values():
-            error.results = self
-            raise error
+        raise_first(self.errors.values(), self)
 
 
 class Acls(Calls):

@@ -28,6 +28,7 @@ from kafka.admin.records import Records
 from kafka.admin.replicas import Replicas
 from kafka.admin.requests import Requests
 from kafka.admin.share_groups import ShareGroups
+from kafka.admin.streams_groups import StreamsGroups
 from kafka.admin.tokens import Tokens
 from kafka.admin.topic_setup import TopicSetup
 from kafka.admin.topics import Topics
@@ -54,6 +55,7 @@ class AdminCalls(
     Cluster,
     GroupLags,
     ShareGroups,
+    StreamsGroups,
     Acls,
     Quotas,
     Users,
@@ -151,15 +153,15 @@ class KafkaAdminClient:
     remove_members_from_consumer_group = blocking(Groups.remove_members_from_consumer_group)
     group_lag = blocking(GroupLags.group_lag)
     describe_share_groups = blocking(ShareGroups.describe_share_groups)
-    describe_streams_groups = blocking(ShareGroups.describe_streams_groups)
+    describe_streams_groups = blocking(StreamsGroups.describe_streams_groups)
     list_share_group_offsets = blocking(ShareGroups.list_share_group_offsets)
     alter_share_group_offsets = blocking(ShareGroups.alter_share_group_offsets)
     delete_share_group_offsets = blocking(ShareGroups.delete_share_group_offsets)
     delete_share_groups = blocking(ShareGroups.delete_share_groups)
-    delete_streams_groups = blocking(ShareGroups.delete_streams_groups)
-    list_streams_group_offsets = blocking(ShareGroups.list_streams_group_offsets)
-    alter_streams_group_offsets = blocking(ShareGroups.alter_streams_group_offsets)
-    delete_streams_group_offsets = blocking(ShareGroups.delete_streams_group_offsets)
+    delete_streams_groups = blocking(StreamsGroups.delete_streams_groups)
+    list_streams_group_offsets = blocking(StreamsGroups.list_streams_group_offsets)
+    alter_streams_group_offsets = blocking(StreamsGroups.alter_streams_group_offsets)
+    delete_streams_group_offsets = blocking(StreamsGroups.delete_streams_group_offsets)
     list_groups = blocking(Groups.list_groups)
     list_consumer_groups = blocking(Groups.list_consumer_groups)
     delete_groups = blocking(Groups.delete_groups)

@@ -1,9 +1,9 @@
-"""What brokers tell about a group: its state and its members, of the classic protocol and of KIP-848."""
+"""What coordinators tell about groups: their state and their members, of the classic protocol and of KIP-848."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from kafka.admin.calls import Calls
 from kafka.admin.groups import as_groups
@@ -13,12 +13,78 @@ from kafka.coordinator.protocol import ConsumerProtocolMemberAssignment, Consume
 from kafka.errors import GroupIdNotFoundError, KafkaError, KafkaProtocolError, UnsupportedVersionError
 from kafka.protocol.admin import DescribeGroupsRequest
 from kafka.protocol.group import ConsumerGroupDescribeRequest
-from kafka.structs import GroupInformation, MemberInformation
+from kafka.structs import GroupInformation, MemberInformation, TopicPartition
 
-__all__ = ["GroupDescription", "GroupDescriptions", "MemberAssignment", "MemberDescription", "MemberMetadata"]
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = [
+    "DescribedGroup",
+    "GroupDescription",
+    "GroupDescriptions",
+    "MemberAssignment",
+    "MemberDescription",
+    "MemberMetadata",
+    "assigned_partitions",
+]
 
 _CONSUMER_GROUP_DESCRIBE: Final = 69
 _OPERATIONS_SINCE: Final = 3
+_CLASSIC_MEMBER: Final = 0
+
+G = TypeVar("G", bound="DescribedGroup")
+
+
+class DescribedGroup(ItemResult):
+    """The description of a group of any kind by its coordinator; ``error`` is the error in place of one."""
+
+    __slots__ = ()
+    _kind: ClassVar[str] = "group"
+    _blank: ClassVar[Mapping[str, Any]] = {}
+    """The values of the fields that a kind of group adds, for a group that is not known."""
+    group_id: str
+    group_state: str
+    group_type: str
+    group_epoch: int
+    assignment_epoch: int
+    coordinator_id: int
+    authorized_operations: list[str] | None
+
+    def item(self) -> str:
+        """Return what the outcome is about, for error messages."""
+        return f"{self._kind} {self.group_id!r}"
+
+    @classmethod
+    def known(cls, group: Any, **fields: Any) -> Self:
+        """Make the description of a group from a response: what all kinds have, and these fields."""
+        return cls(
+            error_code=0,
+            error_message=None,
+            group_id=group.group_id,
+            group_state=group.group_state,
+            group_epoch=getattr(group, "group_epoch", -1),
+            assignment_epoch=getattr(group, "assignment_epoch", -1),
+            coordinator_id=-1,
+            authorized_operations=operations(group.authorized_operations),
+            **fields,
+        )
+
+    @classmethod
+    def unknown(cls, group_id: str, error: KafkaError) -> Self:
+        """Make the description of a group that its coordinator does not describe."""
+        return cls.failure(
+            error,
+            **{
+                "group_id": group_id,
+                "group_state": "Unknown",
+                "group_epoch": -1,
+                "assignment_epoch": -1,
+                "coordinator_id": -1,
+                "authorized_operations": None,
+                "members": [],
+                **cls._blank,
+            },
+        )
 
 
 class MemberMetadata(Result):
@@ -45,19 +111,31 @@ class MemberAssignment(Result):
 
 
 class MemberDescription(Result):
-    """A member; metadata and assignment of a member that is not a consumer (but Connect's, for one) are bytes."""
+    """A member; metadata and assignment of a member that is not a consumer (but Connect's, for one) are bytes.
+
+    Members of classic groups have no rack, no epoch (-1) and no target assignment. `is_classic` tells whether the
+    member uses the classic protocol, also in a group that others of KIP-848 are in; None if the broker does not tell
+    (before Kafka 4.0).
+    """
 
     __slots__ = ()
     member_id: str
     group_instance_id: str | None
+    rack_id: str | None
     client_id: str
     client_host: str
+    member_epoch: int
     member_metadata: MemberMetadata | bytes
     member_assignment: MemberAssignment | bytes
+    target_assignment: MemberAssignment | None
+    is_classic: bool | None
 
 
-class GroupDescription(ItemResult):
-    """A group and its members, or why they are not known."""
+class GroupDescription(DescribedGroup):
+    """A group and its members, or why they are not known.
+
+    The epochs are -1 in classic groups. `coordinator_id` is the broker that coordinates the group.
+    """
 
     __slots__ = ()
     _aliases: ClassVar = {
@@ -66,17 +144,23 @@ class GroupDescription(ItemResult):
         "protocol": "protocol_data",
         "error": "error",
     }
-    group_id: str
-    group_state: str
-    group_type: str
+    _blank: ClassVar = {"group_type": "", "protocol_type": "", "protocol_data": ""}
     protocol_type: str
     protocol_data: str
     members: list[MemberDescription]
-    authorized_operations: list[str] | None
 
-    def item(self) -> str:
-        """Return what the outcome is about, for error messages."""
-        return f"group {self.group_id!r}"
+    @classmethod
+    def unknown(cls, group_id: str, error: KafkaError) -> Self:
+        """Make the description of a group that its coordinator does not describe; ``Dead`` if it is not there."""
+        made = super().unknown(group_id, error)
+        if isinstance(error, GroupIdNotFoundError):
+            made["group_state"] = "Dead"
+        return made
+
+    @property
+    def is_simple_consumer_group(self) -> bool:
+        """Whether the group only has committed offsets: no member ever joined it."""
+        return self.ok and not self.protocol_type
 
     def as_information(self) -> GroupInformation:
         """Return the tuple of kafka-python 2; raise the error of the group. One that is not there is ``Dead``."""
@@ -170,10 +254,11 @@ class GroupDescriptions(Calls):
         versions = await self._core.versions(deadline)
         if include_operations and not versions.reaches(DescribeGroupsRequest.API_KEY, _OPERATIONS_SINCE):
             raise self._core.unsupported("include_authorized_operations", "2.3")
+        what = "describe_groups()"
         described: dict[str, Any] = {}
         if versions.reaches(_CONSUMER_GROUP_DESCRIBE) and not classic_only:
             described = await self._ask_descriptions(
-                deadline, groups, node_id, ConsumerGroupDescribeRequest, include_operations, _of_consumers
+                deadline, groups, ConsumerGroupDescribeRequest, include_operations, _of_consumers, what, node_id=node_id
             )
         others = [
             group
@@ -182,24 +267,22 @@ class GroupDescriptions(Calls):
         ]
         described.update(
             await self._ask_descriptions(
-                deadline, others, node_id, DescribeGroupsRequest, include_operations, _classic, field="groups"
+                deadline, others, DescribeGroupsRequest, include_operations, _classic, what, "groups", node_id=node_id
             )
         )
-        return {
-            group: _unknown(group, found) if isinstance(found := described[group], KafkaError) else found
-            for group in groups
-        }
+        return self._descriptions(GroupDescription, {group: described[group] for group in groups}, node_id)
 
     async def _ask_descriptions(
         self,
         deadline: float,
         groups: list[str],
-        node_id: int | None,
         kind: Any,
         include_operations: bool,
         describe: Callable[[Any], Any],
-        *,
+        what: str,
         field: str = "group_ids",
+        *,
+        node_id: int | None = None,
     ) -> dict[str, Any]:
         """Return the description of each group, or its error."""
 
@@ -213,16 +296,28 @@ class GroupDescriptions(Calls):
                 for group in response.groups
             }
 
-        return await self._core.ask_coordinators(groups, request, read, deadline, "describe_groups()", node_id=node_id)
+        return await self._core.ask_coordinators(groups, request, read, deadline, what, node_id=node_id)
+
+    def _descriptions(self, kind: type[G], answers: Mapping[str, Any], node_id: int | None = None) -> dict[str, G]:
+        """Return the answers of coordinators as descriptions, with the coordinator of each group."""
+        found: dict[str, G] = {}
+        for group, answer in answers.items():
+            found[group] = kind.unknown(group, answer) if isinstance(answer, KafkaError) else answer
+            found[group]["coordinator_id"] = self._core.coordinator_of(group) if node_id is None else node_id
+        return found
+
+
+def assigned_partitions(assignment: Any) -> list[TopicPartition]:
+    """Return the partitions of an assignment that names topics, from a response."""
+    return [
+        TopicPartition(topic.topic_name, number) for topic in assignment.topic_partitions for number in topic.partitions
+    ]
 
 
 def _classic(group: Any) -> GroupDescription:
     of_consumers = group.protocol_type == "consumer"
-    return GroupDescription(
-        error_code=0,
-        error_message=None,
-        group_id=group.group_id,
-        group_state=group.group_state,
+    return GroupDescription.known(
+        group,
         group_type="classic",
         protocol_type=group.protocol_type,
         protocol_data=group.protocol_data,
@@ -230,23 +325,23 @@ def _classic(group: Any) -> GroupDescription:
             MemberDescription(
                 member_id=member.member_id,
                 group_instance_id=member.group_instance_id,
+                rack_id=None,
                 client_id=member.client_id,
                 client_host=member.client_host,
+                member_epoch=-1,
                 member_metadata=_metadata(bytes(member.member_metadata), of_consumers),
                 member_assignment=_assignment(bytes(member.member_assignment), of_consumers),
+                target_assignment=None,
+                is_classic=True,
             )
             for member in group.members
         ],
-        authorized_operations=operations(group.authorized_operations),
     )
 
 
 def _of_consumers(group: Any) -> GroupDescription:
-    return GroupDescription(
-        error_code=0,
-        error_message=None,
-        group_id=group.group_id,
-        group_state=group.group_state,
+    return GroupDescription.known(
+        group,
         group_type="consumer",
         protocol_type="consumer",
         protocol_data=group.assignor_name,
@@ -254,29 +349,17 @@ def _of_consumers(group: Any) -> GroupDescription:
             MemberDescription(
                 member_id=member.member_id,
                 group_instance_id=member.instance_id,
+                rack_id=member.rack_id,
                 client_id=member.client_id,
                 client_host=member.client_host,
+                member_epoch=member.member_epoch,
                 member_metadata=MemberMetadata(topics=list(member.subscribed_topic_names), user_data=None),
-                member_assignment=_assigned(
-                    ((entry.topic_name, entry.partitions) for entry in member.assignment.topic_partitions), None
-                ),
+                member_assignment=_by_names(member.assignment),
+                target_assignment=_by_names(member.target_assignment),
+                is_classic=None if member.member_type < 0 else member.member_type == _CLASSIC_MEMBER,
             )
             for member in group.members
         ],
-        authorized_operations=operations(group.authorized_operations),
-    )
-
-
-def _unknown(group: str, error: KafkaError) -> GroupDescription:
-    return GroupDescription.failure(
-        error,
-        group_id=group,
-        group_state="Dead" if isinstance(error, GroupIdNotFoundError) else "Unknown",
-        group_type="",
-        protocol_type="",
-        protocol_data="",
-        members=[],
-        authorized_operations=None,
     )
 
 
@@ -298,6 +381,10 @@ def _assignment(data: bytes, of_consumers: bool) -> MemberAssignment | bytes:
     except KafkaProtocolError:
         return data
     return _assigned(found.assignment, found.user_data)
+
+
+def _by_names(assignment: Any) -> MemberAssignment:
+    return _assigned(((entry.topic_name, entry.partitions) for entry in assignment.topic_partitions), None)
 
 
 def _assigned(topics: Iterable[tuple[str, Iterable[int]]], user_data: bytes | None) -> MemberAssignment:

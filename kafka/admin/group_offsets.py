@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from kafka.admin.groups import as_group, as_groups
 from kafka.admin.offsets import IsolationLevel, Offsets, OffsetSpec, OffsetTimestamp, as_timestamp
 from kafka.admin.partitions import as_offsets, as_partition, as_partitions, by_topic
-from kafka.admin.results import Result, error_of
+from kafka.admin.results import Result, error_of, raise_first
 from kafka.errors import (
     CoordinatorLoadInProgressError,
     IllegalArgumentError,
@@ -22,7 +22,7 @@ from kafka.errors import (
 from kafka.protocol.commit import OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-__all__ = ["GroupOffsets", "ListedOffsets", "ResetOffset", "Shift"]
+__all__ = ["GroupOffsets", "ListedOffsets", "ResetOffset", "Shift", "as_group_specs"]
 
 _MANY_GROUPS_SINCE: Final = 8
 _ALL_PARTITIONS_SINCE: Final = 2
@@ -61,10 +61,9 @@ class ListedOffsets(dict[str, Commits]):
 
     def raise_for_error(self) -> None:
         """Raise the first error, if there is one; ``error.results`` is this dict."""
-        errors = [*self.failed.values(), *(one for some in self.failed_partitions.values() for one in some.values())]
-        for error in errors:
-            error.results = self
-            raise error
+        raise_first(self.failed.values(), self)
+        for errors in self.failed_partitions.values():
+            raise_first(errors.values(), self)
 
 
 class ResetOffset(Result):
@@ -80,6 +79,22 @@ class Shift(NamedTuple):
     """A number of records to go forward, or back if it is negative, from the committed offset."""
 
     by: int
+
+
+def as_group_specs(
+    given: str | Iterable[str] | Mapping[str, Iterable[TopicPartition] | None],
+) -> dict[str, list[TopicPartition] | None]:
+    """Return the partitions that are wanted of each group, None for all of them.
+
+    >>> as_group_specs({"g": [("events", 0)], "h": None})
+    {'g': [TopicPartition(topic='events', partition=0)], 'h': None}
+    """
+    if not isinstance(given, Mapping):
+        return dict.fromkeys(as_groups([given] if isinstance(given, str) else given))
+    return {
+        as_group(group): None if partitions is None else as_partitions(partitions)
+        for group, partitions in given.items()
+    }
 
 
 class GroupOffsets(Offsets):
@@ -107,16 +122,7 @@ class GroupOffsets(Offsets):
         first error is raised, with the rest of the answer in ``error.results``; with ``raise_errors=False`` the result
         has the errors in ``failed`` and ``failed_partitions``.
         """
-        wanted: dict[str, list[TopicPartition] | None]
-        if isinstance(group_specs, str):
-            group_specs = [group_specs]
-        if isinstance(group_specs, Mapping):
-            wanted = {
-                as_group(group): None if partitions is None else as_partitions(partitions)
-                for group, partitions in group_specs.items()
-            }
-        else:
-            wanted = dict.fromkeys(as_groups(group_specs))
+        wanted = as_group_specs(group_specs)
         found = await self._run(timeout_ms, self._list_group_offsets, wanted, stable=require_stable)
         if raise_errors:
             found.raise_for_error()

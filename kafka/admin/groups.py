@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from kafka.acl import Named
 from kafka.admin.calls import Calls
-from kafka.admin.results import Outcome, Result, error_of
+from kafka.admin.results import Outcome, Result, error_of, raise_first
 from kafka.errors import IllegalArgumentError, KafkaError, NoError, for_code
 from kafka.protocol.admin import DeleteGroupsRequest, DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.group import LeaveGroupRequest
@@ -185,10 +185,8 @@ class Groups(Calls):
             for group in answer.groups
         }
         found = ListedGroups(groups.values(), failed)
-        if failed and raise_errors:
-            error = next(iter(failed.values()))
-            error.results = found
-            raise error
+        if raise_errors:
+            raise_first(failed.values(), found)
         return found
 
     async def delete_groups(

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from kafka.admin.calls import Calls
 from kafka.admin.partitions import as_partitions, by_topic
-from kafka.admin.results import ItemResult, Result, error_of
+from kafka.admin.results import ItemResult, Result, error_of, raise_first
 from kafka.errors import KafkaError, NoError
 from kafka.protocol.admin import AlterReplicaLogDirsRequest, DescribeLogDirsRequest
 from kafka.structs import TopicPartition, TopicPartitionReplica
@@ -110,10 +110,8 @@ class LogDirs(Calls):
     ) -> DescribedLogDirs:
         nodes = await self._core.brokers(deadline) if brokers is None else brokers
         found = DescribedLogDirs(await self._log_dirs_of(deadline, dict.fromkeys(nodes, wanted)))
-        for error in found.failed.values():
-            if raise_errors:
-                error.results = found
-                raise error
+        if raise_errors:
+            raise_first(found.failed.values(), found)
         return found
 
     async def _log_dirs_of(self, deadline: float, wanted: Mapping[int, list[TopicPartition] | None]) -> dict[int, Any]:
@@ -165,10 +163,8 @@ class LogDirs(Calls):
                             prefix = "future" if part.is_future_key else "current"
                             place[f"{prefix}_log_dir"] = entry.log_dir
                             place[f"{prefix}_offset_lag"] = part.offset_lag
-        for answer in found.values():
-            if isinstance(answer, KafkaError) and raise_errors:
-                answer.results = found
-                raise answer
+        if raise_errors:
+            raise_first(found.values(), found)
         return found
 
     async def alter_replica_log_dirs(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka.acl import Named
 from kafka.admin.calls import Calls
 from kafka.admin.partitions import as_partition, by_topic
-from kafka.admin.results import error_of
+from kafka.admin.results import error_of, raise_first
 from kafka.errors import KafkaError
 from kafka.protocol.offset import ListOffsetsRequest, OffsetForLeaderEpochRequest
 from kafka.structs import OffsetAndTimestamp, TopicPartition
@@ -18,7 +18,7 @@ from kafka.structs import OffsetAndTimestamp, TopicPartition
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["IsolationLevel", "OffsetSpec", "OffsetTimestamp", "Offsets", "as_timestamp", "raise_partitions"]
+__all__ = ["IsolationLevel", "OffsetSpec", "OffsetTimestamp", "Offsets", "as_timestamp"]
 
 _BY_TIME_SINCE: Final = 1
 _ISOLATION_SINCE: Final = 2
@@ -92,14 +92,6 @@ def as_timestamp(given: Any, now: Callable[[], datetime] = lambda: datetime.now(
     return int(given)
 
 
-def raise_partitions(found: Mapping[TopicPartition, Any]) -> None:
-    """Raise the first error among the answers for partitions, with all of them in ``error.results``."""
-    for answer in found.values():
-        if isinstance(answer, KafkaError):
-            answer.results = dict(found)
-            raise answer
-
-
 class Offsets(Calls):
     """The calls about offsets of partitions."""
 
@@ -146,7 +138,7 @@ class Offsets(Calls):
     ) -> dict[TopicPartition, OffsetAndTimestamp]:
         found = await self._look_up_offsets(deadline, wanted, level)
         if raise_errors:
-            raise_partitions(found)
+            raise_first(found.values(), found)
         return found
 
     async def _look_up_offsets(
@@ -242,7 +234,7 @@ class Offsets(Calls):
 
         found = await self._core.ask_leaders(list(wanted), request, read, deadline, "offsets_for_leader_epochs()")
         if raise_errors:
-            raise_partitions(found)
+            raise_first(found.values(), found)
         return found
 
     async def _ends(

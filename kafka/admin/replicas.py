@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 from kafka.admin.calls import Calls
 from kafka.admin.partitions import as_partition, as_partitions, by_topic
-from kafka.admin.results import ItemResult, Result, Results, error_of, raise_failed
+from kafka.admin.results import ItemResult, Result, Results, error_of, raise_failed, raise_first
 from kafka.errors import IllegalArgumentError, KafkaError
 from kafka.protocol.admin import (
     AlterPartitionReassignmentsRequest,
@@ -177,10 +177,8 @@ class Replicas(Calls):
             for entry in topic.partitions
         }
         found = {partition: None if error is None else type(error) for partition, error in errors.items()}
-        for error in errors.values():
-            if error is not None and raise_errors:
-                error.results = found
-                raise error
+        if raise_errors:
+            raise_first(errors.values(), found)
         return found
 
     async def list_partition_reassignments(

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from kafka._arguments import check_request
 from kafka.admin.calls import Calls
+from kafka.admin.results import raise_first
 from kafka.cluster import GROUP, TRANSACTION
-from kafka.errors import IllegalArgumentError, KafkaError
+from kafka.errors import IllegalArgumentError
 
 __all__ = ["Requests"]
 
@@ -91,10 +92,8 @@ class Requests(Calls):
                 f"coordinator_type must be {', '.join(map(repr, _KEY_TYPES))}, not {coordinator_type!r}"
             )
         found = await self._run(timeout_ms, self._find_coordinators, list(dict.fromkeys(keys)), int(kind))
-        for answer in found.values():
-            if isinstance(answer, KafkaError) and raise_errors:
-                answer.results = found
-                raise answer
+        if raise_errors:
+            raise_first(found.values(), found)
         return found
 
     async def _find_coordinators(self, deadline: float, keys: list[str], key_type: int) -> dict[str, Any]:

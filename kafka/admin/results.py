@@ -15,7 +15,7 @@ from kafka.errors import KafkaError, for_code
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["ItemResult", "Outcome", "Result", "Results", "error_of", "raise_failed"]
+__all__ = ["ItemResult", "Outcome", "Result", "Results", "error_of", "raise_failed", "raise_first"]
 
 
 class Result(dict[str, Any]):
@@ -155,6 +155,14 @@ class Results(list[_I]):
     def raise_for_error(self) -> None:
         """Raise the first error of an item, if there is one; ``error.results`` is this list."""
         raise_failed(self, self)
+
+
+def raise_first(answers: Iterable[Any], results: Any) -> None:
+    """Raise the first answer that is an error, with the results of the whole call in ``error.results``."""
+    for answer in answers:
+        if isinstance(answer, KafkaError):
+            answer.results = results
+            raise answer
 
 
 def raise_failed(items: Iterable[ItemResult], results: Any) -> None:

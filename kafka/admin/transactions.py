@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from kafka.acl import Named
 from kafka.admin.calls import Calls
 from kafka.admin.partitions import as_partitions, by_topic
-from kafka.admin.results import Result, error_of
+from kafka.admin.results import Result, error_of, raise_first
 from kafka.cluster import TRANSACTION
 from kafka.errors import KafkaError
 from kafka.protocol.transaction import (
@@ -82,9 +82,13 @@ class ListedTransactions(dict[int, list[TransactionListing]]):
 
 
 class TransactionDescription(Result):
-    """A transaction: its producer, its state, and the partitions that it wrote to."""
+    """A transaction: its coordinator, its producer, its state, and the partitions that it wrote to.
+
+    The start is in milliseconds since 1970, -1 for a transaction that has not begun.
+    """
 
     __slots__ = ()
+    coordinator_id: int
     state: TransactionState
     producer_id: int
     producer_epoch: int
@@ -210,10 +214,8 @@ class Transactions(Calls):
             },
             {node: answer for node, answer in answers.items() if isinstance(answer, KafkaError)},
         )
-        for error in found.failed.values():
-            if raise_errors:
-                error.results = found
-                raise error
+        if raise_errors:
+            raise_first(found.failed.values(), found)
         return found
 
     async def describe_transactions(
@@ -238,7 +240,7 @@ class Transactions(Calls):
                 one.transactional_id: error_of(
                     one.error_code, f"describe_transactions(): transaction {one.transactional_id!r}"
                 )
-                or _described(one)
+                or _described(one, self._core.coordinator_of(one.transactional_id, TRANSACTION))
                 for one in response.transaction_states
             }
 
@@ -250,7 +252,9 @@ class Transactions(Calls):
             "describe_transactions()",
             key_type=TRANSACTION,
         )
-        return _raised(found, raise_errors)
+        if raise_errors:
+            raise_first(found.values(), found)
+        return found
 
     async def describe_producers(
         self,
@@ -277,7 +281,9 @@ class Transactions(Calls):
         """
         wanted = as_partitions(topic_partitions)
         found = await self._run(timeout_ms, self._describe_producers, wanted, broker_id)
-        return _raised(found, raise_errors)
+        if raise_errors:
+            raise_first(found.values(), found)
+        return found
 
     async def _describe_producers(
         self, deadline: float, wanted: list[TopicPartition], node_id: int | None = None
@@ -339,7 +345,7 @@ class Transactions(Calls):
             }
 
         found = await self._core.ask_leaders([partition], request, read, deadline, "abort_transaction()")
-        _raised(found, True)
+        raise_first(found.values(), found)
 
     async def fence_producers(
         self, transactional_ids: Iterable[str], timeout_ms: float | None = None, *, raise_errors: bool = True
@@ -350,12 +356,16 @@ class Transactions(Calls):
         has its error instead.
         """
         ids = list(dict.fromkeys(_transactional_ids(transactional_ids)))
-        return _raised(await self._run(timeout_ms, self._fence_producers, ids), raise_errors)
+        found = await self._run(timeout_ms, self._fence_producers, ids)
+        if raise_errors:
+            raise_first(found.values(), found)
+        return found
 
     async def force_terminate_transaction(self, transactional_id: str, timeout_ms: float | None = None) -> None:
         """Abort the transaction of a transactional id, also a prepared one, and fence its producer (Kafka 0.11)."""
         (name,) = _transactional_ids([transactional_id])
-        _raised(await self._run(timeout_ms, self._fence_producers, [name]), True)
+        found = await self._run(timeout_ms, self._fence_producers, [name])
+        raise_first(found.values(), found)
 
     async def _fence_producers(self, deadline: float, ids: list[str]) -> dict[str, Any]:
         kind = InitProducerIdRequest
@@ -451,16 +461,9 @@ def _transactional_ids(given: Any) -> list[str]:
     return found
 
 
-def _raised(found: dict[Any, Any], raise_errors: bool) -> dict[Any, Any]:
-    for answer in found.values():
-        if isinstance(answer, KafkaError) and raise_errors:
-            answer.results = found
-            raise answer
-    return found
-
-
-def _described(one: Any) -> TransactionDescription:
+def _described(one: Any, coordinator: int) -> TransactionDescription:
     return TransactionDescription(
+        coordinator_id=coordinator,
         state=TransactionState.known(one.transaction_state),
         producer_id=one.producer_id,
         producer_epoch=one.producer_epoch,

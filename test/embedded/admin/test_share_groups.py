@@ -43,6 +43,7 @@ def test_a_share_group_is_described_with_its_members(admin: KafkaAdminClient):
     assert (group.group_state, group.group_type, group.ok) == ("Stable", "share", True)
     assert (member.member_id, member.topics) == (MEMBER, ["events"])
     assert member.assigned_partitions == [FIRST, SECOND]
+    assert group.coordinator_id == admin.find_coordinator("shared")
     assert isinstance(found["nobody"].error, GroupIdNotFoundError)
     assert [one.group_id for one in admin.list_groups(types_filter=["share"])] == ["shared"]
 
@@ -83,7 +84,14 @@ def test_a_streams_group_is_described_with_its_topology(admin: KafkaAdminClient)
         subtopology_id="counts",
         source_topics=["events"],
         source_topic_regex=[],
-        state_changelog_topics=[],
+        state_changelog_topics=[
+            kind.TopicInfo(
+                name="app-store-changelog",
+                partitions=0,
+                replication_factor=1,
+                topic_configs=[kind.KeyValue(key="cleanup.policy", value="compact")],
+            )
+        ],
         repartition_sink_topics=[],
         repartition_source_topics=[],
         copartition_groups=[],
@@ -107,9 +115,12 @@ def test_a_streams_group_is_described_with_its_topology(admin: KafkaAdminClient)
     group = found["app"]
     assert group.ok, group.error
     (member,) = group.members
-    assert [(one.subtopology_id, one.source_topics) for one in group.subtopologies] == [("counts", ["events"])]
+    (part,) = group.subtopologies
+    assert (part.subtopology_id, part.source_topics) == ("counts", ["events"])
+    changelog = part.state_changelog_topics["app-store-changelog"]
+    assert (changelog.replication_factor, changelog.topic_configs) == (1, {"cleanup.policy": "compact"})
     assert (member.member_id, member.process_id, member.client_tags) == (MEMBER, "process", {"zone": "a"})
-    assert group.topology_epoch == 0
+    assert (group.topology_epoch, group.coordinator_id) == (0, admin.find_coordinator("app"))
     assert isinstance(found["nobody"].error, GroupIdNotFoundError)
 
 

@@ -59,6 +59,7 @@ def test_transactions_are_described(admin: KafkaAdminClient, producer: KafkaProd
     found = admin.describe_transactions(["orders"])["orders"]
     assert (found.state, found.topic_partitions) == (TransactionState.ONGOING, [FIRST])
     assert found.transaction_start_time_ms > 0
+    assert found.coordinator_id == admin.find_coordinator("orders", "transaction")
     producer.commit_transaction()
     assert admin.describe_transactions(["orders"])["orders"].topic_partitions == []
     with pytest.raises(TransactionalIdNotFoundError, match="'nobody'") as caught:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
 
-from kafka.admin.group_description import _assignment, _classic, _metadata, _unknown
+from kafka.admin.group_description import GroupDescription, _assignment, _classic, _metadata, _of_consumers
+from kafka.admin.streams_groups import _task_offsets
 from kafka.errors import GroupAuthorizationFailedError, GroupIdNotFoundError
 from kafka.protocol.admin import DescribeGroupsResponse
+from kafka.protocol.group import ConsumerGroupDescribeResponse
+from kafka.protocol.streams import StreamsGroupDescribeResponse
 
 METADATA = b"\x00\x00\x00\x00\x00\x01\x00\x01t\xff\xff\xff\xff"
 ASSIGNMENT = b"\x00\x00\x00\x00\x00\x01\x00\x01t\x00\x00\x00\x01\x00\x00\x00\x02\xff\xff\xff\xff"
@@ -52,8 +57,52 @@ def test_a_member_without_an_assignment_has_no_partitions():
 
 
 def test_an_error_takes_the_place_of_the_members():
-    assert _unknown("g", GroupIdNotFoundError()).group_state == "Dead"
-    refused = _unknown("g", GroupAuthorizationFailedError())
+    assert GroupDescription.unknown("g", GroupIdNotFoundError()).group_state == "Dead"
+    refused = GroupDescription.unknown("g", GroupAuthorizationFailedError())
     assert isinstance(refused["error"], GroupAuthorizationFailedError)
     with pytest.raises(GroupAuthorizationFailedError):
         refused.as_information()
+
+
+@pytest.mark.parametrize(("member_type", "is_classic"), [(-1, None), (0, True), (1, False)])
+def test_a_member_of_a_consumer_group_has_epochs_and_a_target(member_type: int, is_classic: bool | None):
+    kind = ConsumerGroupDescribeResponse
+
+    def assigned(*numbers: int):
+        topic = kind.TopicPartitions(topic_id=UUID(int=1), topic_name="t", partitions=list(numbers))
+        return kind.Assignment(topic_partitions=[topic])
+
+    member = kind.Member(
+        member_id="m",
+        instance_id="i",
+        rack_id="r",
+        member_epoch=4,
+        client_id="c",
+        client_host="/h",
+        subscribed_topic_names=["t"],
+        assignment=assigned(0),
+        target_assignment=assigned(0, 1),
+        member_type=member_type,
+    )
+    group = _of_consumers(
+        kind.DescribedGroup(
+            error_code=0,
+            group_id="g",
+            group_state="Reconciling",
+            group_epoch=5,
+            assignment_epoch=4,
+            assignor_name="uniform",
+            members=[member],
+        )
+    )
+    assert (group.group_epoch, group.assignment_epoch) == (5, 4)
+    (found,) = group.members
+    assert (found.rack_id, found.member_epoch, found.is_classic) == ("r", 4, is_classic)
+    assert found.member_assignment["assignment"] == [("t", [0])]
+    assert found.target_assignment is not None
+    assert found.target_assignment.assignment == [("t", [0, 1])]
+
+
+def test_how_far_tasks_of_streams_members_are():
+    entry = StreamsGroupDescribeResponse.TaskOffset(subtopology_id="counts", partition=1, offset=7)
+    assert _task_offsets([entry]) == [{"subtopology_id": "counts", "partition": 1, "offset": 7}]

@@ -1,0 +1,219 @@
+"""Streams groups (KIP-1071): describe and delete them, and change their committed offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from kafka.admin.group_description import DescribedGroup, GroupDescriptions
+from kafka.admin.group_offsets import GroupOffsets, ListedOffsets
+from kafka.admin.groups import Groups, as_groups
+from kafka.admin.results import Outcome, Result
+from kafka.errors import KafkaError
+from kafka.protocol.streams import StreamsGroupDescribeRequest
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+__all__ = [
+    "InternalTopic",
+    "StreamsGroupDescription",
+    "StreamsGroups",
+    "StreamsMember",
+    "Subtopology",
+    "TaskAssignment",
+    "TaskOffset",
+]
+
+
+class TaskAssignment(Result):
+    """Tasks of a streams member: partitions by the id of a subtopology."""
+
+    __slots__ = ()
+    active: dict[str, list[int]]
+    standby: dict[str, list[int]]
+    warmup: dict[str, list[int]]
+
+
+class TaskOffset(Result):
+    """How far a member's copy of the state of a task is, as a sum of offsets, or how far it could be."""
+
+    __slots__ = ()
+    subtopology_id: str
+    partition: int
+    offset: int
+
+
+class StreamsMember(Result):
+    """A member of a streams group: a thread of an application, with its tasks."""
+
+    __slots__ = ()
+    member_id: str
+    member_epoch: int
+    group_instance_id: str | None
+    rack_id: str | None
+    client_id: str
+    client_host: str
+    topology_epoch: int
+    process_id: str
+    user_endpoint: tuple[str, int] | None
+    client_tags: dict[str, str]
+    task_offsets: list[TaskOffset]
+    task_end_offsets: list[TaskOffset]
+    assignment: TaskAssignment
+    target_assignment: TaskAssignment
+    is_classic: bool
+
+
+class InternalTopic(Result):
+    """A topic that a streams application has for itself; 0 partitions or replicas are for the application to choose."""
+
+    __slots__ = ()
+    partitions: int
+    replication_factor: int
+    topic_configs: dict[str, str]
+
+
+class Subtopology(Result):
+    """A part of a streams application, with the topics that it reads and writes."""
+
+    __slots__ = ()
+    subtopology_id: str
+    source_topics: list[str]
+    repartition_sink_topics: list[str]
+    state_changelog_topics: dict[str, InternalTopic]
+    repartition_source_topics: dict[str, InternalTopic]
+
+
+class StreamsGroupDescription(DescribedGroup):
+    """A streams group: its topology and its members, or why they are not known.
+
+    `coordinator_id` is the broker that coordinates the group.
+    """
+
+    __slots__ = ()
+    _kind = "streams group"
+    _blank: ClassVar = {"group_type": "streams", "topology_epoch": -1, "subtopologies": []}
+    topology_epoch: int
+    subtopologies: list[Subtopology]
+    members: list[StreamsMember]
+
+
+class StreamsGroups(GroupDescriptions, GroupOffsets, Groups):
+    """The calls about streams groups."""
+
+    async def describe_streams_groups(
+        self, group_ids: Iterable[str], include_authorized_operations: bool = False, timeout_ms: float | None = None
+    ) -> dict[str, StreamsGroupDescription]:
+        """Describe streams groups (Kafka 4.1); a group that cannot be described has its ``error``."""
+        return await self._run(
+            timeout_ms, self._describe_streams_groups, as_groups(group_ids), include_authorized_operations
+        )
+
+    async def _describe_streams_groups(
+        self, deadline: float, groups: list[str], with_operations: bool
+    ) -> dict[str, StreamsGroupDescription]:
+        kind, what = StreamsGroupDescribeRequest, "describe_streams_groups()"
+        await self._core.require(deadline, kind.API_KEY, 0, what, "4.1")
+        answers = await self._ask_descriptions(deadline, groups, kind, with_operations, _streams_group, what)
+        return self._descriptions(StreamsGroupDescription, answers)
+
+    # Calls that are the same for groups of every kind, by the names of Java…
+
+    async def delete_streams_groups(
+        self, group_ids: Iterable[str], timeout_ms: float | None = None
+    ) -> dict[str, Outcome]:
+        """Delete streams groups without members: `delete_groups` by the name that it has in Java."""
+        return await self.delete_groups(group_ids, timeout_ms=timeout_ms)
+
+    async def list_streams_group_offsets(
+        self,
+        group_specs: str | Iterable[str] | Mapping[str, Iterable[TopicPartition] | None],
+        timeout_ms: float | None = None,
+    ) -> ListedOffsets:
+        """Return the committed offsets of streams groups: `list_group_offsets`."""
+        return await self.list_group_offsets(group_specs, timeout_ms)
+
+    async def alter_streams_group_offsets(
+        self,
+        group_id: str,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
+        timeout_ms: float | None = None,
+    ) -> dict[TopicPartition, type[KafkaError]]:
+        """Commit offsets for a streams group without members: `alter_group_offsets`."""
+        return await self.alter_group_offsets(group_id, offsets, timeout_ms=timeout_ms)
+
+    async def delete_streams_group_offsets(
+        self, group_id: str, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
+    ) -> dict[TopicPartition, type[KafkaError]]:
+        """Delete committed offsets of a streams group: `delete_group_offsets`."""
+        return await self.delete_group_offsets(group_id, partitions, timeout_ms=timeout_ms)
+
+
+def _streams_group(group: Any) -> StreamsGroupDescription:
+    topology = group.topology
+    return StreamsGroupDescription.known(
+        group,
+        group_type="streams",
+        topology_epoch=-1 if topology is None else topology.epoch,
+        subtopologies=[
+            Subtopology(
+                subtopology_id=one.subtopology_id,
+                source_topics=list(one.source_topics),
+                repartition_sink_topics=list(one.repartition_sink_topics),
+                state_changelog_topics=_topics(one.state_changelog_topics),
+                repartition_source_topics=_topics(one.repartition_source_topics),
+            )
+            for one in (() if topology is None else topology.subtopologies or ())
+        ],
+        members=[
+            StreamsMember(
+                member_id=member.member_id,
+                member_epoch=member.member_epoch,
+                group_instance_id=member.instance_id,
+                rack_id=member.rack_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                topology_epoch=member.topology_epoch,
+                process_id=member.process_id,
+                user_endpoint=None
+                if member.user_endpoint is None
+                else (member.user_endpoint.host, member.user_endpoint.port),
+                client_tags=_pairs(member.client_tags),
+                task_offsets=_task_offsets(member.task_offsets),
+                task_end_offsets=_task_offsets(member.task_end_offsets),
+                assignment=_tasks(member.assignment),
+                target_assignment=_tasks(member.target_assignment),
+                is_classic=member.is_classic,
+            )
+            for member in group.members
+        ],
+    )
+
+
+def _tasks(assignment: Any) -> TaskAssignment:
+    return TaskAssignment(
+        **{
+            name: {one.subtopology_id: list(one.partitions) for one in getattr(assignment, f"{name}_tasks")}
+            for name in ("active", "standby", "warmup")
+        }
+    )
+
+
+def _topics(topics: Iterable[Any]) -> dict[str, InternalTopic]:
+    return {
+        topic.name: InternalTopic(
+            partitions=topic.partitions,
+            replication_factor=topic.replication_factor,
+            topic_configs=_pairs(topic.topic_configs),
+        )
+        for topic in topics
+    }
+
+
+def _task_offsets(offsets: Iterable[Any]) -> list[TaskOffset]:
+    return [
+        TaskOffset(subtopology_id=one.subtopology_id, partition=one.partition, offset=one.offset) for one in offsets
+    ]
+
+
+def _pairs(entries: Iterable[Any]) -> dict[str, str]:
+    return {entry.key: entry.value for entry in entries}
