@@ -12,6 +12,7 @@ from kafka.errors import IllegalArgumentError, KafkaError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from uuid import UUID
 
     from kafka.protocol.registry import Api
 
@@ -22,6 +23,7 @@ __all__ = [
     "find_api",
     "count",
     "expand",
+    "kafka_uuid",
     "pair",
     "pairs",
     "parse_json",
@@ -159,6 +161,18 @@ def principal(word: str) -> str:
     ('User:ada', 'User:ada')
     """
     return word if ":" in word else f"User:{word}"
+
+
+def kafka_uuid(value: UUID) -> str:
+    """Return a UUID as Kafka's own tools print it.
+
+    >>> from uuid import UUID
+    >>> kafka_uuid(UUID(int=1))
+    'AAAAAAAAAAAAAAAAAAAAAQ'
+    """
+    from base64 import urlsafe_b64encode
+
+    return urlsafe_b64encode(value.bytes).decode().rstrip("=")
 
 
 def count(word: str) -> int:

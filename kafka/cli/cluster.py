@@ -8,6 +8,7 @@ from kafka.cli.arguments import CommandError
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import Argument, Noun, Verb
 from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report, report_brokers
+from kafka.cli.quorum import VERBS
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -161,26 +162,6 @@ def _unregister(arguments: Namespace) -> int:
         return 0
 
 
-def _quorum(arguments: Namespace) -> int:
-    with Connection(arguments) as connection:
-        found = connection.admin().describe_metadata_quorum()
-    end = max((one.log_end_offset for one in found.voters), default=0)
-    rows = [
-        {
-            "node": one.replica_id,
-            "role": "leader" if one.replica_id == found.leader_id else role,
-            "log_end_offset": one.log_end_offset,
-            "lag": max(0, end - one.log_end_offset),
-            "last_fetch": one.last_fetch_timestamp,
-            "last_caught_up": one.last_caught_up_timestamp,
-            "directory_id": str(one.replica_directory_id),
-        }
-        for role, some in (("voter", found.voters), ("observer", found.observers))
-        for one in some
-    ]
-    return emit(arguments, rows, [*Column.of("node", "role"), Column("log_end_offset", "LOG END"), *Column.of("lag")])
-
-
 def _features(arguments: Namespace) -> int:
     with Connection(arguments) as connection:
         found = connection.admin().describe_features()
@@ -270,13 +251,7 @@ COMMAND = {
                 examples=["purekafka cluster describe --sandbox", "purekafka cluster describe --sandbox --format json"],
                 lists=True,
             ),
-            Verb(
-                "quorum",
-                "show the controllers, and how far each is behind the metadata log",
-                _quorum,
-                examples=["purekafka cluster quorum --sandbox", "purekafka cluster quorum --sandbox --format json"],
-                lists=True,
-            ),
+            *VERBS,
             Verb(
                 "features",
                 "show the features of the cluster and their levels",

@@ -62,6 +62,7 @@ COMMANDS: Final[dict[str, Command]] = {
     "tokens": Command("credentials", "create, renew, expire and list delegation tokens", _ADMIN),
     "partitions": Command("partitions", "reassign replicas, elect leaders, choose log directories", _ADMIN),
     "transactions": Command("transactions", "list and describe transactions, and end the ones that hang", _ADMIN),
+    "metrics": Command("client_metrics", "choose the metrics that clients push to the brokers", _ADMIN),
     "top": Command("top", "watch brokers, topics and groups with their rates and lag", _ADMIN),
     "perf": Command("perf", "measure producing, consuming and latency", _LOAD),
     "verifiable": Command("perf", "clients for Kafka's system tests, which print each event as JSON", _LOAD),
@@ -353,7 +354,10 @@ def _verb_of(noun: Noun, words: list[str], prog: str) -> Verb | None:
             _refuse(prog, f"a verb is missing: one of {', '.join(noun.verbs)}")
         print(_noun_help(noun), end="")
         return None
-    name = words.pop(place)
+    name = words[place]
+    if name not in noun.verbs and len(noun.verbs) == 1 and not nearest(name, noun.verbs):
+        return next(iter(noun.verbs.values()))  # offsets events: the only verb need not be named
+    words.pop(place)
     if place < len(words) and f"{name}-{words[place]}" in noun.verbs:  # reassign plan
         name = f"{name}-{words.pop(place)}"
     if name not in noun.verbs:

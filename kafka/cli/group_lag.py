@@ -73,14 +73,26 @@ def _lag(arguments: Namespace) -> int:
     with Connection(arguments) as connection:
         admin = connection.admin()
         if arguments.watch:
-            from kafka.cli.screen import watch
-
-            return watch(lambda: _summed(_rows(arguments, admin)[0], arguments.by)[0], arguments.interval)
+            return _watch(arguments, admin)
         rows, trouble = _rows(arguments, admin)
     for line in trouble:
         complain(arguments, line)
     rows, columns = _summed(rows, arguments.by)
     return emit(arguments, rows, columns) or (1 if trouble else 0)
+
+
+def _watch(arguments: Namespace, admin: KafkaAdminClient) -> int:
+    """Redraw the lag until Ctrl-C, with rates and the time to catch up."""
+    from kafka.cli.screen import Rates, lag_lines, redraw
+
+    rates = Rates()
+
+    def look(begun: float) -> list[str]:
+        rows = _summed(_rows(arguments, admin)[0], arguments.by)[0]
+        rates.next(begun)
+        return lag_lines(rows, rates)
+
+    return redraw(look, arguments.interval)
 
 
 def _rows(arguments: Namespace, admin: KafkaAdminClient) -> tuple[list[dict[str, Any]], list[str]]:

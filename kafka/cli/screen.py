@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-__all__ = ["Rates", "lag_lines", "rate_text", "screen", "time_left", "watch"]
+__all__ = ["Rates", "lag_lines", "rate_text", "redraw", "screen", "time_left"]
 
 # The alternate screen keeps the text of the shell; the cursor is hidden on it.
 _ENTER: Final = "\x1b[?1049h\x1b[?25l"
@@ -75,15 +75,16 @@ class Rates:
         return (value - self._before[key]) / self._seconds
 
 
-def watch(look: Callable[[], list[dict[str, Any]]], interval: float) -> int:
-    """Redraw the lag of groups until Ctrl-C, with rates and the time to catch up."""
-    rates = Rates()
+def redraw(look: Callable[[float], Sequence[str]], interval: float, times: int | None = None) -> int:
+    """Show what `look` returns every `interval` seconds, until Ctrl-C or for a number of times; it gets the time."""
+    shown = 0
     with screen() as show:
         while True:
             begun = time.monotonic()
-            rows = look()
-            rates.next(begun)
-            show(lag_lines(rows, rates))
+            show(look(begun))
+            shown += 1
+            if shown == times:
+                return 0
             time.sleep(max(0.05, interval - (time.monotonic() - begun)))
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from kafka.cli.arguments import count
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import Argument, Verb
 from kafka.cli.group_lag import lag_rows
+from kafka.cli.output import counted
 from kafka.cli.ranges import AdminOffsets
-from kafka.cli.screen import Rates, rate_text, screen, time_left
+from kafka.cli.screen import Rates, rate_text, redraw, time_left
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
@@ -23,17 +25,15 @@ _TOPICS = 10
 
 
 def _run(arguments: Namespace) -> int:
-    with Connection(arguments) as connection, screen() as show:
-        admin, rates, looks = connection.admin(), Rates(), 0
-        while True:
-            begun = time.monotonic()
+    with Connection(arguments) as connection:
+        admin, rates = connection.admin(), Rates()
+
+        def look(begun: float) -> list[str]:
             found = _look(admin)
             rates.next(begun)
-            show(lines(found, rates))
-            looks += 1
-            if arguments.count and looks >= arguments.count:
-                return 0
-            time.sleep(max(0.05, arguments.interval - (time.monotonic() - begun)))
+            return lines(found, rates)
+
+        return redraw(look, arguments.interval, arguments.count)
 
 
 def _look(admin: KafkaAdminClient) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def lines(found: dict[str, Any], rates: Rates) -> list[str]:
     behind = sum(len(one.isr_nodes) < len(one.replica_nodes) for one in every)
     headless = sum(one.leader_id < 0 for one in every)
     total = rates.of("all", sum(written.values()))
-    counts = [f"{len(cluster.brokers)} brokers", f"{len(topics)} topics", f"{len(every)} partitions"]
+    counts = [counted(len(cluster.brokers), "broker"), counted(len(topics), "topic"), counted(len(every), "partition")]
     counts += [f"{behind} under-replicated", f"{headless} without leader"]
     now = time.strftime("%H:%M:%S")
     shown = [
@@ -105,7 +105,7 @@ COMMAND = Verb(
     _run,
     [
         Argument("--interval", type=float, default=1.0, metavar="SECONDS", help="the time between redraws (1)"),
-        Argument("--count", type=int, metavar="N", help="end after this number of redraws"),
+        Argument("--count", type=count, metavar="N", help="end after this number of redraws"),
     ],
     ["purekafka top --count 1 --sandbox", "purekafka top --count 2 --interval 0.2 --sandbox"],
 )

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafka.cli.arguments import UsageError, count, pairs
+from kafka.cli.arguments import UsageError, count, kafka_uuid, pairs
 from kafka.cli.copying import VERBS
 from kafka.cli.grammar import TABLE, Argument, Noun, Verb
 from kafka.cli.output import Column, agreed, counted, emit, print_table, report
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Iterable, Mapping
 
     from kafka.admin import KafkaAdminClient, TopicDescription
+    from kafka.cli.screen import Rates
+    from kafka.structs import TopicPartition
 
 __all__ = ["COMMAND", "chosen_topics"]
 
@@ -58,7 +61,7 @@ def _summary(topic: TopicDescription) -> dict[str, Any]:
         "partition_count": len(partitions),
         "replication_factor": max((len(each.replica_nodes) for each in partitions), default=0),
         "internal": topic.is_internal,
-        "id": str(topic.topic_id),
+        "id": kafka_uuid(topic.topic_id),
         "under_replicated": sum(len(each.isr_nodes) < len(each.replica_nodes) for each in partitions),
         "without_leader": sum(each.leader_id < 0 for each in partitions),
     }
@@ -247,6 +250,72 @@ def _delete(arguments: Namespace) -> int:
         return code | report(arguments, ((str(topic.name), topic.error, "deleted") for topic in deleted))
 
 
+# Watching…
+
+
+def _watch(arguments: Namespace) -> int:
+    """Redraw the offsets and rates of partitions until Ctrl-C, or --count times."""
+    from kafka.cli.connection import Connection
+    from kafka.cli.screen import Rates, redraw
+
+    with Connection(arguments) as connection:
+        admin, rates = connection.admin(), Rates()
+        names = chosen_topics(admin, arguments.topics)
+
+        def look(begun: float) -> list[str]:
+            topics = admin.describe_topics(names)
+            for topic in topics:
+                topic.raise_for_error()
+            ends, starts = _edges(admin, topics)
+            rates.next(begun)
+            return _watch_lines(topics, starts, ends, rates)
+
+        return redraw(look, arguments.interval, arguments.count)
+
+
+def _edges(
+    admin: KafkaAdminClient, topics: Iterable[TopicDescription]
+) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
+    from kafka.cli.ranges import AdminOffsets
+    from kafka.structs import TopicPartition
+
+    looked = AdminOffsets(admin)
+    chosen = [
+        TopicPartition(str(topic.name), one.partition_index)
+        for topic in topics
+        for one in topic.partitions
+        if one.leader_id >= 0  # a partition without a leader has no offsets to ask for
+    ]
+    return looked.end_offsets(chosen), looked.beginning_offsets(chosen)
+
+
+def _watch_lines(
+    topics: Iterable[TopicDescription],
+    starts: Mapping[TopicPartition, int],
+    ends: Mapping[TopicPartition, int],
+    rates: Rates,
+) -> list[str]:
+    from kafka.cli.screen import rate_text
+    from kafka.structs import TopicPartition
+
+    lines = [f"{'TOPIC':<28} {'PART':>5} {'LEADER':>6} {'IN SYNC':>8} {'RECORDS':>12} {'END':>12} {'WRITE/s':>9}"]
+    for topic in topics:
+        for one in sorted(topic.partitions, key=lambda each: int(each.partition_index)):
+            tp = TopicPartition(str(topic.name), one.partition_index)
+            end = ends.get(tp)
+            if end is None:
+                leader, records, shown, rate = "none", "-", "-", None
+            else:
+                leader, records, shown = str(one.leader_id), f"{end - starts[tp]:,}", f"{end:,}"
+                rate = rates.of(tp, end)
+            in_sync = f"{len(one.isr_nodes)}/{len(one.replica_nodes)}"
+            lines.append(
+                f"{tp.topic[:28]:<28} {tp.partition:>5} {leader:>6} {in_sync:>8} {records:>12} {shown:>12} "
+                f"{rate_text(rate):>9}"
+            )
+    return lines
+
+
 COMMAND = Noun(
     "topics",
     "list, describe, create, change and delete topics",
@@ -339,5 +408,19 @@ COMMAND = Noun(
             asks=True,
         ),
         *VERBS,
+        Verb(
+            "watch",
+            "redraw the offsets and rates of the partitions of topics each second, until Ctrl-C",
+            _watch,
+            [
+                _TOPICS,
+                Argument("--interval", type=float, default=1.0, metavar="SECONDS", help="the time between redraws (1)"),
+                Argument("--count", type=count, metavar="N", help="end after this number of redraws"),
+            ],
+            [
+                "purekafka topics watch events --count 1 --sandbox",
+                "purekafka topics watch 'e*' orders --count 2 --interval 0.2 --sandbox",
+            ],
+        ),
     ],
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka import KafkaProducer
+from kafka import KafkaAdminClient, KafkaProducer
 from kafka.broker import Broker
 
 from .conftest import Shell
@@ -55,6 +55,60 @@ def test_passwords_come_from_standard_input_and_show_nowhere(shell: Shell, tmp_p
     assert shell("purekafka users delete ada --yes").code == 0
     assert shell("purekafka users list ada").code == 1
     assert shell("purekafka users delete ada --yes").code == 1
+
+
+def test_voters_of_the_quorum_are_listed_removed_and_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Broker(nodes=3) as broker:
+        monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", broker.bootstrap_servers)
+        refused = run("purekafka cluster voters remove 3 --yes")
+        assert (refused.code, "kraft.version is 0" in refused.err) == (1, True)
+        with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+            assert admin.update_features({"kraft.version": 1})["kraft.version"].ok
+        voters = {row["node"]: row for row in run("purekafka cluster voters -f json").json}
+        assert sorted(voters) == [1, 2, 3]
+        assert [voters[3]["listeners"], len(voters[3]["directory_id"])] == [
+            [f"CONTROLLER=127.0.0.1:{broker.port(3)}"],
+            22,
+        ]
+        planned = run("purekafka cluster voters remove 3 --dry-run")
+        assert (planned.code, voters[3]["directory_id"] in planned.out) == (0, True)
+        assert run("purekafka cluster voters remove 3").code == 2, "without consent"
+        assert run("purekafka cluster voters remove 3 --yes").code == 0
+        assert run("purekafka cluster voters -f '{node}'").lines == ["1", "2"]
+        assert run("purekafka cluster quorum -f '{node} {role}'").lines[2:] == ["3 observer"]
+        gone = run("purekafka cluster voters remove 3 --yes")
+        assert (gone.code, "node 3 is not a voter; the voters are 1, 2" in gone.err) == (1, True)
+        # The directory is the one that the observer reports.
+        listener = voters[3]["listeners"][0]
+        assert run(f"purekafka cluster voters add 3 --listener {listener} --yes").code == 0
+        assert {row["node"]: row for row in run("purekafka cluster voters -f json").json} == voters
+        assert run(f"purekafka cluster voters add 3 --listener {listener} --yes").code == 1
+        unknown = run(f"purekafka cluster voters add 9 --listener {listener} --yes")
+        assert (unknown.code, "give --directory-id" in unknown.err) == (1, True)
+        for wrong in ("--listener c3:9093", f"--listener {listener} --directory-id x"):
+            assert run(f"purekafka cluster voters add 9 {wrong} --yes").code == 2
+
+
+def test_client_metrics_are_subscribed_to(shell: Shell) -> None:
+    assert shell("purekafka metrics list -f json").json == []
+    assert shell("purekafka metrics set slow --metrics a.,b. --interval 30000 --dry-run").code == 0
+    assert shell("purekafka metrics list -f json").json == []
+    line = "purekafka metrics set slow --metrics org.apache. --metrics kafka. --interval 30000 --match client_id=a.*"
+    assert shell(line).out == "slow: metrics=org.apache.,kafka., interval.ms=30000, match=client_id=a.*\n"
+    assert shell("purekafka metric list slow -f json").json == [
+        {"name": "slow", "metrics": ["org.apache.", "kafka."], "interval_ms": 30000, "match": ["client_id=a.*"]}
+    ]
+    refused = shell("purekafka metrics set slow --interval 1")
+    assert (refused.code, "interval.ms" in refused.err) == (1, True)
+    assert shell("purekafka metrics set slow").code == 2
+    assert shell("purekafka metrics list slow fast -q") == (
+        1,
+        b"slow\n",
+        "purekafka metrics list: subscription 'fast' does not exist\n",
+    )
+    assert shell("purekafka metrics delete slow --dry-run").code == 0
+    assert shell("purekafka metrics delete slow fast --yes").code == 1
+    assert shell("purekafka metrics list -q").out == ""
 
 
 def test_quotas_are_set_and_unset(shell: Shell) -> None:

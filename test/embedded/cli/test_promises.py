@@ -23,25 +23,22 @@ from .shell import run
 _RUNS = 7
 
 
-def cpu(words: list[str], env: dict[str, str] | None = None) -> float:
-    """Return the median CPU seconds of a process; caches of compiled modules are in use."""
+def cpu(words: list[str]) -> float:
+    """Return the median CPU seconds of a process; a run before them compiles the modules."""
     found = []
-    clean = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    for _ in range(_RUNS):
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    for _ in range(1 + _RUNS):
         before = os.times()
-        subprocess.run(
-            [sys.executable, *words], env={**clean, **(env or {})}, check=True, capture_output=True, timeout=60
-        )
+        subprocess.run([sys.executable, *words], env=env, check=True, capture_output=True, timeout=60)
         after = os.times()
         found.append(after.children_user + after.children_system - before.children_user - before.children_system)
-    return statistics.median(found)
+    return statistics.median(found[1:])
 
 
 @pytest.mark.parametrize(
     "words", [["--version"], ["--help"], ["topics", "--help"], ["completion", "words", "--", "top"]]
 )
 def test_c1_help_version_and_completion_take_100_ms(words: list[str]) -> None:
-    cpu(["-m", "kafka", *words])  # compiles
     spent = cpu(["-m", "kafka", *words])
     bare = cpu(["-c", "pass"])
     assert spent < max(0.1, 6 * bare), f"{spent * 1000:.0f} ms, Python alone {bare * 1000:.0f} ms"
@@ -49,7 +46,6 @@ def test_c1_help_version_and_completion_take_100_ms(words: list[str]) -> None:
 
 def test_c1_a_list_of_topics_takes_300_ms(broker: Broker) -> None:
     words = ["-m", "kafka", "topics", "list", "-b", broker.bootstrap_servers]
-    cpu(words)
     spent = cpu(words)
     bare = cpu(["-c", "pass"])
     assert spent < max(0.3, 18 * bare), f"{spent * 1000:.0f} ms, Python alone {bare * 1000:.0f} ms"
@@ -66,12 +62,12 @@ def test_c1_no_command_imports_rich_and_help_imports_no_client() -> None:
 
 
 def test_c14_consume_prints_at_half_the_rate_of_poll(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """CPU of reading and printing 200,000 records against poll() alone, in one process each time."""
+    """CPU of reading and printing 100,000 records against poll() alone, in one process each time."""
     values = [b'{"user": %d, "text": "%s"}' % (number, b"x" * (number % 200)) for number in range(20_000)]
     with KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
-        for _ in range(10):
+        for _ in range(5):
             producer.send_many("orders", values)
-    count = len(values) * 10
+    count = len(values) * 5
     servers = broker.bootstrap_servers
 
     def polled() -> float:
@@ -89,14 +85,14 @@ def test_c14_consume_prints_at_half_the_rate_of_poll(broker: Broker, monkeypatch
         return time.thread_time() - begun
 
     for layout, share in (("value", 0.5), ("jsonl", 0.25)):
-        # The best of five: on a busy machine more of poll()'s work is done by the network thread, which is not counted.
-        ratio = max(polled() / printed(layout) for _ in range(5))
+        # The best of three: on a busy machine more of poll()'s work is done by the network thread, which is not counted.
+        ratio = max(polled() / printed(layout) for _ in range(3))
         assert ratio >= share, f"{layout}: {ratio:.2f} of the rate of poll()"
 
 
 def test_produce_writes_lines_at_half_the_rate_of_send(broker: Broker) -> None:
-    """CPU of this thread for 200,000 lines against send() for each."""
-    lines = [b'{"user": %d, "text": "%s"}' % (number, b"x" * (number % 200)) for number in range(200_000)]
+    """CPU of this thread for 100,000 lines against send() for each."""
+    lines = [b'{"user": %d, "text": "%s"}' % (number, b"x" * (number % 200)) for number in range(100_000)]
     data = b"\n".join(lines)
     servers = broker.bootstrap_servers
 
@@ -201,7 +197,7 @@ def test_c18_top_leaves_the_terminal_as_it_was(broker: Broker) -> None:
     text = shown.decode()
     assert text.startswith("\x1b[?1049h\x1b[?25l")
     assert text.endswith("\x1b[?25h\x1b[?1049l")
-    assert "1 brokers, 2 topics, 4 partitions" in text
+    assert "1 broker, 2 topics, 4 partitions" in text
     assert "CATCHES UP" in text
     lines = text.replace("\x1b[K", "").replace("\r", "").split("\n")
     assert max(len(line.rpartition("\x1b[H")[2]) for line in lines) <= 80
@@ -209,7 +205,7 @@ def test_c18_top_leaves_the_terminal_as_it_was(broker: Broker) -> None:
 
 def test_c18_a_view_of_200_groups_takes_a_twentieth_of_a_core(broker: Broker) -> None:
     from kafka import KafkaAdminClient
-    from kafka.cli.groups import lag_rows
+    from kafka.cli.group_lag import lag_rows
     from kafka.cli.screen import Rates, lag_lines
 
     with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:

@@ -98,3 +98,23 @@ def test_c11_deletion_shows_what_it_would_delete_and_needs_consent(shell: Shell)
 
 def test_only_partitions_that_lack_replicas_are_shown(shell: Shell) -> None:
     assert shell("purekafka topics describe --under-replicated -f json").json == []
+
+
+def test_the_partitions_of_topics_are_watched_with_their_rates(shell: Shell, broker: Broker) -> None:
+    broker.append_many("events", ["a"] * 30, partition=2)
+    outcome = shell("purekafka topics watch 'ev*' orders --count 2 --interval 0.1")
+    assert outcome.code == 0
+    first, second = outcome.lines[:5], outcome.lines[5:]
+    assert first[0].split() == ["TOPIC", "PART", "LEADER", "IN", "SYNC", "RECORDS", "END", "WRITE/s"]
+    assert first[3].split() == ["events", "2", "1", "1/1", "30", "30", "-"]
+    assert [line.split()[-1] for line in second[1:]] == ["0"] * 4
+    missing = shell("purekafka topics watch nope --count 1")
+    assert (missing.code, "nope" in missing.err) == (1, True)
+
+
+def test_the_only_verb_of_a_noun_need_not_be_named(shell: Shell, broker: Broker) -> None:
+    broker.append("orders", "a")
+    assert shell("purekafka offsets orders").out == shell("purekafka offsets list orders").out
+    assert shell("purekafka offsets orders:0 --at end -f '{offset}'").lines == ["1"]
+    wrong = shell("purekafka offsets lst")
+    assert (wrong.code, "unknown verb 'lst': did you mean list?" in wrong.err) == (2, True)

@@ -1,0 +1,194 @@
+"""``purekafka cluster quorum`` and ``voters``: the controllers, how far each is, and changes of the voters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from kafka.cli.arguments import CommandError, UsageError, kafka_uuid
+from kafka.cli.connection import Connection
+from kafka.cli.grammar import TABLE, Argument, Verb
+from kafka.cli.output import Column, agreed, emit, print_table
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Sequence
+    from uuid import UUID
+
+    from kafka.admin import QuorumDescription, RaftVoterEndpoint
+
+__all__ = ["VERBS"]
+
+_VOTER_COLUMNS: Final = [Column("node", "NODE"), Column("directory_id", "DIRECTORY ID"), *Column.of("listeners")]
+
+
+def _quorum(arguments: Namespace) -> int:
+    with Connection(arguments) as connection:
+        found = connection.admin().describe_metadata_quorum()
+    end = max((one.log_end_offset for one in found.voters), default=0)
+    rows = [
+        {
+            "node": one.replica_id,
+            "role": "leader" if one.replica_id == found.leader_id else role,
+            "log_end_offset": one.log_end_offset,
+            "lag": max(0, end - one.log_end_offset),
+            "last_fetch": one.last_fetch_timestamp,
+            "last_caught_up": one.last_caught_up_timestamp,
+            "directory_id": kafka_uuid(one.replica_directory_id),
+        }
+        for role, some in (("voter", found.voters), ("observer", found.observers))
+        for one in some
+    ]
+    return emit(arguments, rows, [*Column.of("node", "role"), Column("log_end_offset", "LOG END"), *Column.of("lag")])
+
+
+# Voters…
+
+
+def _voter_rows(found: QuorumDescription) -> list[dict[str, Any]]:
+    listeners = {node.node_id: node.listeners for node in found.nodes}
+    return [
+        {
+            "node": one.replica_id,
+            "directory_id": kafka_uuid(one.replica_directory_id),
+            "listeners": [f"{at.name}={at.host}:{at.port}" for at in listeners.get(one.replica_id, ())],
+            "leader": one.replica_id == found.leader_id,
+        }
+        for one in found.voters
+    ]
+
+
+def _voters(arguments: Namespace) -> int:
+    with Connection(arguments) as connection:
+        found = connection.admin().describe_metadata_quorum()
+    return emit(arguments, _voter_rows(found), [*_VOTER_COLUMNS, Column("leader", "LEADER")])
+
+
+def _add_voter(arguments: Namespace) -> int:
+    endpoints = [_listener(word) for word in arguments.listener]
+    with Connection(arguments) as connection:
+        admin = connection.admin()
+        found = admin.describe_metadata_quorum()
+        if any(one.replica_id == arguments.id for one in found.voters):
+            raise CommandError(f"node {arguments.id} is a voter already")
+        directory = _directory(arguments, found.observers)
+        row = {"node": arguments.id, "directory_id": kafka_uuid(directory), "listeners": arguments.listener}
+        print_table(arguments, [row], _VOTER_COLUMNS)
+        if not agreed(arguments, f"Add node {arguments.id} to the voters?"):
+            return 0
+        admin.add_raft_voter(arguments.id, directory, endpoints)
+    print(f"{arguments.id}: added")
+    return 0
+
+
+def _remove_voter(arguments: Namespace) -> int:
+    with Connection(arguments) as connection:
+        admin = connection.admin()
+        found = admin.describe_metadata_quorum()
+        rows = [row for row in _voter_rows(found) if row["node"] == arguments.id]
+        if not rows:
+            voters = ", ".join(str(one.replica_id) for one in found.voters)
+            raise CommandError(f"node {arguments.id} is not a voter; the voters are {voters}")
+        directory = _directory(arguments, found.voters)
+        print_table(arguments, rows, _VOTER_COLUMNS)
+        if not agreed(arguments, f"Remove node {arguments.id} from the voters?"):
+            return 0
+        if not directory.int:
+            raise CommandError("the voters of this cluster cannot change: its kraft.version is 0")
+        admin.remove_raft_voter(arguments.id, directory)
+    print(f"{arguments.id}: removed")
+    return 0
+
+
+def _directory(arguments: Namespace, replicas: Sequence[Any]) -> UUID:
+    """Return the directory id that was given, or the one that the controller reports to the quorum."""
+    from base64 import urlsafe_b64decode
+    from uuid import UUID
+
+    text = arguments.directory_id
+    if text is None:
+        for one in replicas:
+            if one.replica_id == arguments.id:
+                found: UUID = one.replica_directory_id
+                return found
+        raise CommandError(
+            f"node {arguments.id} does not follow the metadata log: start it first, "
+            "or give --directory-id as its meta.properties has it"
+        )
+    try:
+        return UUID(bytes=urlsafe_b64decode(text + "==")) if len(text) == 22 else UUID(text)
+    except ValueError:
+        raise UsageError(f"--directory-id takes the directory.id of meta.properties, not {text!r}") from None
+
+
+def _listener(word: str) -> RaftVoterEndpoint:
+    """Read a listener of a controller.
+
+    >>> _listener("CONTROLLER=c1:9093")
+    RaftVoterEndpoint(name='CONTROLLER', host='c1', port=9093)
+    """
+    from kafka.admin import RaftVoterEndpoint
+
+    name, equals, address = word.partition("=")
+    host, colon, port = address.rpartition(":")
+    if not (equals and colon and port.isdigit()):
+        raise UsageError(f"--listener takes NAME=HOST:PORT, such as CONTROLLER=c1:9093, not {word!r}")
+    return RaftVoterEndpoint(name=name, host=host.strip("[]"), port=int(port))
+
+
+_EXAMPLE: Final = "4XKuvTzRTdeUBmY4sVTPSw"
+_ID: Final = Argument("id", metavar="ID", type=int, help="the node.id of the controller")
+_DIRECTORY: Final = Argument(
+    "--directory-id",
+    metavar="ID",
+    help="the directory.id in its meta.properties (the one that it reports to the quorum)",
+)
+
+VERBS: Final = [
+    Verb(
+        "quorum",
+        "show the controllers, and how far each is behind the metadata log",
+        _quorum,
+        examples=["purekafka cluster quorum --sandbox", "purekafka cluster quorum --sandbox --format json"],
+        lists=True,
+    ),
+    Verb(
+        "voters",
+        "list the controllers that vote in the quorum, with their directories and listeners",
+        _voters,
+        examples=["purekafka cluster voters --sandbox", "purekafka cluster voters --sandbox --format '{node}'"],
+        lists=True,
+    ),
+    Verb(
+        "voters-add",
+        "let a controller vote in the quorum, after showing it (Kafka 3.9, kraft.version 1)",
+        _add_voter,
+        [
+            _ID,
+            Argument(
+                "--listener",
+                action="append",
+                required=True,
+                metavar="NAME=HOST:PORT",
+                help="where it listens, such as CONTROLLER=c1:9093; may be repeated",
+            ),
+            _DIRECTORY,
+            *TABLE,
+        ],
+        [
+            "purekafka cluster voters add 4 --listener CONTROLLER=c4:9093 --yes -b localhost:9092",
+            f"purekafka cluster voters add 4 --listener CONTROLLER=c4:93 --directory-id {_EXAMPLE} --dry-run --sandbox",
+        ],
+        asks=True,
+    ),
+    Verb(
+        "voters-remove",
+        "remove a controller from the voters of the quorum, after showing it (Kafka 3.9, kraft.version 1)",
+        _remove_voter,
+        [_ID, _DIRECTORY, *TABLE],
+        [
+            "purekafka cluster voters remove 4 --yes -b localhost:9092",
+            "purekafka cluster voters remove 1 --dry-run --sandbox",
+        ],
+        asks=True,
+    ),
+]
