@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from kafka.cli.record_format import Print
     from kafka.consumer import KafkaConsumer
-    from kafka.record.consumer_record import ConsumerRecord
+    from kafka.record import ConsumerRecord
     from kafka.structs import TopicPartition
 
 __all__ = ["COMMAND", "Printer", "Source", "partitions_of", "record_printer"]

@@ -17,7 +17,7 @@ from kafka.cli.produce import Delivery, pieces_of, record_of
 from kafka.cli.ranges import HELP, parse_partitions
 
 if TYPE_CHECKING:
-    from kafka.record.consumer_record import ConsumerRecord
+    from kafka.record import ConsumerRecord
 
 __all__ = ["VERBS"]
 

@@ -22,7 +22,7 @@ from kafka.cli.record_format import Undecodable, compile_format, unescape_bytes
 
 if TYPE_CHECKING:
     from kafka.consumer import KafkaConsumer
-    from kafka.record.consumer_record import ConsumerRecord
+    from kafka.record import ConsumerRecord
     from kafka.structs import TopicPartition
 
 __all__ = ["main"]

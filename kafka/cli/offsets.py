@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kafka.admin import KafkaAdminClient
-    from kafka.record.consumer_record import ConsumerRecord
+    from kafka.record import ConsumerRecord
 
 __all__ = ["COMMAND", "partitions"]
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
-    from kafka.record.consumer_record import ConsumerRecord
+    from kafka.record import ConsumerRecord
     from kafka.structs import TopicPartition
 
 __all__ = ["COMMAND", "percentile"]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka.cli.arguments import UsageError
 
 if TYPE_CHECKING:
-    from kafka.record.consumer_record import ConsumerRecord
+    from kafka.record import ConsumerRecord
 
 __all__ = [
     "TYPES",
@@ -213,7 +213,7 @@ def compile_format(
 ) -> Print:
     """Return the function of a %-format.
 
-    >>> from kafka.record.consumer_record import ConsumerRecord
+    >>> from kafka.record import ConsumerRecord
     >>> r = ConsumerRecord("events", 0, 7, 1000, 0, b"k", b"hello", headers=[("a", b"1")])
     >>> compile_format(r"%t/%p/%o %k=%s %h\\n")(r)
     b'events/0/7 k=hello a=1\\n'
@@ -345,7 +345,7 @@ def record_json(key: Decode | None = None, value: Decode | None = None) -> Print
     Bytes that are not UTF-8 are in base64; ``key_encoding``, ``value_encoding`` and the third element of a header mark
     them.
 
-    >>> from kafka.record.consumer_record import ConsumerRecord
+    >>> from kafka.record import ConsumerRecord
     >>> print(record_json()(ConsumerRecord("events", 0, 7, 1000, 0, None, b"\xff")).decode(), end="")
     {"topic":"events","partition":0,"offset":7,"timestamp":1000,"key":null,"value":"/w==","value_encoding":"base64"}
     """
@@ -407,7 +407,7 @@ def _json_headers(headers: Sequence[tuple[str, bytes | None]]) -> str:
 def console_layout(r: ConsumerRecord) -> bytes:
     """Print a record as Kafka's console consumer does with all its print properties.
 
-    >>> from kafka.record.consumer_record import ConsumerRecord
+    >>> from kafka.record import ConsumerRecord
     >>> console_layout(ConsumerRecord("events", 0, 7, 1000, 0, None, b"hello"))
     b'CreateTime:1000\\tPartition:0\\tOffset:7\\tNO_HEADERS\\tnull\\thello\\n'
     """

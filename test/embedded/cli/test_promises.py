@@ -85,7 +85,7 @@ def test_c14_consume_prints_at_half_the_rate_of_poll(broker: Broker, monkeypatch
         return time.thread_time() - begun
 
     for layout, share in (("value", 0.5), ("jsonl", 0.25)):
-        # The best of three: on a busy machine more of poll()'s work is done by the network thread, which is not counted.
+        # The best of three: on a busy machine the network thread does more of poll()'s work, which is not counted.
         ratio = max(polled() / printed(layout) for _ in range(3))
         assert ratio >= share, f"{layout}: {ratio:.2f} of the rate of poll()"
 
