@@ -201,7 +201,16 @@ class HeartbeatTask:
                 error: KafkaError = for_code(response.error_code)("the coordinator refused a heartbeat")
                 coordinator.heartbeat_refused(error, generation)
         except KafkaError as lost:
-            log.info("Group %s: a heartbeat failed and is sent again: %s", coordinator.group_id, lost)
+            if heartbeat.session_timeout_expired():
+                log.warning(
+                    "Group %s: the coordinator has not answered a heartbeat for %.0f s (session_timeout_ms), so it may "
+                    "have given the partitions of this member to other members: %s",
+                    coordinator.group_id,
+                    heartbeat.timeout,
+                    lost,
+                )
+            else:
+                log.info("Group %s: a heartbeat failed and is sent again: %s", coordinator.group_id, lost)
             coordinator.coordinator_dead(lost)
             await coordinator.loop.sleep(coordinator.retry_backoff)
             heartbeat.fail_heartbeat()

@@ -63,12 +63,14 @@ def options_of(configs: tuple[Any, ...], options: dict[str, Any]) -> dict[str, A
             "KafkaProducer() takes its options by name, as in KafkaProducer(bootstrap_servers='localhost:9092'), or in "
             f"one dict, not {shown}"
         )
-    for option in configs[0].keys() & options.keys():
+    # A tracer that wraps the constructor passes the defaults of the serializers by name.
+    named = {name: value for name, value in options.items() if value is not None or name not in configs[0]}
+    for option in configs[0].keys() & named.keys():
         raise TypeError(f"KafkaProducer() got the option {option!r} twice, in the dict and by name")
     for option in configs[0]:
         if not isinstance(option, str):
             raise TypeError(f"the name of an option must be a str, not {option!r}")
-    return {**configs[0], **options}
+    return {**configs[0], **named}
 
 
 def as_bytes(data: Any, what: str, serialized: bool = False) -> bytes | None:

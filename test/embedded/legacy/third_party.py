@@ -88,21 +88,61 @@ def elasticapm() -> None:
 
 
 def newrelic() -> None:
-    import newrelic.agent
-    import newrelic.hooks.messagebroker_kafkapython as hooks
+    import pathlib
+    import tempfile
 
-    import kafka.consumer.group
-    import kafka.coordinator.heartbeat
-    import kafka.producer.kafka
+    from newrelic import agent
+    from newrelic.core.agent import agent_instance
 
-    hooks.instrument_kafka_producer(kafka.producer.kafka)
-    hooks.instrument_kafka_consumer_group(kafka.consumer.group)
-    hooks.instrument_kafka_heartbeat(kafka.coordinator.heartbeat)
-    for method in (kafka.producer.kafka.KafkaProducer.send, kafka.consumer.group.KafkaConsumer.__next__):
-        check(hasattr(method, "__wrapped__"), method)
-    newrelic.agent.background_task()(lambda: produce(b"traced"))()
-    (record,) = consume("iteration", "group")
-    check(record.value == b"traced", record)
+    with tempfile.TemporaryDirectory() as place:
+        settings = pathlib.Path(place) / "newrelic.ini"
+        settings.write_text(f"[newrelic]\napp_name = service\ndeveloper_mode = true\nlicense_key = {'0' * 40}\n")
+        agent.initialize(str(settings))  # its hooks run when our modules are imported
+    check(agent.register_application(timeout=30).active)
+
+    from kafka import KafkaConsumer, KafkaProducer
+    from kafka.coordinator.heartbeat import Heartbeat
+    from kafka.serializer import Serializer
+
+    class Text(Serializer):
+        def serialize(self, topic: str, value: Any) -> bytes:
+            return str(value).encode()
+
+    @agent.background_task(name="sending")
+    def send() -> None:
+        with KafkaProducer(bootstrap_servers=[servers], key_serializer=str.encode, value_serializer=Text()) as producer:
+            producer.send(TOPIC, "traced", key="key", headers=[("own", b"header")]).get(timeout=30)
+
+    send()
+    consumer = KafkaConsumer(
+        TOPIC, bootstrap_servers=[servers], group_id="group", auto_offset_reset="earliest", heartbeat_interval_ms=10
+    )
+    record = next(consumer)
+    check((record.key, record.value) == (b"key", b"traced"), record)
+    check([name for name, _ in record.headers] == ["traceparent", "tracestate", "own"], record.headers)
+    transaction = agent.current_transaction()
+    check(transaction is consumer._nr_transaction and transaction.name == "Named/events", transaction)
+    check(transaction.trace_id in dict(record.headers)["traceparent"].decode(), transaction.trace_id)
+    agent.end_of_transaction()
+    for method in ("poll", "sent_heartbeat", "received_heartbeat", "fail_heartbeat", "session_timeout_expired"):
+        check(hasattr(getattr(Heartbeat, method), "__wrapped__"), method)
+    found = agent_instance().application("service")
+    expected = {f"MessageBroker/Kafka/Heartbeat/{name}" for name in ("Poll", "Sent", "Receive")}
+    while not expected <= {name for name, _ in found._stats_custom_engine.stats_table}:
+        consumer.poll(timeout_ms=10)  # the limit is that of the process
+    consumer.close()
+    consumer._nr_transaction.__exit__(None, None, None)
+    metrics = {name for name, _ in found._stats_engine.stats_table}
+    for metric in (
+        "MessageBroker/Kafka/Topic/Produce/Named/events",
+        "MessageBroker/Kafka/Topic/Named/events/Serialization/Key",
+        "MessageBroker/Kafka/Topic/Named/events/Serialization/Value",
+        f"MessageBroker/Kafka/Nodes/{servers}/Produce/events",
+        f"MessageBroker/Kafka/Nodes/{servers}/Consume/events",
+        "Message/Kafka/Topic/Named/events/Received/Messages",
+        "OtherTransaction/Message/Kafka/Topic/Named/events",
+    ):
+        check(metric in metrics, (metric, sorted(metrics)))
 
 
 def instana() -> None:

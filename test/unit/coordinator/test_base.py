@@ -6,9 +6,11 @@ from collections import deque
 
 import pytest
 
+from kafka.coordinator.heartbeat import Heartbeat
 from kafka.coordinator.states import MemberState
 from kafka.errors import FencedInstanceIdError, GroupAuthorizationFailedError
 from kafka.protocol.group import JoinGroupResponse
+from kafka.testing import HANG_UP, SILENCE
 from test.unit.consumer.scripted import Cluster, MakeConsumer, read, rest
 
 UNKNOWN_MEMBER, REBALANCE, ILLEGAL_GENERATION, FENCED, DENIED = 25, 27, 22, 82, 30
@@ -56,6 +58,27 @@ def test_a_retriable_error_of_a_round_is_retried(cluster: Cluster, make: MakeCon
     consumer = make("t", group_id="g")
     assert len(read(consumer, 3)) == 3
     assert len(cluster.asked(api)) == 4
+
+
+def test_a_session_that_ends_without_an_answer_is_logged(
+    cluster: Cluster, make: MakeConsumer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expired = Heartbeat.session_timeout_expired
+    noticed: list[bool] = []
+
+    def session_timeout_expired(self: Heartbeat) -> bool:  # as a tracer replaces it
+        noticed.append(expired(self))
+        return noticed[-1]
+
+    monkeypatch.setattr(Heartbeat, "session_timeout_expired", session_timeout_expired)
+    consumer = make("t", group_id="g", heartbeat_interval_ms=1000, session_timeout_ms=5000)
+    consumer.poll(timeout_ms=1000)
+    cluster.script["Heartbeat"] = deque([HANG_UP, SILENCE])
+    rest(consumer, 3)
+    assert noticed == [False]
+    rest(consumer, 10)
+    assert noticed == [False, True]
+    assert "has not answered a heartbeat for 5 s (session_timeout_ms)" in caplog.text
 
 
 def test_a_fatal_error_is_raised_and_the_poll_after_it_tries_again(cluster: Cluster, make: MakeConsumer) -> None:

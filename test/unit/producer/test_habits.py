@@ -11,6 +11,7 @@ import pytest
 import kafka
 from kafka import KafkaProducer
 from kafka.errors import KafkaConfigurationError
+from kafka.producer.arguments import options_of
 from test.unit.producer.memory_cluster import Cluster, InlineDriver
 
 
@@ -52,6 +53,15 @@ def test_options_may_come_in_a_dict(make_producer):
             config = producer.config
             assert (config["linger_ms"], config["client_id"], config["acks"]) == (7, "mine", 1)
             assert producer.send("events", b"x").get(10).offset == 0
+
+
+def test_an_option_by_name_that_is_none_leaves_that_of_the_dict():
+    given = ({"value_serializer": str.encode, "acks": 1},)
+    assert options_of(given, {"value_serializer": None, "key_serializer": None}) == {
+        "value_serializer": str.encode,
+        "acks": 1,
+        "key_serializer": None,
+    }
 
 
 @pytest.mark.parametrize(
