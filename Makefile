@@ -103,7 +103,7 @@ generated: $(INSTALLED)  ## write again what the programs in tools/ generate fro
 	$(BIN)/python tools/generate_api_docs.py
 	$(BIN)/python tools/generate_config_docs.py
 	$(BIN)/python tools/generate_cli_docs.py
-	$(BIN)/python tools/generate_cli_docs.py
+	$(BIN)/python tools/generate_speed_table.py
 
 BENCH = $(BIN)/python -m benchmarks
 bench: $(INSTALLED)  ## every benchmark against the other libraries; takes hours

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from kafka.version import __version__
 
-sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+# The charts of docs/benchmarks.rst are drawn by the package benchmarks of the repository.
+sys.path[:0] = [str(Path(__file__).parent / "_ext"), str(Path(__file__).parents[1])]
 
 project = "purekafka"
 author = "The purekafka developers"
@@ -15,11 +16,12 @@ release = version = __version__
 extensions = ["pictures", "sphinx.ext.autodoc", "sphinx.ext.doctest"]
 exclude_patterns = ["_build"]
 default_role = "code"
-highlight_language = "none"  # what is code says so
+highlight_language = "none"  # code names its language
 
 html_theme = "furo"
 html_title = f"purekafka {version}"
 html_static_path = ["_static"]
+html_css_files = ["pictures.css"]
 
 autodoc_typehints = "description"
 autodoc_member_order = "bysource"

@@ -102,9 +102,12 @@ CLEAN = (
     "kafka/structs.py",
     "kafka/testing",
     "kafka/vendor",
+    "benchmarks/charts.py",
+    "benchmarks/report.py",
     "tools/audit_names.py",
     "tools/check_prose.py",
     "tools/errors",
+    "tools/generate_speed_table.py",
 )
 
 

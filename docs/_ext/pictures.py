@@ -1,7 +1,7 @@
 """Pictures that the build of the documentation draws: sequence diagrams, layers, and charts of the benchmarks.
 
-Each is SVG within the page, with the colours of the theme, so that it can be read in both colour schemes, and with
-words that can be searched. No other program and no network is needed.
+Diagrams are SVG within the page, charts are HTML. Both have the colours of the theme, so that they can be read in both
+colour schemes, and words that can be searched. No other program and no network is needed.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from html import escape
-from pathlib import Path
 from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import Directive, directives
+
+from benchmarks.charts import chart, missed
+from benchmarks.report import RESULTS, read
 
 FONT = 14
 LINE = 19
@@ -63,7 +65,7 @@ def svg(width: float, height: float, parts: Iterable[str], title: str) -> str:
 
 
 class Picture(Directive):
-    """What the pictures have in common: the title is what a screen reader says."""
+    """The base class of the pictures: a screen reader reads the title."""
 
     has_content = True
     required_arguments = 1
@@ -162,48 +164,35 @@ class Layers(Picture):
 
 
 class BenchmarkChart(Picture):
-    """`.. benchmark:: TITLE`, a section of RESULTS.md, and lines ``case = label``: bars of the CPU per record."""
+    """`.. benchmark:: TITLE` with the name of a section of RESULTS.md, a column, and lines ``case = label``.
 
-    option_spec: ClassVar[dict[str, Any]] = {"section": directives.unchanged_required, "unit": directives.unchanged}
+    A section that RESULTS.md does not have leaves the chart out, so that a page can name a part that has not run yet.
+    """
 
-    def draw(self) -> str:
-        """Return the SVG."""
-        results = (Path(__file__).parents[2] / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
-        groups = [(label.strip(), self._row(results, case.strip())) for case, _, label in self._cases()]
-        most = max(value for _, bars in groups for _, value in bars)
-        parts = []
-        y = 20.0
-        for label, bars in groups:
-            parts.append(text(4, y, label, anchor="start", bold=True))
-            y += 10
-            for name, value in bars:
-                wide = 420 * value / most
-                own = 0.75 if name == "purekafka" else 0.28
-                parts.append(text(150, y + 14, name, anchor="end", size=13))
-                size = f'x="158" y="{y:g}" width="{wide:g}" height="18" rx="3"'
-                parts.append(f'<rect {size} fill="currentColor" fill-opacity="{own}"/>')
-                parts.append(
-                    text(164 + wide, y + 14, f"{value:g} {self.options.get('unit', 'µs')}", anchor="start", size=12)
-                )
-                y += 23
-            y += 24
-        return svg(680, y, parts, self.arguments[0])
+    option_spec: ClassVar[dict[str, Any]] = {
+        "section": directives.unchanged_required,
+        "column": directives.unchanged_required,
+    }
 
-    def _cases(self) -> list[tuple[str, str, str]]:
-        return [line.partition("=") for line in self.content if line.strip()]
+    def run(self) -> list[nodes.Node]:
+        """Return the chart, which is HTML."""
+        self.state.document.settings.env.note_dependency(str(RESULTS))
+        section = read(RESULTS).get(self.options["section"])
+        if section is None:
+            return []
+        lines = [line.partition("=") for line in self.content if line.strip()]
+        labels = {case.strip(): label.strip() for case, _, label in lines}
+        drawn = chart(section, self.arguments[0], labels, self.options.get("column", "CPU"))
+        return [nodes.raw("", drawn, format="html")]
 
-    def _row(self, results: str, case: str) -> list[tuple[str, float]]:
-        """Return the bars of a case: the columns of its row in the section's first table that has it."""
-        section = results.split(f"## {self.options['section']}", 1)[1].split("\n## ", 1)[0]
-        header: list[str] = []
-        for row in section.split("\n"):
-            cells = [cell.strip() for cell in row.strip("|").split("|")]
-            if row.startswith("|") and "purekafka" in row and not header:
-                header = cells
-            if header and cells[0] == case:
-                found = [(name, re.match(r"[\d.]+", cell)) for name, cell in zip(header[1:], cells[1:], strict=False)]
-                return [(name, float(number[0])) for name, number in found if number is not None]
-        raise ValueError(f"RESULTS.md has no row {case!r} in its section {self.options['section']!r}")
+
+class MissedTargets(Directive):
+    """`.. missed-targets::`: the targets of the benchmarks that the runs in RESULTS.md missed."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return a list that unfolds for each section."""
+        self.state.document.settings.env.note_dependency(str(RESULTS))
+        return [nodes.raw("", missed(read(RESULTS)), format="html")]
 
 
 def setup(app: Any) -> dict[str, Any]:
@@ -211,4 +200,5 @@ def setup(app: Any) -> dict[str, Any]:
     app.add_directive("sequence", SequenceDiagram)
     app.add_directive("layers", Layers)
     app.add_directive("benchmark", BenchmarkChart)
+    app.add_directive("missed-targets", MissedTargets)
     return {"parallel_read_safe": True}

@@ -15,9 +15,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka.broker import batches
-from kafka.broker.cluster import leaders
 from kafka.broker.cluster.thread import ClusterOptions, ClusterThread, Snapshot
-from kafka.broker.cluster.topics import Partition, Topic, is_valid_topic_name
+from kafka.broker.cluster.topics import Partition, Topic, is_valid_topic_name, move_leader
 from kafka.broker.faults import ErrorLike, Interceptor, Order, SeenRequest, error_codes
 from kafka.broker.server.node import ListenerOptions, Node, format_address
 from kafka.broker.server.versions import ApiKeyLike
@@ -291,7 +290,7 @@ class Broker:
 
         def move() -> None:
             partition = self._partition(*tp)
-            leaders.move(partition, node)
+            move_leader(partition, node)
             self.cluster.save_topic(partition.topic)
 
         self._thread.call(move)
@@ -306,7 +305,7 @@ class Broker:
                 for partition in topic.partitions:
                     others = [node for node in live if node != partition.leader]
                     if others:
-                        leaders.move(partition, cluster.random.choice(others))
+                        move_leader(partition, cluster.random.choice(others))
                 cluster.save_topic(topic)
 
         self._thread.call(shuffle)

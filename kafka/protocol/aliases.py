@@ -241,7 +241,6 @@ CLASS_ALIASES: Final[Mapping[str, Mapping[str, str]]] = {
 }
 
 _VALUES: Final = "kafka.protocol._historic_values"
-_HEADERS: Final = "kafka.protocol._historic_headers"
 _LEGACY: Final = "kafka.protocol.legacy"
 
 #: Module -> name that is not a message -> the module that has it.
@@ -261,10 +260,10 @@ MOVED_NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "kafka.protocol.admin": {"ElectionType": _VALUES},
     "kafka.protocol.api": {
-        "RequestHeader": _HEADERS,
-        "RequestHeaderV2": _HEADERS,
-        "ResponseHeader": _HEADERS,
-        "ResponseHeaderV2": _HEADERS,
+        "RequestHeader": _VALUES,
+        "RequestHeaderV2": _VALUES,
+        "ResponseHeader": _VALUES,
+        "ResponseHeaderV2": _VALUES,
     },
     "kafka.protocol.fetch": {"AbortedTransaction": _VALUES},
     "kafka.protocol.group": {

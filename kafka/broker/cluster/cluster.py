@@ -28,8 +28,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kafka.broker.cluster.clock import BrokerClock, Timers
 from kafka.broker.cluster.coordinators import Coordinators
 from kafka.broker.cluster.features import ELIGIBLE_LEADERS, Features
-from kafka.broker.cluster.leaders import elect, place
-from kafka.broker.cluster.topics import Partition, Topic
+from kafka.broker.cluster.topics import Partition, Topic, elect_leader, place_replicas
 from kafka.broker.configs import Configs
 from kafka.broker.faults import Faults
 from kafka.broker.server.call import Authorizer, TransactionGate
@@ -202,7 +201,7 @@ class Cluster:
             self._controller_id = self.controller_id
             self.controller_epoch += 1
         for topic in self.topics.values():
-            changed = [partition for partition in topic.partitions if elect(partition, live)]
+            changed = [partition for partition in topic.partitions if elect_leader(partition, live)]
             if changed:
                 self.save_topic(topic)
         self.coordinators.moved()
@@ -236,7 +235,7 @@ class Cluster:
         if assignment is None:
             wanted = self.configs.broker_int("num.partitions") if partitions is None else partitions
             copies = replication_factor or self.configs.broker_int("default.replication.factor")
-            assignment = place(wanted, min(copies, len(self.nodes)), sorted(self.nodes), self.random)
+            assignment = place_replicas(wanted, min(copies, len(self.nodes)), sorted(self.nodes), self.random)
         self.add_partitions(topic, assignment)
         return topic
 
@@ -253,7 +252,7 @@ class Cluster:
             log = self._open_log(topic, index)
             partition = Partition(topic, index, list(replicas), log)
             topic.partitions.append(partition)
-            if not elect(partition, live):
+            if not elect_leader(partition, live):
                 log.begin_epoch(partition.leader_epoch)
         self.save_topic(topic)
         for tell in tuple(self.on_partitions_added):

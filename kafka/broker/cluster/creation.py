@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafka.broker.cluster.leaders import place
-from kafka.broker.cluster.topics import name_problem
+from kafka.broker.cluster.topics import name_problem, place_replicas
 from kafka.broker.configs.definitions import SETTABLE_TOPIC_OPTIONS
-from kafka.broker.configs.values import check_value
+from kafka.broker.configs.option import check_value
 from kafka.errors import (
     InvalidConfigurationError,
     InvalidPartitionsError,
@@ -76,7 +75,7 @@ def plan_topic(
         replication_factor = cluster.configs.broker_int("default.replication.factor")
     nodes = sorted(cluster.nodes)
     _check_copies(replication_factor, len(nodes))
-    return TopicPlan(name, place(partitions, replication_factor, nodes, cluster.random), checked)
+    return TopicPlan(name, place_replicas(partitions, replication_factor, nodes, cluster.random), checked)
 
 
 def twin_of(cluster: Cluster, name: str) -> str | None:
@@ -177,7 +176,7 @@ def plan_partitions(
     if assignments is None:
         nodes = sorted(cluster.nodes)
         _check_copies(copies, len(nodes))
-        return place(more, copies, nodes, cluster.random)
+        return place_replicas(more, copies, nodes, cluster.random)
     if len(assignments) != more:
         raise InvalidReplicationAssignmentError(
             f"Attempted to add {more} additional partition(s), but only {len(assignments)} assignment(s) "

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kafka.broker.configs.definitions import CLIENT_METRICS_OPTIONS
+from kafka.broker.configs.option import parse_list
 from kafka.broker.configs.resource_kinds import METRICS_TABLE
-from kafka.broker.configs.values import parse_list
 from kafka.errors import (
     InvalidRequestError,
     TelemetryTooLargeError,

@@ -13,8 +13,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafka.broker.configs.definitions import BROKER_OPTIONS, REPLICATION_QUOTAS, TOPIC_OPTIONS
-from kafka.broker.configs.option import Kind, Option
-from kafka.broker.configs.values import check_value, parse_bool, parse_list
+from kafka.broker.configs.option import Kind, Option, check_value, parse_bool, parse_list
 from kafka.broker.storage.log import LogConfig
 from kafka.errors import InvalidConfigurationError, KafkaConfigurationError
 

@@ -21,8 +21,7 @@ from kafka.broker.configs.definitions import (
     SETTABLE_TOPIC_OPTIONS,
     TOPIC_OPTIONS,
 )
-from kafka.broker.configs.option import Kind, Option
-from kafka.broker.configs.values import check_value, parse_list
+from kafka.broker.configs.option import Kind, Option, check_value, parse_list
 from kafka.errors import (
     InvalidConfigurationError,
     InvalidRequestError,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka.broker.configs.loggers import alter_loggers, describe_loggers
-from kafka.broker.configs.option import Kind, Option
+from kafka.broker.configs.option import Kind, Option, parse_list
 from kafka.broker.configs.resource_kinds import (
     BROKER,
     CLIENT_METRICS,
@@ -17,7 +17,6 @@ from kafka.broker.configs.resource_kinds import (
     ResourceKind,
     kind_of,
 )
-from kafka.broker.configs.values import parse_list
 from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
 from kafka.errors import BrokerResponseError, Code, InvalidConfigurationError, InvalidRequestError, UnknownError
 

@@ -6,16 +6,21 @@ what is known of topics come in through ``interfaces``; requests that have to wa
 
 The modules, from the inside out::
 
-    interfaces   what the coordinator needs from the broker, and the answer that may come later
-    settings     the broker's group.* and offsets.* properties
-    members      the members of a classic group: protocols, votes, leader, static members
-    classic      a classic group: states, rebalances, timers
-    assignors    range and uniform, for the consumer protocol (KIP-848)
-    pattern      RE2 expressions, matched in linear time
-    reconcile    one step of one member towards its target assignment
-    consumer     a consumer group (KIP-848): epochs, target assignment, fencing, timers
-    classic_members classic members of a consumer group: JoinGroup, SyncGroup and Heartbeat against epochs
-    migration    from a classic group to a consumer group and back, with its members alive
-    offsets      committed offsets of one group, also of open transactions, and their expiry
-    coordinator  all groups: lookup, conversion, list, describe, delete
+    interfaces       the parts of the broker that the coordinator needs, and the answer that may come later
+    settings         the broker's group.* and offsets.* properties
+    pattern          RE2 expressions, matched in linear time
+    assignors        range and uniform, for the consumer protocol (KIP-848)
+    classic_member   a classic group's members: protocols, votes, leader, static members; the states of the group
+    classic_group    a classic group: rebalances, timers
+    consumer_member  a consumer group's member (KIP-848), and one step towards its target assignment
+    consumer_group   a consumer group: epochs, target assignment, fencing, timers
+    epoch_group      the common part of share groups and streams groups
+    share_group      a share group (KIP-932)
+    streams_topology subtopologies, their topics and tasks
+    streams_group    a streams group (KIP-1071)
+    migration        from a classic group to a consumer group and back, with its members alive
+    offsets          committed offsets of one group, also of open transactions, and their expiry
+    persistence      groups as JSON data, for a broker with a data directory
+    coordinator      all groups: lookup, conversion, list, describe, delete
+    service          the coordinator as a service of a cluster
 """

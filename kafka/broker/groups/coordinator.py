@@ -11,20 +11,18 @@ from functools import partial
 from typing import Any, Final
 from uuid import uuid4
 
-from kafka.broker.groups.classic import ClassicGroup
-from kafka.broker.groups.classic_members import ClassicFace
-from kafka.broker.groups.classic_types import JoinAsk, JoinResult, State, SyncAsk, SyncResult
-from kafka.broker.groups.consumer import ConsumerGroup
-from kafka.broker.groups.consumer_types import JOIN, HeartbeatAsk, HeartbeatResult
+from kafka.broker.groups.classic_group import ClassicGroup
+from kafka.broker.groups.classic_member import CONSUMER, JoinAsk, JoinResult, State, SyncAsk, SyncResult
+from kafka.broker.groups.consumer_group import ConsumerGroup
+from kafka.broker.groups.consumer_member import JOIN, HeartbeatAsk, HeartbeatResult
 from kafka.broker.groups.epoch_group import EpochGroup
 from kafka.broker.groups.interfaces import Answer, Clock, Timers, Topics
-from kafka.broker.groups.members import CONSUMER
-from kafka.broker.groups.migration import check_first_join, downgrade, upgrade
+from kafka.broker.groups.migration import ClassicFace, check_first_join, downgrade, upgrade
 from kafka.broker.groups.offsets import NO_EXPIRY, CommittedOffset, GroupOffsets
 from kafka.broker.groups.persistence import restore_group, save_group
 from kafka.broker.groups.settings import GroupSettings
-from kafka.broker.groups.share import ShareAsk, ShareGroup, ShareMember, ShareOffsets
-from kafka.broker.groups.streams import StreamsAsk, StreamsGroup, StreamsResult
+from kafka.broker.groups.share_group import ShareAsk, ShareGroup, ShareMember, ShareOffsets
+from kafka.broker.groups.streams_group import StreamsAsk, StreamsGroup, StreamsResult
 from kafka.errors import (
     Code,
     CoordinatorNotAvailableError,

@@ -12,14 +12,12 @@ from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
-from kafka.broker.groups.classic import ClassicGroup
-from kafka.broker.groups.classic_types import State
-from kafka.broker.groups.consumer import ConsumerGroup
-from kafka.broker.groups.consumer_types import ClassicTerms, ConsumerMember
-from kafka.broker.groups.members import Member, Protocols
-from kafka.broker.groups.reconcile import Holding, MemberState
-from kafka.broker.groups.share import ShareGroup, ShareMember
-from kafka.broker.groups.streams import StreamsGroup, StreamsMember, Target
+from kafka.broker.groups.classic_group import ClassicGroup
+from kafka.broker.groups.classic_member import Member, Protocols, State
+from kafka.broker.groups.consumer_group import ConsumerGroup
+from kafka.broker.groups.consumer_member import ClassicTerms, ConsumerMember, Holding, MemberState
+from kafka.broker.groups.share_group import ShareGroup, ShareMember
+from kafka.broker.groups.streams_group import StreamsGroup, StreamsMember, Target
 from kafka.broker.groups.streams_topology import InternalTopic, Subtopology, Task, Topology
 
 __all__ = ["restore_group", "save_group"]

@@ -10,7 +10,7 @@ from uuid import UUID
 from kafka.broker.cluster.coordinators import GROUP
 from kafka.broker.configs.definitions import BROKER_OPTIONS
 from kafka.broker.configs.resource_kinds import GROUP_TABLE
-from kafka.broker.groups.classic import ClassicGroup
+from kafka.broker.groups.classic_group import ClassicGroup
 from kafka.broker.groups.coordinator import GroupCoordinator
 from kafka.broker.groups.interfaces import Answer
 from kafka.broker.groups.settings import PROPERTIES, GroupSettings

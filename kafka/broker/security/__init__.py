@@ -2,11 +2,9 @@
 
 The mechanisms and the access control lists are sans-IO and know no cluster; ``service`` binds them to one.
 
-    acls        bindings, filters, and the decision whether something is allowed
-    scram       credentials of SCRAM users
-    mechanisms  the broker's side of PLAIN, SCRAM and OAUTHBEARER
-    session     one connection's way through SASL, once or again (KIP-368)
-    tokens      delegation tokens (KIP-48)
-    tls         a server's SSLContext, and the principal of a client's certificate
-    service     all of it for a cluster
+    acls         bindings, filters, and the decision whether something is allowed
+    credentials  SCRAM users and delegation tokens (KIP-48)
+    sasl         PLAIN, SCRAM and OAUTHBEARER, and one connection's authentication, once or again (KIP-368)
+    tls          a server's SSLContext, and the principal of a client's certificate
+    service      all of it for a cluster
 """

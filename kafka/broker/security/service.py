@@ -7,12 +7,10 @@ from secrets import token_bytes, token_urlsafe
 from typing import TYPE_CHECKING, Final
 
 from kafka.broker.configs.definitions import BROKER_OPTIONS
-from kafka.broker.security import mechanisms
+from kafka.broker.security import sasl
 from kafka.broker.security.acls import CLUSTER_NAME, AccessControl, Operation, Resource
-from kafka.broker.security.mechanisms import TokenLogin
-from kafka.broker.security.scram import MECHANISMS, Credentials, of_password
-from kafka.broker.security.session import SaslSession
-from kafka.broker.security.tokens import Tokens
+from kafka.broker.security.credentials import MECHANISMS, Credentials, Tokens, of_password
+from kafka.broker.security.sasl import SaslSession, TokenLogin
 from kafka.broker.server.connection import ANONYMOUS
 from kafka.errors import (
     DelegationTokenAuthDisabledError,
@@ -22,7 +20,7 @@ from kafka.errors import (
 
 if TYPE_CHECKING:
     from kafka.broker.cluster.cluster import Cluster
-    from kafka.broker.security.mechanisms import Exchange, User
+    from kafka.broker.security.sasl import Exchange, User
     from kafka.broker.server.call import Call
     from kafka.broker.server.connection import Connection
 
@@ -85,11 +83,11 @@ class Security:
         if mechanism not in self.mechanisms:
             return None
         if mechanism == "PLAIN":
-            return mechanisms.plain(self.passwords)
+            return sasl.plain(self.passwords)
         if mechanism == "OAUTHBEARER":
-            return mechanisms.oauthbearer(self._cluster.clock.now_ms)
+            return sasl.oauthbearer(self._cluster.clock.now_ms)
         number, hash_name = next((number, found[1]) for number, found in MECHANISMS.items() if found[0] == mechanism)
-        return mechanisms.scram(
+        return sasl.scram(
             mechanism,
             hash_name,
             lambda user: self.credentials.get(number, user),

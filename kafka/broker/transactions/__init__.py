@@ -3,8 +3,7 @@
 Sans-IO as ``kafka.broker.groups`` is; markers are written through a ``MarkerLog``, offsets through the group
 coordinator.
 
-    states       the states of a transaction and what moves it
-    record       what is known of one transactional id
+    transaction  one transactional id: its state, its producer, its present transaction
     coordinator  all of them: fencing, adding, ending, timeouts, expiry
     service      the coordinator as a service of a cluster, and the gate before transactional appends
 """

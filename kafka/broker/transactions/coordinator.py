@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
 from kafka.broker.groups.interfaces import Clock, Timers
-from kafka.broker.transactions.record import LAST_EPOCH, NO_EPOCH, NO_PRODUCER, TransactionRecord
-from kafka.broker.transactions.states import Event, State
+from kafka.broker.transactions.transaction import LAST_EPOCH, NO_EPOCH, NO_PRODUCER, Event, State, TransactionRecord
 from kafka.errors import (
     ConcurrentTransactionsError,
     InvalidProducerIdMappingError,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafka.broker import Broker
-from kafka.broker.groups.members import read_subscription
+from kafka.broker.groups.classic_member import read_subscription
 from kafka.broker.server.apis import served
 from kafka.protocol.admin import ApiVersionsRequest, ApiVersionsResponse
 from kafka.protocol.consumer_protocol import ConsumerProtocolSubscription

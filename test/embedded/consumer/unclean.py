@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafka.broker import Broker
-from kafka.broker.cluster import leaders
+from kafka.broker.cluster.topics import move_leader
 from kafka.record.header import scan
 from kafka.structs import TopicPartition
 
@@ -32,6 +32,6 @@ def cut_log(broker: Broker, partition: TopicPartition, offset: int, leader: int)
         log.end_offset = headers[0].base_offset if kept else log.start_offset
         for batch, epoch in kept:
             log.append(batch, epoch)
-        leaders.move(found, leader)
+        move_leader(found, leader)
 
     broker.run(cut)

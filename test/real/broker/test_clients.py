@@ -18,7 +18,7 @@ from typing import NamedTuple
 import pytest
 
 from kafka.broker import Broker
-from kafka.broker.groups.consumer import ConsumerGroup
+from kafka.broker.groups.consumer_group import ConsumerGroup
 from kafka.broker.groups.service import GroupService
 from test.real import jvm
 from test.real.kafka_jars import KafkaUnavailable, cache_dir, locked

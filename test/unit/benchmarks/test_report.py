@@ -1,6 +1,6 @@
 import pytest
 
-from benchmarks.report import Section, replace_section, write
+from benchmarks.report import Section, read, replace_section, write
 
 TWO = "# Head\n\n<!-- begin a -->\nold a\n<!-- end a -->\n\n<!-- begin b -->\nold b\n<!-- end b -->\n"
 
@@ -78,3 +78,40 @@ def test_the_file_is_made_with_a_head_and_then_kept(tmp_path):
     assert text.count("<!-- begin") == 2
     assert "| newer |" in text
     assert [entry.name for entry in tmp_path.iterdir()] == ["RESULTS.md"]
+
+
+def test_a_section_is_read_as_it_was_written(tmp_path):
+    table = (
+        "| case  | library      | CPU µs/record | records/s |            CPU / ours |\n"
+        "| ----- | ------------ | ------------: | --------: | --------------------: |\n"
+        "| first | purekafka    |          1.45 |   643,000 |                     1 |\n"
+        "|       | kafka-python |             - |         - | 0.316x (0.272..0.338) |\n"
+        "| other | purekafka    |          2.00 |       500 |                     1 |"
+    )
+    path = tmp_path / "RESULTS.md"
+    written = section(table=table, verdicts="- holds: x; seen 4\n- MISSED: y: z; seen 0.5")
+    write(written, path)
+    write(section(name="other"), path)
+    published = read(path)
+    assert list(published) == ["protocol", "other"]
+    found = published["protocol"]
+    assert (found.name, found.title, found.date) == ("protocol", "messages", "2025-01-02")
+    assert found.machine == "A CPU, 2 cores, 8.0 GiB"
+    assert found.settings == {"linger": "5 ms"}
+    assert (found.holds, found.missed) == (["x; seen 4"], ["y: z; seen 0.5"])
+    assert {case: [result.library for result in results] for case, results in found.cases.items()} == {
+        "first": ["purekafka", "kafka-python"],
+        "other": ["purekafka"],
+    }
+    ours, theirs = found.cases["first"]
+    assert (ours.figure("CPU"), ours.figure("records/s"), ours.figure("CPU / ours")) == (1.45, 643000, 1)
+    assert (theirs.figure("CPU"), theirs.figure("CPU / ours"), theirs.figure("p50 ms")) == (None, 0.316, None)
+
+
+def test_every_section_of_the_repository_is_read():
+    published = read()
+    assert published
+    for name, found in published.items():
+        assert found.cases, name
+        assert found.date, name
+        assert all(results[0].figure("CPU") is not None for results in found.cases.values()), name

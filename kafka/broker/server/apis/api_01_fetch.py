@@ -20,7 +20,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Any, Final
 
-from kafka.broker.fetching.reading import Reading, read_all
+from kafka.broker.fetching.reading import Reading, read_all, wait_for_bytes
 from kafka.broker.fetching.sessions import (
     FINAL,
     INITIAL,
@@ -31,7 +31,6 @@ from kafka.broker.fetching.sessions import (
     SessionRefused,
     partitions_of,
 )
-from kafka.broker.fetching.waiting import wait_for_bytes
 from kafka.broker.server.api import Call
 from kafka.protocol.fetch import FetchRequest
 

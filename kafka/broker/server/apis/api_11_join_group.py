@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kafka.broker.groups.classic_types import JoinAsk, JoinResult
+from kafka.broker.groups.classic_member import JoinAsk, JoinResult
 from kafka.broker.groups.service import coordinator, refusal, when_answered
 from kafka.broker.server.api import Call
 from kafka.protocol.group import JoinGroupRequest

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kafka.broker.groups.classic_types import SyncAsk, SyncResult
+from kafka.broker.groups.classic_member import SyncAsk, SyncResult
 from kafka.broker.groups.service import coordinator, refusal, when_answered
 from kafka.broker.server.api import Call, Code
 from kafka.protocol.group import SyncGroupRequest

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kafka.broker.groups.classic_types import State
-from kafka.broker.groups.members import Member
+from kafka.broker.groups.classic_member import Member, State
 from kafka.broker.groups.service import coordinator, message_of, refusal
 from kafka.broker.server.api import Call, Operation
 from kafka.broker.server.call import group_operations

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from kafka.broker.server.api import CLUSTER_NAME, BrokerResponseError, Call, Code, Operation, Resource
 from kafka.broker.transactions.coordinator import Granted
-from kafka.broker.transactions.record import NO_EPOCH, NO_PRODUCER
 from kafka.broker.transactions.service import coordinator, refusal
+from kafka.broker.transactions.transaction import NO_EPOCH, NO_PRODUCER
 from kafka.errors import ProducerFencedError
 from kafka.protocol.transaction import InitProducerIdRequest
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from kafka.broker.security.sasl import State
 from kafka.broker.security.service import security
-from kafka.broker.security.session import State
 from kafka.broker.server.api import BrokerResponseError, Call
 from kafka.errors import IllegalSaslStateError
 from kafka.protocol.sasl import SaslAuthenticateRequest

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from kafka.broker.security.credentials import Token, Tokens
 from kafka.broker.security.service import tokens_of
-from kafka.broker.security.tokens import Token, Tokens
 from kafka.broker.server.api import BrokerResponseError, Call, Operation, Resource
 from kafka.protocol.sasl import DescribeDelegationTokenRequest
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka.broker.cluster import leaders
-from kafka.broker.cluster.topics import NO_LEADER, Partition
+from kafka.broker.cluster.topics import NO_LEADER, Partition, move_leader
 from kafka.broker.server.api import CLUSTER_NAME, Call, Code, Operation, Resource
 from kafka.protocol.admin import ElectLeadersRequest
 
@@ -65,7 +64,7 @@ def _elect(call: Call, kind: int, name: str, index: int) -> tuple[int, int, str 
         return index, Code.ELIGIBLE_LEADERS_NOT_AVAILABLE, "Eligible topic partition leaders are not available."
     if wanted == partition.leader:
         return index, Code.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
-    leaders.move(partition, wanted)
+    move_leader(partition, wanted)
     return index, 0, None
 
 

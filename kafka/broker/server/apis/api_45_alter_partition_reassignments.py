@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka.broker.cluster import leaders
 from kafka.broker.cluster.creation import check_assignment
+from kafka.broker.cluster.topics import replace_replicas
 from kafka.broker.server.api import CLUSTER_NAME, BrokerResponseError, Call, Code, Operation, Resource
 from kafka.protocol.admin import AlterPartitionReassignmentsRequest
 
@@ -49,6 +49,6 @@ def _move(call: Call, name: str, part: Any, may_resize: bool) -> tuple[int, int,
             Code.INVALID_REPLICATION_FACTOR,
             f"The replication factor is changed from {len(partition.replicas)} to {len(replicas)}",
         )
-    leaders.replace(partition, replicas, {node.node_id for node in cluster.live_nodes()})
+    replace_replicas(partition, replicas, {node.node_id for node in cluster.live_nodes()})
     cluster.save_topic(partition.topic)
     return index, 0, None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Final
 
-from kafka.broker.security.scram import MECHANISMS, derive
+from kafka.broker.security.credentials import MECHANISMS, derive
 from kafka.broker.security.service import may_alter, security
 from kafka.broker.server.api import BrokerResponseError, Call, Code
 from kafka.errors import (

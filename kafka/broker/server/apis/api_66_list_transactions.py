@@ -11,9 +11,8 @@ from typing import Any
 from kafka.broker.cluster.coordinators import TRANSACTION
 from kafka.broker.groups.pattern import Pattern, compile_re2
 from kafka.broker.server.api import Call, Operation, Resource
-from kafka.broker.transactions.record import TransactionRecord
 from kafka.broker.transactions.service import coordinator
-from kafka.broker.transactions.states import State
+from kafka.broker.transactions.transaction import State, TransactionRecord
 from kafka.errors import InvalidRegularExpressionError
 from kafka.protocol.transaction import ListTransactionsRequest
 

@@ -10,7 +10,7 @@ from base64 import urlsafe_b64encode
 from typing import Any
 
 from kafka.broker.groups.assignors import ASSIGNORS
-from kafka.broker.groups.consumer_types import JOIN, LEAVE_STATIC, HeartbeatAsk, HeartbeatResult
+from kafka.broker.groups.consumer_member import JOIN, LEAVE_STATIC, HeartbeatAsk, HeartbeatResult
 from kafka.broker.groups.service import coordinator, message_of, refusal
 from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
 from kafka.errors import InvalidRequestError, UnsupportedAssignorError

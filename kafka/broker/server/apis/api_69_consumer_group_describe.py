@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 from uuid import UUID
 
-from kafka.broker.groups.consumer import ConsumerGroup
-from kafka.broker.groups.consumer_types import ConsumerMember
+from kafka.broker.groups.consumer_group import ConsumerGroup
+from kafka.broker.groups.consumer_member import ConsumerMember
 from kafka.broker.groups.service import TopicsView, coordinator, message_of, refusal
 from kafka.broker.server.api import Call, Code, Operation, Resource
 from kafka.broker.server.call import group_operations

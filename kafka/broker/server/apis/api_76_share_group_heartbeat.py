@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from kafka.broker.groups.epoch_group import JOIN, LEAVE
 from kafka.broker.groups.service import coordinator, message_of, refusal
-from kafka.broker.groups.share import ShareAsk
+from kafka.broker.groups.share_group import ShareAsk
 from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
 from kafka.protocol.share import ShareGroupHeartbeatRequest
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafka.broker.groups.service import TopicsView, coordinator, message_of, refusal
-from kafka.broker.groups.share import ShareMember
+from kafka.broker.groups.share_group import ShareMember
 from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
 from kafka.broker.server.call import group_operations
 from kafka.protocol.share import ShareGroupDescribeRequest

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from kafka.broker.groups.epoch_group import JOIN, LEAVE
 from kafka.broker.groups.service import coordinator, message_of, refusal
-from kafka.broker.groups.streams import StreamsAsk, StreamsMember
+from kafka.broker.groups.streams_group import StreamsAsk, StreamsMember
 from kafka.broker.groups.streams_topology import InternalTopic, Subtopology, Task, Topology
 from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
 from kafka.protocol.streams import StreamsGroupHeartbeatRequest

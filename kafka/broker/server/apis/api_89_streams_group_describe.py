@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafka.broker.groups.service import TopicsView, coordinator, message_of, refusal
-from kafka.broker.groups.streams import StreamsGroup, StreamsMember, Target
+from kafka.broker.groups.streams_group import StreamsGroup, StreamsMember, Target
 from kafka.broker.groups.streams_topology import InternalTopic, Subtopology
 from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
 from kafka.broker.server.apis.api_88_streams_group_heartbeat import tasks

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from kafka.broker.groups.service import coordinator, refusal
-from kafka.broker.groups.share import UNINITIALIZED
+from kafka.broker.groups.share_group import UNINITIALIZED
 from kafka.broker.server.api import Call, Code, Operation, Resource
 from kafka.protocol.fields import ZERO_UUID
 from kafka.protocol.share import DescribeShareGroupOffsetsRequest

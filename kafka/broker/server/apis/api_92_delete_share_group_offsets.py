@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafka.broker.groups.service import coordinator, message_of, refusal
-from kafka.broker.groups.share import ShareGroup
+from kafka.broker.groups.share_group import ShareGroup
 from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
 from kafka.protocol.fields import ZERO_UUID
 from kafka.protocol.share import DeleteShareGroupOffsetsRequest

@@ -10,8 +10,7 @@ from kafka.broker.cluster.store import Store
 from kafka.broker.cluster.topics import Topic
 from kafka.broker.configs import Configs, Source
 from kafka.broker.configs.definitions import BROKER_OPTIONS, GROUP_OPTIONS, TOPIC_OPTIONS
-from kafka.broker.configs.option import Kind
-from kafka.broker.configs.values import check_value
+from kafka.broker.configs.option import Kind, check_value
 from kafka.errors import InvalidConfigurationError, KafkaConfigurationError
 
 

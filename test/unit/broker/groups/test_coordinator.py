@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from kafka.broker.groups.classic import ClassicGroup
-from kafka.broker.groups.classic_members import read_assignment, write_assignment
-from kafka.broker.groups.classic_types import State, SyncAsk
-from kafka.broker.groups.consumer import ConsumerGroup
-from kafka.broker.groups.consumer_types import HeartbeatAsk
+from kafka.broker.groups.classic_group import ClassicGroup
+from kafka.broker.groups.classic_member import State, SyncAsk
+from kafka.broker.groups.consumer_group import ConsumerGroup
+from kafka.broker.groups.consumer_member import HeartbeatAsk
 from kafka.broker.groups.coordinator import GroupCoordinator
+from kafka.broker.groups.migration import read_assignment, write_assignment
 from kafka.broker.groups.offsets import CommittedOffset
 from kafka.broker.groups.settings import GroupSettings
 from kafka.errors import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka.broker.groups.streams import Target, assign_tasks
+from kafka.broker.groups.streams_group import Target, assign_tasks
 from kafka.broker.groups.streams_topology import InternalTopic, Subtopology, Topology
 
 COUNTS = {"in": 2, "wide": 6}

@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 from uuid import UUID, uuid5
 
-from kafka.broker.groups.classic_types import JoinAsk
+from kafka.broker.groups.classic_member import JoinAsk
 
 
 class FakeTimer:

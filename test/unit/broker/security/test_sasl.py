@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka.broker.security import mechanisms
-from kafka.broker.security.scram import Credentials
-from kafka.broker.security.session import Event, SaslSession, State, next_state
+from kafka.broker.security import sasl
+from kafka.broker.security.credentials import Credentials
+from kafka.broker.security.sasl import Event, SaslSession, State, next_state
 from kafka.broker.security.tls import principal_of
 from kafka.errors import (
     IllegalSaslStateError,
@@ -33,13 +33,13 @@ def session(*, mechanism: str = "PLAIN") -> SaslSession:
     credentials = Credentials()
     credentials.set_password(1, "al,i=ce", "secret", b"salt")
 
-    def begin(name: str) -> mechanisms.Exchange | None:
+    def begin(name: str) -> sasl.Exchange | None:
         return {
-            "PLAIN": lambda: mechanisms.plain({"alice": "secret", "bob": "b"}),
-            "SCRAM-SHA-256": lambda: mechanisms.scram(
+            "PLAIN": lambda: sasl.plain({"alice": "secret", "bob": "b"}),
+            "SCRAM-SHA-256": lambda: sasl.scram(
                 "SCRAM-SHA-256", "sha256", lambda user: credentials.get(1, user), lambda: "more"
             ),
-            "OAUTHBEARER": lambda: mechanisms.oauthbearer(lambda: NOW),
+            "OAUTHBEARER": lambda: sasl.oauthbearer(lambda: NOW),
         }.get(name, lambda: None)()
 
     made = SaslSession(begin)

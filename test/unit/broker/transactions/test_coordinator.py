@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from kafka.broker.transactions.coordinator import Granted, TransactionCoordinator, TransactionSettings
-from kafka.broker.transactions.record import LAST_EPOCH
-from kafka.broker.transactions.states import Event, State, next_state
+from kafka.broker.transactions.transaction import LAST_EPOCH, Event, State, next_state
 from kafka.errors import (
     BrokerResponseError,
     ConcurrentTransactionsError,

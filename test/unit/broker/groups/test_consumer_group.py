@@ -9,8 +9,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from kafka.broker.groups.consumer import ConsumerGroup
-from kafka.broker.groups.consumer_types import HeartbeatAsk, HeartbeatResult
+from kafka.broker.groups.consumer_group import ConsumerGroup
+from kafka.broker.groups.consumer_member import HeartbeatAsk, HeartbeatResult
 from kafka.broker.groups.settings import GroupSettings
 from kafka.errors import (
     BrokerResponseError,

@@ -12,9 +12,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from kafka.broker.groups.classic_types import Event, JoinAsk, JoinResult, State, SyncAsk, SyncResult, next_state
+from kafka.broker.groups.classic_member import (
+    Event,
+    JoinAsk,
+    JoinResult,
+    Member,
+    Roster,
+    State,
+    SyncAsk,
+    SyncResult,
+    next_state,
+)
 from kafka.broker.groups.interfaces import Answer, Clock, Timer, Timers
-from kafka.broker.groups.members import Member, Roster
 from kafka.errors import (
     BrokerResponseError,
     Code,

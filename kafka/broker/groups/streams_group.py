@@ -17,6 +17,7 @@ from kafka.errors import InvalidRequestError, StaleMemberEpochError
 
 __all__ = ["Status", "StreamsAsk", "StreamsGroup", "StreamsMember", "StreamsResult", "assign_tasks"]
 
+
 MISSING_SOURCE_TOPICS: Final = 1
 INCORRECTLY_PARTITIONED_TOPICS: Final = 2
 SHUTDOWN_APPLICATION: Final = 4

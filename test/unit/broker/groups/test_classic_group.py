@@ -9,8 +9,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from kafka.broker.groups.classic import ClassicGroup
-from kafka.broker.groups.classic_types import Event, JoinResult, State, SyncAsk, SyncResult, next_state
+from kafka.broker.groups.classic_group import ClassicGroup
+from kafka.broker.groups.classic_member import Event, JoinResult, State, SyncAsk, SyncResult, next_state
 from kafka.broker.groups.interfaces import Answer
 from kafka.broker.groups.settings import GroupSettings
 from kafka.errors import (

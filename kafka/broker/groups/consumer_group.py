@@ -16,16 +16,18 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from kafka.broker.groups.assignors import ASSIGNORS, Assignment, Subscriber
-from kafka.broker.groups.consumer_types import (
+from kafka.broker.groups.consumer_member import (
     JOIN,
     LEAVE_STATIC,
     ConsumerMember,
     HeartbeatAsk,
     HeartbeatResult,
+    Holding,
+    MemberState,
+    step,
 )
 from kafka.broker.groups.interfaces import Clock, Timers, Topics
 from kafka.broker.groups.pattern import compile_re2
-from kafka.broker.groups.reconcile import Holding, MemberState, step
 from kafka.errors import (
     FencedInstanceIdError,
     FencedMemberEpochError,

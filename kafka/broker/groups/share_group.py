@@ -17,6 +17,7 @@ from kafka.errors import NonEmptyGroupError
 
 __all__ = ["UNINITIALIZED", "ShareAsk", "ShareGroup", "ShareMember", "ShareOffsets", "assign"]
 
+
 #: The start offset of a partition that the group has not read yet.
 UNINITIALIZED: Final = -1
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafka.broker.server.apis import served
-from kafka.broker.server.error_replies import error_reply
+from kafka.broker.server.dispatch import error_reply
 from kafka.protocol.admin import DeleteGroupsRequest, DeleteTopicsRequest, ElectLeadersRequest
 from kafka.protocol.api import Request
 from kafka.protocol.commit import FindCoordinatorRequest, OffsetFetchRequest
