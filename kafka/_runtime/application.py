@@ -9,13 +9,15 @@ the coroutine is awaited in the caller's task.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from kafka.errors import IllegalStateError
 from kafka.future import Future
 
 if TYPE_CHECKING:
+    import asyncio
+
     from kafka._runtime.asyncio_driver import AsyncioDriver, ThreadedAsyncioDriver
     from kafka._runtime.loop import Loop
     from kafka._runtime.network_thread import ThreadDriver
@@ -133,7 +135,34 @@ class ApplicationTask:
         suspend: a rebalance must not continue after half a listener. A second one reaches the listener.
         """
         result = function(*args)
-        return await _to_its_end(result) if hasattr(result, "__await__") else result
+        if not hasattr(result, "__await__"):
+            return result
+        from asyncio import ensure_future
+
+        task = ensure_future(result)
+        await self.to_its_end(task)
+        return task.result()
+
+    @staticmethod
+    async def to_its_end(task: asyncio.Future[Any], timeout: float | None = None) -> bool:
+        """Wait for a task of user code, `timeout` seconds at most; whether it has ended.
+
+        When the caller is cancelled, the task still gets its time before the cancellation takes effect. A second
+        cancellation reaches the task.
+        """
+        from asyncio import CancelledError, wait
+
+        try:
+            await wait({task}, timeout=timeout)
+        except CancelledError:
+            try:
+                await wait({task}, timeout=timeout)
+            except CancelledError:
+                task.cancel()
+            if task.done() and not task.cancelled():
+                task.exception()  # looked at: the cancellation goes first
+            raise
+        return task.done()
 
     async def turn(self) -> None:
         """See `Application.turn`; other tasks of asyncio run meanwhile."""
@@ -145,19 +174,6 @@ class ApplicationTask:
     async def close(self, timeout: float) -> None:
         """See `Application.close`."""
         await self._driver.close(timeout)
-
-
-async def _to_its_end(awaitable: Awaitable[T]) -> T:
-    import asyncio
-
-    task = asyncio.ensure_future(awaitable)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        if task.done():
-            raise
-        await task
-        raise
 
 
 class Wakeup:

@@ -8,6 +8,7 @@ import asyncio
 import contextvars
 import logging
 from collections.abc import Collection, Iterable, Mapping
+from threading import get_ident
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
@@ -88,7 +89,7 @@ class AIOKafkaConsumer(Lifecycle):
     the listener is called, by a task of the consumer, whether or not the application takes records.
 
     Keyword arguments are the options in ``DEFAULT_CONFIG``, and ``rebalance_timeout_ms``: the time that a listener may
-    take (by default session_timeout_ms). ``max_poll_records`` is None by default: `getmany` returns all that is there.
+    take (by default session_timeout_ms). ``max_poll_records`` is None by default: `getmany` returns 500 at most.
     """
 
     DEFAULT_CONFIG: Final[dict[str, Any]] = {
@@ -255,8 +256,8 @@ class AIOKafkaConsumer(Lifecycle):
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
         """Return records by partition, of some partitions if they are named; waits for `timeout_ms` if there are none.
 
-        Returns at most `max_records` (max_poll_records), and no more than can be decoded in some milliseconds. {} if
-        nothing came in time, or the consumer is stopped. Cancelled, it has taken none.
+        Returns at most `max_records` (max_poll_records, 500 if that is None), and no more than can be decoded in some
+        milliseconds. {} if nothing came in time, or the consumer is stopped. Cancelled, it has taken none.
         """
         self._check_get("getmany()")
         limit = self._most_records if max_records is None else checked_limit(max_records)
@@ -302,7 +303,7 @@ class AIOKafkaConsumer(Lifecycle):
 
     async def __anext__(self) -> ConsumerRecord:
         # Hot: `_next` once more, with the look at the phase.
-        if self._phase is Phase.STARTED and asyncio.get_running_loop() is self._aio:
+        if self._phase is Phase.STARTED and get_ident() == self._thread and self._aio_runs():
             engine = self._engine
             chunk = self._subscription.chunk
             if chunk is not None and not chunk.interrupted and _clock() < self._yield_at:
@@ -351,7 +352,7 @@ class AIOKafkaConsumer(Lifecycle):
             raise IllegalStateError(
                 f"{what} was called by a rebalance listener, while no record is handed out: take records after it"
             )
-        if self._phase is not Phase.STARTED or asyncio.get_running_loop() is not self._aio:
+        if self._phase is not Phase.STARTED or get_ident() != self._thread or not self._aio_runs():
             self._refuse()
 
     # What to read…

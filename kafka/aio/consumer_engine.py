@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from operator import length_hint
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from kafka._runtime.application import ApplicationTask
 from kafka.aio.structs import ConsumerRecord
@@ -37,14 +37,12 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# For how long records are decoded before they are returned, in seconds, and how many between two looks at the clock.
+# For how long records are decoded before they are returned, in seconds, and how many between two looks at the clock:
+# so few that taking them does not start the cycle collector (0.4 of 1.6 µs per record, November 2026).
 _SLICE: Final = 0.002
 _PIECE: Final = 500
 # Errors that wait for the next call that takes records, at most.
 _MOST_ERRORS: Final = 16
-
-#: Record by record, the class of `kafka.aio.structs` in place of the plain one.
-_with_attributes: Final = partial(tuple.__new__, ConsumerRecord)
 
 
 class ListenerTask(ApplicationTask):
@@ -67,8 +65,7 @@ class ListenerTask(ApplicationTask):
         if not hasattr(result, "__await__"):
             return result
         task = context.run(asyncio.ensure_future, result)
-        done, _ = await self._to_its_end(task)
-        if not done:
+        if not await self.to_its_end(task, self.timeout):
             task.cancel()
             raise KafkaTimeoutError(
                 f"{getattr(function, '__qualname__', function)!s} took longer than rebalance_timeout_ms "
@@ -76,22 +73,11 @@ class ListenerTask(ApplicationTask):
             )
         return task.result()
 
-    async def _to_its_end(self, task: asyncio.Future[Any]) -> Any:
-        try:
-            return await asyncio.wait({task}, timeout=self.timeout)
-        except asyncio.CancelledError:
-            # A rebalance must not continue after half a listener. A second cancellation reaches the listener.
-            try:
-                await asyncio.wait({task}, timeout=self.timeout)
-            except asyncio.CancelledError:
-                task.cancel()
-            if task.done() and not task.cancelled():
-                task.exception()
-            raise
-
 
 class AIOEngine(Engine):
     """See the head of this file."""
+
+    record_type = ConsumerRecord
 
     def __init__(
         self, config: Config, client: Client, application: ApplicationTask, subscription: SubscriptionState
@@ -175,7 +161,7 @@ class AIOEngine(Engine):
     ) -> Any:
         """Return records by partition, as soon as there are some; {} at the deadline."""
         take = partial(self._take_many, frozenset(only) or None, move_on)
-        return self._poll(take, limit or _EVERYTHING, deadline, {})
+        return self._poll(take, limit or _PIECE, deadline, {})
 
     def one(self, only: Collection[TopicPartition]) -> Any:
         """Return the next record of some partitions."""
@@ -252,9 +238,7 @@ class AIOEngine(Engine):
             found = self._take_pieces(limit) if move_on else self._peek(min(limit, _PIECE))
         finally:
             collector.only = None
-        if not found:
-            return None
-        return {partition: list(map(_with_attributes, rows)) for partition, rows in found.items()}
+        return found or None
 
     def _take_pieces(self, limit: int) -> dict[TopicPartition, list[PlainRecord]] | None:
         """Take records until there are enough, or time is up: the event loop has other tasks."""
@@ -287,7 +271,7 @@ class AIOEngine(Engine):
             self.subscription.end_iteration()
         chunk = self._take_chunk(limit)
         if chunk is not None:
-            self.rows = iter(list(map(_with_attributes, chunk.records)))
+            self.rows = iter(cast("list[ConsumerRecord]", chunk.records))  # of `record_type`
         return chunk
 
     # When it ends…
@@ -298,5 +282,4 @@ class AIOEngine(Engine):
         self.waiting.notify()
 
 
-_EVERYTHING: Final = 1 << 62
 _NEVER: Final = float("inf")

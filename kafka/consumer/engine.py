@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from kafka._runtime.application import Wakeup
 from kafka._runtime.signals import SignalsDeferred
@@ -33,6 +33,7 @@ from kafka.errors import (
     WakeupError,
     for_code,
 )
+from kafka.record.consumer_record import ConsumerRecord
 from kafka.serializer import bind_deserializer
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from kafka.interceptors import Interceptors
     from kafka.metrics import Metrics
     from kafka.record.columns import Columns
-    from kafka.record.consumer_record import ConsumerRecord
 
 __all__ = ["Engine"]
 
@@ -59,6 +59,9 @@ _CLOSE_TIMEOUT: Final = 30.0  # seconds
 
 class Engine:
     """A consumer without the checks of its arguments."""
+
+    record_type: ClassVar[type[ConsumerRecord]] = ConsumerRecord
+    """The class of the records that the application gets."""
 
     def __init__(
         self, config: Config, client: Client, application: Application, subscription: SubscriptionState
@@ -80,15 +83,15 @@ class Engine:
             self._position_found,
             self._position_failed,
         )
-        self._deserializers = [
-            bind_deserializer(config[option], option) for option in ("key_deserializer", "value_deserializer")
-        ]
+        key = bind_deserializer(config["key_deserializer"], "key_deserializer")
+        value = bind_deserializer(config["value_deserializer"], "value_deserializer")
+        self._deserializers = [key, value]
         self.fetcher = Fetcher(
             self.client,
             self.subscription,
             self.positions,
             FetchSettings.of(config),
-            ReaderSettings.of(config, *self._deserializers),
+            ReaderSettings.of(config, key, value, self.record_type),
             self.waiting.notify,
         )
         self.collector = FetchCollector(self.subscription, self.fetcher, self.positions)

@@ -23,6 +23,7 @@ from kafka.errors import (
     for_code,
 )
 from kafka.record.batch_reader import RecordReader
+from kafka.record.consumer_record import ConsumerRecord
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
@@ -85,9 +86,16 @@ class ReaderSettings(NamedTuple):
     with_headers: bool = False
     """Whether the deserializers take the headers of a record first."""
     skip_double_compressed: bool = False
+    record_type: type[ConsumerRecord] = ConsumerRecord
 
     @classmethod
-    def of(cls, config: Config, key: Bound | None, value: Bound | None) -> ReaderSettings:
+    def of(
+        cls,
+        config: Config,
+        key: Bound | None,
+        value: Bound | None,
+        record_type: type[ConsumerRecord] = ConsumerRecord,
+    ) -> ReaderSettings:
         """Return the settings of a configuration, with its deserializers bound."""
         with_headers = any(bound is not None and not bound.plain for bound in (key, value))
         return cls(
@@ -98,6 +106,7 @@ class ReaderSettings(NamedTuple):
             value_deserializer=_per_topic(value, with_headers=with_headers),
             with_headers=with_headers,
             skip_double_compressed=config["skip_double_compressed_messages"],
+            record_type=record_type,
         )
 
 
@@ -148,6 +157,7 @@ def open_reply(target: FetchTarget, data: Any, settings: ReaderSettings, version
         value_deserializer=settings.value_deserializer(partition.topic),
         deserialize_with_headers=settings.with_headers,
         skip_double_compressed=settings.skip_double_compressed,
+        record_type=settings.record_type,
     )
     try:
         end, epoch = reader.verify()

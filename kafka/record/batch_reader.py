@@ -69,6 +69,7 @@ class RecordReader:
         "_key_deserializer",
         "_value_deserializer",
         "_with_headers",
+        "_record_type",
         "_nested",
         "_header",
         # The records of the open batch that were not taken yet.
@@ -108,6 +109,7 @@ class RecordReader:
         value_deserializer: Deserialize | None = None,
         deserialize_with_headers: bool = False,
         skip_double_compressed: bool = False,
+        record_type: type[ConsumerRecord] = ConsumerRecord,
     ) -> None:
         """Read ``buffer`` from ``fetch_offset`` on.
 
@@ -115,6 +117,7 @@ class RecordReader:
         that were compressed twice are passed over with ``skip_double_compressed``, else they come still compressed.
         ``aborted`` has the producer id and first offset of each aborted transaction, as the fetch response lists them,
         in any order; it counts only with ``read_committed``. ``max_batch_bytes`` bounds what one batch may unpack to.
+        ``record_type`` is the class of the records: `ConsumerRecord`, or a subclass of the same fields.
         """
         self.topic = topic
         self.partition = partition
@@ -127,6 +130,7 @@ class RecordReader:
         self._key_deserializer = key_deserializer
         self._value_deserializer = value_deserializer
         self._with_headers = deserialize_with_headers
+        self._record_type = record_type
         self._nested = Nested.SKIP if skip_double_compressed else Nested.KEEP
         self._header: BatchHeader | None = None
         self._data = b""
@@ -188,7 +192,7 @@ class RecordReader:
     def _take_rows(self, rows: list[ConsumerRecord], count: int) -> None:
         """Decode from the open batch, up to ``count`` rows in all. After damage nothing has been taken."""
         header, left, before = self._header, self._left, len(rows)
-        data, at, end = self._data, self._at, self._end
+        data, at, end, kind = self._data, self._at, self._end, self._record_type
         assert header is not None
         wanted = min(count - before, left)
         last = before + wanted
@@ -200,8 +204,8 @@ class RecordReader:
             self._framed = True
         try:
             if last - before >= SHORTEST_RUN:
-                at = decode_runs(data, at, end, last, header, self.topic, self.partition, rows)
-            at = decode_rows(data, at, end, last - len(rows), header, self.topic, self.partition, rows)
+                at = decode_runs(data, at, end, last, header, self.topic, self.partition, rows, kind)
+            at = decode_rows(data, at, end, last - len(rows), header, self.topic, self.partition, rows, kind)
             if last - before == left and at != end:
                 raise corrupt(f"{end - at} bytes after the last record", header.base_offset)
         except CorruptRecordError:
@@ -392,7 +396,7 @@ class RecordReader:
             self._buffer, header, check_crcs=self._check_crcs, limit=self._limit, nested=self._nested
         )
         wanted = [message for message in messages if message[0] >= self.next_offset]
-        self._messages = to_rows(wanted, self.topic, self.partition)
+        self._messages = to_rows(wanted, self.topic, self.partition, self._record_type)
         if not wanted:
             self._close_batch(header)
 
@@ -480,7 +484,11 @@ class RecordReader:
             self._raw = self._take_raw(count)
             self._offset_after_raw = self.next_offset
         rows, self._refused = _deserialize(
-            self._raw[:count], self._key_deserializer, self._value_deserializer, with_headers=self._with_headers
+            self._raw[:count],
+            self._record_type,
+            self._key_deserializer,
+            self._value_deserializer,
+            with_headers=self._with_headers,
         )
         del self._raw[: len(rows)]
         self.next_offset = self._raw[0].offset if self._raw else self._offset_after_raw
@@ -535,6 +543,7 @@ class AbortedTransactionFilter:
 
 def _deserialize(
     records: Iterable[ConsumerRecord],
+    record_type: type[ConsumerRecord],
     key_deserializer: Deserialize | None,
     value_deserializer: Deserialize | None,
     *,
@@ -557,7 +566,7 @@ def _deserialize(
                 value = value_deserializer(record.value)
         except Exception as err:  # whatever the application's code raises
             return rows, _refusal(record, origin, err)
-        rows.append(_new(ConsumerRecord, (*record[:5], key, value, *record[7:])))
+        rows.append(_new(record_type, (*record[:5], key, value, *record[7:])))
     return rows, None
 
 

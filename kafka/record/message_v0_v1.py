@@ -341,10 +341,12 @@ def _unwrap(inner: bytes, wrapper: BatchHeader, check_crcs: bool, nested: Nested
     return messages
 
 
-def to_rows(messages: list[Message], topic: str, partition: int) -> list[ConsumerRecord]:
+def to_rows(
+    messages: list[Message], topic: str, partition: int, record_type: type[ConsumerRecord] = ConsumerRecord
+) -> list[ConsumerRecord]:
     """Make records of messages."""
     return [
-        ConsumerRecord(
+        record_type(
             topic,
             partition,
             offset,

@@ -60,6 +60,7 @@ def decode_rows(  # noqa: C901, PLR0912, PLR0915 - hot: calls and shared branche
     topic: str,
     partition: int,
     rows: list[ConsumerRecord],
+    record_type: type[ConsumerRecord] = ConsumerRecord,
 ) -> int:
     """Append ``take`` records from ``pos`` on to ``rows``; return the position after them.
 
@@ -76,7 +77,7 @@ def decode_rows(  # noqa: C901, PLR0912, PLR0915 - hot: calls and shared branche
     # The broker's timestamp, if it stands in place of the records' own.
     timestamp_type = 1 if attributes & LOG_APPEND_TIME else 0
     append_time = max_timestamp if timestamp_type else None
-    new, record_type, no_headers, append = _new, ConsumerRecord, NO_HEADERS, rows.append
+    new, no_headers, append = _new, NO_HEADERS, rows.append
     signed_1, signed_2, unsigned_1, unsigned_2 = _SIGNED_1, _SIGNED_2, _UNSIGNED_1, _UNSIGNED_2
     sizes_1, sizes_2, varint = _SIZES_1, _SIZES_2, decode_varint
     headers: list[tuple[str, bytes | None]]
@@ -210,7 +211,15 @@ _MOST_IN_RUN: Final = 1024
 
 
 def decode_runs(
-    buf: bytes, pos: int, limit: int, last: int, header: BatchHeader, topic: str, partition: int, rows: list[Any]
+    buf: bytes,
+    pos: int,
+    limit: int,
+    last: int,
+    header: BatchHeader,
+    topic: str,
+    partition: int,
+    rows: list[Any],
+    record_type: type[ConsumerRecord] = ConsumerRecord,
 ) -> int:
     """Append the records that are of one size from ``pos`` on, until there are ``last`` rows; return where they end.
 
@@ -261,7 +270,7 @@ def decode_runs(
         keys = [buf[at : at + key_size] for at in range(key_from, behind, step)] if key_size >= 0 else repeat(None)
         values = [buf[at : at + value_size] for at in range(value_from, behind, step)]
         rest = repeat(key_size), repeat(value_size), repeat(NO_HEADERS), repeat(leader_epoch), repeat(-1)
-        rows += map(_new, repeat(ConsumerRecord), zip(*common, keys, values, repeat(None), *rest, strict=False))
+        rows += map(_new, repeat(record_type), zip(*common, keys, values, repeat(None), *rest, strict=False))
         pos = behind
     return pos
 

@@ -90,6 +90,22 @@ def test_the_ways_to_read(run, broker):
     run(main())
 
 
+def test_getmany_takes_500_records_unless_more_are_asked_for(run, broker):
+    fill(broker, 3000)
+
+    async def main():
+        async with consumer(broker, "t") as reader:
+            some = await reader.getmany(timeout_ms=5000)
+            assert [record.offset for record in some[T0]] == list(range(500))
+            more = await reader.getmany(timeout_ms=5000, max_records=700)
+            assert [record.offset for record in more[T0]] == list(range(500, 500 + len(more[T0])))
+            assert 500 <= len(more[T0]) <= 700
+        async with consumer(broker, "t", max_poll_records=20) as reader:
+            assert len((await reader.getmany(timeout_ms=5000))[T0]) == 20
+
+    run(main())
+
+
 def test_positions(run, broker):
     fill(broker, 100)
 

@@ -15,6 +15,7 @@ from kafka.record import batch as batch_module
 from kafka.record import batch_reader as reader_module
 from kafka.record.batch_builder import BatchBuilder
 from kafka.record.batch_reader import RecordReader
+from kafka.record.consumer_record import ConsumerRecord
 from kafka.record.control import ABORT, COMMIT, encode_marker
 from kafka.record.header import CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, TRANSACTIONAL, scan
 from kafka.record.message_v0_v1 import LegacyBuilder, encode_message
@@ -387,6 +388,21 @@ def test_wrapped_messages_are_taken_one_by_one(step: int) -> None:
 
 
 # Damage
+
+
+class Attributed(ConsumerRecord):
+    """A record that takes attributes."""
+
+
+@pytest.mark.parametrize("deserializer", [None, bytes.upper], ids=["bytes", "deserialized"])
+def test_records_are_of_the_class_that_is_asked_for_in_every_format(deserializer) -> None:
+    old = encode_message(0, 0, -1, b"k", b"a") + encode_message(1, 1, NOW, None, b"b")
+    # One size, which is decoded in runs; sizes that differ, with what is decoded ahead of the step.
+    data = old + batch(2, 60) + reference.batch([(62 + n, NOW, None, b"v" * n, []) for n in range(20)], base_offset=62)
+    found = take_all(reader(data, record_type=Attributed, value_deserializer=deserializer))
+    assert {type(record) for record in found} == {Attributed}
+    assert found == take_all(reader(data, value_deserializer=deserializer))
+    assert offsets(found) == list(range(82))
 
 
 def damaged(data: bytes, at: int) -> bytes:
