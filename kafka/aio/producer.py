@@ -16,7 +16,7 @@ from kafka._text import counted
 from kafka.aio.arguments import SHARED_DEFAULTS, as_offsets, checked_config
 from kafka.aio.batch import BatchBuilder
 from kafka.aio.lifecycle import Lifecycle, Phase
-from kafka.aio.record_future import AIORecordFuture, AIOSentRecords
+from kafka.aio.record_future import AIORecordFuture, AIOSentRecords, record_metadata
 from kafka.config import Config, defaults
 from kafka.errors import (
     AbortableTransactionError,
@@ -30,9 +30,11 @@ from kafka.errors import (
     ProducerClosed,
     RecordTooLargeError,
 )
+from kafka.partitioner import murmur2
 from kafka.producer.arguments import Headers, checked_partition
 from kafka.producer.arguments import checked_config as checked_producer_config
-from kafka.producer.calls import ProducerCalls, make_calls
+from kafka.producer.calls import ProducerCalls
+from kafka.producer.producer_batch import taken_up
 from kafka.record.batch_builder import BatchBuilder as RecordBatchBuilder
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, TopicPartition
 
@@ -49,6 +51,7 @@ __all__ = ["AIOKafkaProducer", "MessageTooLargeError"]
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+_new: Final = object.__new__
 
 #: Defaults that aiokafka documents. acks="all" and idempotence stay as they are everywhere in this library.
 DEFAULTS: Final[dict[str, Any]] = {**SHARED_DEFAULTS, "linger_ms": 0}
@@ -106,10 +109,14 @@ class AIOKafkaProducer(Lifecycle):
     # Its life…
 
     def _open(self) -> Loop:
-        self._calls = calls = make_calls(self.config, self._world(self.config), sent_records=AIOSentRecords)
+        self._calls = calls = ProducerCalls(self.config, self._world(self.config), sent_records=AIOSentRecords)
         calls._failed = _refuse_record  # type: ignore[method-assign,assignment]  # out of send(), not out of the future
         self._waiters = {}
         calls.core.sender.on_settled = _Watch(calls.core.sender.on_settled, self._waiters)
+        # What send() reads.
+        accumulator = calls.accumulator
+        self._plain, self._hashes = calls.plain, calls.hashes
+        self._lock, self._sticky, self._topics = accumulator.lock, accumulator.sticky, accumulator.topics
         self._time = calls.core.client.environment.clock.time
         return calls.core.loop
 
@@ -163,20 +170,62 @@ class AIOKafkaProducer(Lifecycle):
         buffer is full, and raises `KafkaTimeoutError` after that. When it raises, CancelledError too, the record is not
         accepted and will not be written. Once it has returned, cancelling the future withdraws nothing.
         """
-        if self._phase is not Phase.STARTED or asyncio.get_running_loop() is not self._aio:
+        if self._phase is not Phase.STARTED or get_ident() != self._thread or not self._aio_runs():
             self._refuse()
         now = int(self._time() * 1000)
         if not 0 <= now - self._slice_began < _SLICE_MS:
-            await self._yield(now)
+            now = await self._yield(now)
         try:
+            if headers is None and partition is None and timestamp_ms is None:
+                place = self._add(topic, value, key, now)
+                if place is not None:
+                    future = _new(AIORecordFuture)
+                    future._batch, future._index = place
+                    future._timestamp = now
+                    future._key_size = -1 if key is None else len(key)
+                    future._value_size = len(value)
+                    future._header_size = -1
+                    return future
             sent = self._calls.send(topic, value, key, headers, partition, timestamp_ms)
             return cast("AIORecordFuture", sent if isinstance(sent, AIORecordFuture) else await sent)
         except (IllegalStateError, TypeError) as error:
             self._explain(error, headers, partition)
             raise
 
-    async def _yield(self, now: int) -> None:
-        """Let the other tasks of the event loop run, unless they had a turn since the last time."""
+    def _add(self, topic: str, value: Any, key: Any, now: int) -> tuple[Any, int] | None:
+        """Add a record to the open batch of its partition and return its place; None if it must take the other way."""
+        # Hot. As in `KafkaProducer.send`: for a key it is the default partitioner's rule, spelled out. A signal handler
+        # or a finalizer may send while this runs: the batch is `taken_up` for it.
+        if not self._plain or type(value) is not bytes:
+            return None
+        if key is None:
+            with self._lock:
+                batch = self._sticky.get(topic)
+                if batch is not None:
+                    append = batch.append
+                    batch.append = taken_up
+                    index = append(now, None, value)
+                    batch.append = append
+                    if index >= 0:
+                        return batch, index
+        elif type(key) is bytes and self._hashes:
+            state = self._topics.get(topic)
+            if state is not None:
+                line = state.ordered
+                where = line[(murmur2(key) & 0x7FFFFFFF) % len(line)]
+                with self._lock:
+                    batch = where.open
+                    if batch is not None:
+                        append = batch.append
+                        batch.append = taken_up
+                        index = append(now, key, value)
+                        batch.append = append
+                        if index >= 0:
+                            return batch, index
+        return None
+
+    async def _yield(self, now: int) -> int:
+        """Let the other tasks of the event loop run, unless they had a turn since the last time; return the time."""
         loop = self._calls.core.loop
         if loop.turns == self._turns_seen:
             # Calls that come meanwhile wait, too, and continue in the order in which they came.
@@ -185,6 +234,7 @@ class AIOKafkaProducer(Lifecycle):
                 self._refuse()
             now = int(self._time() * 1000)
         self._slice_began, self._turns_seen = now, loop.turns
+        return now
 
     def _explain(self, error: Exception, headers: object, partition: object) -> None:
         """Raise what says it better: in the words of asyncio's clients, or with a hint."""
@@ -211,20 +261,28 @@ class AIOKafkaProducer(Lifecycle):
         Cancelled before the record is accepted, it is not written; after that it is written all the same.
         """
         # Hot: one future of asyncio per call, which is cheaper to await than the record's own.
-        aio = self._aio
-        if self._phase is not Phase.STARTED or asyncio.get_running_loop() is not aio:
+        if self._phase is not Phase.STARTED or get_ident() != self._thread or not self._aio_runs():
             self._refuse()
         now = int(self._time() * 1000)
         if not 0 <= now - self._slice_began < _SLICE_MS:
-            await self._yield(now)
+            now = await self._yield(now)
+        place = None
         try:
-            sent = self._calls.send(topic, value, key, headers, partition, timestamp_ms)
-            future: Any = sent if isinstance(sent, AIORecordFuture) else await sent
+            if headers is None and partition is None and timestamp_ms is None:
+                place = self._add(topic, value, key, now)
+            if place is not None:
+                batch, index = place
+            else:
+                sent: Any = self._calls.send(topic, value, key, headers, partition, timestamp_ms)
+                if not isinstance(sent, AIORecordFuture):
+                    sent = await sent
+                batch, index, now = sent._batch, sent._index, sent._timestamp
         except (IllegalStateError, TypeError) as error:
             self._explain(error, headers, partition)
             raise
-        batch = future._batch
         if not batch.is_done:
+            aio = self._aio
+            assert aio is not None
             waiter = aio.create_future()
             waiters = self._waiters.get(batch)
             if waiters is None:
@@ -234,14 +292,15 @@ class AIOKafkaProducer(Lifecycle):
             else:
                 waiters.append(waiter)
             await waiter
-        batch, index, outcome = future._look()
+        batch, index, outcome = batch.locate(index)
         if isinstance(outcome, BaseException):
+            sent = place = None
             try:
                 raise outcome
             finally:
                 # The error's traceback holds this frame, which must not hold the error in turn.
-                del self, batch, outcome, future, sent
-        return cast("RecordMetadata", future._metadata(batch, index, outcome))
+                del self, batch, outcome
+        return record_metadata(batch, index, outcome, now)
 
     async def send_many(self, topic: str, records: Iterable[Any]) -> AIOSentRecords:
         """Send values, or tuples ``(key, value[, headers[, partition[, timestamp_ms]]])``; return their futures.

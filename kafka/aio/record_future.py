@@ -7,9 +7,19 @@ from typing import Any
 from kafka.aio.structs import RecordMetadata
 from kafka.producer.asyncio_future import AsyncRecordFuture, AsyncSentRecords
 
-__all__ = ["AIORecordFuture", "AIOSentRecords"]
+__all__ = ["AIORecordFuture", "AIOSentRecords", "record_metadata"]
 
 _new = tuple.__new__
+
+
+def record_metadata(batch: Any, index: int, outcome: Any, timestamp: int) -> RecordMetadata:
+    """Return the metadata of a record of a batch that is written, whose own timestamp this is."""
+    tp = batch.partition.tp
+    base_offset, append_time = outcome
+    if append_time >= 0:
+        timestamp = append_time
+    offset = -1 if base_offset < 0 else base_offset + index
+    return _new(RecordMetadata, (tp.topic, tp.partition, tp, offset, timestamp, int(append_time >= 0), None))
 
 
 class AIORecordFuture(AsyncRecordFuture):
@@ -22,11 +32,7 @@ class AIORecordFuture(AsyncRecordFuture):
     __slots__ = ()
 
     def _metadata(self, batch: Any, index: int, outcome: Any) -> Any:
-        tp = batch.partition.tp
-        base_offset, append_time = outcome
-        timestamp = self._timestamp if append_time < 0 else append_time
-        offset = -1 if base_offset < 0 else base_offset + index
-        return _new(RecordMetadata, (tp.topic, tp.partition, tp, offset, timestamp, int(append_time >= 0), None))
+        return record_metadata(batch, index, outcome, self._timestamp)
 
 
 class AIOSentRecords(AsyncSentRecords):

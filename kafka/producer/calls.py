@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from kafka.producer.transaction_manager import TransactionManager
     from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata
 
-__all__ = ["ProducerCalls", "make_calls"]
+__all__ = ["ProducerCalls"]
 
 log = logging.getLogger(__name__)
 
@@ -560,13 +560,6 @@ class ProducerCalls(Generic[FutureT]):
         finally:
             if core.metrics is not None:
                 core.metrics.waited(call, core.now() - began)
-
-
-def make_calls(
-    config: Config, environment: Environment | None = None, *, sent_records: type[RecordFutures[FutureT]]
-) -> ProducerCalls[FutureT]:
-    """Return the calls of a producer with this configuration."""
-    return ProducerCalls(config, environment, sent_records=sent_records)
 
 
 def _logging_is_configured() -> bool:

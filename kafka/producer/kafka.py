@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from kafka.net.environment import Environment
-    from kafka.producer.calls import ProducerCalls
 
 __all__ = ["KafkaProducer"]
 
@@ -84,12 +83,10 @@ class KafkaProducer(ProducerNames):
 
     def __init__(self, *options: Mapping[str, Any], environment: Environment | None = None, **configs: Any) -> None:
         # Imported with the first producer: it is most of what importing KafkaProducer would take.
-        from kafka.producer.calls import make_calls
+        from kafka.producer.calls import ProducerCalls
 
         self.config: Config = checked_config(options_of(options, configs), self.DEFAULT_CONFIG)
-        self._calls: ProducerCalls[FutureRecordMetadata] = make_calls(
-            self.config, environment, sent_records=SentRecords
-        )
+        self._calls = ProducerCalls(self.config, environment, sent_records=SentRecords)
         self._core = core = self._calls.core
         self._driver = ThreadDriver(core.loop, f"kafka-producer-{self.config['client_id']}")
         self._calls.attach(self, ApplicationThread(self._driver))

@@ -13,7 +13,7 @@ from kafka.errors import ClientClosedError, KafkaTimeoutError
 from kafka.future import Future
 from kafka.producer.arguments import checked_config
 from kafka.producer.asyncio_future import AsyncRecordFuture, AsyncSentRecords
-from kafka.producer.calls import ProducerCalls, make_calls
+from kafka.producer.calls import ProducerCalls
 from kafka.testing.memory import NothingWillHappenError
 from test.unit.producer.memory_cluster import Cluster
 
@@ -64,7 +64,7 @@ async def asyncio_calls(cluster: Cluster, **options: Any) -> AsyncIterator[Produ
     """What a producer of asyncio consists of."""
     options = {"bootstrap_servers": "b0", "client_id": "p", "enable_idempotence": False, **options}
     config = checked_config(options)
-    calls = make_calls(config, cluster.network.environment(), sent_records=AsyncSentRecords)
+    calls = ProducerCalls(config, cluster.network.environment(), sent_records=AsyncSentRecords)
     driver: Any = AsyncioMemoryDriver(calls.core.loop)
     application = ApplicationTask(driver)
     calls.attach(calls, application, asyncio.get_running_loop())
