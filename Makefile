@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .PHONY: help demo test test-quick test-unit test-embedded test-real test-matrix test-pythons test-spark-versions test-clients soak soak-chaos coverage check lint format types layers prose docs wheel generated clean \
-	bench bench-protocol bench-records bench-produce bench-consume bench-latency bench-spark
+	bench bench-protocol bench-records bench-produce bench-consume bench-latency bench-aio bench-spark
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1: /p' $(MAKEFILE_LIST) | column -t -s :
@@ -107,7 +107,7 @@ generated: $(INSTALLED)  ## write again what the programs in tools/ generate fro
 
 BENCH = $(BIN)/python -m benchmarks
 bench: $(INSTALLED)  ## every benchmark against the other libraries; takes hours
-	$(BENCH) protocol records produce consume groups latency spark
+	$(BENCH) protocol records produce consume groups latency aio spark
 
 bench-protocol: $(INSTALLED)  ## encoding and decoding of messages
 	$(BENCH) protocol
@@ -123,6 +123,9 @@ bench-consume: $(INSTALLED)  ## reading from a broker, alone and in groups
 
 bench-latency: $(INSTALLED)  ## the time of one record, from send() to poll()
 	$(BENCH) latency
+
+bench-aio: $(INSTALLED)  ## the asyncio clients beside aiokafka
+	$(BENCH) aio
 
 bench-spark: $(INSTALLED)  ## the Spark source beside Spark's own connector
 	$(BENCH) spark

@@ -143,31 +143,42 @@ async def _wait(
     future: Future[Any], aio: asyncio.AbstractEventLoop, context: contextvars.Context, seconds: float | None = None
 ) -> None:
     """Wait for a future of ours in a task of asyncio, for `seconds` at most. Leaves no callback behind."""
-    thread = threading.get_ident()
-    done: asyncio.Future[None] = aio.create_future()
-
-    def resolve() -> None:
-        if not done.done():
-            done.set_result(None)
-
-    def ended(_result: object) -> None:
-        if threading.get_ident() == thread:
-            resolve()
-            return
-        try:
-            aio.call_soon_threadsafe(resolve)
-        except RuntimeError:
-            if not aio.is_closed():  # if it is, no task waits any more
-                raise
-
-    future.add_both(ended)
-    timer = None if seconds is None else aio.call_later(max(0.0, seconds), resolve, context=context)
+    wait = _Wait(aio)
+    future.add_both(wait)
+    timer = None if seconds is None else aio.call_later(max(0.0, seconds), wait.end, context=context)
     try:
-        await done
+        await wait.done
     finally:
         if timer is not None:
             timer.cancel()
-        future.discard(ended)
+        if not future.is_done:
+            future.discard(wait)
+
+
+class _Wait:
+    """Ends the wait of a task of asyncio when a future of ours calls it, on any thread."""
+
+    # One object for the cycle collector to look at, where ten thousand tasks may wait.
+    __slots__ = ("_aio", "_thread", "done")
+
+    def __init__(self, aio: asyncio.AbstractEventLoop) -> None:
+        self._aio = aio
+        self._thread = threading.get_ident()
+        self.done: asyncio.Future[None] = aio.create_future()
+
+    def __call__(self, _result: object) -> None:
+        if threading.get_ident() == self._thread:
+            self.end()
+            return
+        try:
+            self._aio.call_soon_threadsafe(self.end)
+        except RuntimeError:
+            if not self._aio.is_closed():  # if it is, no task waits any more
+                raise
+
+    def end(self) -> None:
+        if not self.done.done():
+            self.done.set_result(None)
 
 
 async def _run(

@@ -219,7 +219,12 @@ class ProducerCalls(Generic[FutureT]):
         deadline: float | None,
     ) -> FutureT:
         """Wait until there is memory for a record, and add it."""
-        place = await self._add_reserved(state, where, record, deadline, "send()")
+        # Hot when many tasks wait: few calls, and few objects for the cycle collector to look at.
+        accumulator = self.accumulator
+        reservation = accumulator.reservation(state, where, record)
+        if deadline is None:
+            deadline = self.core.now() + self.max_block
+        place = await self._with_memory(reservation, deadline, "send()", accumulator.add_reserved, state, where, record)
         return self.record_future(*place, *facts)
 
     def _failed(self, topic: str, error: BaseException) -> FutureT:
@@ -286,10 +291,13 @@ class ProducerCalls(Generic[FutureT]):
         while built:
             reservation = Reservation(built[0][1].size)
             deadline = self.core.now() + self.max_block
-            added += await self._with_memory(
-                reservation, lambda place: self.accumulator.add_built(topic, built, place), deadline, what
-            )
+            added += await self._with_memory(reservation, deadline, what, self._add_built_reserved, topic, built)
         return added
+
+    def _add_built_reserved(
+        self, reservation: Reservation, topic: Topic, built: deque[tuple[Partition | None, BatchBuilder]]
+    ) -> list[ProducerBatch]:
+        return self.accumulator.add_built(topic, built, reservation)
 
     # Waiting for metadata, and for memory…
 
@@ -327,30 +335,31 @@ class ProducerCalls(Generic[FutureT]):
         reservation = accumulator.reservation(state, where, record)
         if deadline is None:
             deadline = self.core.now() + self.max_block
-        return await self._with_memory(
-            reservation, lambda place: accumulator.add_reserved(place, state, where, record), deadline, what
-        )
+        return await self._with_memory(reservation, deadline, what, accumulator.add_reserved, state, where, record)
 
     async def _with_memory(
-        self, reservation: Reservation, add: Callable[[Reservation], T | None], deadline: float, what: str
+        self, reservation: Reservation, deadline: float, what: str, add: Callable[..., T | None], *args: Any
     ) -> T:
-        """Wait for memory, in the order of arrival, until `add` succeeds; cancelling the wait frees its place."""
+        """Wait for memory, in the order of arrival, until ``add(reservation, *args)`` succeeds.
+
+        Cancelling the wait frees its place.
+        """
         core = self.core
         self._check_may_wait(what)
+        began = core.now()
         try:
             self.accumulator.wait(reservation)
-            while True:
-                with self._measured("bufferpool-wait"):
-                    await self.application.wait(reservation.ready, deadline)
-                if not reservation.ready.is_done:
-                    break
+            while await self.application.wait(reservation.ready, deadline):
                 reservation.ready.result()
-                added = add(reservation)
+                added = add(reservation, *args)
                 if added is not None:
                     return added
         except BaseException:
             self.accumulator.cancel(reservation)
             raise
+        finally:
+            if core.metrics is not None:
+                core.metrics.waited("bufferpool-wait", core.now() - began)
         self.accumulator.cancel(reservation)
         if core.metrics is not None:
             core.metrics.exhausted()

@@ -147,10 +147,12 @@ class RecordAccumulator:
         """Queue a reservation: its future is done when the call can try again."""
         with self.lock:
             self.check_admits()
+            first = not self.memory.has_waiters
             self.memory.queue(reservation)
             granted = self.memory.grant()
         _wake_soon(self._owner, granted)
-        self._owner.hurry_soon()
+        if first:  # while calls wait, batches do not linger
+            self._owner.hurry_soon()
 
     def cancel(self, reservation: Reservation) -> None:
         """Wait for memory no more."""
