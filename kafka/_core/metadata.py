@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from kafka._runtime.tasks import Event, Task, deferred, wait_any
 from kafka._text import host_port, printable
 from kafka.errors import (
+    Code,
     KafkaConnectionError,
     KafkaError,
     MetadataEmptyBrokerList,
@@ -37,7 +38,6 @@ __all__ = ["MetadataUpdater"]
 
 log = logging.getLogger(__name__)
 
-_REBOOTSTRAP_REQUIRED: Final = 129
 _AUTO_CREATION_SINCE: Final = 4
 # The endpoint type of controllers, and the first version of DescribeCluster that has endpoint types.
 _CONTROLLERS: Final = 2
@@ -299,7 +299,7 @@ class MetadataUpdater:
             left = max(0.0, deadline - self._loop.time())
             response = await link.submit(request, min(left, client.settings.request_timeout))
             code = getattr(response, "error_code", 0)
-            if code == _REBOOTSTRAP_REQUIRED:
+            if code == Code.REBOOTSTRAP_REQUIRED:
                 self._start_over("a broker demands it")
             if code == MismatchedEndpointTypeError.errno:
                 raise MismatchedEndpointTypeError(_NOT_A_CONTROLLER.format(link=link))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
 from kafka.errors import IllegalArgumentError
+from kafka.protocol.registry import ApiKey
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
@@ -33,28 +34,69 @@ class Route(NamedTuple):
     key: str | TopicPartition | None = None
 
 
-_CONTROLLER: Final = frozenset({19, 20, 37, 43, 45, 46, 51, 57, 7, 80, 81})
-# API key -> the name of a group in the request
+_CONTROLLER: Final = frozenset(
+    {
+        ApiKey.ControlledShutdown,
+        ApiKey.CreateTopics,
+        ApiKey.DeleteTopics,
+        ApiKey.CreatePartitions,
+        ApiKey.ElectLeaders,
+        ApiKey.AlterPartitionReassignments,
+        ApiKey.ListPartitionReassignments,
+        ApiKey.AlterUserScramCredentials,
+        ApiKey.UpdateFeatures,
+        ApiKey.AddRaftVoter,
+        ApiKey.RemoveRaftVoter,
+    }
+)
+#: API key -> reads the name of a group in the request.
 _GROUP: Final[dict[int, Callable[[Any], str | None]]] = {
-    **{key: lambda request: str(request.group_id) for key in (8, 11, 12, 13, 14, 28, 47, 68, 76, 88, 91, 92)},
-    9: lambda request: request.groups[0].group_id if request.groups else str(request.group_id),
-    15: lambda request: _first(request.groups),
-    42: lambda request: _first(request.groups_names),
-    69: lambda request: _first(request.group_ids),
-    77: lambda request: _first(request.group_ids),
-    89: lambda request: _first(request.group_ids),
-    90: lambda request: request.groups[0].group_id if request.groups else None,
+    **{
+        key: lambda request: str(request.group_id)
+        for key in (
+            ApiKey.OffsetCommit,
+            ApiKey.JoinGroup,
+            ApiKey.Heartbeat,
+            ApiKey.LeaveGroup,
+            ApiKey.SyncGroup,
+            ApiKey.TxnOffsetCommit,
+            ApiKey.OffsetDelete,
+            ApiKey.ConsumerGroupHeartbeat,
+            ApiKey.ShareGroupHeartbeat,
+            ApiKey.StreamsGroupHeartbeat,
+            ApiKey.AlterShareGroupOffsets,
+            ApiKey.DeleteShareGroupOffsets,
+        )
+    },
+    ApiKey.OffsetFetch: lambda request: request.groups[0].group_id if request.groups else str(request.group_id),
+    ApiKey.DescribeGroups: lambda request: _first(request.groups),
+    ApiKey.DeleteGroups: lambda request: _first(request.groups_names),
+    ApiKey.ConsumerGroupDescribe: lambda request: _first(request.group_ids),
+    ApiKey.ShareGroupDescribe: lambda request: _first(request.group_ids),
+    ApiKey.StreamsGroupDescribe: lambda request: _first(request.group_ids),
+    ApiKey.DescribeShareGroupOffsets: lambda request: request.groups[0].group_id if request.groups else None,
 }
 _TRANSACTION: Final[dict[int, Callable[[Any], str | None]]] = {
-    22: lambda request: request.transactional_id,
-    24: lambda request: (
+    ApiKey.InitProducerId: lambda request: request.transactional_id,
+    ApiKey.AddPartitionsToTxn: lambda request: (
         request.transactions[0].transactional_id if request.transactions else request.v3_and_below_transactional_id
     ),
-    25: lambda request: str(request.transactional_id),
-    26: lambda request: str(request.transactional_id),
-    65: lambda request: _first(request.transactional_ids),
+    ApiKey.AddOffsetsToTxn: lambda request: str(request.transactional_id),
+    ApiKey.EndTxn: lambda request: str(request.transactional_id),
+    ApiKey.DescribeTransactions: lambda request: _first(request.transactional_ids),
 }
-_LEADER: Final = frozenset({0, 1, 2, 21, 23, 61, 78, 79})
+_LEADER: Final = frozenset(
+    {
+        ApiKey.Produce,
+        ApiKey.Fetch,
+        ApiKey.ListOffsets,
+        ApiKey.DeleteRecords,
+        ApiKey.OffsetForLeaderEpoch,
+        ApiKey.DescribeProducers,
+        ApiKey.ShareFetch,
+        ApiKey.ShareAcknowledge,
+    }
+)
 
 
 def route(request: Any, cluster: ClusterMetadata) -> Route:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from kafka.errors import for_code
+from kafka.errors import Code, for_code
 from kafka.structs import BrokerMetadata, PartitionMetadata, TopicPartition
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["Topology", "merged"]
 
 _NO_ID: Final = UUID(int=0)
-_UNKNOWN_TOPIC: Final = 3
-_TOPIC_UNAUTHORIZED: Final = 29
 _NONE: Final[Mapping[Any, Any]] = {}
 
 Partitions = Mapping[int, PartitionMetadata]
@@ -146,8 +144,8 @@ def _keep_known(
     ids: dict[str, UUID],
 ) -> None:
     errors[name] = code
-    gone = code == _UNKNOWN_TOPIC and old.errors.get(name) == _UNKNOWN_TOPIC
-    if gone or code == _TOPIC_UNAUTHORIZED:
+    gone = code == Code.UNKNOWN_TOPIC_OR_PARTITION and old.errors.get(name) == Code.UNKNOWN_TOPIC_OR_PARTITION
+    if gone or code == Code.TOPIC_AUTHORIZATION_FAILED:
         topics.pop(name, None)
         ids.pop(name, None)
     elif name in old.topics:

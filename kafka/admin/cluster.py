@@ -8,10 +8,10 @@ from kafka.admin.calls import Calls
 from kafka.admin.resources import operations
 from kafka.admin.results import Result
 from kafka.protocol.metadata import DescribeClusterRequest, MetadataRequest
+from kafka.protocol.registry import ApiKey
 
 __all__ = ["BrokerDescription", "Cluster", "ClusterDescription"]
 
-_DESCRIBE_CLUSTER: Final = 60
 _FENCED_SINCE: Final = 2
 _BROKERS: Final = 1
 _CONTROLLERS: Final = 2
@@ -74,9 +74,9 @@ class Cluster(Calls):
         self, deadline: float, *, include_operations: bool, include_fenced: bool
     ) -> ClusterDescription:
         versions = await self._core.versions(deadline)
-        if not versions.reaches(_DESCRIBE_CLUSTER, _FENCED_SINCE) and include_fenced:
+        if not versions.reaches(ApiKey.DescribeCluster, _FENCED_SINCE) and include_fenced:
             raise self._core.unsupported("include_fenced_brokers", "4.0")
-        if not versions.reaches(_DESCRIBE_CLUSTER):
+        if not versions.reaches(ApiKey.DescribeCluster):
             return await self._describe_by_metadata(deadline, include_operations=include_operations)
         request = DescribeClusterRequest(
             include_cluster_authorized_operations=include_operations,

@@ -37,14 +37,13 @@ from kafka.protocol.configs import (
     IncrementalAlterConfigsRequest,
     ListConfigResourcesRequest,
 )
+from kafka.protocol.registry import ApiKey
 
 if TYPE_CHECKING:
     from kafka.admin.core import Places
 
 __all__ = ["Configs"]
 
-_INCREMENTAL: Final = 44
-_LIST_RESOURCES: Final = 74
 _DOCUMENTED_SINCE: Final = 3
 
 ResourceKey = tuple[ConfigResourceType, str]
@@ -256,10 +255,10 @@ class Configs(Calls):
     ) -> AlterConfigsResult:
         await self._core.require(deadline, AlterConfigsRequest.API_KEY, 0, "alter_configs()", "0.11")
         versions = await self._core.versions(deadline)
-        if incremental and not versions.reaches(_INCREMENTAL):
+        if incremental and not versions.reaches(ApiKey.IncrementalAlterConfigs):
             raise self._core.unsupported("incremental=True", "2.3")
         if incremental is None:
-            incremental = versions.reaches(_INCREMENTAL)
+            incremental = versions.reaches(ApiKey.IncrementalAlterConfigs)
         changes = {resource.key: changes_of(resource) for resource in resources}
         if raise_on_unknown and not self._core.client.of_controllers:
             await self._check_config_names([one for one in resources if one.node_id is not None], deadline)
@@ -310,7 +309,7 @@ class Configs(Calls):
         self, deadline: float, types: list[ConfigResourceType] | None
     ) -> dict[str, list[str]]:
         versions = await self._core.versions(deadline)
-        if not versions.reaches(_LIST_RESOURCES, 1):
+        if not versions.reaches(ApiKey.ListConfigResources, 1):
             raise self._core.unsupported("list_config_resources()", "4.1")
         request = ListConfigResourcesRequest(resource_types=[int(one) for one in types or ()])
         response = await self._core.ask(request, deadline, "list_config_resources()", checked=True)

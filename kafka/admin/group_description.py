@@ -13,6 +13,7 @@ from kafka.coordinator.protocol import ConsumerProtocolMemberAssignment, Consume
 from kafka.errors import GroupIdNotFoundError, KafkaError, KafkaProtocolError, UnsupportedVersionError
 from kafka.protocol.admin import DescribeGroupsRequest
 from kafka.protocol.group import ConsumerGroupDescribeRequest
+from kafka.protocol.registry import ApiKey
 from kafka.structs import GroupInformation, MemberInformation, TopicPartition
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ __all__ = [
     "assigned_partitions",
 ]
 
-_CONSUMER_GROUP_DESCRIBE: Final = 69
 _OPERATIONS_SINCE: Final = 3
 _CLASSIC_MEMBER: Final = 0
 
@@ -256,7 +256,7 @@ class GroupDescriptions(Calls):
             raise self._core.unsupported("include_authorized_operations", "2.3")
         what = "describe_groups()"
         described: dict[str, Any] = {}
-        if versions.reaches(_CONSUMER_GROUP_DESCRIBE) and not classic_only:
+        if versions.reaches(ApiKey.ConsumerGroupDescribe) and not classic_only:
             described = await self._ask_descriptions(
                 deadline, groups, ConsumerGroupDescribeRequest, include_operations, _of_consumers, what, node_id=node_id
             )

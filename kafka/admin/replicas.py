@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 from kafka.admin.calls import Calls
 from kafka.admin.partitions import as_partition, as_partitions, by_topic
 from kafka.admin.results import ItemResult, Result, Results, error_of, raise_failed, raise_first
-from kafka.errors import IllegalArgumentError, KafkaError
+from kafka.errors import Code, IllegalArgumentError, KafkaError
 from kafka.protocol.admin import (
     AlterPartitionReassignmentsRequest,
     ElectionType,
@@ -20,7 +20,6 @@ from kafka.structs import TopicPartition
 __all__ = ["ElectLeadersResult", "ElectedPartition", "ElectionType", "Reassignment", "Replicas"]
 
 _UNCLEAN_SINCE: Final = 1
-_ELECTION_NOT_NEEDED: Final = 84
 
 
 class ElectedPartition(ItemResult):
@@ -38,7 +37,7 @@ class ElectedPartition(ItemResult):
     @property
     def ok(self) -> bool:
         """Whether the partition has the wanted leader."""
-        return self.error_code in {0, _ELECTION_NOT_NEEDED}
+        return self.error_code in {0, Code.ELECTION_NOT_NEEDED}
 
     @property
     def error(self) -> KafkaError | None:

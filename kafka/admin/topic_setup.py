@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from kafka.admin.config_resource import ConfigFilterType, ConfigResource, ConfigResourceType
 from kafka.admin.configs import Configs
 from kafka.admin.resources import NewTopic, as_new_topics, config_text
 from kafka.admin.results import Result, raise_failed
 from kafka.admin.topics import Topics
+from kafka.errors import Code
 
 __all__ = ["EnsuredTopic", "TopicSetup"]
-
-_EXISTS: Final = 36
 
 
 class EnsuredTopic(Result):
@@ -56,7 +55,7 @@ class TopicSetup(Topics, Configs):
 
     async def _ensure_topics(self, deadline: float, topics: list[NewTopic]) -> dict[str, EnsuredTopic]:
         made = await self._create_topics(deadline, topics, validate_only=False, raise_errors=False, wait=True)
-        raise_failed([topic for topic in made.topics if topic.error_code != _EXISTS], made)
+        raise_failed([topic for topic in made.topics if topic.error_code != Code.TOPIC_ALREADY_EXISTS], made)
         created = {topic.name for topic in made.topics if topic.ok}
         others = [topic for topic in topics if topic.name not in created]
         differences = await self._topic_differences(deadline, others) if others else {}

@@ -29,6 +29,7 @@ from kafka.admin.topic_outcomes import (
     TopicPartitionsPage,
 )
 from kafka.errors import (
+    Code,
     KafkaError,
     KafkaTimeoutError,
     LeaderNotAvailableError,
@@ -45,7 +46,6 @@ from kafka.protocol.metadata import DescribeTopicPartitionsRequest
 __all__ = ["Topics"]
 
 _NO_ID: Final = UUID(int=0)
-_UNKNOWN_TOPIC: Final = 3
 # How often brokers are asked whether they serve a topic yet, in seconds.
 _LOOK_AGAIN: Final = 0.05
 _DEFAULTS_SINCE: Final = 4
@@ -375,7 +375,12 @@ class Topics(Calls):
             answers = await self._core.gather(
                 [self._core.topic_metadata(left, deadline, "delete_topics()", node_id=node) for node in nodes]
             )
-            known = {topic.name for topics in answers for topic in topics if topic.error_code != _UNKNOWN_TOPIC}
+            known = {
+                topic.name
+                for topics in answers
+                for topic in topics
+                if topic.error_code != Code.UNKNOWN_TOPIC_OR_PARTITION
+            }
             left = [name for name in left if name in known]
             if left and self._core.loop.time() + _LOOK_AGAIN >= deadline:
                 raise KafkaTimeoutError(f"brokers still know these topics after delete_topics(): {', '.join(left)}")
@@ -465,7 +470,7 @@ def _eligible(entry: Any) -> dict[str, Any]:
 def _unknown(topic: str | UUID) -> TopicDescription:
     is_id = isinstance(topic, UUID)
     return TopicDescription(
-        error_code=_UNKNOWN_TOPIC,
+        error_code=Code.UNKNOWN_TOPIC_OR_PARTITION,
         error_message=None,
         name=None if is_id else topic,
         topic_id=topic if is_id else _NO_ID,

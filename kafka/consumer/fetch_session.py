@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 from uuid import UUID
 
+from kafka.errors import Code
 from kafka.structs import TopicPartition
 
 __all__ = ["NO_TOPIC_ID", "FetchSession", "Outgoing", "Wanted"]
@@ -18,7 +19,6 @@ __all__ = ["NO_TOPIC_ID", "FetchSession", "Outgoing", "Wanted"]
 NO_TOPIC_ID: Final = UUID(int=0)
 _SESSIONLESS: Final = -1
 _LAST_EPOCH: Final = 2**31 - 1
-_ID_NOT_FOUND: Final = 70
 
 
 class Wanted(NamedTuple):
@@ -96,7 +96,7 @@ class FetchSession:
 
     def refused(self, error_code: int) -> None:
         """Record that the broker does not have the session, or not at this epoch."""
-        if error_code == _ID_NOT_FOUND:
+        if error_code == Code.FETCH_SESSION_ID_NOT_FOUND:
             self.id = 0
         self.failed()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka.errors import InconsistentGroupProtocolError, InvalidSessionTimeoutError, for_code
+from kafka.errors import Code, InconsistentGroupProtocolError, InvalidSessionTimeoutError, for_code
 from kafka.protocol.group import (
     JoinGroupRequest,
     LeaveGroupRequest,
@@ -27,7 +27,6 @@ __all__ = [
     "sync_request",
 ]
 
-_MEMBER_ID_REQUIRED: Final = 79
 _LEAVES_BY_LIST_SINCE: Final = 3
 # A longer reason would be refused (KIP-800).
 _LONGEST_REASON: Final = 255
@@ -69,7 +68,7 @@ def join_request(
 
 def is_member_id_required(response: Any) -> bool:
     """Whether the coordinator assigned the member id and the member must join again with it (KIP-394)."""
-    return bool(response.error_code == _MEMBER_ID_REQUIRED)
+    return bool(response.error_code == Code.MEMBER_ID_REQUIRED)
 
 
 def check_joined(response: Any, protocol_type: str) -> None:

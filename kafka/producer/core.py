@@ -32,6 +32,7 @@ from kafka.producer.producer_batch import Partition, ProducerBatch, Topic
 from kafka.producer.record_accumulator import RecordAccumulator
 from kafka.producer.sender import Sender
 from kafka.producer.sink import Sink
+from kafka.protocol.registry import ApiKey
 
 if TYPE_CHECKING:
     import asyncio
@@ -45,7 +46,6 @@ __all__ = ["ProducerCore"]
 
 log = logging.getLogger(__name__)
 
-_PRODUCE: Final = 0
 _ZSTD_SINCE: Final = 7
 _V2_SINCE: Final = 3
 _V1_SINCE: Final = 2
@@ -135,7 +135,7 @@ class ProducerCore:
         versions = self.client.versions
         if versions is None:
             return
-        newest = versions.ranges.get(_PRODUCE, (0, 0))[1]
+        newest = versions.ranges.get(ApiKey.Produce, (0, 0))[1]
         self.accumulator.magic = 2 if newest >= _V2_SINCE else 1 if newest >= _V1_SINCE else 0
         if self.config["compression_type"] == "zstd" and newest < _ZSTD_SINCE:
             release = ".".join(map(str, versions.release))

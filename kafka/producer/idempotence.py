@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from kafka.errors import ClusterAuthorizationFailedError, KafkaError, UnsupportedVersionError, for_code
 from kafka.producer.diagnostics import no_answers
 from kafka.producer.producer_batch import Partition, ProducerBatch
+from kafka.protocol.registry import ApiKey
 from kafka.record.batch_builder import SealedBatch
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ __all__ = ["SEQUENCES", "ProducerId", "SequenceNumbers", "WaitsForProducerId"]
 
 log = logging.getLogger(__name__)
 
-_INIT_PRODUCER_ID: Final = 22
 # The longest timeout: it has no meaning without transactions, but the broker checks the field.
 _NO_TIMEOUT_MS: Final = 2**31 - 1
 _LAST_EPOCH: Final = 2**15 - 1
@@ -69,7 +69,7 @@ class ProducerId:
     def check_supported(self) -> None:
         """Disable idempotence where the brokers do not support it, unless it is required."""
         versions = self._client.versions
-        if not self.enabled or versions is None or versions.reaches(_INIT_PRODUCER_ID):
+        if not self.enabled or versions is None or versions.reaches(ApiKey.InitProducerId):
             return
         if self._required:
             release = ".".join(map(str, versions.release))

@@ -41,6 +41,7 @@ from kafka.producer.transaction_protocol import (
     plain_error,
     worst_of_partitions,
 )
+from kafka.protocol.registry import ApiKey
 from kafka.protocol.transaction import AddPartitionsToTxnRequest, EndTxnRequest, InitProducerIdRequest
 
 if TYPE_CHECKING:
@@ -69,7 +70,6 @@ log = logging.getLogger(__name__)
 _SOON: Final = 0.005
 _WORTH_LOGGING: Final = 4
 """Failures in a row after which the log shows them: about a second, with the default backoff."""
-_INIT_PRODUCER_ID: Final = 22
 _NO_ID: Final = -1
 
 
@@ -282,7 +282,7 @@ class TransactionalProducerId(ProducerId):
     def check_supported(self) -> None:
         """Raise if the brokers are too old."""
         versions = self._client.versions
-        if versions is not None and not versions.reaches(_INIT_PRODUCER_ID):
+        if versions is not None and not versions.reaches(ApiKey.InitProducerId):
             release = ".".join(map(str, versions.release))
             raise UnsupportedVersionError(
                 f"transactions (transactional_id) need brokers of Kafka 0.11 or newer; this one is {release}"
@@ -308,7 +308,7 @@ class TransactionalProducerId(ProducerId):
     def can_renew(self) -> bool:
         """Whether the coordinator gives another epoch to a producer that sends its present one (since 2.5)."""
         versions = self._coordinator.versions
-        return versions is not None and versions.reaches(_INIT_PRODUCER_ID, 3)
+        return versions is not None and versions.reaches(ApiKey.InitProducerId, 3)
 
     async def renew_epoch(self, *, ahead: int, wanted: Callable[[], bool]) -> None:
         """Get another epoch; the coordinator refuses if its own is not ours plus `ahead`."""

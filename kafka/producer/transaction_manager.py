@@ -50,6 +50,7 @@ from kafka.producer.transaction_protocol import (
     meaning_of_lost_record,
     next_state,
 )
+from kafka.protocol.registry import ApiKey
 from kafka.protocol.transaction import AddOffsetsToTxnRequest, TxnOffsetCommitRequest
 
 if TYPE_CHECKING:
@@ -64,8 +65,6 @@ __all__ = ["RecordSender", "TransactionManager"]
 
 log = logging.getLogger(__name__)
 
-_END: Final = 26
-_TXN_OFFSET_COMMIT: Final = 28
 _FEATURE: Final = "transaction.version"
 
 _SENDING: Final = frozenset({State.IN_TRANSACTION, State.COMMITTING})
@@ -149,7 +148,7 @@ class TransactionManager:
         self._allow(Event.BEGIN)
         versions = self.coordinator.versions
         level = 0 if versions is None else versions.features.get(_FEATURE, (0, 0))[1]
-        is_v2 = versions is not None and level >= 2 and versions.reaches(_END, requests.NEWEST_CLASSIC_END + 1)
+        is_v2 = versions is not None and level >= 2 and versions.reaches(ApiKey.EndTxn, requests.NEWEST_CLASSIC_END + 1)
         self.current = Transaction(self._loop.time(), is_v2=is_v2)
         self._partitions.reset()
         self._offsets = self._clearing = None
@@ -160,7 +159,7 @@ class TransactionManager:
         """Let a group's offsets be committed with the transaction."""
         versions = self.coordinator.versions
         if versions is not None and group.member_id:
-            self._check_members(versions.reaches(_TXN_OFFSET_COMMIT, requests.OFFSETS_KNOW_MEMBERS))
+            self._check_members(versions.reaches(ApiKey.TxnOffsetCommit, requests.OFFSETS_KNOW_MEMBERS))
         self._allow(Event.SEND_OFFSETS)
         if offsets:
             task = self._offsets = self._loop.spawn(self._send_offsets(offsets, group, self._offsets), "send offsets")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from kafka.errors import Code, KafkaProtocolError
 from kafka.protocol._historic import historic_names
+from kafka.protocol.registry import ApiKey
 from kafka.protocol.struct import Struct, StructMeta, _need_version, describe
 
 if TYPE_CHECKING:
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from kafka.protocol.headers import RequestHeader, ResponseHeader
+
+# Historic names.
+CONTROLLED_SHUTDOWN = ApiKey.ControlledShutdown
+FIND_COORDINATOR = ApiKey.FindCoordinator
+API_VERSIONS = ApiKey.ApiVersions
 
 __getattr__ = historic_names(__name__)
 
@@ -30,10 +36,6 @@ _HEADER = struct.Struct(">hhi")
 _CORRELATION = struct.Struct(">i")
 
 ResponseT_co = TypeVar("ResponseT_co", bound="Response", covariant=True)
-
-CONTROLLED_SHUTDOWN = 7
-FIND_COORDINATOR = 10
-API_VERSIONS = 18
 
 
 class _Counterpart:
@@ -83,14 +85,14 @@ class Request(Struct, Generic[ResponseT_co]):
 
     def expect_response(self) -> bool:
         """Whether the broker answers: all requests but a produce request with ``acks=0``."""
-        return not (self.API_KEY == 0 and getattr(self, "acks", None) == 0)
+        return not (ApiKey.Produce == self.API_KEY and getattr(self, "acks", None) == 0)
 
     @classmethod
     def header_version(cls, version: int | None = None) -> int:
         """Return the version of the header that goes before this request."""
         if version is None:
             version = _need_version(cls)
-        if cls.API_KEY == CONTROLLED_SHUTDOWN and version == 0:
+        if ApiKey.ControlledShutdown == cls.API_KEY and version == 0:
             return 0  # the only API that was there before clients had names
         return 2 if version in cls._unbound._flexible else 1
 
@@ -167,7 +169,7 @@ class Response(Struct):
         """Return the version of the header that goes before this response."""
         if version is None:
             version = _need_version(cls)
-        if cls.API_KEY == API_VERSIONS:
+        if ApiKey.ApiVersions == cls.API_KEY:
             return 0  # so that a client can read it before it knows what the broker speaks (KIP-511)
         return 1 if version in cls._unbound._flexible else 0
 
@@ -217,14 +219,14 @@ def answered_version(api_key: int, version: int, frame: Any) -> int:
 
     They differ in one case (KIP-511): a broker that does not know a version of ApiVersions answers in version 0.
     """
-    if api_key == API_VERSIONS and int.from_bytes(frame[4:6], "big") == Code.UNSUPPORTED_VERSION:
+    if api_key == ApiKey.ApiVersions and int.from_bytes(frame[4:6], "big") == Code.UNSUPPORTED_VERSION:
         return 0
     return version
 
 
 def has_wrong_id(api_key: int | None, correlation_id: int) -> bool:
     """Return whether a broker may send this correlation id to a request with another: 0.8.2 does, for coordinators."""
-    return correlation_id == 0 and api_key == FIND_COORDINATOR
+    return correlation_id == 0 and api_key == ApiKey.FindCoordinator
 
 
 @lru_cache(maxsize=512)

@@ -14,7 +14,7 @@ from typing import Final
 
 from kafka.errors import UnrecognizedBrokerVersion
 from kafka.protocol._releases import CHANGES
-from kafka.protocol.registry import APIS
+from kafka.protocol.registry import APIS, ApiKey
 
 Release = tuple[int, ...]
 #: API key -> the oldest and the newest version offered.
@@ -24,11 +24,24 @@ Offer = Mapping[int, tuple[int, int]]
 KNOWN_RELEASES: Final[tuple[Release, ...]] = tuple(CHANGES)
 
 # Every service that speaks Kafka's protocol has these, because no client can produce or consume without them, and
-# moves them on with care: Produce, Fetch, ListOffsets, Metadata, OffsetCommit, OffsetFetch, FindCoordinator, JoinGroup,
-# Heartbeat, LeaveGroup, SyncGroup. Therefore they decide. The other APIs come and go: KRaft brokers lack LeaderAndIsr,
+# raises their versions with care. Therefore they decide. The other APIs come and go: KRaft brokers lack LeaderAndIsr,
 # Redpanda and Event Hubs lack delegation tokens or transactions or keep an old DescribeAcls next to a new Fetch. They
-# only choose among releases that are the same in the APIs above, as 2.5 and 2.6 are.
-_DECISIVE: Final = frozenset({0, 1, 2, 3, 8, 9, 10, 11, 12, 13, 14})
+# only choose among releases that are the same in these APIs, as 2.5 and 2.6 are.
+_DECISIVE: Final = frozenset(
+    {
+        ApiKey.Produce,
+        ApiKey.Fetch,
+        ApiKey.ListOffsets,
+        ApiKey.Metadata,
+        ApiKey.OffsetCommit,
+        ApiKey.OffsetFetch,
+        ApiKey.FindCoordinator,
+        ApiKey.JoinGroup,
+        ApiKey.Heartbeat,
+        ApiKey.LeaveGroup,
+        ApiKey.SyncGroup,
+    }
+)
 
 
 def apis_of(release: Sequence[int]) -> Offer:

@@ -17,14 +17,13 @@ from typing import Any
 
 from kafka.errors import UnsupportedVersionError, for_code
 from kafka.protocol.broker_release import KNOWN_RELEASES, Release, apis_of, infer_release
-from kafka.protocol.registry import APIS, Api
+from kafka.protocol.registry import APIS, Api, ApiKey
 
 __all__ = ["ApiVersions"]
 
 #: A request class, or the key of an API.
 ApiLike = Any
 
-_FETCH = 1
 # KIP-219: since Fetch 8 (2.0) brokers answer at once and expect the client to wait for the throttle time.
 _CLIENT_THROTTLES_SINCE = 8
 
@@ -73,7 +72,7 @@ class ApiVersions(Mapping[int, tuple[int, int]]):
     @property
     def expects_client_throttling(self) -> bool:
         """Whether the client must wait for the throttle time itself (KIP-219, since 2.0)."""
-        return self.ranges.get(_FETCH, (0, 0))[1] >= _CLIENT_THROTTLES_SINCE
+        return self.ranges.get(ApiKey.Fetch, (0, 0))[1] >= _CLIENT_THROTTLES_SINCE
 
     def reaches(self, api_key: int, version: int = 0) -> bool:
         """Whether the broker has a version of an API or a newer one."""

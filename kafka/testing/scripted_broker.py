@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from kafka.errors import KafkaError
 from kafka.protocol.api import Request
-from kafka.protocol.registry import APIS, api_named
+from kafka.protocol.registry import APIS, ApiKey, api_named
 from kafka.testing.memory import MemoryNetwork, MemorySocket
 
 __all__ = ["ScriptedBroker", "Session"]
@@ -91,7 +91,7 @@ class Session:
 
     def reply(self, header: Any, request: Any, answer: Any) -> None:
         """Answer a request: with the response's fields, a response, or bytes as they are."""
-        if request.API_KEY == 0 and not request.expect_response():
+        if ApiKey.Produce == request.API_KEY and not request.expect_response():
             return
         if isinstance(answer, (bytes, bytearray)):
             self.sock.send(answer)
@@ -161,7 +161,7 @@ class ScriptedBroker:
         self.sessions.append(Session(self, sock))
 
     def _api_versions(self, request: Any, session: Session) -> Any:
-        low, high = self.ranges.get(18, (0, -1))
+        low, high = self.ranges.get(ApiKey.ApiVersions, (0, -1))
         version = type(request).API_VERSION
         if high < 0:
             self.requests.pop()

@@ -23,7 +23,7 @@ from kafka.protocol.admin import ApiVersionsResponse
 from kafka.protocol.api import Request
 from kafka.protocol.fields import Array, Field
 from kafka.protocol.headers import RequestHeader
-from kafka.protocol.registry import APIS, request_class
+from kafka.protocol.registry import APIS, ApiKey, request_class
 from kafka.protocol.struct import Struct
 
 if TYPE_CHECKING:
@@ -140,9 +140,8 @@ def _copy_names(element: Struct, item: Any, version: int) -> None:
 
 log = logging.getLogger("kafka.broker")
 
-API_VERSIONS: Final = 18
 #: The APIs that a client may use before it has authenticated.
-_BEFORE_SASL: Final = frozenset({17, 18, 36})
+_BEFORE_SASL: Final = frozenset({ApiKey.SaslHandshake, ApiKey.ApiVersions, ApiKey.SaslAuthenticate})
 _START: Final = struct.Struct(">hhi")
 #: Where the client's name begins in a header, behind its length.
 _NAME_AT: Final = 10
@@ -208,12 +207,12 @@ class Dispatcher:
         return None if reply is None else reply.frame_parts(correlation_id)
 
     def _unsupported(self, connection: Connection, api_key: int, version: int, correlation_id: int) -> Parts | None:
-        if api_key != API_VERSIONS or self._cluster.apis.get(API_VERSIONS) is None:
+        if api_key != ApiKey.ApiVersions or self._cluster.apis.get(ApiKey.ApiVersions) is None:
             connection.refuse(self._not_served(api_key, version))
             return None
         # The reply has the range of ApiVersions alone: enough for the client to choose again.
-        low, high = self._cluster.apis.get(API_VERSIONS) or (0, 0)
-        reply = ApiVersionsResponse[0](error_code=Code.UNSUPPORTED_VERSION, api_keys=[(API_VERSIONS, low, high)])
+        low, high = self._cluster.apis.get(ApiKey.ApiVersions) or (0, 0)
+        reply = ApiVersionsResponse[0](error_code=Code.UNSUPPORTED_VERSION, api_keys=[(ApiKey.ApiVersions, low, high)])
         return reply.frame_parts(correlation_id)
 
     def _not_served(self, api_key: int, version: int) -> str:

@@ -7,12 +7,12 @@ from typing import Final
 from kafka.broker.server.apis import served
 from kafka.errors import IllegalArgumentError, KafkaConfigurationError, UnrecognizedBrokerVersion
 from kafka.protocol.broker_release import KNOWN_RELEASES, apis_of, known_release
-from kafka.protocol.registry import APIS, api_named
+from kafka.protocol.registry import APIS, ApiKey, api_named
 
 __all__ = ["TELEMETRY", "ApiKeyLike", "ApiTable", "api_key_of"]
 
 #: APIs that a broker offers only with a plugin that takes clients' metrics (KIP-714), and the first release with them.
-TELEMETRY: Final = {71: (3, 7), 72: (3, 7)}
+TELEMETRY: Final = {ApiKey.GetTelemetrySubscriptions: (3, 7), ApiKey.PushTelemetry: (3, 7)}
 
 ApiKeyLike = int | str | type
 
