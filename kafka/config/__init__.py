@@ -15,11 +15,10 @@ from __future__ import annotations
 
 from kafka.config.checks import duration_ms
 from kafka.config.option import CLASSES, Option
-from kafka.config.render import render_rst
 from kafka.config.resolve import Config, defaults, parse, resolve
 from kafka.config.security_options import MECHANISMS, accept_mechanism
 from kafka.config.servers import DEFAULT_PORT, ServerAddress, collect_hosts, get_ip_port_afi, parse_servers
-from kafka.config.table import BY_SPELLING, OPTIONS, SECTIONS
+from kafka.config.table import BY_SPELLING, OPTIONS, SECTIONS, render_rst
 
 __all__ = [
     "BY_SPELLING",
