@@ -34,6 +34,7 @@ from kafka.errors import (
     RejoinNeededError,
     UnknownMemberIdError,
 )
+from kafka.legacy.private_names import CoordinatorNames
 
 if TYPE_CHECKING:
     from kafka._core.client import Client
@@ -56,7 +57,7 @@ _LONG_SESSIONS_SINCE: Final = (0, 10, 1)
 _LIVENESS_GRACE: Final = 1.0
 
 
-class BaseCoordinator(CoordinatorFinder):
+class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
     """A member of a group; a subclass defines the protocol that its members use.
 
     A subclass overrides `protocol_type`, `group_protocols`, `_perform_assignment` and `_on_join_complete`; the
@@ -473,6 +474,12 @@ class BaseCoordinator(CoordinatorFinder):
         if self.state is not MemberState.CLOSED:
             self.move(MemberEvent.LEAVE)
         await self._send_leave(leaving, reason, deadline)
+
+    def maybe_leave_group(self, timeout_ms: float | None = None) -> None:
+        """Leave the group until the next poll()."""
+        deadline = None if timeout_ms is None else self.loop.time() + timeout_ms / 1000
+        leaving = self.leave_group("the application called maybe_leave_group()", deadline)
+        complete(self.application.run(leaving, deadline, "leaving the group"))
 
     async def _send_leave(self, leaving: Generation, reason: str, deadline: float | None = None) -> None:
         # A static member does not leave: the coordinator keeps its place while it restarts (KIP-345).

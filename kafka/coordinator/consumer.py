@@ -35,6 +35,7 @@ from kafka.errors import (
     UnsupportedVersionError,
 )
 from kafka.future import Future
+from kafka.legacy.private_names import ConsumerCoordinatorNames
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata, SubscriptionPattern, TopicPartition
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ _UNREACHABLE_TIMEOUT: Final = 5.0
 _LOOK_INTERVAL: Final = 0.5  # seconds between two looks at the connections meanwhile
 
 
-class ConsumerCoordinator(ClassicMember):
+class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
     """A consumer in its group. Keyword arguments are the options in ``DEFAULT_CONFIG``."""
 
     DEFAULT_CONFIG: ClassVar[dict[str, Any]] = defaults("consumer_coordinator")
@@ -142,6 +143,22 @@ class ConsumerCoordinator(ClassicMember):
             await self._kip848.leave(deadline)
 
     # Called by the application…
+
+    def poll(self, timeout_ms: float | None = None) -> bool:
+        """Do the group's work, and wait for the assignment where the subscription needs one; False after the timeout.
+
+        `KafkaConsumer` does not call it: its poll() serves the group and reads meanwhile.
+        """
+        complete(self.serve())
+        return not self.subscription.is_automatic or self.ensure_active_group(timeout_ms)
+
+    def maybe_leave_group(self, timeout_ms: float | None = None) -> None:
+        """Leave the group until the next poll(), without a commit and without a call of the listener."""
+        try:
+            super().maybe_leave_group(timeout_ms)
+        finally:
+            self._seen_version = -1
+            self._set_due()
 
     def polled(self) -> None:
         """Record that the application called poll() (max_poll_interval_ms)."""

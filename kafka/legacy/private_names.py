@@ -1,13 +1,33 @@
-"""Private names of kafka-python's clients that tracers and other instrumentation read or call.
+"""Names of kafka-python's inner classes that programs, tracers and other instrumentation read or call.
 
-They are not part of the interface. Each stands for what is behind the same name there, as far as others use it.
+They are not part of the interface. Each stands for the object that has the same name there, as far as others use it.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
+from typing import Any, Final
 
-__all__ = ["ConsumerNames", "ProducerNames"]
+from kafka.errors import IllegalGenerationError, UnknownMemberIdError
+from kafka.structs import MemberState
+
+__all__ = ["ConsumerCoordinatorNames", "ConsumerNames", "CoordinatorNames", "ProducerNames"]
+
+# Methods of the coordinators of kafka-python that send a request, read a response, or run the thread for heartbeats.
+_NEVER_CALLED: Final = frozenset(
+    """
+    _auto_assign_all_partitions _build_metadata_snapshot _close_heartbeat_thread _commit_offsets_async_on_complete
+    _default_offset_commit_callback _disable_heartbeat_thread _do_auto_commit_offsets_async _do_commit_offsets_async
+    _failed_request _handle_group_coordinator_response _handle_heartbeat_response _handle_join_failure
+    _handle_join_group_response _handle_join_success _handle_leave_group_response _handle_metadata_update
+    _handle_offset_commit_response _handle_offset_fetch_response _handle_sync_group_response _initiate_join_group
+    _invoke_completed_offset_commit_callbacks _lookup_assignor _maybe_auto_commit_offsets_async
+    _maybe_auto_commit_offsets_sync _on_join_follower _on_join_leader _rejoin_incomplete
+    _reset_find_coordinator_future _reset_join_group_future _send_group_coordinator_request _send_heartbeat_request
+    _send_join_group_request _send_offset_commit_request _send_offset_fetch_request _send_sync_group_request
+    _start_heartbeat_thread _subscription_metadata_changed lookup_coordinator
+    """.split()  # noqa: SIM905 - readable
+)
 
 
 class ProducerNames:
@@ -87,3 +107,100 @@ class ConsumerNames:
     @property
     def _closed(self: Any) -> bool:
         return self._engine is None or bool(self._engine.closed)
+
+
+class CoordinatorNames:
+    """Names that `BaseCoordinator` inherits, from the releases 1.4 to 2.2."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name in sorted(_NEVER_CALLED & vars(cls).keys()):
+            warnings.warn(
+                f"{cls.__qualname__}.{name} is never called: the requests of a member are sent and read by other code "
+                "than in kafka-python; override protocol_type, group_protocols, _on_join_prepare, _perform_assignment "
+                "and _on_join_complete",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+    @property
+    def _client(self: Any) -> Any:
+        return self.client
+
+    @property
+    def _generation(self: Any) -> Any:
+        """The generation with its id, the id of the member, and the protocol."""
+        return self.generation
+
+    @property
+    def member_id(self: Any) -> str:
+        """The id of the member in the group; empty without one."""
+        return str(self.generation.member_id)
+
+    def generation_if_stable(self: Any) -> Any:
+        """Return the generation; None while the group rebalances, and outside of it."""
+        return self.generation if self.state.historic == MemberState.STABLE else None
+
+    @property
+    def rejoin_needed(self: Any) -> bool:
+        """Whether the member joins the group again; a program that sets it to True makes it do so."""
+        return bool(self.need_rejoin())
+
+    @rejoin_needed.setter
+    def rejoin_needed(self: Any, needed: bool) -> None:
+        if needed:
+            self.request_rejoin("the application asked for it")
+
+    @property
+    def rejoining(self: Any) -> bool:
+        """Whether a rebalance is under way."""
+        return bool(self.state.historic == MemberState.REBALANCING)
+
+    def rebalance_in_progress(self: Any) -> bool:
+        """Whether a rebalance is under way."""
+        return bool(self.rejoining)
+
+    def coordinator(self: Any) -> int | None:
+        """Return the id of the coordinator; None while it is unknown."""
+        return None if self.coordinator_unknown() else self.coordinator_id
+
+    def ensure_coordinator_ready(self: Any, timeout_ms: float | None = None) -> bool:
+        """Wait until the coordinator is known and connected; False after the timeout."""
+        return bool(self.ensure_coordinator_known(timeout_ms))
+
+    def join_group(self: Any, timeout_ms: float | None = None) -> bool:
+        """Wait until this is a member with an assignment; False after the timeout."""
+        return bool(self.ensure_active_group(timeout_ms))
+
+    def reset_generation(self: Any, member_id: str = "") -> None:
+        """Forget the generation, as if the coordinator had removed the member, and join again; an id is kept."""
+        kind = IllegalGenerationError if member_id else UnknownMemberIdError
+        lost = kind("the application reset the generation")
+        self.loop.call_soon(self.heartbeat_refused, lost, self.generation)
+
+    def poll_heartbeat(self: Any) -> None:
+        """Record that the application works, as poll() does; raises an error that ended the membership."""
+        self.polled()
+        error = self.take_error()
+        if error is not None:
+            raise error
+
+    def time_to_next_heartbeat(self: Any) -> float:
+        """Seconds until the next heartbeat is due."""
+        return float(self.heartbeat.time_to_next_heartbeat())
+
+
+class ConsumerCoordinatorNames:
+    """Names that `ConsumerCoordinator` inherits."""
+
+    @property
+    def _subscription(self: Any) -> Any:
+        return self.subscription
+
+    @property
+    def _cluster(self: Any) -> Any:
+        return self.client.cluster
+
+    @property
+    def _auto_commit_task(self: Any) -> Any:
+        return self.auto_commit
