@@ -109,8 +109,7 @@ def _plan(arguments: argparse.Namespace) -> int:
 
 def _first_batch(offsets: KafkaOffsetReader, options: SourceOptions) -> tuple[list[OffsetRange], int]:
     """Return what the first batch of a streaming query reads, and how many offsets there are for all of its batches."""
-    from kafka.spark.offset_limits import limited
-    from kafka.spark.offset_ranges import OffsetRange
+    from kafka.spark.offset_ranges import OffsetRange, limited
     from kafka.spark.planning import find_bound
 
     start = find_bound(offsets, options.start, options, starting=True)

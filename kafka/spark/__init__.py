@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from kafka.spark.datasource import KafkaDataSource
     from kafka.spark.errors import KafkaAvailableNowError, KafkaDataLossError, KafkaSparkOptionError, cause_of
-    from kafka.spark.java_home import ensure_java
     from kafka.spark.jobs.runner import watch
     from kafka.spark.listeners import LagListener, foreach_batch_writer
     from kafka.spark.progress import lag
-    from kafka.spark.session import register, unregister
+    from kafka.spark.session import ensure_java, register, unregister
 
 __all__ = [
     "KafkaAvailableNowError",
@@ -42,7 +41,7 @@ _HOMES: Final = {
     "KafkaSparkOptionError": "errors",
     "LagListener": "listeners",
     "cause_of": "errors",
-    "ensure_java": "java_home",
+    "ensure_java": "session",
     "foreach_batch_writer": "listeners",
     "lag": "progress",
     "register": "session",

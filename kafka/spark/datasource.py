@@ -1,22 +1,13 @@
-"""The data source as Spark sees it, and the batch reader.
+"""The data source as Spark sees it: its name, options and columns, and which reader or writer serves a query.
 
-The source is made on the driver, by several processes of Spark's in turn, so nothing that one of them remembers reaches
-the others.
+Several processes of Spark create the source in turn, so nothing that one of them remembers reaches the others.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable
 from typing import Any, Final
 
-from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceReader,
-    DataSourceStreamReader,
-    DataSourceWriter,
-    InputPartition,
-)
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, DataSourceWriter
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -29,18 +20,11 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from kafka.spark.batch_reader import batch_reader, warn_once
 from kafka.spark.errors import KafkaSparkOptionError, concise
-from kafka.spark.filters import Condition, condition_of, narrowed
 from kafka.spark.options import SinkOptions, SourceOptions
-from kafka.spark.partition_reader import KafkaPartition, RangeReader
 
-__all__ = ["FilteredBatchReader", "KafkaBatchReader", "KafkaDataSource", "chosen_columns", "source_schema"]
-
-
-log = logging.getLogger(__name__)
-
-_said: set[str] = set()
-"""What was said already in this process."""
+__all__ = ["KafkaDataSource", "chosen_columns", "source_schema"]
 
 
 class KafkaDataSource(DataSource):
@@ -60,10 +44,7 @@ class KafkaDataSource(DataSource):
     @concise
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return the reader of a batch query."""
-        options = SourceOptions.parse(self.options, streaming=False)
-        # Spark refuses a reader that takes filters unless its configuration allows it.
-        kind = FilteredBatchReader if options.pushdown and _has_pushdown() else KafkaBatchReader
-        return kind(options, chosen_columns(schema))
+        return batch_reader(SourceOptions.parse(self.options, streaming=False), chosen_columns(schema))
 
     @concise
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
@@ -72,7 +53,7 @@ class KafkaDataSource(DataSource):
 
         options = SourceOptions.parse(self.options, streaming=True)
         if options.pushdown:
-            _say_once("filterPushdown has no effect in streaming queries: Spark gives them no filters")
+            warn_once("filterPushdown has no effect in streaming queries: Spark gives them no filters")
         return stream_reader(options, chosen_columns(schema))
 
     @concise
@@ -92,54 +73,6 @@ class KafkaDataSource(DataSource):
         from kafka.spark.writers import stream_writer
 
         return stream_writer(SinkOptions.parse(self.options), schema)
-
-
-class KafkaBatchReader(RangeReader, DataSourceReader):
-    """Reads what there is between two bounds."""
-
-    conditions: tuple[Condition, ...] = ()
-    """What Spark has told of the query's filters."""
-
-    @concise
-    def partitions(self) -> list[InputPartition]:
-        """Return the tasks."""
-        from kafka.spark.offset_reader import planner
-        from kafka.spark.planning import batch_ranges, tasks
-
-        with planner(self.options) as offsets:
-            # Times are looked up after the ends, so that nothing between them can be missed.
-            ranges = narrowed(batch_ranges(offsets, self.options), self.conditions, offsets.at_times)
-        return [KafkaPartition(each) for each in tasks(ranges, self.options)]
-
-
-class FilteredBatchReader(KafkaBatchReader):
-    """Reads what there is between two bounds, and not what the query's filters leave out. Needs Spark 4.1."""
-
-    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:
-        """Take what filters say of topics, partitions, offsets and times; Spark applies all of them once more."""
-        found = (condition_of(each) for each in filters)
-        self.conditions = tuple(each for each in found if each is not None)
-        return filters
-
-
-def _has_pushdown() -> bool:
-    if not hasattr(DataSourceReader, "pushFilters"):
-        _say_once("filterPushdown has no effect before Spark 4.1")
-        return False
-    # Up to 4.3 what a filter left to be read is kept with the frame's relation, where its other uses find it. The
-    # releases that keep it with the scan push limits too.
-    if not hasattr(DataSourceReader, "pushLimit"):
-        _say_once(
-            "filterPushdown: this release of Spark reads for all uses of a frame what its last filter needed. load() a "
-            "frame for each filter, or rows are missing"
-        )
-    return True
-
-
-def _say_once(sentence: str) -> None:
-    if sentence not in _said:
-        _said.add(sentence)
-        log.warning("%s", sentence)
 
 
 _HEADER: Final = StructType([StructField("key", StringType()), StructField("value", BinaryType())])

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader
 
+from kafka.spark.batch_reader import KafkaPartition, RangeReader
 from kafka.spark.errors import concise
-from kafka.spark.offset_limits import MinOffsetsGate, limited
+from kafka.spark.offset_ranges import MinOffsetsGate, limited
 from kafka.spark.offsets import EARLIEST, LATEST, Offsets, format_partitions, from_nested, to_nested
 from kafka.spark.options import SourceOptions
-from kafka.spark.partition_reader import KafkaPartition, RangeReader
 from kafka.spark.planning import DataLoss, check_available, find_bound, stream_ranges, tasks
 
 limits: Any

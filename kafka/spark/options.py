@@ -13,7 +13,7 @@ from kafka.config import BY_SPELLING
 from kafka.spark.consumer_strategy import Subscription, parse_subscription
 from kafka.spark.errors import KafkaSparkOptionError
 from kafka.spark.java_options import check_together, client_options
-from kafka.spark.offset_limits import OffsetLimit
+from kafka.spark.offset_ranges import OffsetLimit
 from kafka.spark.offsets import EARLIEST, LATEST, Offsets, parse_offsets, parse_timestamps
 
 __all__ = ["SourceOptions", "check_names", "kafka_options", "lower_keys", "parse_flag", "parse_duration", "SinkOptions"]

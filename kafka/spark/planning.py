@@ -17,8 +17,7 @@ from kafka.spark.errors import (
     KafkaDataLossError,
     KafkaSparkOptionError,
 )
-from kafka.spark.offset_limits import OffsetLimit
-from kafka.spark.offset_ranges import OffsetRange, group, split
+from kafka.spark.offset_ranges import OffsetLimit, OffsetRange, group, split
 from kafka.spark.offsets import EARLIEST, LATEST, Offsets, format_partitions, to_json
 from kafka.spark.options import SourceOptions
 from kafka.structs import TopicPartition

@@ -38,7 +38,7 @@ def reason_not_to() -> str | None:
     """Return what is missing for this step, and how to get it; None if nothing is."""
     from importlib.util import find_spec
 
-    from kafka.spark.java_home import ensure_java
+    from kafka.spark.session import ensure_java
 
     missing = [name for name in ("pyspark", "pyarrow", "numpy") if find_spec(name) is None]
     if missing:

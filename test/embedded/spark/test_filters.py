@@ -15,7 +15,8 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'pu
 
 from pyspark.sql.datasource import DataSourceReader
 
-from kafka.spark.datasource import KafkaBatchReader, KafkaDataSource, source_schema
+from kafka.spark.batch_reader import KafkaBatchReader
+from kafka.spark.datasource import KafkaDataSource, source_schema
 from kafka.spark.offset_reader import _clients as planning_clients
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -88,7 +89,7 @@ def test_filters_are_not_taken_unless_asked_for(broker: Broker) -> None:
 def test_where_spark_gives_no_filters_that_is_said_once(
     broker: Broker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("kafka.spark.datasource._said", set())
+    monkeypatch.setattr("kafka.spark.batch_reader._warned", set())
     if hasattr(DataSourceReader, "pushFilters"):
         monkeypatch.delattr(DataSourceReader, "pushFilters")
     with caplog.at_level(logging.WARNING):
@@ -105,7 +106,7 @@ def test_where_spark_gives_no_filters_that_is_said_once(
 def test_that_a_frame_is_for_one_filter_is_said_once(
     broker: Broker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("kafka.spark.datasource._said", set())
+    monkeypatch.setattr("kafka.spark.batch_reader._warned", set())
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
             reader(broker, filterPushdown="true")

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from kafka.errors import KafkaConfigurationError
-from kafka.spark.java_home import ensure_java
+from kafka.spark.session import ensure_java
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 import kafka
 from kafka.spark.errors import KafkaSparkOptionError
-from kafka.spark.offset_limits import OffsetLimit
+from kafka.spark.offset_ranges import OffsetLimit
 from kafka.spark.offsets import EARLIEST, LATEST
 from kafka.spark.options import _NAMES, SinkOptions, SourceOptions
 from kafka.structs import TopicPartition

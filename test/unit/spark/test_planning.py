@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from kafka.errors import IllegalStateError, UnknownTopicOrPartitionError
 from kafka.spark.errors import KafkaDataLossError, KafkaSparkOptionError
-from kafka.spark.offset_limits import MinOffsetsGate, limited
-from kafka.spark.offset_ranges import OffsetRange, group, split
+from kafka.spark.offset_ranges import MinOffsetsGate, OffsetRange, group, limited, split
 from kafka.spark.offsets import LATEST, Offsets, from_nested, to_json, to_nested
 from kafka.spark.options import SourceOptions
 from kafka.spark.planning import DataLoss, batch_ranges, find_bound, stream_ranges, tasks

@@ -1,0 +1,127 @@
+"""The batch reader; and what both readers share: what a task gets, and the part of a reader that runs in tasks.
+
+A reader is pickled before it plans anything, so what a task needs is in the options or in the partition.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from kafka.errors import KafkaError
+from kafka.spark.errors import concise, raise_concisely
+from kafka.spark.filters import Condition, condition_of, narrowed
+from kafka.spark.offset_ranges import OffsetRange
+from kafka.spark.options import SourceOptions
+
+if TYPE_CHECKING:
+    from kafka.spark.fetcher import ReadSettings
+
+__all__ = ["FilteredBatchReader", "KafkaBatchReader", "KafkaPartition", "RangeReader", "batch_reader", "warn_once"]
+
+
+log = logging.getLogger(__name__)
+
+_warned: set[str] = set()
+"""The warnings that this process has logged."""
+
+
+class KafkaPartition(InputPartition):
+    """What one task reads."""
+
+    def __init__(self, ranges: tuple[OffsetRange, ...]) -> None:
+        self.ranges = ranges
+
+    def __repr__(self) -> str:
+        return f"KafkaPartition{self.ranges!r}"
+
+
+class RangeReader:
+    """The part of both readers that runs in tasks."""
+
+    def __init__(self, options: SourceOptions, columns: Sequence[str]) -> None:
+        self.options = options
+        self.columns = columns
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """Yield the records of a task as Arrow batches."""
+        # Spark makes a partition of its own where there is none.
+        ranges = getattr(partition, "ranges", ())
+        return _read(ranges, self.settings(), freeze=self.options.freeze)
+
+    def settings(self) -> ReadSettings:
+        """Return what a task has to know."""
+        from kafka.spark.fetcher import ReadSettings
+
+        options = self.options
+        return ReadSettings(options.client, self.columns, options.fail_on_data_loss, options.poll_timeout)
+
+
+def _read(ranges: tuple[OffsetRange, ...], settings: ReadSettings, *, freeze: bool) -> Iterator[Any]:
+    from kafka.spark.client_cache import prepare_worker
+    from kafka.spark.fetcher import read_ranges
+
+    prepare_worker(freeze=freeze)
+    try:
+        yield from read_ranges(ranges, settings)
+    except KafkaError as error:
+        raise_concisely(error)
+
+
+class KafkaBatchReader(RangeReader, DataSourceReader):
+    """Reads what there is between two bounds."""
+
+    conditions: tuple[Condition, ...] = ()
+    """What Spark has told of the query's filters."""
+
+    @concise
+    def partitions(self) -> list[InputPartition]:
+        """Return the tasks."""
+        from kafka.spark.offset_reader import planner
+        from kafka.spark.planning import batch_ranges, tasks
+
+        with planner(self.options) as offsets:
+            # Times are looked up after the ends, so that nothing between them can be missed.
+            ranges = narrowed(batch_ranges(offsets, self.options), self.conditions, offsets.at_times)
+        return [KafkaPartition(each) for each in tasks(ranges, self.options)]
+
+
+class FilteredBatchReader(KafkaBatchReader):
+    """Reads what there is between two bounds, and not what the query's filters leave out. Needs Spark 4.1."""
+
+    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:
+        """Take what filters say of topics, partitions, offsets and times; Spark applies all of them once more."""
+        found = (condition_of(each) for each in filters)
+        self.conditions = tuple(each for each in found if each is not None)
+        return filters
+
+
+def _has_pushdown() -> bool:
+    if not hasattr(DataSourceReader, "pushFilters"):
+        warn_once("filterPushdown has no effect before Spark 4.1")
+        return False
+    # Up to 4.3 what a filter left to be read is kept with the frame's relation, where its other uses find it. The
+    # releases that keep it with the scan push limits too.
+    if not hasattr(DataSourceReader, "pushLimit"):
+        warn_once(
+            "filterPushdown: this release of Spark reads for all uses of a frame what its last filter needed. load() a "
+            "frame for each filter, or rows are missing"
+        )
+    return True
+
+
+def batch_reader(options: SourceOptions, columns: Sequence[str]) -> KafkaBatchReader:
+    """Return the reader for the release of Spark that runs."""
+    # Spark refuses a reader that takes filters unless its configuration allows it.
+    kind = FilteredBatchReader if options.pushdown and _has_pushdown() else KafkaBatchReader
+    return kind(options, columns)
+
+
+def warn_once(sentence: str) -> None:
+    """Log a warning, once in this process."""
+    if sentence not in _warned:
+        _warned.add(sentence)
+        log.warning("%s", sentence)
