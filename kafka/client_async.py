@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeVar
 
 from kafka._arguments import check_callable, check_node, check_request, check_time, checked_topics
 from kafka._core.client import Client, NodeId
+from kafka._core.offset_lookup import OffsetLookup
 from kafka._runtime.network_thread import run_here
 from kafka._runtime.signals import SignalsDeferred
 from kafka._runtime.timers import Timer
@@ -30,7 +31,7 @@ from kafka.errors import (
 from kafka.future import Future
 from kafka.net.environment import Environment
 from kafka.protocol.broker_release import KNOWN_RELEASES
-from kafka.structs import check_topic
+from kafka.structs import OffsetAndTimestamp, TopicPartition, check_topic
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -199,13 +200,24 @@ class KafkaClient:
         return future
 
     def submit(
-        self, node_id: NodeId, request: Any, *, use: str = "default", timeout: float | None = None
+        self,
+        node_id: NodeId,
+        request: Any,
+        *,
+        use: str = "default",
+        timeout: float | None = None,
+        newest: int | None = None,
     ) -> Future[Any]:
-        """Send a request to a broker, connecting first if need be; the future resolves to the response."""
+        """Send a request to a broker, connecting first if need be; the future resolves to the response.
+
+        Requests with another `use` have a connection of their own, so that a large response does not hold up others.
+        A request is sent in the newest version that the broker has. `newest` is a limit, for a message whose later
+        versions need what the program does not have: ``FetchRequest`` names topics by id from version 13 on.
+        """
         check_request(request)
         if timeout is not None:
             check_time("timeout", timeout, unit="seconds")
-        return self.core.submit(node_id, request, use=use, timeout=timeout)
+        return self.core.submit(node_id, request, use=use, timeout=timeout, newest=newest)
 
     def ask(self, request: Any, node_id: NodeId | None = None, timeout_ms: float | None = None) -> Any:
         """Send a request to the broker that serves it and wait for the response.
@@ -228,6 +240,32 @@ class KafkaClient:
             check_time("timeout_ms", timeout_ms)
         timeout = self.core.settings.request_timeout if timeout_ms is None else timeout_ms / 1000
         return self._run(self.core.request(request, node_id=node_id, deadline=self._loop.time() + timeout))
+
+    def list_offsets(
+        self,
+        timestamps: Mapping[TopicPartition, int],
+        *,
+        committed_only: bool = False,
+        timeout_ms: float | None = None,
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """Return the first offset of each partition at or after a time in milliseconds; -1: the end, -2: the beginning.
+
+        None stands for a partition whose records are all earlier. With `committed_only` the end is the last stable
+        offset, before the first open transaction. Leaders are asked at the same time, and followed when they move;
+        KafkaTimeoutError if that takes longer than the timeout (``request_timeout_ms`` by default).
+
+        >>> from kafka import TopicPartition
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics=["events"]) as broker:
+        ...     with KafkaClient(bootstrap_servers=broker.bootstrap_servers) as client:
+        ...         client.list_offsets({TopicPartition("events", 0): -1})
+        {TopicPartition(topic='events', partition=0): OffsetAndTimestamp(offset=0, timestamp=-1, leader_epoch=0)}
+        """
+        if timeout_ms is not None:
+            check_time("timeout_ms", timeout_ms)
+        timeout = self.core.settings.request_timeout if timeout_ms is None else timeout_ms / 1000
+        lookup = OffsetLookup(self.core, committed_only=committed_only)
+        return self._run(lookup.find(dict(timestamps), self._loop.time() + timeout))
 
     def poll(
         self,

@@ -244,10 +244,19 @@ class Client:
     # Sending…
 
     def submit(
-        self, node_id: NodeId, request: Request[ResponseT], *, use: str = DEFAULT, timeout: float | None = None
+        self,
+        node_id: NodeId,
+        request: Request[ResponseT],
+        *,
+        use: str = DEFAULT,
+        timeout: float | None = None,
+        newest: int | None = None,
     ) -> Future[ResponseT]:
-        """Send a request to a broker, connecting first if need be; the future resolves to the response."""
-        return self.link(node_id, use).submit(request, timeout)
+        """Send a request to a broker, connecting first if need be; the future resolves to the response.
+
+        The request's version is the newest that both sides have, `newest` at most.
+        """
+        return self.link(node_id, use).submit(request, timeout, newest)
 
     def attempts(self, deadline: float, what: str, *, retries: bool = True) -> Attempts:
         """Return the attempts of a call by its deadline (see `kafka._core.attempts`), which `what` names.

@@ -13,13 +13,13 @@ from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
+from kafka._core.offset_lookup import OffsetLookup
 from kafka._runtime.application import Wakeup
 from kafka._runtime.signals import SignalsDeferred
 from kafka.consumer.fetch_collector import FetchCollector
 from kafka.consumer.fetch_connection import FetchSettings
 from kafka.consumer.fetch_response import ReaderSettings, keep_freed_memory
 from kafka.consumer.fetcher import Fetcher
-from kafka.consumer.offset_lookup import OffsetLookup
 from kafka.consumer.partition_state import Chunk
 from kafka.consumer.positions import Positions
 from kafka.errors import (

@@ -11,8 +11,8 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
+from kafka._core.offset_lookup import Failed, OffsetLookup, no_leader
 from kafka._runtime.timers import Backoff
-from kafka.consumer.offset_lookup import Failed, OffsetLookup, no_leader
 from kafka.consumer.partition_state import LATEST, AssignedPartition, CompletedFetch, Cursor, Reset, policy
 from kafka.consumer.subscription_state import SubscriptionState
 from kafka.errors import KafkaError, LeaderNotAvailableError, NoOffsetForPartitionError

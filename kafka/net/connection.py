@@ -152,15 +152,18 @@ class Connection(Channel):
 
     # Sending…
 
-    def submit(self, request: Request[ResponseT], timeout: float | None = None) -> Future[ResponseT]:
+    def submit(
+        self, request: Request[ResponseT], timeout: float | None = None, newest: int | None = None
+    ) -> Future[ResponseT]:
         """Queue a request, connecting first if needed; the future resolves to the response.
 
-        `timeout` includes the time to connect; the default is request_timeout_ms.
+        `timeout` includes the time to connect; the default is request_timeout_ms. The request's version is the newest
+        that both sides have, `newest` at most.
         """
         if self._closed is not None:
             return Future[ResponseT]().failure(self._closed)
         deadline = self._loop.time() + (self.context.settings.request_timeout if timeout is None else timeout)
-        future = self.pipeline.submit(request, deadline)
+        future = self.pipeline.submit(request, deadline, newest)
         self._arm(deadline)
         if self.ready:
             self._pump()

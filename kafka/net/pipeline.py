@@ -182,13 +182,14 @@ ResponseT = TypeVar("ResponseT", bound=Response)
 class _Entry:
     """A request that was submitted."""
 
-    __slots__ = ("correlation_id", "deadline", "decode", "future", "name", "request", "sent_at", "skippable")
+    __slots__ = ("correlation_id", "deadline", "decode", "future", "name", "newest", "request", "sent_at", "skippable")
 
     def __init__(self, request: Any, future: Future[Any], deadline: float) -> None:
         self.request = request
         self.future = future
         self.deadline = deadline
         self.name = type(request).__name__
+        self.newest: int | None = None
         self.correlation_id = 0
         self.sent_at = 0.0
         self.decode: Decode | None = None
@@ -238,9 +239,10 @@ class Pipeline:
 
     # Going out…
 
-    def submit(self, request: Request[ResponseT], deadline: float) -> Future[ResponseT]:
-        """Queue a request; the future resolves to the response."""
+    def submit(self, request: Request[ResponseT], deadline: float, newest: int | None = None) -> Future[ResponseT]:
+        """Queue a request; the future resolves to the response. Its version is `newest` at most."""
         entry = _Entry(request, Future(), deadline)
+        entry.newest = newest
         self._waiting.append(entry)
         return entry.future
 
@@ -259,7 +261,8 @@ class Pipeline:
                 continue
             request = entry.request
             try:
-                version = versions.version_for(request)
+                newest = entry.newest
+                version = versions.version_for(request) if newest is None else versions.highest(request, newest)
                 self._send(entry, version, request.expect_response(), now)
             except (KafkaError, TypeError, ValueError, OverflowError, AttributeError, struct.error) as error:
                 entry.future.try_failure(_not_encodable(entry, error))

@@ -9,9 +9,9 @@ from __future__ import annotations
 import logging
 from typing import Any, Final
 
+from kafka._core.offset_lookup import OffsetLookup
 from kafka._runtime.network_thread import run_here
 from kafka.client_async import KafkaClient
-from kafka.consumer.offset_lookup import OffsetLookup
 from kafka.errors import (
     KafkaError,
     KafkaTimeoutError,

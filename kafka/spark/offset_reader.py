@@ -17,11 +17,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
+from kafka._core.offset_lookup import OffsetLookup
 from kafka._runtime.network_thread import run_here
 from kafka.client_async import KafkaClient
 from kafka.cluster import GROUP
 from kafka.config import resolve
-from kafka.consumer.offset_lookup import OffsetLookup
 from kafka.coordinator.offset_requests import Identity, commit_request, committed_codes
 from kafka.errors import (
     BrokerResponseError,

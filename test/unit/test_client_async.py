@@ -38,7 +38,7 @@ from kafka.protocol.admin import CreateTopicsRequest, ListGroupsRequest
 from kafka.protocol.commit import OffsetCommitRequest
 from kafka.protocol.group import HeartbeatRequest
 from kafka.protocol.metadata import MetadataRequest, MetadataResponse
-from kafka.protocol.offset import ListOffsetsRequest
+from kafka.protocol.offset import ListOffsetsRequest, ListOffsetsResponse
 from kafka.protocol.transaction import EndTxnRequest
 from kafka.structs import TopicPartition
 from kafka.testing import HANG_UP, SILENCE, MemoryNetwork, ScriptedBroker
@@ -430,6 +430,49 @@ def test_sending_to_a_broker_that_is_not_ready_fails_at_once(make):
     with pytest.raises(UnknownBrokerIdError, match="no broker has the id 99"):
         client.send(99, ListGroupsRequest())
     assert not client.maybe_connect(99)
+
+
+def test_a_request_is_sent_in_no_version_beyond_the_newest_that_its_caller_names(make, cluster):
+    client = make()
+    future = client.submit(0, ListGroupsRequest(), newest=2)
+    client.poll(timeout_ms=1000, future=future)
+    client.poll(timeout_ms=1000, future=client.submit(0, ListGroupsRequest()))
+    limited, plain = (version for name, version, _ in cluster.brokers[0].requests if name == "ListGroups")
+    assert limited == 2
+    assert plain > 2
+
+
+def test_offsets_of_partitions_are_asked_of_their_leaders(make, cluster):
+    client = make()
+    for number, broker in enumerate(cluster.brokers):
+        broker.on("ListOffsets", lambda request, _session, number=number: _offsets(request, 10 + number))
+    wanted = {TopicPartition("t", 0): -1, TopicPartition("t", 2): 1_700_000_000_000}
+    found = client.list_offsets(wanted, committed_only=True)
+    assert {partition.partition: place.offset for partition, place in found.items()} == {0: 10, 2: 12}
+    (asked,) = cluster.brokers[0].asked("ListOffsets")
+    assert asked.isolation_level == 1
+    began = client.core.loop.time()
+    with pytest.raises(KafkaTimeoutError, match="offsets could not be looked up"):
+        client.list_offsets({TopicPartition("absent", 0): -1}, timeout_ms=3000)
+    assert client.core.loop.time() - began <= 3
+
+
+def _offsets(request, offset):
+    response = ListOffsetsResponse
+    return {
+        "topics": [
+            response.ListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=[
+                    response.ListOffsetsPartitionResponse(
+                        partition_index=part.partition_index, error_code=0, timestamp=-1, offset=offset
+                    )
+                    for part in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    }
 
 
 def test_submitting_waits_for_the_connection(make):
