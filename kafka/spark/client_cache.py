@@ -10,11 +10,12 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from kafka._runtime.clock import SYSTEM_CLOCK, Clock
+if TYPE_CHECKING:
+    from kafka import KafkaAdminClient
 
-__all__ = ["ClientCache", "TaskClock", "prepare_worker"]
+__all__ = ["ClientCache", "admin_client", "prepare_worker"]
 
 
 class _Closable(Protocol):
@@ -66,34 +67,13 @@ class ClientCache(Generic[T]):
             self._kept.popitem()[1].close()
 
 
-class TaskClock:
-    """The machine's clock without the time in which Spark had a task's rows, and nobody turned the client's loop.
+def admin_client(options: Mapping[str, Any]) -> KafkaAdminClient:
+    """Return an administrator with those options of a consumer or a producer that it has too."""
+    from kafka import KafkaAdminClient  # which takes longer to import than reading needs in all
 
-    Minutes may pass until Spark takes the next batch. By the machine's clock a reply that has come meanwhile, and only
-    waits to be read, would be late, and its connection given up.
-
-    >>> clock = TaskClock()
-    >>> before = clock.monotonic()
-    >>> clock.leave_out(60)
-    >>> clock.monotonic() < before
-    True
-    """
-
-    def __init__(self, base: Clock = SYSTEM_CLOCK) -> None:
-        self.base = base
-        self._left_out = 0.0
-
-    def monotonic(self) -> float:
-        """Return seconds since an arbitrary point."""
-        return self.base.monotonic() - self._left_out
-
-    def time(self) -> float:
-        """Return seconds since the epoch; nothing of them is left out."""
-        return self.base.time()
-
-    def leave_out(self, seconds: float) -> None:
-        """Leave out the time that has just passed."""
-        self._left_out += seconds
+    return KafkaAdminClient(
+        **{name: value for name, value in options.items() if name in KafkaAdminClient.DEFAULT_CONFIG}
+    )
 
 
 _frozen = False

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from kafka._core.client import FETCH
-from kafka._runtime.network_thread import run_here
-from kafka._runtime.tasks import Task, wait_any
-from kafka.client_async import KafkaClient
+from kafka import KafkaClient
 from kafka.config import Config, resolve
 from kafka.errors import KafkaError, NoBrokersAvailable, for_code
+from kafka.future import Future
 from kafka.net.environment import Environment
-from kafka.record.batch_reader import RecordReader
+from kafka.protocol.fetch import FetchRequest
+from kafka.record import RecordReader
 from kafka.spark.arrow import batch_of
-from kafka.spark.client_cache import ClientCache, TaskClock
-from kafka.spark.fetch_errors import FetchErrorHandler, timed_out
+from kafka.spark.client_cache import ClientCache
 from kafka.spark.offset_ranges import OffsetRange
 from kafka.spark.planning import DataLoss
-from kafka.spark.range_position import RangePosition
+from kafka.spark.range_position import FetchErrorHandler, RangePosition, timed_out
 from kafka.structs import TopicPartition
 
-__all__ = ["Found", "Replies", "ReadSettings", "read_ranges"]
+__all__ = ["Found", "ReadSettings", "Replies", "TaskClient", "TaskClock", "read_ranges"]
 
 
 Found = list[tuple[RangePosition, RecordReader]]
@@ -97,6 +96,8 @@ _REPLY_BYTES: Final = 16 << 20
 _BATCH_ROWS: Final = 65_536
 # From 13 on topics go by ids, which a range does not have.
 _LAST_WITH_NAMES: Final = 12
+# The connections of fetches: a large reply holds up neither metadata nor lookups.
+_USE: Final = "fetch"
 
 
 @dataclass(frozen=True)
@@ -109,11 +110,52 @@ class ReadSettings:
     poll_timeout: float
 
 
-def _make_client(options: Mapping[str, Any]) -> KafkaClient:
-    return KafkaClient(config=resolve("consumer", options), environment=Environment(clock=TaskClock()))
+class TaskClock:
+    """The machine's clock without the time in which Spark has a task's rows, and nothing is read from connections.
+
+    Minutes may pass until Spark takes the next batch. By the machine's clock a response that has come meanwhile would
+    be late, and the client would close the connection.
+
+    >>> clock = TaskClock()
+    >>> before = clock.monotonic()
+    >>> clock.leave_out(60)
+    >>> clock.monotonic() < before
+    True
+    """
+
+    def __init__(self, base: Any = time) -> None:
+        self.base = base
+        self._left_out = 0.0
+
+    def monotonic(self) -> float:
+        """Return seconds since an arbitrary point."""
+        now: float = self.base.monotonic()
+        return now - self._left_out
+
+    def time(self) -> float:
+        """Return seconds since the epoch; nothing of them is left out."""
+        now: float = self.base.time()
+        return now
+
+    def leave_out(self, seconds: float) -> None:
+        """Leave out the time that has just passed."""
+        self._left_out += seconds
 
 
-_clients: Final = ClientCache(_make_client)
+class TaskClient:
+    """The client of tasks with the same options, and its clock."""
+
+    def __init__(self, options: Mapping[str, Any], clock: TaskClock | None = None) -> None:
+        self.clock = clock or TaskClock()
+        config = resolve("consumer", options)
+        self.client = KafkaClient(config=config, environment=Environment(clock=self.clock))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.client.close()
+
+
+_clients: Final = ClientCache(TaskClient)
 
 
 def read_ranges(ranges: Sequence[OffsetRange], settings: ReadSettings) -> Iterator[Any]:
@@ -134,42 +176,48 @@ def read_ranges(ranges: Sequence[OffsetRange], settings: ReadSettings) -> Iterat
     except BaseException:
         _clients.drop(options)
         raise
-    finally:
-        reading.stop()
+
+
+class _Asked(NamedTuple):
+    """A request that is under way."""
+
+    ranges: list[RangePosition]
+    node: int
+    """The broker; -1 for metadata, which the client asks for until it comes."""
 
 
 class _Reading:
     """One task's reading."""
 
-    def __init__(self, client: KafkaClient, ranges: Sequence[OffsetRange], settings: ReadSettings) -> None:
-        self._client = client
-        self._loop = client.core.loop
-        assert isinstance(client.core.environment.clock, TaskClock)
-        self._clock = client.core.environment.clock
+    def __init__(self, worker: TaskClient, ranges: Sequence[OffsetRange], settings: ReadSettings) -> None:
+        self._client = client = worker.client
+        self._clock = worker.clock
         self._config: Config = client.config
         self._settings = settings
         committed = self._config["isolation_level"] == "read_committed"
         self._isolation = int(committed)
         loss = DataLoss(fail=settings.fail_on_data_loss)
-        self._troubles = FetchErrorHandler(client, settings.poll_timeout, loss, committed=committed)
+        now = self._clock.monotonic
+        self._troubles = FetchErrorHandler(client, settings.poll_timeout, loss, committed_only=committed, now=now)
         self._replies = Replies(self._config, self._troubles)
         self._left = [RangePosition(each) for each in ranges]
-        self._asked: dict[Task[Any], list[RangePosition]] = {}
+        self._asked: dict[Future[Any], _Asked] = {}
         self._reply_bytes: int = _REPLY_BYTES
         if "fetch_max_bytes" in self._config.given:
             self._reply_bytes = self._config["fetch_max_bytes"]
+        self._timeout = self._config.seconds("request_timeout_ms") + self._config.seconds("fetch_max_wait_ms")
 
     def batches(self) -> Iterator[Any]:
-        """Yield all there is in the ranges."""
+        """Yield all records of the ranges."""
         topics = {each.tp.topic for each in self._left}
-        self._client.cluster.set_topics(self._client.cluster.wanted_topics | topics)
+        self._client.set_topics(self._client.cluster.wanted_topics | topics)
         while self._left:
             self._ask()
             received = self._receive()
             self._left = [each for each in self._left if not each.is_done]
             if self._left:
                 self._ask()
-                self._loop.turn(0.0)  # the request leaves before the reply is decoded
+                self._client.poll(timeout_ms=0)  # the request leaves before the reply is decoded
             for each, reader in received:
                 for columns in reader.columns(at_least=_BATCH_ROWS):
                     batch = batch_of(columns, each.tp, each.end, self._settings.columns)
@@ -177,49 +225,37 @@ class _Reading:
                     yield batch
                     self._clock.leave_out(self._clock.monotonic() - given_at)
 
-    def stop(self) -> None:
-        """Ask for nothing more."""
-        for task in self._asked:
-            task.cancel()
-
     # Asking…
 
     def _ask(self) -> None:
-        """Have one request under way to each leader that there is something to ask of."""
-        now = self._loop.time()
-        busy = {each.tp for ranges in self._asked.values() for each in ranges}
+        """Have one request under way to each leader of a range that is not done."""
+        now = self._clock.monotonic()
+        busy = {each.tp for asked in self._asked.values() for each in asked.ranges}
         by_node: dict[int, list[RangePosition]] = {}
         for each in self._left:
             if each.tp in busy or each.not_before > now:
                 continue
             by_node.setdefault(self._node_for(each), []).append(each)
             busy.add(each.tp)  # a reply tells partitions apart, not ranges
-        asked_nodes = {self._node_for(each) for ranges in self._asked.values() for each in ranges}
+        asked_nodes = {asked.node for asked in self._asked.values()}
         for node, ranges in by_node.items():
-            if node < 0:
-                self._asked[self._loop.spawn(self._find_leaders(), "find leaders")] = ranges
-            elif node not in asked_nodes:
-                self._asked[self._loop.spawn(self._fetch(node, ranges), "fetch")] = ranges
+            if node not in asked_nodes:
+                future = self._fetch(node, ranges) if node >= 0 else self._find_leaders()
+                self._asked[future] = _Asked(ranges, node)
 
     def _node_for(self, each: RangePosition) -> int:
-        """Return the broker to ask; -1 if there is none."""
+        """Return the broker to ask; -1 if the leader is not known."""
         if each.replica is not None:
             return each.replica
         leader = self._client.cluster.leader_for_partition(each.tp)
         return -1 if leader is None else leader
 
-    async def _find_leaders(self) -> None:
-        await self._client.core.refresh(self._loop.time() + self._client.core.settings.request_timeout)
+    def _find_leaders(self) -> Future[Any]:
+        found: Future[Any] = Future()
+        self._client.cluster.request_update().chain(found)
+        return found
 
-    async def _fetch(self, node: int, ranges: list[RangePosition]) -> Any:
-        from kafka.protocol.fetch import FetchRequest
-
-        client, config = self._client, self._config
-        timeout = client.core.settings.request_timeout
-        link = client.link(node, FETCH)
-        await client.core.open(link, self._loop.time() + timeout)
-        assert link.versions is not None
-        version = min(link.versions.version_for(FetchRequest()), _LAST_WITH_NAMES)
+    def _fetch(self, node: int, ranges: list[RangePosition]) -> Future[Any]:
         topics: dict[str, list[Any]] = {}
         part: Any = FetchRequest.FetchPartition
         topic: Any = FetchRequest.FetchTopic
@@ -231,34 +267,31 @@ class _Reading:
                     partition_max_bytes=each.wanted_bytes(self._replies.partition_bytes),
                 )
             )
-        request = FetchRequest[version](
-            max_wait_ms=config["fetch_max_wait_ms"],
+        request = FetchRequest(
+            max_wait_ms=self._config["fetch_max_wait_ms"],
             min_bytes=1,
             max_bytes=self._reply_bytes,
             isolation_level=self._isolation,
             topics=[topic(topic=name, partitions=parts) for name, parts in topics.items()],
-            rack_id="" if self._troubles.leaders_only else config["client_rack"],
+            rack_id="" if self._troubles.leaders_only else self._config["client_rack"],
         )
-        return await link.submit(request, timeout + config["fetch_max_wait_ms"] / 1000)
+        try:
+            return self._client.submit(node, request, use=_USE, timeout=self._timeout, newest=_LAST_WITH_NAMES)
+        except KafkaError as error:  # the broker left meanwhile
+            return Future[Any]().failure(error)
 
     # Receiving…
 
     def _receive(self) -> Found:
         """Wait for one reply; return readers of what it brought. Ranges have moved on already."""
-        if not self._asked:
-            self._rest(min(each.not_before for each in self._left))
+        began = self._clock.monotonic()
+        future = self._wait(began)
+        if future is None:
             return []
-        began = self._loop.time()
-        # What is to be tried again soon does not wait for another leader's reply.
-        again_at = min((each.not_before for each in self._left if each.not_before > began), default=None)
-        waiting = wait_any(self._loop, *self._asked, deadline=again_at)
-        if not run_here(self._loop, self._loop.spawn(waiting, "wait for a fetch")):
-            return []
-        task = next(task for task in self._asked if task.is_done)
-        ranges = self._asked.pop(task)
+        ranges, node = self._asked.pop(future)
         try:
-            response = task.result()
-            if response is not None and response.error_code:
+            response = future.result()
+            if node >= 0 and response.error_code:
                 raise for_code(response.error_code)("the fetch as a whole")
         except KafkaError as error:
             if not error.retriable:
@@ -267,10 +300,23 @@ class _Reading:
             for each in ranges:
                 self._troubles.failed(each, error, began)
             return []
-        if response is None:
+        if node < 0:
             self._troubles.check_leaders(ranges, began)
             return []
         return self._replies.take(response, ranges, began)
 
-    def _rest(self, until: float) -> None:
-        run_here(self._loop, self._loop.spawn(self._loop.sleep_until(until), "rest"))
+    def _wait(self, began: float) -> Future[Any] | None:
+        """Wait for a request to end, or until there is another one to send; return the one that has ended."""
+        again_at = min((each.not_before for each in self._left if each.not_before > began), default=None)
+        timeout_ms = None if again_at is None else (again_at - began) * 1000
+        ended: Future[None] = Future()
+
+        def note(_outcome: object) -> None:
+            ended.try_success(None)
+
+        for future in self._asked:
+            future.add_both(note)
+        self._client.poll(timeout_ms=timeout_ms, future=ended)
+        for future in self._asked:
+            future.discard(note)
+        return next((future for future in self._asked if future.is_done), None)

@@ -15,25 +15,25 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from kafka._core.offset_lookup import OffsetLookup
-from kafka._runtime.network_thread import run_here
-from kafka.client_async import KafkaClient
-from kafka.cluster import GROUP
+from kafka import KafkaClient
 from kafka.config import resolve
-from kafka.coordinator.offset_requests import Identity, commit_request, committed_codes
 from kafka.errors import (
     BrokerResponseError,
     KafkaError,
     KafkaTimeoutError,
+    NoError,
     UnknownTopicOrPartitionError,
     for_code,
 )
-from kafka.spark.client_cache import ClientCache
+from kafka.spark.client_cache import ClientCache, admin_client
 from kafka.spark.offsets import LATEST, Offsets, format_partitions
 from kafka.spark.options import SourceOptions
-from kafka.structs import OffsetAndMetadata, TopicPartition
+from kafka.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from kafka import KafkaAdminClient
 
 __all__ = ["KafkaOffsetReader", "patient_client", "planner"]
 
@@ -48,8 +48,8 @@ _PARTITIONS_AGE: Final = 5.0
 _PATIENCE: Final = 10.0
 # How long a query that starts waits for a broker, in milliseconds: as long as Java's admin client does.
 _START_MS: Final = 60_000
-# From OffsetCommit 10 on topics go by ids.
-_LAST_WITH_NAMES: Final = 9
+# How long a commit of progress may hold up the query, in milliseconds.
+_COMMIT_MS: Final = 10_000
 
 
 class KafkaOffsetReader:
@@ -69,13 +69,16 @@ class KafkaOffsetReader:
         self._clock = clock
         self._timeout = config.seconds("default_api_timeout_ms")
         self._patience = patience
-        self._lookup = OffsetLookup(self._client.core, committed_only=config["isolation_level"] == "read_committed")
+        self._committed_only: bool = config["isolation_level"] == "read_committed"
+        self._admin: KafkaAdminClient | None = None
         self._found: set[TopicPartition] = set()
         self._found_at: float | None = None
 
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
+        if self._admin is not None:
+            self._admin.close()
 
     # Partitions…
 
@@ -164,10 +167,9 @@ class KafkaOffsetReader:
         return self._insist(lambda: self._find_once(wanted))
 
     def _find_once(self, wanted: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | None]:
-        loop = self._client.core.loop
-        deadline = loop.time() + min(self._timeout, self._patience)
+        timeout = min(self._timeout, self._patience)
         try:
-            found = run_here(loop, loop.spawn(self._lookup.find(wanted, deadline), "list offsets"))
+            found = self._client.list_offsets(wanted, committed_only=self._committed_only, timeout_ms=timeout * 1000)
         except KafkaTimeoutError:
             left = self._still_there(wanted)
             if len(left) == len(wanted):
@@ -187,28 +189,15 @@ class KafkaOffsetReader:
         Progress is in the checkpoint: a commit that fails is logged and fails nothing.
         """
         try:
-            refused = self._commit(group, offsets)
-            if any(kind.retriable for kind in refused.values()):
-                # Another broker may be the group's coordinator by now, which only one that is not has said.
-                self._client.cluster.forget_coordinator(GROUP, group)
-                refused = self._commit(group, offsets)
+            if self._admin is None:
+                self._admin = admin_client(self._options.client)
+            outcomes = self._admin.alter_group_offsets(group, offsets, timeout_ms=_COMMIT_MS)
         except KafkaError as error:
             log.warning("Committing progress to the group %r failed: %s", group, error)
             return
-        for tp, kind in refused.items():
-            log.warning("Committing progress of %s to %r failed: %s", format_partitions([tp]), group, kind.message)
-
-    def _commit(
-        self, group: str, offsets: Mapping[TopicPartition, int]
-    ) -> dict[TopicPartition, type[BrokerResponseError]]:
-        """Commit offsets; return which were refused, and why."""
-        from kafka.protocol.commit import OffsetCommitRequest
-
-        wanted = {tp: OffsetAndMetadata(offset, "") for tp, offset in offsets.items()}
-        assert self._client.core.versions is not None
-        version = min(self._client.core.versions.version_for(OffsetCommitRequest()), _LAST_WITH_NAMES)
-        response = self._client.ask(commit_request(version, Identity(group), wanted, lambda _topic: None))
-        return {tp: for_code(code) for tp, code in committed_codes(response, lambda _topic_id: None) if code}
+        for tp, kind in outcomes.items():
+            if kind is not NoError:
+                log.warning("Committing progress of %s to %r failed: %s", format_partitions([tp]), group, kind())
 
     def _insist(self, ask: Callable[[], T]) -> T:
         """Ask as often as fetchOffset.numRetries says."""

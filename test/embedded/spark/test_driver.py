@@ -12,7 +12,7 @@ import pytest
 
 from kafka.broker import Broker
 from kafka.consumer import KafkaConsumer
-from kafka.errors import NotCoordinatorError, UnknownTopicOrPartitionError
+from kafka.errors import NotCoordinatorError, TopicAuthorizationFailedError, UnknownTopicOrPartitionError
 from kafka.protocol.commit import OffsetCommitRequest
 from kafka.spark.micro_batch_reader import KafkaStreamReader
 from kafka.spark.offset_reader import KafkaOffsetReader
@@ -89,10 +89,12 @@ def test_progress_is_committed_where_the_group_has_moved_to(caplog: pytest.LogCa
 
 
 def test_progress_that_is_refused_is_told_and_fails_nothing(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
-    with driver(broker, subscribe="a") as offsets, broker.fail(OffsetCommitRequest, [NotCoordinatorError], times=2):
-        offsets.commit("lag", {A0: 1})
-        assert "Committing progress of a-0 to 'lag' failed: NOT_COORDINATOR" in caplog.text
-        offsets.commit("lag", {A0: 2})
+    with driver(broker, subscribe="a") as offsets:
+        with broker.fail(OffsetCommitRequest, [TopicAuthorizationFailedError], times=1):
+            offsets.commit("lag", {A0: 1})
+        assert "Committing progress of a-0 to 'lag' failed: [Error 29] TopicAuthorizationFailedError" in caplog.text
+        with broker.fail(OffsetCommitRequest, [NotCoordinatorError], times=2):  # which passes
+            offsets.commit("lag", {A0: 2})
     with KafkaConsumer(bootstrap_servers=broker.bootstrap_servers, group_id="lag") as who:
         assert who.committed(A0) == 2
 

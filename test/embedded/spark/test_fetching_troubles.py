@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow.compute as pc
@@ -13,8 +13,6 @@ import pytest
 
 from kafka._runtime.clock import SystemClock
 from kafka.broker import Broker
-from kafka.client_async import KafkaClient
-from kafka.config import resolve
 from kafka.errors import (
     CorruptRecordError,
     KafkaTimeoutError,
@@ -22,11 +20,10 @@ from kafka.errors import (
     TopicAuthorizationFailedError,
     UnknownError,
 )
-from kafka.net.environment import Environment
 from kafka.producer import KafkaProducer
 from kafka.protocol.fetch import FetchRequest
-from kafka.spark.client_cache import ClientCache, TaskClock
-from kafka.spark.fetcher import ReadSettings, read_ranges
+from kafka.spark.client_cache import ClientCache
+from kafka.spark.fetcher import ReadSettings, TaskClient, TaskClock, read_ranges
 from kafka.spark.fetcher import _clients as reading_clients
 from kafka.spark.offset_ranges import OffsetRange
 from kafka.structs import TopicPartition
@@ -137,7 +134,7 @@ def test_a_task_that_waits_says_so_but_not_at_each_attempt(broker: Broker, caplo
     ranges = [OffsetRange("events", 0, 3, 8), OffsetRange("events", 1, 3, 8)]
     with pytest.raises(KafkaTimeoutError), caplog.at_level(logging.WARNING, "kafka.spark"):
         read(broker, ranges, **IMPATIENT)
-    waits = [entry.getMessage() for entry in caplog.records if entry.name == "kafka.spark.fetch_errors"]
+    waits = [entry.getMessage() for entry in caplog.records if entry.name == "kafka.spark.range_position"]
     assert len(waits) == 1
     assert "from offset 3 waits" in waits[0]
 
@@ -359,10 +356,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Clock]:
     """Return the clock that tasks read in this test."""
     given = _Clock()
 
-    def make(options: Mapping[str, Any]) -> KafkaClient:
-        return KafkaClient(config=resolve("consumer", options), environment=Environment(clock=TaskClock(given)))
-
-    clients = ClientCache(make)
+    clients = ClientCache(lambda options: TaskClient(options, TaskClock(given)))
     monkeypatch.setattr("kafka.spark.fetcher._clients", clients)
     yield given
     clients.close()
