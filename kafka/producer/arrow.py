@@ -1,22 +1,25 @@
-"""Whole columns of records into a producer: encoded, hashed and placed with no Python object per record.
+"""`KafkaProducer.send_columns`: whole columns encoded, hashed and placed with no Python object per record.
 
-For the Spark sink. Records get the partitions that `KafkaProducer.send()` would give them, and keep their order within
-each. `takes_columns` is false where each record must pass a serializer, an interceptor or a partitioner of the
-application, or brokers need an old format: the caller sends record by record then. Needs numpy and pyarrow.
+Records get the partitions that `KafkaProducer.send()` would give them, and keep their order within each. Where each
+record must pass a serializer, an interceptor or a partitioner of the application, or brokers need an old format, they
+are sent one by one. Needs numpy and pyarrow.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from kafka._runtime.application import complete
-from kafka.errors import IllegalArgumentError
+from kafka.errors import IllegalArgumentError, KafkaTimeoutError
 from kafka.partitioner.hash_column import murmur2_column
+from kafka.producer.arguments import checked_timeout
+from kafka.producer.producer_batch import Divided
 from kafka.producer.record_accumulator import too_large
 from kafka.record.arrow_encoder import binary_column, encode_arrow, encode_divided, larger_chunks
 
@@ -24,8 +27,9 @@ if TYPE_CHECKING:
     from kafka.producer.kafka import KafkaProducer
     from kafka.producer.producer_batch import Partition, ProducerBatch, Topic
     from kafka.record.batch_builder import BatchBuilder
+    from kafka.structs import TopicPartition
 
-__all__ = ["send_columns", "takes_columns"]
+__all__ = ["SentColumns", "send_columns", "takes_columns"]
 
 Array = Any  # neither package is typed well enough to say more
 
@@ -35,8 +39,64 @@ _ANY = -1
 _AT_ONCE = 2 << 20
 
 
+class SentColumns:
+    """The records that one call of `KafkaProducer.send_columns` has sent; it keeps no batch that is acknowledged."""
+
+    def __init__(self, batches: Mapping[ProducerBatch, int]) -> None:
+        self._waiting = dict(batches)
+        """How many of the records are in each batch."""
+        self._counts: Counter[TopicPartition] = Counter()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every record is written or given up."""
+        return all(batch.is_done for batch in self._waiting)
+
+    def counts(self) -> dict[TopicPartition, int]:
+        """Return how many records are written by now, by partition; raise the error of one that was given up."""
+        for batch, count in tuple(self._waiting.items()):
+            if batch.is_done:  # one that waits for its leader does not hold up the others
+                del self._waiting[batch]
+                _raise_failed(batch)
+                self._counts[batch.partition.tp] += count
+        return dict(self._counts)
+
+    def get(self, timeout: float | None = None) -> dict[TopicPartition, int]:
+        """Wait for all records, `timeout` seconds at most; return how many went to each partition.
+
+        Raises the first error of a record, or `KafkaTimeoutError` while some are still being sent.
+        """
+        timeout = checked_timeout(timeout, "get()")
+        for batch in self._waiting:
+            owner = batch.partition.owner
+            deadline = None if timeout is None else owner.now() + timeout
+            batch.wait(timeout)
+            timeout = None if deadline is None else max(0.0, deadline - owner.now())
+        counts = self.counts()
+        for batch in self._waiting:
+            raise KafkaTimeoutError(
+                f"The records were not all acknowledged in time; {sum(self._waiting.values())} are still being sent: "
+                f"{batch.partition.owner.why_unacknowledged(batch)}",
+                topic_partition=batch.partition.tp,
+            )
+        return counts
+
+    def __repr__(self) -> str:
+        written, left = sum(self._counts.values()), sum(self._waiting.values())
+        return f"<SentColumns {written} records written, {left} under way>"
+
+
+def _raise_failed(batch: ProducerBatch) -> None:
+    outcome = batch.outcome
+    if isinstance(outcome, BaseException):
+        raise outcome
+    if isinstance(outcome, Divided):
+        for part in outcome.parts:
+            _raise_failed(part)
+
+
 def takes_columns(producer: KafkaProducer) -> bool:
-    """Whether `send_columns` can be used with this producer."""
+    """Whether whole columns can be encoded for this producer."""
     return producer._plain and producer._accumulator.magic > 1  # noqa: SLF001 - of one package
 
 
@@ -44,22 +104,47 @@ def send_columns(
     producer: KafkaProducer,
     topic: str,
     values: Array,
-    keys: Array | None = None,
-    headers: Array | None = None,
-    partitions: Array | None = None,
+    keys: Array | None,
+    headers: Array | None,
+    partitions: Array | None,
+) -> SentColumns:
+    """Do what `KafkaProducer.send_columns` does."""
+    if takes_columns(producer):
+        batches = _send_whole(producer, topic, values, keys, headers, partitions)
+        return SentColumns({batch: batch.count for batch in batches})
+    records = _rows(producer, values, keys, headers, partitions)
+    return SentColumns(producer.send_many(topic, records).counts_by_batch())
+
+
+def _rows(
+    producer: KafkaProducer, values: Array, keys: Array | None, headers: Array | None, partitions: Array | None
+) -> list[tuple[Any, Any, Any, Any]]:
+    """Return the records as `KafkaProducer.send_many` takes them."""
+    serializes = [producer.config[name] is not None for name in ("value_serializer", "key_serializer")]
+    columns = (_objects(column, given) for column, given in zip((values, keys), serializes, strict=True))
+    more = (_objects(column, True) for column in (headers, partitions))
+    return [
+        (key, value, [(pair["key"], pair["value"]) for pair in pairs or ()] or None, partition)
+        for value, key, pairs, partition in zip(*columns, *more, strict=False)
+    ]
+
+
+def _objects(column: Array | None, as_they_are: bool) -> Iterable[Any]:
+    if column is None:
+        return repeat(None)
+    items = column.to_pylist()
+    return items if as_they_are else [item.encode() if isinstance(item, str) else item for item in items]
+
+
+def _send_whole(
+    producer: KafkaProducer,
+    topic: str,
+    values: Array,
+    keys: Array | None,
+    headers: Array | None,
+    partitions: Array | None,
 ) -> list[ProducerBatch]:
-    """Send the records of some Arrow arrays; return the batches that they are in.
-
-    ``values`` and ``keys`` are binary or string, ``headers`` lists of structs of key and value, ``partitions`` int32,
-    null where the producer chooses. Blocks and raises as `KafkaProducer.send_many()` does: where it raises, records
-    before the one with the error may be under way.
-
-    >>> from kafka import KafkaProducer
-    >>> from kafka.broker import Broker
-    >>> with Broker(topics=["events"]) as broker, KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as p:
-    ...     [batch.count for batch in send_columns(p, "events", pa.array([b"a", b"b"]), pa.array([b"k", None]))]
-    [2]
-    """
+    """Send the columns in batches that have no other records."""
     adder = _BatchAdder(producer, topic)
     encoding = {
         **adder.encoding,

@@ -330,6 +330,13 @@ class RecordFutures(Sequence[FutureT]):
         """Return the batches that the records are in, each once: to follow many records through a few objects."""
         return list(dict.fromkeys(batch for batch, _ in self._spans))
 
+    def counts_by_batch(self) -> dict[ProducerBatch, int]:
+        """Return how many of the records are in each batch."""
+        counts: dict[ProducerBatch, int] = {}
+        for (batch, _), first, end in zip(self._spans, self._firsts, [*self._firsts, self._count][1:], strict=True):
+            counts[batch] = counts.get(batch, 0) + end - first
+        return counts
+
     def firsts(self) -> Iterator[FutureT]:
         """Return a future for each batch that has records of these."""
         return (self[at] for at in self._firsts)

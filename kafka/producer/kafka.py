@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from kafka.net.environment import Environment
+    from kafka.producer.arrow import SentColumns
 
 __all__ = ["KafkaProducer"]
 
@@ -200,6 +201,26 @@ class KafkaProducer(ProducerNames):
         sent = complete(self._calls.send_many(topic, records, self.send))
         assert isinstance(sent, SentRecords)
         return sent
+
+    def send_columns(
+        self, topic: str, values: Any, keys: Any = None, headers: Any = None, partitions: Any = None
+    ) -> SentColumns:
+        """Send the records of some Arrow arrays: many times faster than a call for each. Needs numpy and pyarrow.
+
+        `values` and `keys` are arrays, plain or chunked, of binary or string; `headers` has lists of structs of key and
+        value, `partitions` int32. None stands for a column of nulls, and a null in `partitions` for the producer's
+        choice, which is that of `send()`. Blocks and raises as `send_many()` does. Serializers, interceptors and a
+        partitioner of the application are applied, at the cost of `send_many()`.
+
+        >>> import pyarrow as pa
+        >>> from kafka.broker import Broker
+        >>> with Broker(topics=["events"]) as broker, KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as p:
+        ...     p.send_columns("events", pa.array([b"a", b"b"]), keys=pa.array([b"k", None])).get(timeout=10)
+        {TopicPartition(topic='events', partition=0): 2}
+        """
+        from kafka.producer.arrow import send_columns  # which imports numpy and pyarrow
+
+        return send_columns(self, topic, values, keys, headers, partitions)
 
     # Waiting…
 

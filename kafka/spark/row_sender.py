@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice, repeat
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 
+from kafka import KafkaProducer
 from kafka.errors import IllegalArgumentError
-from kafka.producer import KafkaProducer
-from kafka.producer.arrow import send_columns, takes_columns
-from kafka.producer.producer_batch import Divided
 from kafka.spark.client_cache import ClientCache, prepare_worker
 
 if TYPE_CHECKING:
-    from kafka.producer.producer_batch import ProducerBatch
     from kafka.spark.options import SinkOptions
 
-__all__ = ["Deliveries", "RowSender", "batches_of_rows", "write"]
+__all__ = ["RowSender", "batches_of_rows", "write"]
 
 
 # How many rows that came as objects become a batch.
@@ -99,7 +96,9 @@ class RowSender:
     def __init__(self, producer: KafkaProducer, topic: str | None) -> None:
         self._producer = producer
         self._topic = topic
-        self._deliveries = Deliveries()
+        self._sent: list[Any] = []
+        """What is not acknowledged yet."""
+        self._counts: Counter[str] = Counter()
         self._held: list[Any] = []
         self._held_bytes = 0
 
@@ -115,7 +114,8 @@ class RowSender:
         if self._held:
             self._hand_over()
         self._producer.flush()
-        return self._deliveries.finish()
+        self._check()
+        return dict(self._counts)
 
     def _hand_over(self) -> None:
         rows = pa.Table.from_batches(self._held)
@@ -124,24 +124,19 @@ class RowSender:
             value, key, headers, partition = (_column(part, name) for name in _WANTED)
             if value is None:
                 value = pa.nulls(part.num_rows, pa.binary())
-            if takes_columns(self._producer):
-                for batch in send_columns(self._producer, topic, value, key, headers, partition):
-                    self._deliveries.watch(batch)
-            else:
-                self._send_each(topic, value, key, headers, partition)
-        self._deliveries.check()
+            self._sent.append(self._producer.send_columns(topic, value, key, headers, partition))
+        self._check()
 
-    def _send_each(self, topic: str, value: Any, key: Any, headers: Any, partition: Any) -> None:
-        """Send record by record, for brokers with historic formats."""
-        rows = (repeat(None) if column is None else column.to_pylist() for column in (key, headers, partition))
-        values = [data.encode() if isinstance(data, str) else data for data in value.to_pylist()]
-        records = []
-        for data, own_key, pairs, index in zip(values, *rows, strict=False):
-            own_headers = [(pair["key"], pair["value"]) for pair in pairs or ()]
-            own_key = own_key.encode() if isinstance(own_key, str) else own_key  # noqa: PLW2901 - the same, as bytes
-            records.append((own_key, data, own_headers or None, index))
-        for batch in self._producer.send_many(topic, records).batches():
-            self._deliveries.watch(batch)
+    def _check(self) -> None:
+        """Count what is acknowledged; raise the first error."""
+        left = []
+        for sent in self._sent:
+            is_done, counts = sent.is_done, sent.counts()  # in this order: more may be written between the two
+            if is_done:
+                self._counts.update({f"{tp.topic}-{tp.partition}": count for tp, count in counts.items()})
+            else:
+                left.append(sent)
+        self._sent = left
 
 
 def _by_topic(rows: Any, topic: str | None) -> Iterator[tuple[str, Any]]:
@@ -172,40 +167,3 @@ def _column(rows: Any, name: str) -> Any:
         return None
     column = rows.column(at)
     return None if column.null_count == len(column) else column
-
-
-class Deliveries:
-    """Follows the batches that a task's records went into, and keeps no more of them than are under way."""
-
-    def __init__(self) -> None:
-        self._waiting: dict[ProducerBatch, None] = {}
-        self._counts: Counter[str] = Counter()
-
-    def watch(self, batch: ProducerBatch) -> None:
-        """Follow a batch; one that is followed already is counted once."""
-        self._waiting[batch] = None
-
-    def check(self) -> None:
-        """Count what is acknowledged; raise the first error."""
-        for batch in tuple(self._waiting):
-            if batch.is_done:  # one that waits for its leader holds up none of the others
-                del self._waiting[batch]
-                self._settle(batch)
-
-    def finish(self) -> dict[str, int]:
-        """Return the counts when the producer was flushed."""
-        for batch in self._waiting:
-            self._settle(batch)
-        self._waiting.clear()
-        return dict(self._counts)
-
-    def _settle(self, batch: ProducerBatch) -> None:
-        outcome = batch.outcome
-        if isinstance(outcome, BaseException):
-            raise outcome
-        if isinstance(outcome, Divided):
-            for part in outcome.parts:
-                self._settle(part)
-            return
-        topic, partition = batch.partition.tp
-        self._counts[f"{topic}-{partition}"] += batch.count

@@ -12,8 +12,6 @@ import pytest
 from kafka.broker import Broker
 from kafka.errors import IllegalArgumentError, NoBrokersAvailable
 from kafka.partitioner import murmur2
-from kafka.producer.producer_batch import Delivered, Partition, ProducerBatch, Topic
-from kafka.record.batch_builder import BatchBuilder
 from kafka.spark import row_sender
 from kafka.spark.options import SinkOptions
 
@@ -31,7 +29,7 @@ def broker() -> Iterator[Broker]:
 def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both ways into the producer."""
     if request.param != "columns":
-        monkeypatch.setattr(row_sender, "takes_columns", lambda producer: False)
+        monkeypatch.setattr("kafka.producer.arrow.takes_columns", lambda producer: False)
 
 
 def options(broker: Broker, **more: str) -> SinkOptions:
@@ -116,21 +114,6 @@ def test_no_rows_are_none_written(broker: Broker, either: None) -> None:
     assert (
         row_sender.write(options(broker, topic="out"), [pa.RecordBatch.from_pydict({"value": [b"a"]}).slice(1)]) == {}
     )
-
-
-def test_a_batch_that_waits_for_its_leader_does_not_keep_the_others_in_memory(broker: Broker) -> None:
-    def settled(number: int) -> ProducerBatch:
-        batch = ProducerBatch(Partition(Topic("out"), number, None), BatchBuilder(100), 0.0, 0)  # type: ignore[arg-type]
-        if number:
-            batch.settle(Delivered(0, -1))
-        return batch
-
-    deliveries = row_sender.Deliveries()
-    batches = [settled(number) for number in range(3)]
-    for batch in batches:
-        deliveries.watch(batch)
-    deliveries.check()
-    assert list(deliveries._waiting) == batches[:1]
 
 
 def test_rows_that_come_as_objects_are_written_alike(broker: Broker) -> None:
