@@ -8,9 +8,9 @@ are sent one by one. Needs numpy and pyarrow.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -24,8 +24,11 @@ from kafka.producer.record_accumulator import too_large
 from kafka.record.arrow_encoder import binary_column, encode_arrow, encode_divided, larger_chunks
 
 if TYPE_CHECKING:
-    from kafka.producer.kafka import KafkaProducer
+    from kafka.config import Config
+    from kafka.producer.calls import ProducerCalls
+    from kafka.producer.future import SentRecords
     from kafka.producer.producer_batch import Partition, ProducerBatch, Topic
+    from kafka.producer.record_accumulator import RecordAccumulator
     from kafka.record.batch_builder import BatchBuilder
     from kafka.structs import TopicPartition
 
@@ -37,6 +40,21 @@ Array = Any  # neither package is typed well enough to say more
 _ANY = -1
 # How many bytes of batches are added at a time.
 _AT_ONCE = 2 << 20
+
+
+class ColumnProducer(Protocol):
+    """What is used of `KafkaProducer` here."""
+
+    config: Config
+    _accumulator: RecordAccumulator
+    _calls: ProducerCalls[Any]
+    _hashes: bool
+    _plain: bool
+    _time: Callable[[], float]
+
+    def send_many(self, topic: str, records: Iterable[Any]) -> SentRecords:
+        """Send many records, one by one."""
+        ...
 
 
 class SentColumns:
@@ -95,13 +113,13 @@ def _raise_failed(batch: ProducerBatch) -> None:
             _raise_failed(part)
 
 
-def takes_columns(producer: KafkaProducer) -> bool:
+def takes_columns(producer: ColumnProducer) -> bool:
     """Whether whole columns can be encoded for this producer."""
     return producer._plain and producer._accumulator.magic > 1  # noqa: SLF001 - of one package
 
 
 def send_columns(
-    producer: KafkaProducer,
+    producer: ColumnProducer,
     topic: str,
     values: Array,
     keys: Array | None,
@@ -117,7 +135,7 @@ def send_columns(
 
 
 def _rows(
-    producer: KafkaProducer, values: Array, keys: Array | None, headers: Array | None, partitions: Array | None
+    producer: ColumnProducer, values: Array, keys: Array | None, headers: Array | None, partitions: Array | None
 ) -> list[tuple[Any, Any, Any, Any]]:
     """Return the records as `KafkaProducer.send_many` takes them."""
     serializes = [producer.config[name] is not None for name in ("value_serializer", "key_serializer")]
@@ -137,7 +155,7 @@ def _objects(column: Array | None, as_they_are: bool) -> Iterable[Any]:
 
 
 def _send_whole(
-    producer: KafkaProducer,
+    producer: ColumnProducer,
     topic: str,
     values: Array,
     keys: Array | None,
@@ -169,7 +187,7 @@ def _send_whole(
 class _BatchAdder:
     """Adds batches to the accumulator, and waits for memory."""
 
-    def __init__(self, producer: KafkaProducer, topic: str) -> None:
+    def __init__(self, producer: ColumnProducer, topic: str) -> None:
         self._calls = calls = producer._calls  # noqa: SLF001 - of one package
         self._accumulator = calls.accumulator
         found = self._accumulator.topics.get(topic)

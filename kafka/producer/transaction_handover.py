@@ -1,25 +1,26 @@
 """A producer that takes over one transactional id after another, and may leave a transaction for another to end.
 
 For workers that run many tasks, each of which writes under a separate id (`kafka.spark`): a task costs a worker no new
-connections, and is fenced as if each task had a new producer.
+connections, and is fenced as if each task had a new producer. Not public: a program that ends the transactions of
+another process needs a protocol between the two, as Spark's driver and tasks have.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from typing import Any, NamedTuple
 
 from kafka._runtime.application import complete
-from kafka.errors import KafkaTimeoutError
+from kafka._runtime.network_thread import run_here
+from kafka.client_async import KafkaClient
+from kafka.config import resolve
+from kafka.errors import KafkaError, KafkaTimeoutError
 from kafka.producer.kafka import KafkaProducer
-from kafka.producer.transaction_coordinator import CoordinatorClient
+from kafka.producer.transaction_coordinator import CoordinatorClient, end_request_of
+from kafka.producer.transaction_protocol import Who
 
-if TYPE_CHECKING:
-    from kafka._core.client import Client
-
-__all__ = ["OpenTransaction", "HandoverProducer"]
-
-T = TypeVar("T")
+__all__ = ["HandoverProducer", "OpenTransaction", "end_transactions"]
 
 _ID = "purekafka"
 
@@ -52,8 +53,6 @@ class HandoverProducer(KafkaProducer):
         self._is_left_open = False
         # Until the first task sets its id.
         super().__init__(**{"transactional_id": _ID, **configs})
-        # Not the one of the transactions, whose problem() is about them.
-        self._coordinator = CoordinatorClient(self._core.client, self._core.config)
 
     def take_over(self, transactional_id: str, timeout: float | None = None) -> None:
         """Use an id, which may be the present one: its former producer is fenced, its open transaction aborted.
@@ -74,15 +73,58 @@ class HandoverProducer(KafkaProducer):
         self._is_left_open = True
         return OpenTransaction(*who, is_v2)
 
-    def request(self, work: Callable[[Client, CoordinatorClient], Coroutine[Any, Any, T]], what: str) -> T:
-        """Run requests over the producer's connections, for `max_block_ms` at most."""
-        self._calls.check_open()
-        seconds = self._calls.max_block
-        try:
-            return self._driver.run(work(self._core.client, self._coordinator), self._core.now() + seconds, what)
-        except KafkaTimeoutError as error:
-            raise self._coordinator.timeout_error(what, seconds) from error
-
     def close(self, timeout: float | None = None, null_logger: bool = False) -> None:
         """Close as every producer does, but do not abort a transaction that was left open."""
         super().close(0 if self._is_left_open else timeout, null_logger)
+
+
+def end_transactions(configs: Mapping[str, Any], opened: Sequence[OpenTransaction], *, committed: bool) -> None:
+    """Commit or abort transactions that producers have left open; each is tried, the first error raised.
+
+    `configs` are options of a producer. Waits for `max_block_ms` at most.
+
+    >>> from kafka.broker import Broker
+    >>> with Broker(topics=["events"]) as broker:
+    ...     with HandoverProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
+    ...         producer.take_over("task-0")
+    ...         producer.begin_transaction()
+    ...         sent = producer.send("events", b"record")
+    ...         opened = producer.leave_open()
+    ...     end_transactions({"bootstrap_servers": broker.bootstrap_servers}, [opened], committed=True)
+    ...     [record.value for record in broker.records("events", committed=True)]
+    [b'record']
+    """
+    if not opened:
+        return
+    config = resolve("producer", configs)
+    with closing(KafkaClient(config=config)) as client:
+        coordinator = CoordinatorClient(client.core, config)
+        loop, limit = client.core.loop, config.seconds("max_block_ms")
+        deadline = loop.time() + limit
+        try:
+            run_here(loop, loop.spawn(_end_all(coordinator, opened, committed), "ending transactions"), deadline)
+        except KafkaTimeoutError as error:
+            if loop.time() < deadline:  # of a request
+                raise
+            raise coordinator.timeout_error("ending transactions", limit) from error
+
+
+async def _end_all(coordinator: CoordinatorClient, opened: Sequence[OpenTransaction], committed: bool) -> None:
+    loop = coordinator.client.loop
+    tasks = [loop.spawn(_end(coordinator, each, committed), "end a transaction") for each in opened]
+    first: KafkaError | None = None
+    for task in tasks:
+        try:
+            await task
+        except KafkaError as error:  # noqa: PERF203 - each may fail
+            first = first or error
+    if first is not None:
+        raise first
+
+
+async def _end(coordinator: CoordinatorClient, opened: OpenTransaction, committed: bool) -> None:
+    who = Who(opened.transactional_id, opened.producer_id, opened.epoch)
+    try:
+        await coordinator.send(end_request_of(who, committed=committed, is_v2=opened.is_v2))
+    except KafkaError as error:
+        raise type(error)(f"the transaction {who.transactional_id!r} was not ended: {error}") from error

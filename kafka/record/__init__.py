@@ -1,8 +1,7 @@
 """Record batches in all formats of Kafka: reading, building, checking, converting. No I/O, no clock, no thread.
 
-A producer uses ``kafka.record.batch_builder.BatchBuilder``, a consumer
-``kafka.record.batch_reader.RecordReader``, a broker ``kafka.record.log_append`` and
-``kafka.record.control``, a tool ``kafka.record.batch``.
+A producer uses `BatchBuilder`, a consumer `RecordReader`; `scan` walks over the headers of batches without decoding
+them. A broker uses ``kafka.record.log_append`` and ``kafka.record.control``, a tool ``kafka.record.batch``.
 ``MemoryRecords``, ``MemoryRecordsBuilder`` and the modules ``default_records``, ``legacy_records`` and ``util`` keep
 the names that programs have imported from kafka-python; they are faces of the same code.
 
@@ -20,18 +19,30 @@ if TYPE_CHECKING:
     from kafka.record.batch_builder import BatchBuilder as BatchBuilder
     from kafka.record.batch_reader import RecordReader as RecordReader
     from kafka.record.consumer_record import ConsumerRecord as ConsumerRecord
+    from kafka.record.header import BatchHeader as BatchHeader
+    from kafka.record.header import scan as scan
     from kafka.record.memory_records import MemoryRecords as MemoryRecords
     from kafka.record.memory_records import MemoryRecordsBuilder as MemoryRecordsBuilder
 
 _EXPORTS = {
     "BatchBuilder": "kafka.record.batch_builder",
+    "BatchHeader": "kafka.record.header",
     "ConsumerRecord": "kafka.record.consumer_record",
     "MemoryRecords": "kafka.record.memory_records",
     "MemoryRecordsBuilder": "kafka.record.memory_records",
     "RecordReader": "kafka.record.batch_reader",
+    "scan": "kafka.record.header",
 }
 
-__all__ = ["BatchBuilder", "ConsumerRecord", "MemoryRecords", "MemoryRecordsBuilder", "RecordReader"]
+__all__ = [
+    "BatchBuilder",
+    "BatchHeader",
+    "ConsumerRecord",
+    "MemoryRecords",
+    "MemoryRecordsBuilder",
+    "RecordReader",
+    "scan",
+]
 
 
 def __getattr__(name: str) -> Any:

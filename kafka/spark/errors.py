@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, Final, NoReturn, TypeVar, cast
 
 from kafka.errors import KafkaConfigurationError, KafkaError, RecordFacts
@@ -17,6 +17,7 @@ __all__ = [
     "KafkaAvailableNowError",
     "KafkaDataLossError",
     "KafkaSparkOptionError",
+    "as_typed",
     "cause_of",
     "concise",
     "raise_concisely",
@@ -142,8 +143,6 @@ def concise(method: F) -> F:
 
 def raise_concisely(error: KafkaError) -> NoReturn:
     """Raise an error of this library from here, without its traceback and its causes; see `concise`."""
-    from kafka.spark.java_options import as_typed  # which raises errors of this module
-
     if os.environ.get(_TRACEBACK):
         raise error
     if _is_spark_process():
@@ -156,3 +155,37 @@ def _is_spark_process() -> bool:
     """Whether this is a process that Spark has started for Python, which reports exceptions to Java."""
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     return spec is not None and str(spec.name).startswith("pyspark.")
+
+
+# What the options of this library's clients are called in programs on Spark, where that is not kafka.* with dots.
+_SPARK_NAMES: Final = {
+    "a transactional_id": "exactlyOnce=true",
+    "transactional_id": "exactlyOnce=true",
+    "sasl_plain_username": "kafka.sasl.jaas.config with username and password",
+    "sasl_plain_password": "kafka.sasl.jaas.config with username and password",
+    "ssl_cafile": "kafka.ssl.truststore.location",
+    "ssl_certfile": "kafka.ssl.keystore.location",
+}
+
+
+def as_typed(sentence: str) -> str:
+    """Return a sentence with the names of options as programs on Spark have them.
+
+    Names that are words of English too, such as retries, stay, and what stands in quotes.
+
+    >>> as_typed("sasl_mechanism='PLAIN' needs sasl_plain_username, but 'client_id' is a topic with retries")
+    "kafka.sasl.mechanism='PLAIN' needs kafka.sasl.jaas.config with username and password, but 'client_id' is a topic \
+with retries"
+    """
+    return _option_names().sub(
+        lambda found: _SPARK_NAMES.get(found[0]) or f"kafka.{found[0].replace('_', '.')}", sentence
+    )
+
+
+@cache
+def _option_names() -> re.Pattern[str]:
+    """Return the pattern of the options of this library's clients; to compile it takes longer than to import this."""
+    from kafka.config import OPTIONS
+
+    names = {*(name for name in OPTIONS if "_" in name), "acks", *_SPARK_NAMES}
+    return re.compile(rf"(?<![\w./'\"-])(?:{'|'.join(sorted(names, key=len, reverse=True))})(?![\w/-])")

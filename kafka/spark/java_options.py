@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple
 
 from kafka.config import BY_SPELLING, OPTIONS, parse, resolve
 from kafka.errors import KafkaConfigurationError
-from kafka.spark.errors import KafkaSparkOptionError
+from kafka.spark.errors import KafkaSparkOptionError, as_typed
 
-__all__ = ["as_typed", "check_together", "client_options", "JaasEntry", "parse_jaas"]
+__all__ = ["check_together", "client_options", "JaasEntry", "parse_jaas"]
 
 
 log = logging.getLogger(__name__)
@@ -84,18 +84,6 @@ def check_together(kind: str, options: Mapping[str, Any]) -> None:
         raise KafkaSparkOptionError(f"Options do not go together: {as_typed(str(error))}") from error
 
 
-def as_typed(sentence: str) -> str:
-    """Return a sentence with the names of options as programs on Spark have them.
-
-    Names that are words of English too, such as retries, stay, and what stands in quotes.
-
-    >>> as_typed("sasl_mechanism='PLAIN' needs sasl_plain_username, but 'client_id' is a topic with retries")
-    "kafka.sasl.mechanism='PLAIN' needs kafka.sasl.jaas.config with username and password, but 'client_id' is a topic \
-with retries"
-    """
-    return _NAMES.sub(lambda found: _SPARK_NAMES.get(found[0]) or f"kafka.{found[0].replace('_', '.')}", sentence)
-
-
 def _warn(kind: str, name: str) -> None:
     if name in _warned:
         return
@@ -163,19 +151,6 @@ def _msk_class(text: str) -> dict[str, Any]:
 
 
 # What Spark's users set instead of options of this library.
-_SPARK_NAMES: Final = {
-    "a transactional_id": "exactlyOnce=true",
-    "transactional_id": "exactlyOnce=true",
-    "sasl_plain_username": "kafka.sasl.jaas.config with username and password",
-    "sasl_plain_password": "kafka.sasl.jaas.config with username and password",
-    "ssl_cafile": "kafka.ssl.truststore.location",
-    "ssl_certfile": "kafka.ssl.keystore.location",
-}
-_UNDERSCORED: Final = {name for name in OPTIONS if "_" in name} | {"acks"}
-_NAMES: Final = re.compile(
-    rf"(?<![\w./'\"-])(?:{'|'.join(sorted({*_UNDERSCORED, *_SPARK_NAMES}, key=len, reverse=True))})(?![\w/-])"
-)
-
 _SPECIAL: Final[dict[str, Callable[[str], dict[str, Any]]]] = {
     "sasl.jaas.config": _jaas,
     "sasl.client.callback.handler.class": _msk_class,

@@ -21,7 +21,7 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
     for_code,
 )
-from kafka.record.header import LOG_OVERHEAD, scan
+from kafka.record import scan
 from kafka.spark.offset_ranges import OffsetRange
 from kafka.spark.offsets import EARLIEST, LATEST
 from kafka.spark.planning import DataLoss
@@ -35,6 +35,8 @@ log = logging.getLogger(__name__)
 # The size of a record, as long as none of its range is known. A short range in front of a long backlog shall not bring
 # megabytes of it along; where the guess is too low, the rest takes another request.
 _GUESS: Final = 4 << 10
+# The bytes of offset and size, which stand before each batch and are not counted in the size.
+_OVERHEAD: Final = 12
 # How many bytes to fetch beyond the estimated rest of a range.
 _SPARE: Final = 64 << 10
 _BACKOFF: Final = 0.1
@@ -109,9 +111,9 @@ class RangePosition:
 
 def _size_of_first(buffer: bytes) -> int:
     """Return the size of the batch that a buffer begins with, which brokers before 0.10.1 cut to what was asked for."""
-    if len(buffer) < LOG_OVERHEAD:
+    if len(buffer) < _OVERHEAD:
         return 0
-    return int.from_bytes(buffer[LOG_OVERHEAD - 4 : LOG_OVERHEAD], "big", signed=True) + LOG_OVERHEAD
+    return int.from_bytes(buffer[_OVERHEAD - 4 : _OVERHEAD], "big", signed=True) + _OVERHEAD
 
 
 # Errors.

@@ -20,7 +20,7 @@ from kafka.spark.options import SinkOptions
 if TYPE_CHECKING:
     from pyspark.sql import Row
 
-    from kafka.spark.exactly_once.task import TaskOutcome
+    from kafka.spark.exactly_once import TaskOutcome
 
 __all__ = ["KafkaBatchWriter", "Sink", "StreamSink", "Written", "check_columns", "stream_writer"]
 
@@ -122,7 +122,7 @@ class StreamSink(Sink):
     def write_batches(self, batches: Iterable[Any]) -> WriterCommitMessage:
         """Write the rows of a task."""
         if self.options.exactly_once:
-            from kafka.spark.exactly_once.task import task_identity, write_once
+            from kafka.spark.exactly_once import task_identity, write_once
 
             outcome = write_once(self.options, task_identity(), batches)
             return Written(outcome.counts, outcome)
@@ -134,7 +134,7 @@ class StreamSink(Sink):
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Hear that all tasks of a batch are done; what they wrote is there already, or is committed now."""
         if self.options.exactly_once:
-            from kafka.spark.exactly_once.commit import finish_batch
+            from kafka.spark.exactly_once import finish_batch
 
             finish_batch(self.options, _outcomes(messages), batchId)
 
@@ -142,7 +142,7 @@ class StreamSink(Sink):
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803, ARG002
         """Hear that a batch failed. What was acknowledged stays; what is open is aborted."""
         if self.options.exactly_once:
-            from kafka.spark.exactly_once.commit import give_up_batch
+            from kafka.spark.exactly_once import give_up_batch
 
             give_up_batch(self.options, _outcomes(messages))
 

@@ -21,7 +21,7 @@ from typing import Any
 from pyspark.sql.datasource import DataSourceStreamArrowWriter
 
 from kafka.spark.datasource import KafkaDataSource
-from kafka.spark.exactly_once.task import task_identity
+from kafka.spark.exactly_once import task_identity
 
 __all__ = ["StallingSource"]
 

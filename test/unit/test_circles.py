@@ -9,7 +9,11 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 # Packages that are free of circles, alone and together with those before them in their tuple.
-FREE = [("kafka.coordinator", "kafka.consumer"), ("kafka._runtime", "kafka.sasl", "kafka.net", "kafka._core")]
+FREE = [
+    ("kafka.coordinator", "kafka.consumer"),
+    ("kafka._runtime", "kafka.sasl", "kafka.net", "kafka._core"),
+    ("kafka.spark",),
+]
 
 
 def modules(packages: tuple[str, ...]) -> dict[str, Path]:

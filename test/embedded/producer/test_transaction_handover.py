@@ -9,9 +9,7 @@ import pytest
 from kafka.broker import Broker
 from kafka.errors import CoordinatorNotAvailableError, KafkaTimeoutError, ProducerFencedError
 from kafka.producer import KafkaProducer
-from kafka.producer.transaction_coordinator import end_request_of
-from kafka.producer.transaction_handover import HandoverProducer
-from kafka.producer.transaction_protocol import Who
+from kafka.producer.transaction_handover import HandoverProducer, end_transactions
 from kafka.protocol.transaction import EndTxnRequest, InitProducerIdRequest
 
 
@@ -56,9 +54,7 @@ def test_an_open_transaction_outlives_its_producer_until_somebody_ends_it(
         left = first.leave_open()
     assert left.transactional_id == "task"
     assert committed(broker) == []
-    who = Who(left.transactional_id, left.producer_id, left.epoch)
-    question = end_request_of(who, committed=True, is_v2=left.is_v2)
-    producer.request(lambda _, asker: asker.send(question), "ending what is open")
+    end_transactions({"bootstrap_servers": broker.bootstrap_servers}, [left], committed=True)
     assert committed(broker) == [b"whole"]
 
 

@@ -10,8 +10,7 @@ import pytest
 from kafka.broker import Broker
 from kafka.spark import client_cache, row_sender
 from kafka.spark.batch_reader import KafkaPartition, RangeReader
-from kafka.spark.exactly_once.producer import transactors
-from kafka.spark.exactly_once.task import TaskIdentity, write_once
+from kafka.spark.exactly_once import TaskIdentity, transactors, write_once
 from kafka.spark.fetcher import _clients as reading_clients
 from kafka.spark.offset_ranges import OffsetRange
 from kafka.spark.options import SinkOptions, SourceOptions

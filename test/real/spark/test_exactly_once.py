@@ -11,9 +11,7 @@ import pytest
 
 from kafka import KafkaConsumer
 from kafka.errors import IllegalStateError
-from kafka.spark.exactly_once.commit import finish_batch, give_up_batch
-from kafka.spark.exactly_once.producer import transactors
-from kafka.spark.exactly_once.task import TaskIdentity, TaskOutcome, write_once
+from kafka.spark.exactly_once import TaskIdentity, TaskOutcome, finish_batch, give_up_batch, transactors, write_once
 from kafka.spark.options import SinkOptions
 from kafka.structs import TopicPartition
 from test.real.kafka_process import KafkaCluster
