@@ -210,7 +210,7 @@ class KafkaClient:
     ) -> Future[Any]:
         """Send a request to a broker, connecting first if need be; the future resolves to the response.
 
-        Requests with another `use` have a connection of their own, so that a large response does not hold up others.
+        Each `use` has a separate connection, so that a large response does not hold up others.
         A request is sent in the newest version that the broker has. `newest` is a limit, for a message whose later
         versions need what the program does not have: ``FetchRequest`` names topics by id from version 13 on.
         """

@@ -99,6 +99,7 @@ CLEAN = (
     "kafka/sasl",
     "kafka/protocol",
     "kafka/serializer",
+    "kafka/spark",
     "kafka/structs.py",
     "kafka/testing",
     "kafka/vendor",

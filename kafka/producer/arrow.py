@@ -43,7 +43,7 @@ _AT_ONCE = 2 << 20
 
 
 class ColumnProducer(Protocol):
-    """What is used of `KafkaProducer` here."""
+    """The part of `KafkaProducer` that sending columns needs."""
 
     config: Config
     _accumulator: RecordAccumulator

@@ -1,9 +1,9 @@
 """A Spark data source for Kafka, without a jar.
 
 ``spark.readStream.format("purekafka")`` reads topics and ``df.writeStream.format("purekafka")`` writes them; options,
-columns and checkpoints are those of Spark's own Kafka connector. See docs/spark.rst.
+columns and checkpoints are the same as in Spark's own Kafka connector. See docs/spark.rst.
 
-Importing this package imports neither pyspark nor pyarrow; what needs them comes when it is asked for.
+Importing this package imports neither pyspark nor pyarrow; names that need them are loaded on first use.
 """
 
 from __future__ import annotations

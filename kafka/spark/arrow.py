@@ -30,7 +30,7 @@ _TYPES: Final = {
 }
 HEADERS: Final = "headers"
 COLUMNS: Final = tuple(name for name in _TYPES if name != HEADERS)
-"""All columns without the one that has to be asked for."""
+"""All columns but headers, which a query must ask for."""
 _MILLIS_MAX: Final = (2**63 - 1) // 1000
 
 

@@ -1,4 +1,4 @@
-"""The batch reader; and what both readers share: what a task gets, and the part of a reader that runs in tasks.
+"""The batch reader; the partition that a task gets; and the part of both readers that runs in tasks.
 
 A reader is pickled before it plans anything, so what a task needs is in the options or in the partition.
 """
@@ -48,7 +48,7 @@ class RangeReader:
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Yield the records of a task as Arrow batches."""
-        # Spark makes a partition of its own where there is none.
+        # Where a query has no partition, Spark makes an empty one.
         ranges = getattr(partition, "ranges", ())
         return _read(ranges, self.settings(), freeze=self.options.freeze)
 

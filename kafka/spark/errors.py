@@ -72,7 +72,7 @@ class KafkaDataLossError(RecordFacts, KafkaError):
 
 
 class KafkaAvailableNowError(KafkaError):
-    """What a query with the trigger available-now was to read is not there any more, or was not to be read."""
+    """Records that a query with the trigger available-now must read are gone, or the query would read others."""
 
     @classmethod
     def because(cls, condition: str, sentence: str, facts: str) -> KafkaAvailableNowError:
@@ -118,8 +118,8 @@ def cause_of(error: BaseException) -> str:
 def concise(method: F) -> F:
     """Decorate what Spark calls: an error of this library reaches Spark without the traceback and without its causes.
 
-    Spark prints the text that its Python process reports up to five times, with each frame. A missing topic or a wrong
-    password says in its message all that a user can mend. Options have the names in it that the program gave them.
+    Spark prints the text that its Python process reports up to five times, with each frame. The message
+    about a missing topic or a wrong password has all that a user needs. It names options as the program names them.
 
     >>> @concise
     ... def plan():
@@ -157,7 +157,7 @@ def _is_spark_process() -> bool:
     return spec is not None and str(spec.name).startswith("pyspark.")
 
 
-# What the options of this library's clients are called in programs on Spark, where that is not kafka.* with dots.
+# The names on Spark of options of this library's clients, where the name is not kafka.* with dots.
 _SPARK_NAMES: Final = {
     "a transactional_id": "exactlyOnce=true",
     "transactional_id": "exactlyOnce=true",

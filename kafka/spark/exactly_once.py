@@ -1,25 +1,23 @@
 """Writing each row of a streaming query once: a transaction for each task of each batch, and a marker within it.
 
-What there is:
+- A task's transactional id consists of the query's id, which the checkpoint keeps, and the task's number. A process
+  that runs the task first takes the id over: the producer that had it is fenced, its open transaction aborted.
+- The task's *marker* (`Marker`) is a committed offset of a group with the same name. The transaction that writes the
+  rows commits it, so it exists if, and only if, they do. It has the batch, the number of rows, and the *run* of the
+  query, from one start to its end, that wrote them. A task without rows leaves a marker too.
 
-- A task's transactional id is made of the query's id, which the checkpoint keeps, and the task's number. Whoever runs
-  the task takes the id over before anything else: whoever had it is locked out, and what they left open is aborted.
-- The task's *marker* (`Marker`) is an offset of a group of the same name. It is committed by the transaction that
-  has the rows, so it is there if, and only if, they are. It tells the batch, how many rows it was, and in which *run*
-  of the query, from one start to its end, it was written. A task without rows leaves a marker too.
-
-A batch is done again because a task failed, in the same run and with the same tasks, or because the driver died or the
-query failed before Spark noted that the batch is done. That is then the *first batch of another run*, and its tasks may
-have been cut anew: by other options, or a partition that begins elsewhere. A task is not told how many there are, and
-cannot see what the others did. The driver is told when all are done. Hence:
+Spark repeats a batch because a task failed, in the same run and with the same tasks, or because the driver died or the
+query failed before Spark recorded the batch as done. Then it is the *first batch of another run*, and its tasks may be
+different ones: other options, or a partition that begins elsewhere, divide the offsets differently. A task does not
+know the number of tasks, nor what the others did. The driver knows when all are done. Hence:
 
 1. A marker of a later batch: it is another checkpoint, or one that was set back. The task fails.
 2. A marker of this batch: it is written, the task's rows are taken and dropped. If another run wrote it they are
-   counted, as another number means that the tasks were cut anew: the task fails then.
-3. An older marker of this run: this run has done a batch already, so this one is new. The task commits by itself.
-4. Else (no marker, one of another run, one from before markers told runs) this is the first batch that this run has
-   for the task. The markers of all tasks are looked at, once for each worker. If none is of this batch and another
-   run, the batch is new, and the task commits by itself.
+   counted, as another number means that the offsets are divided differently now: the task fails then.
+3. An older marker of this run: this run has done a batch already, so this one is new. The task commits.
+4. Else (no marker, one of another run, one from before markers had runs) this is the first batch that this run has
+   for the task. A worker looks at the markers of all tasks, once. If none is of this batch and another run, the batch
+   is new, and the task commits.
 5. If there are such markers, the rows are written and the marker is sent, but the transaction is left open.
 6. When all tasks have come so far, none having failed, and not all by 3, the driver looks for markers of this batch at
    numbers that no task has any more, having locked their ids out first. If there is one the batch fails, and what is
@@ -30,12 +28,12 @@ compared with that. A driver that dies while it commits leaves markers and open 
 treats by 2 and 5. With verifyReplays=false nothing is compared and nothing left open; that is for rows that have
 changed by themselves, and for a batch that is done again and takes longer than a transaction may.
 
-The number of rows is all that tasks are compared by. Other rows pass if each task that was written has as many of them.
-What would tell them apart was considered, and is not to be had:
+Tasks are compared by the number of rows alone. Other rows pass if each task that was written has as many of them. Other
+ways to tell them apart were considered and do not work:
 
 - A digest of keys and values, or of their sizes: they may rightly differ each time. uuid() makes other keys, and a sum
   of floats after a shuffle, which takes rows in any order, has other digits; each crash would stop such a query until
-  somebody starts it with verifyReplays=false. That is a common case, this a rare one.
+  an operator starts it with verifyReplays=false. That is a common case, this a rare one.
 - The ranges of offsets: the worker that writes a task's rows is another process than the one that read them, and after
   a shuffle there is no such thing. Spark hands nothing of a partition on but its rows.
 - The number of tasks: Spark tells it to the driver when the batch is done, and to no task (Python's TaskContext lacks
@@ -43,9 +41,9 @@ What would tell them apart was considered, and is not to be had:
 - The options that cut tasks: they are the source's, and a checkpoint's offsets have no room for them, as Spark's own
   connector is to read them too.
 
-What also remains: that a process outlives its driver, and commits after the next run has looked (4), in a batch whose
-tasks were cut anew meanwhile. Its own number is locked out when the task of that number begins, and what it wrote
-compared then (2), or by the driver (6): the query fails, but after tasks have committed.
+One case remains: a process outlives its driver, and commits after the next run has looked (4), in a batch whose offsets
+are divided differently meanwhile. Its number is fenced when the task of that number begins, and its rows are compared
+then (2), or by the driver (6): the query fails, but after tasks have committed.
 """
 
 from __future__ import annotations
@@ -175,12 +173,12 @@ class TaskIdentity:
 
 @dataclass(frozen=True)
 class TaskOutcome:
-    """What the driver needs to know of a task that is done."""
+    """A task that is done, for the driver."""
 
     counts: dict[str, int]
     """Records by topic and partition."""
     id_prefix: str
-    """What the ids of all tasks begin with."""
+    """The beginning of the ids of all tasks."""
     held: OpenTransaction | None = None
     """The transaction that the driver is to commit."""
     is_certain: bool = False
@@ -280,8 +278,8 @@ class _Task:
         if marker is not None and marker.next_batch > identity.batch + 1:
             raise IllegalStateError(
                 f"Task {identity.task} is to write batch {identity.batch}, but the group {self._name} says for topic "
-                f"{self._topic} that batch {marker.next_batch - 1} is written: the checkpoint was set back. What is "
-                "written already cannot be told from what is not; take a new transactionalIdPrefix or a new checkpoint"
+                f"{self._topic} that batch {marker.next_batch - 1} is written: the checkpoint was set back. Rows "
+                "that are written cannot be distinguished from new ones: take a new transactionalIdPrefix or checkpoint"
             )
         if marker is not None and marker.next_batch == identity.batch + 1:
             return self._skip(marker, batches)
@@ -331,7 +329,7 @@ class _Task:
 
 
 def finish_batch(options: SinkOptions, outcomes: Sequence[TaskOutcome], batch: int) -> None:
-    """Commit what the tasks of a batch have left open, all of them being done; raise if they were cut anew."""
+    """Commit the open transactions of a batch whose tasks are all done; raise if an earlier run had other tasks."""
     if not options.verify_replays or all(each.is_certain for each in outcomes):
         return
     _check_others(options, outcomes[0].id_prefix, len(outcomes), batch)
@@ -343,7 +341,7 @@ def give_up_batch(options: SinkOptions, outcomes: Sequence[TaskOutcome]) -> None
     try:
         _end(options, _held(outcomes), committed=False)
     except KafkaError as error:
-        # Those that are committed, or taken over by now, cannot be aborted.
+        # Transactions that are committed, or taken over by now, cannot be aborted.
         log.info("Not all transactions were aborted: %s", error)
 
 

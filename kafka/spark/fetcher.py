@@ -26,12 +26,12 @@ __all__ = ["Found", "ReadSettings", "Replies", "TaskClient", "TaskClock", "read_
 
 Found = list[tuple[RangePosition, RecordReader]]
 
-# Java's default of 1 MiB for a partition makes many small replies; what was given counts.
+# Java's default of 1 MiB for a partition makes many small replies. A value that the program gives counts.
 _PARTITION_BYTES: Final = 8 << 20
 
 
 class Replies:
-    """Those of one task."""
+    """The responses to one task's fetches."""
 
     def __init__(self, config: Config, troubles: FetchErrorHandler) -> None:
         self._config = config
@@ -50,7 +50,7 @@ class Replies:
         for topic in response.topics:
             for part in topic.partitions:
                 each = missing.pop(TopicPartition(topic.topic, part.partition_index), None)
-                if each is None:  # nobody has asked for it, or it comes twice
+                if each is None:  # the task has not asked for it, or it comes twice
                     continue
                 if part.error_code:
                     self._troubles.refused(each, part.error_code, began)
@@ -90,9 +90,9 @@ class Replies:
         found.append((each, reader))
 
 
-# What was given counts; Java's default belongs to partitions of 1 MiB.
+# A value that the program gives counts; Java's default belongs to partitions of 1 MiB.
 _REPLY_BYTES: Final = 16 << 20
-# So many records at least go to Spark at once, if a reply has them.
+# The least number of records that go to Spark at once, if a reply has them.
 _BATCH_ROWS: Final = 65_536
 # From 13 on topics go by ids, which a range does not have.
 _LAST_WITH_NAMES: Final = 12
@@ -102,7 +102,7 @@ _USE: Final = "fetch"
 
 @dataclass(frozen=True)
 class ReadSettings:
-    """What a task needs to know besides its ranges."""
+    """The settings that a task needs besides its ranges."""
 
     client: Mapping[str, Any] = field(repr=False)  # passwords are among them
     columns: Sequence[str]

@@ -1,7 +1,7 @@
 """The option filterPushdown: which offsets a query with filters must read.
 
-Nothing is decided here about single records. Spark applies every filter to what is read, so all that may go wrong is
-to leave out an offset whose record passes them. What is left out are partitions whose topic or number does not pass,
+Nothing is decided here about single records. Spark applies every filter to what is read, so the only fault can
+be to leave out an offset whose record passes them. A query leaves out partitions whose topic or number does not pass,
 offsets outside of bounds, and what lies before the first record that is as late as a lower bound of the timestamp: by
 the brokers' own definition of that lookup all records before it are earlier, in whatever order timestamps are. An upper
 bound says nothing of that kind, as earlier records may come after later ones.
@@ -100,7 +100,7 @@ def _since(ranges: list[OffsetRange], millis: int, at_times: AtTimes) -> list[Of
     return left
 
 
-# What a condition says…
+# The meaning of a condition…
 
 
 def _is_refused(conditions: Iterable[Condition], column: str, value: Any) -> bool:

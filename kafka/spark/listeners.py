@@ -30,20 +30,20 @@ class LagListener(StreamingQueryListener):
         self._tell = tell
 
     def onQueryStarted(self, event: Any) -> None:
-        """Hear of a query; there is nothing to tell yet."""
+        """A query began; it has no lag yet."""
 
     def onQueryProgress(self, event: Any) -> None:
-        """Tell."""
+        """A batch is done: call the function."""
         progress = event.progress
         found = lag(progress)
         if found:  # neither unknown nor of other sources
             self._tell(progress.name or str(progress.id), found)
 
     def onQueryIdle(self, event: Any) -> None:
-        """Hear that there is nothing new; the last lag stays true."""
+        """There is nothing new; the last lag stays true."""
 
     def onQueryTerminated(self, event: Any) -> None:
-        """Hear that it ended."""
+        """A query ended."""
 
 
 def foreach_batch_writer(**options: str) -> Callable[[DataFrame, int], None]:

@@ -179,7 +179,7 @@ class KafkaStreamReader(RangeReader, DataSourceStreamReader):
         """Whether this is the first batch, planned when its start could not be known any more.
 
         Where the query begins is then found once more, and later than where the batch ends. All scans of the batch
-        have to be told the same, so it is remembered.
+        must get the same answer, so it is remembered.
         """
         # Before 4.2 Spark plans from the last batch's end to the same, when it has a checkpoint.
         if begin == until:
@@ -233,7 +233,7 @@ if limits is not None:
         def prepareForTriggerAvailableNow(self) -> None:
             """End the query at the offsets that are the latest when it first reads.
 
-            Not at those of this moment: where it starts may be found later than this, and would be behind its end.
+            Not at the latest offsets now: the start may be looked up later, and would be behind the end.
             """
             self._ends_now = True
 

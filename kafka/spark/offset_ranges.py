@@ -86,7 +86,7 @@ class MinOffsetsGate:
         self._last = -math.inf
 
     def holds_back(self, start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> bool:
-        """Whether to wait for more; where not, the waiting begins anew."""
+        """Whether to wait for more; if not, the next wait begins."""
         now = self._clock()
         fresh = sum(stop - start.get(tp, 0) for tp, stop in end.items())
         if now - self._last < self._max_delay and fresh < self._minimum:
@@ -157,7 +157,7 @@ def _cut(whole: OffsetRange, parts: int) -> list[OffsetRange]:
 
 
 def group(ranges: Sequence[OffsetRange], rows: int) -> list[tuple[OffsetRange, ...]]:
-    """Put neighbours together while they have no more than so many offsets: a task costs some 30 ms, however little.
+    """Put neighbours together while they have at most that many offsets: each task costs some 30 ms.
 
     >>> parts = group([OffsetRange("a", 0, 0, 10), OffsetRange("a", 1, 0, 10), OffsetRange("a", 2, 0, 10)], rows=20)
     >>> [len(part) for part in parts]

@@ -1,11 +1,11 @@
 """The driver's one connection set: which partitions there are, and their offsets.
 
 Calls block and are made from one thread. Nothing runs between them, so a query that triggers once an hour costs
-nothing meanwhile. What is asked again and again while a query idles (every 13 ms) is one ListOffsets per leader; the
-partitions are looked up every 5 seconds.
+nothing meanwhile. While a query idles Spark asks every 13 ms, which is one ListOffsets per leader; the partitions
+are looked up every 5 seconds.
 
-What a query names has to be there: an answer that silently lacked a topic would go into a checkpoint as where the query
-stands, and the topic's partitions would be new, and read from their beginning, when it is back.
+Topics that a query names must exist. An answer that silently lacked a topic would go into the checkpoint, and when the
+topic is back its partitions would be new ones, read from their beginning.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class KafkaOffsetReader:
     # Partitions…
 
     def partitions(self) -> set[TopicPartition]:
-        """Return the partitions that the subscription has now; those of before for a few seconds."""
+        """Return the partitions of the subscription, up to a few seconds old."""
         if self._found_at is None or self._clock() - self._found_at >= _PARTITIONS_AGE:
             self._found = self._insist(self._ask_partitions)
             self._found_at = self._clock()
@@ -142,7 +142,7 @@ class KafkaOffsetReader:
             gone = wanted - set(found)
             if not gone:
                 return found
-            # What was known is old. To ask for it again raises, unless a pattern has found what is gone.
+            # The known partitions are old. Asking again raises, unless a pattern has found the ones that are gone.
             self.look_again()
         raise UnknownTopicOrPartitionError(f"the offsets of {format_partitions(gone)} cannot be found")
 

@@ -83,8 +83,8 @@ def local_path(place: str | Path) -> Path:
 def committed_offsets(checkpoint: str | Path, source: int | None = None) -> Offsets:
     """Return the offsets up to which a query has processed what it reads, none if no batch is done.
 
-    Of several sources, all those that are Kafka, or the one of a number; of a partition that two of them read, the one
-    that is behind.
+    Of several sources, all Kafka sources, or the one with a number; of a partition that two of them read, the lower
+    offset.
 
     >>> committed_offsets("/does/not/exist")
     Traceback (most recent call last):

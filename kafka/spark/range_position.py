@@ -184,7 +184,7 @@ class FetchErrorHandler:
         if isinstance(error, OffsetOutOfRangeError) and each.replica is None:
             self._out_of_range(each, began)
         elif not (error.retriable or isinstance(error, (OffsetOutOfRangeError, UnknownError))):
-            raise error  # what a broker has no name for is its affair of the moment
+            raise error  # UnknownError is a broker's passing trouble without a name
         else:
             if error.invalid_metadata:
                 self._client.cluster.request_update()

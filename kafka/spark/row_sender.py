@@ -53,7 +53,7 @@ def write(options: SinkOptions, batches: Iterable[Any]) -> dict[str, int]:
             sender.send(batch)
         return sender.finish()
     except BaseException:
-        # What is left of this task must not go out with the next one's rows.
+        # Records that are left of this task must not go out with the next one's rows.
         try:
             producer.purge(in_flight=True)
         finally:
@@ -97,7 +97,7 @@ class RowSender:
         self._producer = producer
         self._topic = topic
         self._sent: list[Any] = []
-        """What is not acknowledged yet."""
+        """The records that are not acknowledged yet."""
         self._counts: Counter[str] = Counter()
         self._held: list[Any] = []
         self._held_bytes = 0

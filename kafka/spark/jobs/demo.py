@@ -23,7 +23,7 @@ _CONFIGS: Final = {
 
 
 class Result(NamedTuple):
-    """What came out."""
+    """The result of the job."""
 
     parquet: Path
     rows: list[dict[str, Any]]

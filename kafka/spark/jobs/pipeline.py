@@ -1,7 +1,7 @@
 """A ready pipeline: events as JSON in a topic, counted and summed by window and columns, to a topic and to Parquet.
 
-What cannot be read as the schema says is never dropped in silence: it is counted in every progress report and in the
-result's column ``malformed``, or goes to a topic of its own, or into a column of the result. Needs pyspark.
+Values that do not fit the schema are never dropped in silence: they are counted in every progress report and in the
+result's column ``malformed``, or go to a separate topic, or into a column of the result. Needs pyspark.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Pipeline:
     dead_letter_column: str | None = None
     """The column of the result for what cannot be read, with its origin: all of a window in one array."""
     complete: bool = False
-    """Write the whole result anew with every batch, open windows too, instead of each window once, when it is over."""
+    """Write the whole result again with every batch, open windows too, instead of each window once, when it is over."""
     trigger: str = "10 seconds"
     kafka: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Further options, such as kafka.security.protocol; secrets are among them."""
@@ -90,7 +90,7 @@ class Pipeline:
         if self.dead_letter is not None and self.dead_letter == self.sink:
             raise KafkaConfigurationError(f"Results and dead letters cannot both go to {self.sink!r}")
         if self.complete and parse_flag(lower_keys(self.sink_options), "exactlyOnce", default=False):
-            raise KafkaConfigurationError("The whole result anew with every batch cannot be written exactly once")
+            raise KafkaConfigurationError("The whole result with every batch cannot be written exactly once")
         self._check_names()
 
     def _check_names(self) -> None:
