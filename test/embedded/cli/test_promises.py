@@ -109,7 +109,9 @@ def test_produce_writes_lines_at_half_the_rate_of_send(broker: Broker) -> None:
         assert run(f"purekafka produce orders -b {servers}", stdin=data).code == 0
         return time.thread_time() - begun
 
-    ratio = statistics.median(sent() / produced() for _ in range(3))
+    # The least of three each: what else the machine does only adds to them.
+    rounds = [(sent(), produced()) for _ in range(3)]
+    ratio = min(one for one, _ in rounds) / min(other for _, other in rounds)
     assert ratio >= 0.5, f"{ratio:.2f} of the rate of send()"
 
 
