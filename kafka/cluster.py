@@ -313,7 +313,7 @@ class ClusterMetadata:
         except TypeError:  # not hashable
             explain_key("key", key, "a group's or transaction's id")
 
-    # What to ask for…
+    # The topics of the next request…
 
     def set_topics(self, topics: Iterable[str]) -> Future[ClusterMetadata]:
         """Ask for these topics from now on; an update follows if one of them is new."""
@@ -415,7 +415,7 @@ class ClusterMetadata:
             allow_auto_topic_creation=may_create,
         )
 
-    # When to ask…
+    # The time of the next request…
 
     @property
     def need_update(self) -> bool:
@@ -451,7 +451,7 @@ class ClusterMetadata:
         """Seconds since the last update; None before the first."""
         return None if self._updated_at is None else self._clock.monotonic() - self._updated_at
 
-    # When it was answered…
+    # Responses…
 
     def update_metadata(self, metadata: Any, *, whole: bool | None = None, version: int | None = None) -> None:
         """Take a MetadataResponse; `whole` if all topics had been asked for, `version` as it was then."""

@@ -147,7 +147,7 @@ class Future(Generic[T]):
         self._run_backs()
         return True
 
-    # Following…
+    # Callbacks…
 
     def add_callback(self, f: Callable[..., object], *args: Any, **kwargs: Any) -> Self:
         """Call ``f(*args, value, **kwargs)`` on success."""

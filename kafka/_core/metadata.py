@@ -132,7 +132,7 @@ class MetadataUpdater:
         """Whether a caller waits for metadata; until it arrives, the requested topics must not shrink."""
         return self._awaited > 0
 
-    # The first time…
+    # Bootstrap…
 
     async def bootstrap(self) -> None:
         """See `Client.bootstrap`."""
@@ -233,7 +233,7 @@ class MetadataUpdater:
             servers += [(name, address.port) for name in names]
         self._cluster.set_bootstrap(dict.fromkeys(servers))
 
-    # From then on…
+    # Refreshes…
 
     async def refresh(self, deadline: float) -> None:
         """Ask for metadata and wait until it came; the error if it did not."""

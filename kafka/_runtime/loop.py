@@ -184,7 +184,7 @@ class Loop:
         """Whether the loop has ended (or belongs to another process)."""
         return self._unusable is not None
 
-    # …and on the loop only.
+    # On the loop only…
 
     def call_at(self, when: float, callback: Callable[..., object], *args: Any) -> Timer:
         """Run `callback(*args)` at `when` (as `time()` counts). Returns what cancels it."""
@@ -229,7 +229,7 @@ class Loop:
         """`with loop.timeout_at(deadline, what):` raises KafkaTimeoutError in the running task."""
         return TimeoutScope(self, deadline, what)
 
-    # Turning…
+    # Passes of the driver…
 
     @property
     def has_ready(self) -> bool:
@@ -391,7 +391,7 @@ class Loop:
         self._waker.drain()
         self._woken = False
 
-    # Turned by a thread that is not the driver's…
+    # Passes of another thread…
 
     def claim(self) -> bool:
         """Let this thread alone make passes until `release`; False if that is not possible now."""
@@ -429,7 +429,7 @@ class Loop:
         if stale:  # the driver sleeps towards a deadline that is no longer the first
             self.wakeup()
 
-    # Turned by a foreign event loop…
+    # Passes of an asyncio event loop…
 
     def fileno(self) -> int:
         """Return the descriptor that is readable when a turn has something to do.
@@ -453,7 +453,7 @@ class Loop:
         self.notify = self._waker.signal
         self._sleepers -= 1
 
-    # When it ends…
+    # Closing…
 
     async def wind_down(self, grace: float) -> None:
         """Cancel every other task and wait until they have ended, for `grace` seconds at most."""

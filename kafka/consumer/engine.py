@@ -323,7 +323,7 @@ class Engine:
         self.loop.check_usable()
         return True
 
-    # What metadata changes…
+    # Changes of metadata…
 
     async def _topology_changed(self) -> None:
         cluster, subscription = self.client.cluster, self.subscription
@@ -470,7 +470,7 @@ class Engine:
             await self._refresh_metadata(deadline)
         return cluster.partitions_for_topic(topic)
 
-    # How it is…
+    # Health…
 
     def health(self) -> dict[str, Any]:
         """Return what works and what keeps records from coming, as plain values."""
@@ -494,7 +494,7 @@ class Engine:
             group=group,
         )
 
-    # When it ends…
+    # Closing…
 
     @property
     def close_timeout(self) -> float:

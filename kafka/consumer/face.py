@@ -72,7 +72,7 @@ class ConsumerFace:
         timeout = self.config["consumer_timeout_ms"]
         self._iteration_timeout = _FOREVER if timeout < 0 or timeout == math.inf else timeout / 1000
 
-    # What to read…
+    # Subscription and assignment…
 
     def subscribe(self, topics: Iterable[str] = (), pattern: Any = None, listener: Any = None) -> None:
         """Read these topics, or the topics whose names match a pattern, in place of the subscription before.
@@ -286,7 +286,7 @@ class ConsumerFace:
         check_topic(topic)
         return await self._open().partitions_for_topic(topic, self._deadline(timeout_ms))
 
-    # How it is…
+    # Health and metrics…
 
     async def _bootstrap(self, timeout_ms: float | None, refresh: bool) -> None:
         engine = self._open()
@@ -320,7 +320,7 @@ class ConsumerFace:
         if self._engine is not None:
             self._engine.wakeup()
 
-    # When it ends…
+    # Closing…
 
     async def _close(self, autocommit: bool, timeout_ms: float | None) -> None:
         engine = self._engine

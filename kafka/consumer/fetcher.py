@@ -100,7 +100,7 @@ class Fetcher:
         self._drained = 0
         self._cluster.add_listener(self._metadata_changed)
 
-    # From the application's thread…
+    # On the application's thread…
 
     def kick(self) -> None:
         """Look for partitions to fetch, in the next pass. Safe from every thread."""
@@ -201,7 +201,7 @@ class Fetcher:
         if lost and not self._cluster.need_update:
             self._loop.call_later(self._backoff.delay(self._lost), self._cluster.request_update)
 
-    # …which of them to ask for now…
+    # On the loop: choosing partitions…
 
     def _pump(self, node_id: int) -> None:
         """Fetch from a broker, if one of its connections is free."""
@@ -312,7 +312,7 @@ class Fetcher:
         self.starved = room <= 0
         return room
 
-    # …what comes back…
+    # On the loop: responses…
 
     def _answered(
         self, connection: FetchConnection, targets: Mapping[TopicPartition, FetchTarget], response: Any, version: int
@@ -403,7 +403,7 @@ class Fetcher:
         state.replica_until = self._loop.time() + self._replica_time
         self._grouped = None
 
-    # …and what goes wrong.
+    # On the loop: errors…
 
     def _log_checked(self, target: FetchTarget, check: EpochCheck) -> None:
         """Act on a new leader's log that differs (brokers before 2.7)."""
@@ -481,7 +481,7 @@ class Fetcher:
         connection.retry_at = self._loop.time() + delay
         self._loop.call_later(delay, self.kick)
 
-    # From the application's thread again…
+    # On the application's thread: paused partitions…
 
     def release_paused(self, states: Iterable[AssignedPartition]) -> None:
         """Drop the data of paused partitions when it takes up all the memory; it is fetched again after resume()."""
@@ -490,7 +490,7 @@ class Fetcher:
             if state.paused and cursor.has_data and cursor.position is not None:
                 self._subscription.move(state, Cursor(cursor.position, cursor.epoch))
 
-    # When it ends…
+    # Closing…
 
     async def close(self, deadline: float) -> None:
         """Stop, and end the sessions at the brokers if that is possible by the deadline."""

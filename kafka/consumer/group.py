@@ -80,7 +80,7 @@ class KafkaConsumer(ConsumerNames, ConsumerFace):
         driver = ThreadDriver(client.loop, name=f"kafka-consumer-{self.config['client_id']}")
         return Engine(self.config, client, ApplicationThread(driver), self._subscription)
 
-    # What to read…
+    # Subscription and assignment…
 
     def unsubscribe(self) -> None:
         """Read nothing, neither topics nor partitions that were assigned by hand."""
@@ -251,7 +251,7 @@ class KafkaConsumer(ConsumerNames, ConsumerFace):
         """The partitions of a topic; None if the topic does not exist, and it is not created then."""
         return self._complete(self._partitions_for_topic(topic, timeout_ms))
 
-    # How it is…
+    # Health and metrics…
 
     def bootstrap(self, timeout_ms: float | None = None, refresh: bool = False) -> None:
         """Know the cluster, as the consumer does once it is made; with `refresh` ask for its metadata again, and wait.
@@ -262,7 +262,7 @@ class KafkaConsumer(ConsumerNames, ConsumerFace):
         """
         self._complete(self._bootstrap(timeout_ms, refresh))
 
-    # When it ends…
+    # Closing…
 
     def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:
         """Commit if that is automatic, leave the group, free everything. Idempotent.

@@ -112,7 +112,7 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
         self.rebalance_timeout = self.heartbeat.poll_interval
         """Seconds that a member may take to give its partitions up and to join again."""
 
-    # For the subclass…
+    # For subclasses to implement…
 
     def protocol_type(self) -> str:
         """The protocol type of the group, such as ``"consumer"``."""
@@ -154,7 +154,7 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
         member_id = self.generation.member_id
         return f"member {printable(member_id)}" if member_id else "this member"
 
-    # Membership, from any thread…
+    # Membership: on any thread…
 
     def start(self) -> None:
         """Become a member as soon as possible, and stay one."""
@@ -224,7 +224,7 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
         self.due = True
         self.on_due()
 
-    # …and on the loop.
+    # Membership: on the loop…
 
     def _start(self) -> None:
         if self._main is None and self.state is not MemberState.CLOSED:
@@ -336,7 +336,7 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
     def _on_assignment_skipped(self, protocol: str, members: Sequence[Any]) -> Any:
         """Called on a leader that need not assign because nothing changed."""
 
-    # When something goes wrong…
+    # Errors…
 
     async def _recover(self, error: KafkaError, failures: int) -> int:
         """Prepare another attempt, or stop after a fatal error; return the number of failures in a row."""
@@ -420,7 +420,7 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
             self._main.cancel()
             self._main = None
 
-    # The application's time…
+    # max_poll_interval_ms…
 
     def _arm_poll_timer(self) -> None:
         if self._poll_timer is None:

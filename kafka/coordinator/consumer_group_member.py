@@ -65,7 +65,7 @@ class ConsumerGroupMember:
         self._failures = 0
         self._conflict_since: float | None = None
 
-    # Staying…
+    # Heartbeats…
 
     async def run(self) -> None:
         """Join and stay; returns if the brokers do not have this protocol."""
@@ -280,7 +280,7 @@ class ConsumerGroupMember:
             self.reconcile_if_needed()
         # Otherwise the next heartbeat response, or the next metadata, tries again.
 
-    # When something goes wrong…
+    # Errors…
 
     async def _recover(self, error: KafkaError) -> bool:
         """Prepare another attempt; False after a fatal error."""

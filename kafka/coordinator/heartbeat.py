@@ -53,7 +53,7 @@ class Heartbeat:
         self.last_send = self.last_receive = self.last_failure = _NEVER
         self.last_reset = self.last_poll = clock.monotonic()
 
-    # Towards the coordinator…
+    # Limits of the coordinator…
 
     def sent_heartbeat(self) -> None:
         """Record that a heartbeat is sent."""
@@ -108,7 +108,7 @@ class Heartbeat:
         self.reset_session_timeout()
         self.poll()
 
-    # Towards the application…
+    # The limit of the application…
 
     def poll(self) -> None:
         """Record that the application called poll()."""

@@ -151,7 +151,7 @@ def _start_again(channel: Channel, error: KafkaError) -> None:
     channel.move(ConnectionEvent.CLOSE)
 
 
-# From a name to a stream…
+# DNS and TCP…
 
 
 async def _connect(channel: Channel) -> None:

@@ -237,7 +237,7 @@ class Pipeline:
         """Whether another request may be in flight."""
         return len(self._in_flight) < self._max_in_flight
 
-    # Going out…
+    # Writing…
 
     def submit(self, request: Request[ResponseT], deadline: float, newest: int | None = None) -> Future[ResponseT]:
         """Queue a request; the future resolves to the response. Its version is `newest` at most."""

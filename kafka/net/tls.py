@@ -269,7 +269,7 @@ class TlsStream:
         """Close the descriptor and send nothing: in the child of a fork, as the connection is still the parent's."""
         self._sock.close()
 
-    # What it is made of…
+    # The certificate, and the buffers…
 
     @property
     def received(self) -> int:
@@ -308,7 +308,7 @@ class TlsStream:
             self._flush()
 
 
-# What went wrong…
+# Errors…
 
 
 def tls_error(error: ssl.SSLError, host: str) -> KafkaError:

@@ -59,7 +59,7 @@ class AsyncRecordFuture(RecordFuture):
     def _is_cancelled(self) -> bool:
         return getattr(self, "_following", None) is not None and self._following.is_cancelled
 
-    # What asyncio expects of a future…
+    # The interface of asyncio's futures…
 
     @property
     def _asyncio_future_blocking(self) -> bool:

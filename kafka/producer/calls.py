@@ -421,7 +421,7 @@ class ProducerCalls(Generic[FutureT]):
             raise
         return self.application.run(coro, deadline, what)
 
-    # TransactionManager…
+    # Transactions…
 
     async def init_transactions(self, timeout: float | None = None) -> None:
         """Take over the transactional_id."""
@@ -490,7 +490,7 @@ class ProducerCalls(Generic[FutureT]):
         outcome = "its outcome is not known yet" if what.startswith("commit") else "it continues"
         return f"{what} took longer than {seconds:g} seconds{why}; {outcome}: call it again, which waits for the rest"
 
-    # EndTransaction…
+    # Closing…
 
     async def close(self, timeout: float | None = None) -> None:
         """Send the remaining records, for `timeout` seconds at most, then give up the others and close the connections.

@@ -141,7 +141,7 @@ class ProducerCore:
             release = ".".join(map(str, versions.release))
             raise UnsupportedVersionError(f"compression_type='zstd' needs brokers of Kafka 2.1; this one is {release}")
 
-    # From other threads…
+    # On other threads…
 
     def work_soon(self) -> None:
         """Let the sender look at new batches."""
@@ -232,7 +232,7 @@ class ProducerCore:
         self.given_up = self.sender.abandon(error)
         self.client.shut_down()
 
-    # Why…
+    # Health…
 
     def reasons(self) -> str:
         """Return why the records under way are not acknowledged, in words; from any thread."""

@@ -225,7 +225,7 @@ class FutureRecordMetadata(RecordFuture):
         self.add_both(result.settle, self._index)
         return result
 
-    # Following…
+    # Callbacks…
 
     def add_callback(self, f: Callable[..., object], *args: Any, **kwargs: Any) -> Self:
         """Call ``f(*args, metadata, **kwargs)`` when the record is written.

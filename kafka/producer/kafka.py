@@ -389,7 +389,7 @@ class KafkaProducer(ProducerNames):
         """
         return complete(self._calls.health())
 
-    # EndTransaction…
+    # Closing…
 
     def purge(self, *, in_flight: bool = False) -> int:
         """Give up all records that are not sent, with `in_flight` also the unanswered ones; return how many.

@@ -228,7 +228,7 @@ class ProducerBatch(Future[None]):
         """Send it now and wait in this thread until it is settled, `timeout` seconds at most."""
         complete(self.partition.owner.wait_for(self, timeout))
 
-    # Following…
+    # Callbacks…
 
     def follow(self, future: FollowedRecord, on_success: Back | None, on_failure: Back | None) -> None:
         """Call one of the two when the record has its outcome: at once if it has."""

@@ -252,7 +252,7 @@ class RecordAccumulator:
             topic.filled += builder.size
         return batch
 
-    # …also within such a call…
+    # Filling: inside a callback or an interceptor…
 
     def check_outside(self, what: str) -> None:
         """Raise if the calling thread was interrupted while it held the lock: it would wait for itself."""

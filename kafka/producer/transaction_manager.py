@@ -330,7 +330,7 @@ class TransactionManager:
         error.__cause__ = cause or self.error
         return error
 
-    # Working…
+    # The steps of a transaction…
 
     async def _init(self) -> None:
         try:
@@ -438,7 +438,7 @@ class TransactionManager:
         # Batches that returned to the queue meanwhile, to be sent again.
         sender.abandon(self.aborted(None))
 
-    # Its state…
+    # Health…
 
     def health(self) -> dict[str, Any]:
         """Return the part of `health()` that is about transactions."""

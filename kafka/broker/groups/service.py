@@ -15,18 +15,19 @@ from kafka.broker.groups.coordinator import GroupCoordinator
 from kafka.broker.groups.interfaces import Answer
 from kafka.broker.groups.settings import PROPERTIES, GroupSettings
 from kafka.broker.security.acls import Operation, Resource
-from kafka.errors import Code, GroupIdNotFoundError, IllegalArgumentError
+from kafka.broker.server.call import group_operations
+from kafka.errors import BrokerResponseError, Code, GroupIdNotFoundError, IllegalArgumentError
 
 if TYPE_CHECKING:
     from kafka.broker.cluster.cluster import Cluster
     from kafka.broker.server.call import Call
     from kafka.broker.server.node import Node
-    from kafka.errors import BrokerResponseError
     from kafka.structs import TopicPartition
 
-__all__ = ["GroupService", "TopicsView", "coordinator", "message_of", "refusal", "when_answered"]
+__all__ = ["GroupService", "TopicsView", "coordinator", "describe_group", "message_of", "refusal", "when_answered"]
 
 T = TypeVar("T")
+G = TypeVar("G")
 
 
 class TopicsView:
@@ -154,6 +155,38 @@ def refusal(call: Call, group_id: str, operation: Operation = Operation.READ) ->
         return Code.NOT_COORDINATOR
     call.cluster.service(GroupService).note(group_id, call.node)
     return Code.NONE
+
+
+def describe_group(
+    call: Call,
+    group_id: str,
+    find: Callable[[str], G],
+    topics_of: Callable[[G], Iterable[str]],
+    describe: Callable[[G], Any],
+    *,
+    hidden: str,
+    with_operations: bool,
+) -> Any:
+    """Return the description of a group, or the error why this client may not have it from this node.
+
+    `hidden` is the error message where the client may not describe one of the group's topics.
+    """
+    make = call.response.DescribedGroup
+    if not group_id:
+        return make(group_id=group_id, error_code=Code.INVALID_GROUP_ID)
+    refused = refusal(call, group_id, Operation.DESCRIBE)
+    if refused:
+        return make(group_id=group_id, error_code=refused)
+    try:
+        group = find(group_id)
+    except BrokerResponseError as error:
+        return make(group_id=group_id, error_code=error.code, error_message=message_of(error))
+    if not all(call.allows(Operation.DESCRIBE, Resource.TOPIC, name) for name in topics_of(group)):
+        return make(group_id=group_id, error_code=Code.TOPIC_AUTHORIZATION_FAILED, error_message=hidden)
+    described = describe(group)
+    if with_operations:
+        described.authorized_operations = group_operations(call, group_id)
+    return described
 
 
 def message_of(error: BrokerResponseError) -> str:

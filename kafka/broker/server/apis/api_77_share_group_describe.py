@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka.broker.groups.service import TopicsView, coordinator, message_of, refusal
-from kafka.broker.groups.share_group import ShareMember
-from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
-from kafka.broker.server.call import group_operations
+from kafka.broker.groups.service import TopicsView, coordinator, describe_group
+from kafka.broker.groups.share_group import ShareGroup, ShareMember
+from kafka.broker.server.api import Call
 from kafka.protocol.share import ShareGroupDescribeRequest
 
 _HIDDEN = "The group has described topic(s) that the client is not authorized to describe."
@@ -15,34 +14,31 @@ _HIDDEN = "The group has described topic(s) that the client is not authorized to
 
 def handle(call: Call, request: ShareGroupDescribeRequest) -> Any:
     """Describe each."""
-    return call.response(groups=[_describe(call, request, group_id) for group_id in request.group_ids])
+    return call.response(
+        groups=[
+            describe_group(
+                call,
+                group_id,
+                coordinator(call).share,
+                lambda group: {name for member in group.members.values() for name in member.names},
+                lambda group: _describe(call, group),
+                hidden=_HIDDEN,
+                with_operations=request.include_authorized_operations,
+            )
+            for group_id in request.group_ids
+        ]
+    )
 
 
-def _describe(call: Call, request: ShareGroupDescribeRequest, group_id: str) -> Any:
-    make = call.response.DescribedGroup
-    if not group_id:
-        return make(group_id=group_id, error_code=Code.INVALID_GROUP_ID)
-    refused = refusal(call, group_id, Operation.DESCRIBE)
-    if refused:
-        return make(group_id=group_id, error_code=refused)
-    try:
-        group = coordinator(call).share(group_id)
-    except BrokerResponseError as error:
-        return make(group_id=group_id, error_code=error.code, error_message=message_of(error))
-    names = {name for member in group.members.values() for name in member.names}
-    if not all(call.allows(Operation.DESCRIBE, Resource.TOPIC, name) for name in names):
-        return make(group_id=group_id, error_code=Code.TOPIC_AUTHORIZATION_FAILED, error_message=_HIDDEN)
-    described = make(
-        group_id=group_id,
+def _describe(call: Call, group: ShareGroup) -> Any:
+    return call.response.DescribedGroup(
+        group_id=group.group_id,
         group_state=group.state,
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
         assignor_name=group.assignor,
         members=[_member(call, member) for member in group.members.values()],
     )
-    if request.include_authorized_operations:
-        described.authorized_operations = group_operations(call, group_id)
-    return described
 
 
 def _member(call: Call, member: ShareMember) -> Any:

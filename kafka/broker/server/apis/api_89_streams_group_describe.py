@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka.broker.groups.service import TopicsView, coordinator, message_of, refusal
+from kafka.broker.groups.service import TopicsView, coordinator, describe_group
 from kafka.broker.groups.streams_group import StreamsGroup, StreamsMember, Target
 from kafka.broker.groups.streams_topology import InternalTopic, Subtopology
-from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
+from kafka.broker.server.api import Call
 from kafka.broker.server.apis.api_88_streams_group_heartbeat import tasks
-from kafka.broker.server.call import group_operations
 from kafka.protocol.streams import StreamsGroupDescribeRequest
 
 _HIDDEN = "The described group uses topics that the client is not authorized to describe."
@@ -17,34 +16,31 @@ _HIDDEN = "The described group uses topics that the client is not authorized to 
 
 def handle(call: Call, request: StreamsGroupDescribeRequest) -> Any:
     """Describe each."""
-    return call.response(groups=[_describe(call, request, group_id) for group_id in request.group_ids])
+    return call.response(
+        groups=[
+            describe_group(
+                call,
+                group_id,
+                coordinator(call).streams,
+                lambda group: group.topology.source_topics() if group.topology is not None else [],
+                lambda group: _describe(call, group),
+                hidden=_HIDDEN,
+                with_operations=request.include_authorized_operations,
+            )
+            for group_id in request.group_ids
+        ]
+    )
 
 
-def _describe(call: Call, request: StreamsGroupDescribeRequest, group_id: str) -> Any:
-    make = call.response.DescribedGroup
-    if not group_id:
-        return make(group_id=group_id, error_code=Code.INVALID_GROUP_ID)
-    refused = refusal(call, group_id, Operation.DESCRIBE)
-    if refused:
-        return make(group_id=group_id, error_code=refused)
-    try:
-        group = coordinator(call).streams(group_id)
-    except BrokerResponseError as error:
-        return make(group_id=group_id, error_code=error.code, error_message=message_of(error))
-    names = group.topology.source_topics() if group.topology is not None else []
-    if not all(call.allows(Operation.DESCRIBE, Resource.TOPIC, name) for name in names):
-        return make(group_id=group_id, error_code=Code.TOPIC_AUTHORIZATION_FAILED, error_message=_HIDDEN)
-    described = make(
-        group_id=group_id,
+def _describe(call: Call, group: StreamsGroup) -> Any:
+    return call.response.DescribedGroup(
+        group_id=group.group_id,
         group_state=group.state,
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
         topology=_topology(call, group),
         members=[_member(call, group, member) for member in group.members.values()],
     )
-    if request.include_authorized_operations:
-        described.authorized_operations = group_operations(call, group_id)
-    return described
 
 
 def _topology(call: Call, group: StreamsGroup) -> Any:
