@@ -14,8 +14,9 @@ by every test run of an environment that has it, with or without a broker.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kafka._lazy import lazy_names
 
 if TYPE_CHECKING:
     from kafka.broker.broker import Broker as Broker
@@ -25,26 +26,15 @@ if TYPE_CHECKING:
     from kafka.broker.faults import Exchange as Exchange
     from kafka.broker.faults import SeenRequest as SeenRequest
 
-# Where each public name lives.
-_EXPORTS = {
-    "Broker": "kafka.broker.broker",
-    "Snapshot": "kafka.broker.cluster.thread",
-    "CLOSE": "kafka.broker.faults",
-    "NO_REPLY": "kafka.broker.faults",
-    "Exchange": "kafka.broker.faults",
-    "SeenRequest": "kafka.broker.faults",
+_HOMES = {
+    "Broker": "broker",
+    "Snapshot": "cluster.thread",
+    "CLOSE": "faults",
+    "NO_REPLY": "faults",
+    "Exchange": "faults",
+    "SeenRequest": "faults",
 }
 
 __all__ = ["CLOSE", "NO_REPLY", "Broker", "Exchange", "SeenRequest", "Snapshot"]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _EXPORTS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_EXPORTS[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

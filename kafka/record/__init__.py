@@ -12,8 +12,9 @@ False
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kafka._lazy import lazy_names
 
 if TYPE_CHECKING:
     from kafka.record.batch_builder import BatchBuilder as BatchBuilder
@@ -24,14 +25,14 @@ if TYPE_CHECKING:
     from kafka.record.memory_records import MemoryRecords as MemoryRecords
     from kafka.record.memory_records import MemoryRecordsBuilder as MemoryRecordsBuilder
 
-_EXPORTS = {
-    "BatchBuilder": "kafka.record.batch_builder",
-    "BatchHeader": "kafka.record.header",
-    "ConsumerRecord": "kafka.record.consumer_record",
-    "MemoryRecords": "kafka.record.memory_records",
-    "MemoryRecordsBuilder": "kafka.record.memory_records",
-    "RecordReader": "kafka.record.batch_reader",
-    "scan": "kafka.record.header",
+_HOMES = {
+    "BatchBuilder": "batch_builder",
+    "BatchHeader": "header",
+    "ConsumerRecord": "consumer_record",
+    "MemoryRecords": "memory_records",
+    "MemoryRecordsBuilder": "memory_records",
+    "RecordReader": "batch_reader",
+    "scan": "header",
 }
 
 __all__ = [
@@ -44,10 +45,4 @@ __all__ = [
     "scan",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _EXPORTS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_EXPORTS[name]), name)
-    globals()[name] = value
-    return value
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)
