@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from kafka._runtime.timers import Backoff
 from kafka.errors import (
     KafkaError,
     KafkaTimeoutError,
@@ -39,42 +38,28 @@ class OffsetLookup:
     def __init__(self, client: Client, *, committed_only: bool) -> None:
         self._client = client
         self._committed_only = committed_only
-        self._backoff = Backoff(
-            client.config.seconds("retry_backoff_ms"),
-            client.config.seconds("retry_backoff_max_ms"),
-            client.loop.rng,
-        )
 
     async def find(self, wanted: Mapping[TopicPartition, int], deadline: float) -> Found:
         """Return the offset at each timestamp (-1: the end, -2: the beginning); None where all records are earlier.
 
         Raises the first error that is not retriable; at the deadline, KafkaTimeoutError from the last one.
         """
-        with self._client.cluster.also({partition.topic for partition in wanted}):
-            return await self._find(wanted, deadline)
-
-    async def _find(self, wanted: Mapping[TopicPartition, int], deadline: float) -> Found:
-        loop, cluster = self._client.loop, self._client.cluster
         found: Found = {}
         left = dict(wanted)
-        failures = 0
-        while True:
-            answered, failed = await self._round(left, deadline)
-            found.update(answered)
-            for error in failed.values():
+        with self._client.cluster.also({partition.topic for partition in wanted}):
+            try:
+                async for attempt in self._client.attempts(deadline, "looking offsets up"):
+                    with attempt:
+                        answered, failed = await self._round(left, deadline)
+                        found.update(answered)
+                        left = {partition: left[partition] for partition in failed}
+                        if failed:
+                            raise _decisive(failed.values())
+            except KafkaError as error:
                 if not error.retriable:
-                    raise error
-            if not failed:
-                return found
-            left = {partition: left[partition] for partition in failed}
-            failures += 1
-            delay = self._backoff.delay(failures)
-            error = next(iter(failed.values()))
-            if loop.time() + delay >= deadline:
+                    raise
                 raise KafkaTimeoutError(f"offsets could not be looked up: {error}") from error
-            if any(error.invalid_metadata for error in failed.values()):
-                cluster.request_update()
-            await loop.sleep(delay)
+        return found
 
     async def _round(self, wanted: Mapping[TopicPartition, int], deadline: float) -> tuple[Found, Failed]:
         """Ask each leader once; return the offsets found, and the errors."""
@@ -132,6 +117,11 @@ class OffsetLookup:
             topics=[topic(name=name, partitions=parts) for name, parts in topics.items()],
         )
         return await link.submit(request, max(0.0, deadline - self._client.loop.time()))
+
+
+def _decisive(errors: Iterable[KafkaError]) -> KafkaError:
+    """Return an error that is not retriable if there is one, else one that asks for fresh metadata, else the first."""
+    return min(errors, key=lambda error: (error.retriable, not error.invalid_metadata))
 
 
 def no_leader(partition: TopicPartition, leader: int | None) -> KafkaError:
