@@ -1,7 +1,8 @@
 """One member of a classic group, of any protocol type: joining, staying, leaving.
 
-One task (`_stay_member`) joins whenever that is needed and then sleeps; `HeartbeatTask` sends heartbeats; both run on
-the client's loop. Calls that the application must make (listeners) wait in `rendezvous` until its next poll().
+One task (`_stay_member`) joins whenever that is needed and then sleeps; `HeartbeatTask` sends heartbeats; `PollTimer`
+notices an application that is stuck; all run on the client's loop. Calls that the application must make (listeners)
+wait in `rendezvous` until its next poll().
 
 Retriable errors are retried here, without end and with backoff; the log and `waiting_for` name them. Another error
 stops the member: the next poll() raises it (`take_error`), and the poll() after that tries again.
@@ -19,7 +20,7 @@ from kafka._runtime.tasks import Event, Task
 from kafka._text import printable
 from kafka.config import Config, defaults, resolve
 from kafka.coordinator import join_group
-from kafka.coordinator.heartbeat import Heartbeat, HeartbeatTask
+from kafka.coordinator.heartbeat import Heartbeat, HeartbeatTask, PollTimer
 from kafka.coordinator.lookup import COMMITS, COORDINATOR_LOST, JOINS, CoordinatorFinder
 from kafka.coordinator.metrics import GroupCoordinatorMetrics
 from kafka.coordinator.rebalance import Rendezvous
@@ -39,7 +40,6 @@ from kafka.legacy.private_names import CoordinatorNames
 if TYPE_CHECKING:
     from kafka._core.client import Client
     from kafka._runtime.application import Application
-    from kafka._runtime.timers import Timer
     from kafka.client_async import KafkaClient
     from kafka.metrics import Metrics
 
@@ -53,8 +53,6 @@ T = TypeVar("T")
 _JOIN_GRACE: Final = 5.0
 # Since this release brokers allow sessions of more than 30 seconds without configuration.
 _LONG_SESSIONS_SINCE: Final = (0, 10, 1)
-# Seconds for the application to show that it waits in poll() and is not stuck.
-_LIVENESS_GRACE: Final = 1.0
 
 
 class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
@@ -105,8 +103,9 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
         self._rejoin_reason = ""
         self._progress = Event()
         self._changes = 0
-        self._poll_timer: Timer | None = None
-        self._liveness_asked = False
+        self.poll_timer = PollTimer(
+            self.loop, self.heartbeat, self._is_active, self._notify_application, self._poll_timed_out
+        )
         self.is_polling: Callable[[], bool] = lambda: True
         """Whether the application is inside poll() when it serves; in asyncio another task serves."""
         self.rebalance_timeout = self.heartbeat.poll_interval
@@ -195,7 +194,7 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
         """Make the calls that wait for the application. Raises errors of listeners, and fatal ones."""
         if self.is_polling():
             self.heartbeat.poll()
-            self._liveness_asked = False
+            self.poll_timer.notified = False
         error = self.take_error()
         if error is not None:
             raise error
@@ -230,7 +229,7 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
         if self._main is None and self.state is not MemberState.CLOSED:
             self._request_rejoin("startup")
             self._main = self.loop.spawn_logged(self._stay_member(), "stay member")
-            self._arm_poll_timer()
+            self.poll_timer.arm()
 
     def move(self, event: MemberEvent) -> None:
         """Change the state by an event."""
@@ -413,37 +412,17 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
             self._request_rejoin("poll() was called again")
             if self._main is None or self._main.is_done:
                 self._main = self.loop.spawn_logged(self._stay_member(), "stay member")
-            self._arm_poll_timer()
+            self.poll_timer.arm()
 
     def _stop_main(self) -> None:
         if self._main is not None:
             self._main.cancel()
             self._main = None
 
-    # max_poll_interval_ms…
-
-    def _arm_poll_timer(self) -> None:
-        if self._poll_timer is None:
-            self._poll_timer = self.loop.call_later(max(self.heartbeat.poll_left(), 0.001), self._check_poll)
-
-    def _check_poll(self) -> None:
-        self._poll_timer = None
-        if self.state in {MemberState.LEFT, MemberState.FAILED, MemberState.CLOSED}:
-            return
-        if not self.heartbeat.poll_timeout_expired():
-            self._liveness_asked = False
-            self._arm_poll_timer()
-        elif not self._liveness_asked:
-            # A poll() that waits for records longer than the interval is not stuck: it serves when notified.
-            self._liveness_asked = True
-            self._notify_application()
-            grace = min(_LIVENESS_GRACE, self.heartbeat.poll_interval / 10)
-            self._poll_timer = self.loop.call_later(grace, self._check_poll)
-        else:
-            self._poll_timed_out()
+    def _is_active(self) -> bool:
+        return self.state not in {MemberState.LEFT, MemberState.FAILED, MemberState.CLOSED}
 
     def _poll_timed_out(self) -> None:
-        self._liveness_asked = False
         why = f"poll() was not called for {self.heartbeat.poll_interval:.0f} s (max_poll_interval_ms)"
         log.warning(
             "Group %s: %s leaves the group because %s. Return fewer records from each poll() (max_poll_records), or "
@@ -513,9 +492,7 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
     async def _close(self, reason: str, deadline: float | None) -> None:
         await self.leave_group(reason, deadline)
         self.move(MemberEvent.CLOSE)
-        if self._poll_timer is not None:
-            self._poll_timer.cancel()
-            self._poll_timer = None
+        self.poll_timer.cancel()
 
 
 NOT_CONFIRMED: Final = (

@@ -200,7 +200,7 @@ class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
             self.rendezvous
             or self._committed
             or self._error is not None
-            or (self._liveness_asked and self.is_polling())
+            or (self.poll_timer.notified and self.is_polling())
             or (self.subscription.is_automatic and self.subscription.subscription_version != self._seen_version)
             or (self.auto_commit is not None and self.auto_commit.due(self.loop.time()))
         )

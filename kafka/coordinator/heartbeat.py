@@ -1,4 +1,4 @@
-"""When a member of a group must send a heartbeat, when the coordinator removes it, and the task that sends.
+"""When a member of a group must send a heartbeat, when the coordinator removes it, and when its application is stuck.
 
 Three limits: a heartbeat is due every heartbeat_interval_ms; the coordinator removes a member from which it received
 nothing for session_timeout_ms; a member whose application does not call poll() for max_poll_interval_ms leaves, because
@@ -16,12 +16,18 @@ from kafka.errors import KafkaConfigurationError, KafkaError, for_code
 from kafka.protocol.group import HeartbeatRequest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kafka._runtime.loop import Loop
     from kafka._runtime.timers import Timer
     from kafka.coordinator.states import Generation
 
-__all__ = ["Heartbeat", "HeartbeatTask"]
+__all__ = ["Heartbeat", "HeartbeatTask", "PollTimer"]
 
+# In seconds: the shortest wait for the end of the poll interval, and the time that an application has to show that it
+# waits in poll() and is not stuck.
+_SHORTEST_WAIT: Final = 0.001
+_LIVENESS_GRACE: Final = 1.0
 _NEVER: Final = float("-inf")
 
 
@@ -121,6 +127,55 @@ class Heartbeat:
     def poll_timeout_expired(self) -> bool:
         """Whether the application counts as stuck."""
         return self.poll_left() == 0
+
+
+class PollTimer:
+    """Notices that an application does not call poll() for max_poll_interval_ms."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        heartbeat: Heartbeat,
+        is_active: Callable[[], bool],
+        notify: Callable[[], object],
+        on_timeout: Callable[[], object],
+    ) -> None:
+        self._loop = loop
+        self._heartbeat = heartbeat
+        self._is_active = is_active
+        self._notify = notify
+        self._on_timeout = on_timeout
+        self._timer: Timer | None = None
+        self.notified = False
+        """Whether the application was notified and has not called poll() since."""
+
+    def arm(self) -> None:
+        """Check when the interval ends, unless that is planned."""
+        if self._timer is None:
+            self._timer = self._loop.call_later(max(self._heartbeat.poll_left(), _SHORTEST_WAIT), self._check)
+
+    def cancel(self) -> None:
+        """Check no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _check(self) -> None:
+        self._timer = None
+        if not self._is_active():
+            return
+        if not self._heartbeat.poll_timeout_expired():
+            self.notified = False
+            self.arm()
+        elif not self.notified:
+            # A poll() that waits for records longer than the interval is not stuck: it serves when notified.
+            self.notified = True
+            self._notify()
+            grace = min(_LIVENESS_GRACE, self._heartbeat.poll_interval / 10)
+            self._timer = self._loop.call_later(grace, self._check)
+        else:
+            self.notified = False
+            self._on_timeout()
 
 
 log = logging.getLogger(__name__)

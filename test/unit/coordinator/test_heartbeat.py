@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
-from kafka.coordinator.heartbeat import Heartbeat
+from kafka.coordinator.heartbeat import Heartbeat, PollTimer
 from kafka.errors import KafkaConfigurationError
-from kafka.testing import FakeClock
+from kafka.testing import FakeClock, MemoryNetwork
 
 
 @pytest.fixture
@@ -65,3 +67,63 @@ def test_an_application_that_does_not_poll_is_stuck(heartbeat: Heartbeat, clock:
     heartbeat.poll()
     clock.advance(60)
     assert heartbeat.poll_timeout_expired()
+
+
+class Polled:
+    """A poll timer with a separate loop, and what it has called."""
+
+    def __init__(self) -> None:
+        network = MemoryNetwork()
+        self.clock = network.clock
+        self.loop = network.environment().make_loop()
+        self.heartbeat = Heartbeat(max_poll_interval_ms=60_000, clock=self.clock)
+        self.is_active = True
+        self.seen: list[tuple[str, float]] = []
+        self.began = self.clock.monotonic()
+        self.timer = PollTimer(
+            self.loop, self.heartbeat, lambda: self.is_active, lambda: self.note("notify"), lambda: self.note("stuck")
+        )
+
+    def note(self, what: str) -> None:
+        self.seen.append((what, round(self.clock.monotonic() - self.began, 1)))
+
+    def run(self, until: float) -> None:
+        """Turn the loop until a time after the beginning."""
+        self.loop.run_until(self.loop.spawn(self.loop.sleep_until(self.began + until)))
+
+
+@pytest.fixture
+def polled() -> Iterator[Polled]:
+    made = Polled()
+    yield made
+    made.loop.close()
+
+
+def test_an_application_is_notified_before_it_counts_as_stuck(polled: Polled) -> None:
+    polled.timer.arm()
+    polled.run(until=200)
+    assert polled.seen == [("notify", 60.0), ("stuck", 61.0)]
+    assert not polled.timer.notified
+
+
+def test_an_application_that_polls_after_the_notification_is_not_stuck(polled: Polled) -> None:
+    polled.timer.arm()
+    polled.run(until=60.5)
+    assert polled.timer.notified
+    polled.heartbeat.poll()
+    polled.run(until=120)
+    assert polled.seen == [("notify", 60.0)]
+    polled.run(until=200)
+    assert polled.seen == [("notify", 60.0), ("notify", 120.5), ("stuck", 121.5)]
+
+
+@pytest.mark.parametrize("how", ["cancelled", "left"])
+def test_a_member_that_has_left_is_not_notified(polled: Polled, how: str) -> None:
+    polled.timer.arm()
+    polled.run(until=30)
+    if how == "cancelled":
+        polled.timer.cancel()
+    else:
+        polled.is_active = False
+    polled.run(until=200)
+    assert polled.seen == []
