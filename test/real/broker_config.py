@@ -51,6 +51,8 @@ class NodePlan:
     ports: Mapping[str, int]
     advertised: Mapping[str, int] = field(default_factory=dict)
     """Listener to the port that clients are told in place of its own: that of a proxy before it."""
+    roles: str = "broker,controller"
+    """What a node of a release without ZooKeeper is."""
 
 
 def server_properties(
@@ -64,7 +66,7 @@ def server_properties(
     extra: Mapping[str, str],
 ) -> dict[str, str]:
     """All properties of one node; ``extra`` wins over everything."""
-    properties = _sizes(len(everyone)) | {"log.dirs": plan.data_dir}
+    properties = _sizes(sum("broker" in node.roles for node in everyone)) | {"log.dirs": plan.data_dir}
     if release.kraft:
         properties |= _kraft(plan, everyone)
     else:
@@ -122,9 +124,11 @@ def _sizes(nodes: int) -> dict[str, str]:
 
 
 def _kraft(plan: NodePlan, everyone: Sequence[NodePlan]) -> dict[str, str]:
-    voters = ",".join(f"{node.node_id}@127.0.0.1:{node.ports[CONTROLLER]}" for node in everyone)
+    voters = ",".join(
+        f"{node.node_id}@127.0.0.1:{node.ports[CONTROLLER]}" for node in everyone if "controller" in node.roles
+    )
     return {
-        "process.roles": "broker,controller",
+        "process.roles": plan.roles,
         "node.id": str(plan.node_id),
         "controller.quorum.voters": voters,
         "controller.listener.names": CONTROLLER,
@@ -142,8 +146,12 @@ def _addresses(release: Release, plan: NodePlan, listeners: Sequence[Listener], 
     bound = [f"{one.name}://127.0.0.1:{plan.ports[one.name]}" for one in listeners]
     protocols = [f"{one.name}:{one.protocol}" for one in listeners]
     if release.kraft:
-        bound.append(f"{CONTROLLER}://127.0.0.1:{plan.ports[CONTROLLER]}")
         protocols.append(f"{CONTROLLER}:PLAINTEXT")
+        if "broker" not in plan.roles:
+            endpoint = f"{CONTROLLER}://127.0.0.1:{plan.ports[CONTROLLER]}"
+            return {"listeners": endpoint, "listener.security.protocol.map": ",".join(protocols)}
+    if release.kraft and "controller" in plan.roles:
+        bound.append(f"{CONTROLLER}://127.0.0.1:{plan.ports[CONTROLLER]}")
     addresses = {"listeners": ",".join(bound), "advertised.listeners": ",".join(open_to_clients)}
     if release.named_listeners:
         addresses |= {"listener.security.protocol.map": ",".join(protocols), "inter.broker.listener.name": INTERNAL}

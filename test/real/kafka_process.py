@@ -43,13 +43,17 @@ live_clusters: list[KafkaCluster] = []
 
 
 class KafkaCluster:
-    """Some nodes of one release, and ZooKeeper where that release needs it. A context manager."""
+    """Some nodes of one release, and ZooKeeper where that release needs it. A context manager.
+
+    Each node is a broker and a controller too, unless there are `controllers`: nodes that are nothing else.
+    """
 
     def __init__(
         self,
         version: str = NEWEST,
         nodes: int = 1,
         *,
+        controllers: int = 0,
         listeners: Sequence[str] = (INTERNAL,),
         properties: Mapping[str, str] | None = None,
         node_properties: Mapping[int, Mapping[str, str]] | None = None,
@@ -77,6 +81,7 @@ class KafkaCluster:
         self._zookeeper_port: int | None = None
         self._plans: dict[int, NodePlan] = {}
         self._nodes = range(1, nodes + 1)
+        self._controllers = range(nodes + 1, nodes + 1 + controllers)
         self._scratch: Scratch | None = None
 
     # Coming up
@@ -98,7 +103,7 @@ class KafkaCluster:
             self._lay_out()
             if not self.release.kraft:
                 self._start_zookeeper()
-            for node in self._nodes:
+            for node in (*self._controllers, *self._nodes):
                 self._launch(node)
             self.wait_ready()
         except BaseException:
@@ -109,12 +114,15 @@ class KafkaCluster:
     def _lay_out(self) -> None:
         """Choose ports and write each node's directory."""
         names = [one.name for one in self._listeners] + ([CONTROLLER] if self.release.kraft else [])
-        for node in self._nodes:
+        for node in (*self._nodes, *self._controllers):
             home = self.root / f"node-{node}"
             home.mkdir()
             taken = {name: ports.reserve() for name in names}
             told = {self._first: self._advertised_ports[node]} if node in self._advertised_ports else {}
-            self._plans[node] = NodePlan(node, str(home / "data"), taken, told)
+            roles = (
+                "controller" if node in self._controllers else "broker" if self._controllers else "broker,controller"
+            )
+            self._plans[node] = NodePlan(node, str(home / "data"), taken, told, roles)
         modules = [kind.login_module for kind in self._security if kind.login_module]
         if modules and not self.release.jaas_properties:
             (self.root / "jaas.conf").write_text(jaas_text(modules), encoding="utf-8")
@@ -206,7 +214,8 @@ class KafkaCluster:
 
     def bootstrap(self, listener: str) -> str:
         """``host:port,...`` of all nodes at a listener, for example ``SASL_SSL``, as the nodes advertise it."""
-        told = [{**plan.ports, **plan.advertised}[listener] for plan in self._plans.values()]
+        role = "controller" if listener == CONTROLLER else "broker"
+        told = [{**plan.ports, **plan.advertised}[listener] for plan in self._plans.values() if role in plan.roles]
         return ",".join(f"{self.host}:{port}" for port in told)
 
     def address(self, node: int, listener: str = INTERNAL) -> tuple[str, int]:
@@ -219,8 +228,8 @@ class KafkaCluster:
         return "127.0.0.1", self._zookeeper_port
 
     def running(self) -> list[int]:
-        """The ids of the nodes whose process runs (or is paused)."""
-        return [node for node, child in self._children.items() if child.running()]
+        """The ids of the brokers whose process runs (or is paused)."""
+        return [node for node in self._nodes if node in self._children and self._children[node].running()]
 
     def pid(self, node: int) -> int:
         """The process id of a node."""

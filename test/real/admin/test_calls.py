@@ -51,9 +51,11 @@ from kafka.errors import (
     TransactionalIdNotFoundError,
     UnknownMemberIdError,
     UnknownTopicOrPartitionError,
+    UnsupportedEndpointTypeError,
     UnsupportedVersionError,
 )
 from kafka.protocol.admin import ListGroupsRequest
+from test.real.conftest import StartKafka
 from test.real.kafka_process import KafkaCluster
 from test.real.sasl import access_control, scram
 
@@ -422,6 +424,44 @@ def test_features_quorum_and_cluster(admin: KafkaAdminClient):
         admin.remove_raft_voter(1, uuid.uuid4())
     assert admin.api_versions()[3][1] >= 12
     assert admin.get_broker_version_data(2).ranges == admin.api_versions()
+
+
+def test_controllers_are_asked_directly(kafka_at: StartKafka):
+    cluster = kafka_at(nodes=1, controllers=3)
+    controllers = cluster.bootstrap("CONTROLLER")
+    brokers = KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers)
+    direct = KafkaAdminClient(bootstrap_controllers=controllers)
+    with brokers, direct:
+        found = direct.describe_cluster(include_authorized_operations=True)
+        assert {f"{one.host}:{one.port}" for one in found.brokers} == set(controllers.split(","))
+        assert [one.broker_id for one in found.brokers] == [2, 3, 4]
+        assert found.cluster_id == brokers.describe_cluster().cluster_id
+        assert direct.describe_metadata_quorum().leader_id == found.controller_id
+        level = direct.describe_features().finalized_features["group.version"].max_version
+        assert direct.update_features({"group.version": level}, validate_only=True)["group.version"].ok
+        settings = ConfigResource("broker", "1", {"log.cleaner.threads": 2})
+        assert direct.alter_configs([settings]) == {"broker": {"1": "OK"}}
+        until(lambda: brokers.describe_configs([settings], config_filter="dynamic")["broker"]["1"])
+        active = ConfigResource("broker", found.controller_id)
+        roles = direct.describe_configs([active], config_filter="all")["broker"][active.name]["process.roles"]
+        assert roles.value == "controller"
+        assert direct.create_topics([NewTopic("events", 2, 1)]).topics.ok
+        brokers.wait_for_topics(["events"])
+        with pytest.raises(UnsupportedEndpointTypeError, match="list_groups"):
+            direct.list_groups()
+        # The calls about voters reach the controller, which refuses: these voters are fixed by its configuration.
+        with pytest.raises(UnsupportedVersionError):
+            direct.remove_raft_voter(2, uuid.uuid4())
+        with pytest.raises(UnsupportedVersionError):
+            direct.add_raft_voter(9, uuid.uuid4(), [("CONTROLLER", "127.0.0.1", 1)])
+
+        # Without a broker, and after the active controller is gone.
+        cluster.kill(1)
+        cluster.kill(found.controller_id)
+        quorum = direct.describe_metadata_quorum()
+        assert quorum.leader_id not in {found.controller_id, -1}
+        until(lambda: direct.describe_cluster().controller_id == quorum.leader_id)
+        direct.unregister_broker(1)
 
 
 def test_raw_requests_and_coordinators(admin: KafkaAdminClient):
