@@ -21,16 +21,8 @@ from kafka.config import Config, defaults
 from kafka.consumer.arguments import checked_limit, checked_partitions, checked_timeout
 from kafka.consumer.subscription_state import Mode
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
-from kafka.errors import (
-    ConsumerStoppedError,
-    IllegalStateError,
-    KafkaTimeoutError,
-    RecordTooLargeError,
-)
-from kafka.structs import (
-    SubscriptionPattern,
-    TopicPartition,
-)
+from kafka.errors import ConsumerStoppedError, IllegalStateError, KafkaTimeoutError, RecordTooLargeError
+from kafka.structs import ConsumerGroupMetadata, SubscriptionPattern, TopicPartition
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -339,6 +331,19 @@ class AIOKafkaConsumer(ConsumerOffsets):
             )
         if self._phase is not Phase.STARTED or get_ident() != self._thread or not self._aio_runs():
             self._refuse()
+
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """The identity of this member, for `AIOKafkaProducer.send_offsets_to_transaction`.
+
+        It is the one of the last call that returned records, or of the listener that calls this. If the group has
+        rebalanced since, a transaction with the offsets of these records fails, and can be aborted: another member may
+        read them.
+        """
+        self._check_group("group_metadata()")
+        identity = self._engine.identity
+        if identity is None or _inside_listener.get() is self._token:
+            return self._face.group_metadata()
+        return identity
 
     # What to read…
 

@@ -22,7 +22,7 @@ from kafka._runtime.application import ApplicationTask
 from kafka.aio.structs import ConsumerRecord
 from kafka.consumer.engine import Engine
 from kafka.errors import ConsumerStoppedError, KafkaError, KafkaTimeoutError
-from kafka.structs import TopicPartition
+from kafka.structs import ConsumerGroupMetadata, TopicPartition
 
 if TYPE_CHECKING:
     from kafka._core.client import Client
@@ -88,6 +88,8 @@ class AIOEngine(Engine):
         self.errors: deque[Exception] = deque(maxlen=_MOST_ERRORS)
         self.rows: Iterator[ConsumerRecord] = iter(())
         """The records of the present chunk that were not handed out."""
+        self.identity: ConsumerGroupMetadata | None = None
+        """That of the member when a call that takes records last returned: it ends with the next rebalance."""
         self._getters = 0
         self._uncommitted = False
         if self.membership is not None:
@@ -206,8 +208,10 @@ class AIOEngine(Engine):
                 loop.check_usable()
         finally:
             self._getters -= 1
-            if waited and membership is not None:
-                membership.heartbeat.poll()
+            if membership is not None:
+                self.identity = membership.group_metadata()
+                if waited:
+                    membership.heartbeat.poll()
 
     async def _wait_for(self, future: Any, deadline: float, *, first: bool) -> None:
         if self.fetcher.starved:

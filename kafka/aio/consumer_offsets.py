@@ -18,7 +18,6 @@ from kafka.consumer.face import ConsumerFace
 from kafka.consumer.subscription_state import Mode, SubscriptionState
 from kafka.errors import IllegalOperation, IllegalStateError, KafkaTimeoutError
 from kafka.structs import (
-    ConsumerGroupMetadata,
     OffsetAndMetadata,
     OffsetAndTimestamp,
     OnCommit,
@@ -203,11 +202,6 @@ class ConsumerOffsets(Lifecycle):
         """
         self._check_group("committed()")
         return await self._face._committed(partition, metadata, timeout_ms)
-
-    def group_metadata(self) -> ConsumerGroupMetadata:
-        """The identity of this member, for `AIOKafkaProducer.send_offsets_to_transaction`."""
-        self._check_group("group_metadata()")
-        return self._face.group_metadata()
 
     def enforce_rebalance(self, reason: str = "the application asked for it") -> None:
         """Ask the group to rebalance."""

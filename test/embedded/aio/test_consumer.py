@@ -12,7 +12,14 @@ import weakref
 import anyio
 import pytest
 
-from kafka.aio import AIOKafkaConsumer, ConsumerRebalanceListener, IllegalOperation, OffsetAndMetadata, TopicPartition
+from kafka.aio import (
+    AIOKafkaConsumer,
+    AIOKafkaProducer,
+    ConsumerRebalanceListener,
+    IllegalOperation,
+    OffsetAndMetadata,
+    TopicPartition,
+)
 from kafka.aio.errors import (
     CommitFailedError,
     ConsumerStoppedError,
@@ -24,6 +31,7 @@ from kafka.aio.errors import (
     WakeupError,
 )
 from kafka.broker import Broker
+from kafka.errors import AbortableTransactionError
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -417,6 +425,39 @@ class Listener(ConsumerRebalanceListener):
         self.calls.append(("assigned", assigned))
         if self.on_assigned is not None:
             await self.on_assigned(assigned)
+
+
+def test_offsets_of_records_from_before_a_rebalance_are_refused_in_a_transaction(run_once, broker):
+    fill(broker, 5)
+    fill(broker, 5, partition=1)
+    options = {"group_id": "g", "enable_auto_commit": False, "partition_assignment_strategy": ["cooperative-sticky"]}
+
+    async def main():
+        async with (
+            consumer(broker, "t", **options) as reader,
+            AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="copy") as producer,
+        ):
+            offsets = {}
+            while len(offsets) < 2:
+                for partition, records in (await reader.getmany(timeout_ms=5000)).items():
+                    offsets[partition] = records[-1].offset + 1
+            before = reader.group_metadata()
+            async with consumer(broker, "t", **options) as other:
+                await until(lambda: len(other.assignment()) == len(reader.assignment()) == 1)
+                assert reader.group_metadata() == before
+                with pytest.raises(AbortableTransactionError):
+                    async with producer.transaction():
+                        await producer.send_offsets_to_transaction(offsets, reader.group_metadata())
+                moved = next(iter(other.assignment()))
+                assert await other.committed(moved) is None
+                await reader.getmany(timeout_ms=0)
+                assert reader.group_metadata().generation_id > before.generation_id
+                async with producer.transaction():
+                    kept = next(iter(reader.assignment()))
+                    await producer.send_offsets_to_transaction({kept: offsets[kept]}, reader.group_metadata())
+                assert await reader.committed(kept) == 5
+
+    run_once(main())
 
 
 def test_a_group_shares_partitions_and_start_waits_for_the_first_assignment(run, broker):
