@@ -89,16 +89,16 @@ def _judge_log(logs: dict[int, list[int]], load: Load, tally: Tally) -> None:
 class Copiers:
     """Processes of one group that copy a topic; those that end by themselves are started again, as services are."""
 
-    def __init__(self, home: Path, site: Site, source: str, target: str, protocol: str) -> None:
+    def __init__(self, home: Path, site: Site, source: str, target: str, protocol: str, program: str) -> None:
         self.ended_by_themselves = 0
         self._home = home
         self._words = [site.cluster.bootstrap_servers, source, target, fresh("copiers")]
         self._protocol = protocol
+        self._program = Path(__file__).with_name(program)
         self._running: dict[str, Child] = {}
 
     def start(self, name: str) -> None:
-        program = Path(__file__).with_name("copier.py")
-        words = [sys.executable, str(program), *self._words, name, self._protocol]
+        words = [sys.executable, str(self._program), *self._words, name, self._protocol]
         log = self._home / f"{name}.log"
         self._running[name] = Child(name, words, log, env={"PYTHONPATH": str(REPOSITORY)})
 
@@ -173,16 +173,19 @@ class CommittedReader:
         self._consumer.close()
 
 
+@pytest.mark.parametrize("program", ["copier.py", "asyncio_copier.py"], ids=["sync", "asyncio"])
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_copying_in_transactions(site: Site, seconds: float, rng: Random, tmp_path: Path, protocol: str) -> None:
+def test_copying_in_transactions(
+    site: Site, seconds: float, rng: Random, tmp_path: Path, protocol: str, program: str
+) -> None:
     """The copy has each record of the source once, in order, for a reader beside it and for one that comes later."""
-    tally = Tally(f"copy in transactions, group protocol {protocol}")
+    tally = Tally(f"copy in transactions, group protocol {protocol}, {program}")
     source, target = new_topic(site.cluster, fresh("source")), new_topic(site.cluster, fresh("target"))
     topics = {source: PARTITIONS, target: PARTITIONS}
     with (
         Load(site.cluster, source, NEVER, rate=RATE // 2) as load,
         CommittedReader(site.cluster.bootstrap_servers, target) as reader,
-        Copiers(tmp_path, site, source, target, protocol) as copiers,
+        Copiers(tmp_path, site, source, target, protocol, program) as copiers,
     ):
 
         def mark() -> dict[int, int]:
@@ -256,16 +259,17 @@ def member_faults(group: Group) -> list[Fault]:
     ]
 
 
+@pytest.mark.parametrize("face", ["ours", "ours-asyncio"])
 @pytest.mark.parametrize("kind", ["cooperative-sticky", "consumer"])
-def test_consuming_in_a_group(site: Site, seconds: float, rng: Random, tmp_path: Path, kind: str) -> None:
+def test_consuming_in_a_group(site: Site, seconds: float, rng: Random, tmp_path: Path, kind: str, face: str) -> None:
     """A group reads every record, and again only those that were not committed when their reader went away."""
-    tally = Tally(f"consume in a group, {'KIP-848' if kind == 'consumer' else kind}")
+    tally = Tally(f"consume in a group, {'KIP-848' if kind == 'consumer' else kind}, {face}")
     topic, partitions = fresh("grouped"), 6
     site.cluster.create_topic(topic, partitions, 3, {"min.insync.replicas": "2"})
     options = {"request_timeout_ms": 10_000, "bootstrap_timeout_ms": 60_000}
     if kind != "consumer":
         options |= {"session_timeout_ms": 6000, "heartbeat_interval_ms": 1000}
-    plan = {"options": options, "process_s": 0.02, "log": "WARNING", **KINDS[kind]}
+    plan = {"kind": face, "options": options, "process_s": 0.02, "log": "WARNING", **KINDS[kind]}
     servers = site.cluster.bootstrap_servers
     with (
         Group(tmp_path, servers, topic, fresh("group"), partitions, plan) as group,

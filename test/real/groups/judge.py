@@ -179,7 +179,7 @@ def _judge_stay(
 
 
 def _judge_owners(stays: Sequence[Stay], wrong: list[str]) -> None:
-    ours = sorted((stay for stay in stays if stay.member.kind == "ours"), key=lambda stay: stay.begin)
+    ours = sorted((stay for stay in stays if stay.member.is_ours), key=lambda stay: stay.begin)
     for index, stay in enumerate(ours):
         if stay.end_kind != "revoked":
             continue
@@ -194,6 +194,6 @@ def check(members: Sequence[Member], written: Mapping[int, Mapping[int, int]]) -
     """Judge, and fail with all that was wrong."""
     verdict = judge(members, written)
     if verdict.wrong:
-        logs: list[Any] = [f"{member.name}:\n{member.log(200)}" for member in members if member.kind == "ours"]
+        logs: list[Any] = [f"{member.name}:\n{member.log(200)}" for member in members if member.is_ours]
         raise AssertionError("\n".join([*verdict.wrong[:20], str(verdict), *logs]))
     return verdict

@@ -40,7 +40,10 @@ class Event:
 
 
 class Member:
-    """A process that is a member of a group: ``ours``, ``kafka-python``, ``confluent-kafka`` or ``java``."""
+    """A process that is a member of a group.
+
+    ``ours``, ``ours-asyncio``, ``kafka-python``, ``aiokafka``, ``confluent-kafka`` or ``java``.
+    """
 
     def __init__(self, name: str, home: Path, servers: str, topic: str, group: str, **plan: Any) -> None:
         self.name = name
@@ -55,12 +58,17 @@ class Member:
         if self.kind == "java":
             self._child = self._start_java(home, servers, topic, group, plan.get("java", {}))
             return
-        python = sys.executable if self.kind == "ours" else str(python_of(self.kind))
+        python = sys.executable if self.is_ours else str(python_of(self.kind))
         where = {"servers": servers, "topic": topic, "group": group, "diary": str(self._diary)}
         usual = {"protocol": "classic", "assignors": ["range"], "commit": "sync", "options": {}, "process_s": 0.05}
         whole = where | usual | plan
-        env = {"PYTHONPATH": str(REPOSITORY) if self.kind == "ours" else ""}
+        env = {"PYTHONPATH": str(REPOSITORY) if self.is_ours else ""}
         self._child = Child(name, [python, str(HERE / "program.py"), json.dumps(whole)], home / f"{name}.log", env=env)
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it runs this library, either face."""
+        return self.kind.startswith("ours")
 
     def _start_java(self, home: Path, servers: str, topic: str, group: str, java: Mapping[str, str]) -> Child:
         words = ["--bootstrap-server", servers, "--topic", topic, "--group", group, "--from-beginning"]

@@ -125,6 +125,111 @@ class Classic:
         self.consumer.close()
 
 
+class Asyncio:
+    """Ours for asyncio and aiokafka, which have the same face. Its calls are coroutines."""
+
+    def __init__(self, plan, diary):
+        if plan["kind"] == "aiokafka":
+            from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
+        else:
+            from kafka.aio import AIOKafkaConsumer, ConsumerRebalanceListener
+
+        self.plan, self.diary = plan, diary
+        self.sync, member = plan["commit"] == "sync", self
+        self.next = {}  # partition -> the offset behind what was read
+
+        class Listener(ConsumerRebalanceListener):
+            async def on_partitions_assigned(self, assigned):
+                diary.numbers("assigned", assigned)
+
+            async def on_partitions_revoked(self, revoked):
+                if revoked and member.sync:
+                    await member.commit()
+                for partition in revoked:
+                    member.next.pop(partition, None)
+                diary.numbers("revoked", revoked)
+
+            async def on_partitions_lost(self, lost):
+                for partition in lost:
+                    member.next.pop(partition, None)
+                diary.numbers("lost", lost)
+
+        self.listener = Listener()
+        self.consumer = AIOKafkaConsumer(
+            bootstrap_servers=plan["servers"].split(","),
+            group_id=plan["group"],
+            auto_offset_reset="earliest",
+            enable_auto_commit=not self.sync,
+            **self._protocol(plan),
+            **plan["options"],
+        )
+
+    def _protocol(self, plan):
+        if plan["kind"] != "aiokafka":
+            if plan["protocol"] == "consumer":
+                return {"group_protocol": "consumer"}
+            return {"partition_assignment_strategy": plan["assignors"]}
+        from aiokafka.coordinator.assignors.range import RangePartitionAssignor
+        from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+        from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+
+        known = {
+            "range": RangePartitionAssignor,
+            "roundrobin": RoundRobinPartitionAssignor,
+            "sticky": StickyPartitionAssignor,
+        }
+        return {"partition_assignment_strategy": [known[name] for name in plan["assignors"]]}
+
+    async def start(self):
+        await self.consumer.start()
+        self.consumer.subscribe([self.plan["topic"]], listener=self.listener)
+
+    async def poll(self):
+        # Nothing is awaited between the records' coming and what the diary says: no rebalance comes in between.
+        found = await self.consumer.getmany(timeout_ms=200)
+        for partition, records in found.items():
+            if records:
+                self.diary.read(partition.partition, [(record.offset, int(record.value)) for record in records])
+                self.next[partition] = records[-1].offset + 1
+        return bool(found)
+
+    async def commit(self):
+        if self.plan["kind"] == "aiokafka":
+            from aiokafka.errors import KafkaError
+        else:
+            from kafka.aio.errors import KafkaError
+
+        offsets = {partition: offset for partition, offset in self.next.items() if offset}
+        if not offsets:
+            return
+        try:
+            await self.consumer.commit(offsets)
+        except KafkaError as error:
+            self.diary.say("refused", why=repr(error))
+        else:
+            self.diary.say("committed", o={partition.partition: offset for partition, offset in offsets.items()})
+
+    async def close(self):
+        if self.sync:
+            await self.commit()
+        await self.consumer.stop()
+
+
+async def run_asyncio(plan, diary, stopped):
+    import asyncio
+
+    member = Asyncio(plan, diary)
+    await member.start()
+    diary.say("started")
+    while not stopped:
+        if await member.poll():
+            await asyncio.sleep(plan["process_s"])
+            if member.sync:
+                await member.commit()
+    await member.close()
+    diary.say("closed")
+
+
 class Confluent:
     def __init__(self, plan, diary):
         from confluent_kafka import Consumer
@@ -200,6 +305,11 @@ def main():
 
         logging.basicConfig(level=plan["log"], format="%(asctime)s %(relativeCreated)d %(name)s %(message)s")
     diary = Diary(plan["diary"])
+    if plan["kind"] in {"ours-asyncio", "aiokafka"}:
+        import asyncio
+
+        asyncio.run(run_asyncio(plan, diary, stopped))
+        return
     member = Confluent(plan, diary) if plan["kind"] == "confluent-kafka" else Classic(plan, diary)
     diary.say("started")
     while not stopped:

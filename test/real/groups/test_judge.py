@@ -14,7 +14,7 @@ class Teller:
     """Says what it was given."""
 
     def __init__(self, name: str, *told: tuple[float, str, dict[str, Any]], kind: str = "ours") -> None:
-        self.name, self.kind = name, kind
+        self.name, self.kind, self.is_ours = name, kind, kind == "ours"
         self._told = [Event(time, event, what) for time, event, what in told]
 
     def events(self) -> list[Event]:
