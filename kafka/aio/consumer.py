@@ -89,7 +89,9 @@ class AIOKafkaConsumer(ConsumerOffsets):
         configs.pop("consumer_timeout_ms", None)  # the pace of aiokafka's fetcher; this one has none
         if configs.get("client_rack", "") is None:
             configs["client_rack"] = ""
-        self.config: Config = checked_config("consumer", "AIOKafkaConsumer", configs, DEFAULTS)
+        # With that protocol brokers decide what aiokafka's defaults are about.
+        differing = SHARED_DEFAULTS if configs.get("group_protocol") == "consumer" else DEFAULTS
+        self.config: Config = checked_config("consumer", "AIOKafkaConsumer", configs, differing)
         self._rebalance_timeout = checked_timeout(
             self.config["session_timeout_ms"] if rebalance_timeout_ms is None else rebalance_timeout_ms
         )

@@ -427,6 +427,20 @@ class Listener(ConsumerRebalanceListener):
             await self.on_assigned(assigned)
 
 
+@pytest.mark.parametrize("protocol", ["classic", "consumer", "auto"])
+def test_a_group_of_each_protocol_needs_no_further_options(run_once, broker, protocol):
+    fill(broker, 3)
+
+    async def main():
+        async with consumer(broker, "t", group_id="g", group_protocol=protocol) as reader:
+            assert reader.assignment() == {T0, T1}
+            assert [(await reader.getone()).offset for _ in range(3)] == [0, 1, 2]
+            await reader.commit()
+            assert await reader.committed(T0) == 3
+
+    run_once(main())
+
+
 def test_offsets_of_records_from_before_a_rebalance_are_refused_in_a_transaction(run_once, broker):
     fill(broker, 5)
     fill(broker, 5, partition=1)
