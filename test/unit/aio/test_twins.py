@@ -29,6 +29,9 @@ RENAMED = {"group_metadata": "group_id"}
 REORDERED = {"send"}
 # Not calls on a producer: what a class knows.
 OF_THE_CLASS = {"max_usable_produce_magic"}
+# It encodes whole columns in one piece, which would keep the event loop from its other tasks.
+WITHOUT_TWIN = {"send_columns"}
+NOT_COMPARED = OF_THE_CLASS | WITHOUT_TWIN
 
 
 def public(kind):
@@ -46,11 +49,11 @@ def test_every_call_is_compared(kind):
     compared = {*WAITING[kind].split(), *AT_ONCE[kind].split()} | (
         PLAIN | COROUTINES if kind is KafkaConsumer else set()
     )
-    assert public(kind) - OF_THE_CLASS == compared
+    assert public(kind) - NOT_COMPARED == compared
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"), [(kind, name) for kind in TWINS for name in sorted(public(kind) - OF_THE_CLASS)]
+    ("kind", "name"), [(kind, name) for kind in TWINS for name in sorted(public(kind) - NOT_COMPARED)]
 )
 def test_a_twin_has_the_same_parameters_and_defaults(kind, name):
     twin = getattr(TWINS[kind], name)
