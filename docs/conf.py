@@ -42,6 +42,7 @@ nitpick_ignore_regex = [
         "py:class",
         r"ApiVersions|Call|Clock|Config|Connection|ConnectionContext|Delivered|Environment|ProducerBatch|Registration|Release|Results",
     ),
+    ("py:(class|func|data)", r"(.*\.)?(SealedBatch|Deserialize|record_size|FULL)"),
     ("py:class", r"(.*\.)?(ApiTable|BinScheme|Cluster|HistogramWindow|LogEntry|Members|Order|Progress|Window)"),
     (
         "py:class",
