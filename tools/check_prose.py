@@ -108,6 +108,7 @@ CLEAN = (
     "tools/audit_names.py",
     "tools/check_prose.py",
     "tools/errors",
+    "tools/generate_cli_docs.py",
     "tools/generate_speed_table.py",
 )
 

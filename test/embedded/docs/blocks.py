@@ -23,7 +23,10 @@ from kafka.config import OPTIONS
 ROOT = Path(__file__).resolve().parents[3]
 # Addresses of the examples; the embedded broker stands behind all of them.
 ADDRESSES = re.compile(r"localhost:9092|kafka:9092|b1:9092(?:,b2:9092)?")
-_DIRECTIVE = re.compile(r"^(?P<indent> *)\.\. (?P<kind>code-block|testsetup|testcleanup)::(?: (?P<language>\S+))?\s*$")
+_DIRECTIVE = re.compile(
+    r"^(?P<indent> *)\.\. (?P<kind>code-block|doctest|testsetup|testcleanup)::(?: (?P<language>\S+))?\s*$"
+)
+_LANGUAGES = {"doctest": "pycon", "testsetup": "python", "testcleanup": "python"}
 _LITERAL = re.compile(r"^(?P<indent> *)(?!\.\. )\S?.*::\s*$")
 
 
@@ -33,13 +36,22 @@ class EndOfExample(BaseException):
 
 @dataclass(frozen=True)
 class Block:
-    """A code block: `language` is None for a literal block, `hidden` is one that readers do not see."""
+    """A code block: `language` is None for a literal block, `hidden` is one that readers do not see.
+
+    `not_run` is the reason in a comment ``.. not-run: REASON`` before the block.
+    """
 
     page: Path
     line: int
     language: str | None
     text: str
     hidden: bool = False
+    not_run: str = ""
+
+    @property
+    def is_code(self) -> bool:
+        """Whether a reader would run it, or give it to a program: everything but plain text and preparations."""
+        return not self.hidden and self.language not in {None, "text"}
 
     @property
     def is_doctest(self) -> bool:
@@ -70,8 +82,13 @@ def blocks(page: Path) -> list[Block]:
         match = _DIRECTIVE.match(line) or (_LITERAL.match(line) if ".. " not in line.lstrip()[:3] else None)
         at += 1
         if match is None:
+            if line.lstrip().startswith(">>> ") and not (at > 1 and lines[at - 2].strip()):
+                end = next((number for number in range(at, len(lines)) if not lines[number].strip()), len(lines))
+                found.append(Block(page, at, "pycon", dedent("\n".join(lines[at - 1 : end])) + "\n"))
+                at = end
             continue
         depth = len(match["indent"])
+        not_run = _reason_before(lines[: at - 1])
         body = []
         start = at
         while at < len(lines) and (not lines[at].strip() or _indent(lines[at]) > depth):
@@ -79,17 +96,33 @@ def blocks(page: Path) -> list[Block]:
             at += 1
         body = [text for text in body if not re.match(r"^ +:\w+:", text)]
         kind = match.groupdict().get("kind")
-        language = match.groupdict().get("language") or ("python" if kind in {"testsetup", "testcleanup"} else None)
+        language = match.groupdict().get("language") or _LANGUAGES.get(kind or "")
         found.append(
             Block(
                 page,
                 start + 1,
                 language,
                 dedent("\n".join(body)).strip("\n") + "\n",
-                kind != "code-block" and kind is not None,
+                kind in {"testsetup", "testcleanup"},
+                not_run,
             )
         )
     return found
+
+
+def _reason_before(lines: list[str]) -> str:
+    """Return the reason of the comment with which these lines end."""
+    words: list[str] = []
+    for line in reversed(lines):
+        if not line.strip() and not words:
+            continue
+        match = re.match(r"^ *\.\. not-run: (.*)$", line)
+        if match is not None:
+            return " ".join([match[1], *reversed(words)])
+        if not line.startswith("   "):
+            break
+        words.append(line.strip())
+    return ""
 
 
 def _indent(line: str) -> int:
@@ -98,15 +131,20 @@ def _indent(line: str) -> int:
 
 def python_blocks(page: Path) -> list[Block]:
     """Return what `run` executes of a page."""
-    return [block for block in blocks(page) if block.language == "python" and not block.is_doctest]
+    return [
+        block for block in blocks(page) if block.language == "python" and not block.is_doctest and not block.not_run
+    ]
 
 
-def run(page: Path, names: dict[str, Any], broker: Broker) -> int:
-    """Execute the Python blocks of a page one after another in one namespace; return how many there are."""
+def run(page: Path, names: dict[str, Any], broker: Broker, scratch: str = "/tmp") -> int:
+    """Execute the Python blocks of a page one after another in one namespace; return how many there are.
+
+    Files that a page has in ``/tmp`` are in the directory `scratch`.
+    """
     done = 0
     with examples_end(broker):
         for block in python_blocks(page):
-            code = ADDRESSES.sub(broker.bootstrap_servers, block.text)
+            code = ADDRESSES.sub(broker.bootstrap_servers, block.text).replace('"/tmp/', f'"{scratch}/')
             try:
                 if (file := re.match(r"# (\w+\.py)\n", code)) is not None:
                     _run_file(Path(file[1]), code)

@@ -1,20 +1,35 @@
-"""Every code block of the documentation runs: Python here and as doctests, `purekafka` commands in a shell."""
+"""Every code block of the documentation runs, or its page says in a comment why it does not.
+
+Python runs here and as doctests, pages about Spark in test/embedded/spark, shell blocks in a shell, and the files for
+containers against a broker that is started as they say. The examples of docs/reference/commands.rst are those of the
+command line's help, which test/embedded/cli runs.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import shlex
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafka.broker import Broker
+from test.embedded.cli.test_examples import examples
 
 from .blocks import ROOT, Block, blocks, pages, python_blocks, run
+from .shell_blocks import SHELL, commands, shell
 
-# Pages whose blocks need a Spark session: test/embedded/spark runs them.
+# Pages whose Python needs a Spark session: test/embedded/spark/test_documentation.py runs it.
 ON_SPARK = {ROOT / "docs" / "spark.rst"}
-# What a block may be written in without being run here: other languages, and files that a tool reads.
-NOT_OURS = {"docker", "dockerfile", "ini", "java", "js", "sh", "text", "toml", "yaml"}
+CONTAINERS = {"docker", "yaml"}
+# The pages of which `make test-unit` runs the doctests.
+DOCTESTED = [ROOT / "README.rst", *(ROOT / "docs").rglob("*.rst")]
+
+needs_bash = pytest.mark.skipif(os.name == "nt", reason="bash and terminals")
 
 
 def name_of(page: Path) -> str:
@@ -49,6 +64,88 @@ def close_all(names: dict[str, Any]) -> None:
             value.close()
 
 
+def shell_blocks(page: Path) -> list[Block]:
+    """Return the shell blocks that run here: not those whose every line is an example of the help."""
+    tested = set(examples())
+    return [
+        block
+        for block in blocks(page)
+        if block.language in SHELL
+        and not block.not_run
+        and not all(command.text in tested for command in commands(block))
+    ]
+
+
+@needs_bash
+@pytest.mark.parametrize("page", [page for page in pages() if shell_blocks(page)], ids=name_of)
+def test_shell_blocks_run(page: Path, tmp_path: Path) -> None:
+    with shell(tmp_path) as here:
+        for block in shell_blocks(page):
+            assert here.run(block)
+
+
+@needs_bash
+def test_the_container_of_the_documentation_serves_and_is_healthy(tmp_path: Path) -> None:
+    """The entry point of the Dockerfile with the command of the Compose file, and then the health check."""
+    found = {block.language: block for block in blocks(ROOT / "docs" / "broker.rst") if block.language in CONTAINERS}
+    image, compose = found["docker"].text, found["yaml"].text
+    entry = re.search(r"^ENTRYPOINT (\[.*\])$", image, re.MULTILINE)
+    command = re.search(r"^ *command: (\[.*\])$", compose, re.MULTILINE)
+    health = re.search(r"^ *CMD (.*)$", image, re.MULTILINE)
+    assert entry is not None
+    assert command is not None
+    assert health is not None
+    words = [*json.loads(entry[1]), *json.loads(command[1])]
+    assert words[words.index("--host") + 1] == "0.0.0.0"
+    words[words.index("--host") + 1] = "127.0.0.1"  # and not every interface of this machine
+    check = health[1].replace("127.0.0.1:9092", '"127.0.0.1:$(cat port)"')
+    with shell(tmp_path) as here:
+        here.run_line(f"{shlex.join(words)} --port 0 --port-file port -- sh -c {shlex.quote(check)}")
+
+
+def workflow_lines() -> list[str]:
+    (workflow,) = (
+        block
+        for block in blocks(ROOT / "docs" / "broker.rst")
+        if block.language == "yaml" and block.text.startswith("steps:")
+    )
+    return re.findall(r"^ *- run: (.*)$", workflow.text, re.MULTILINE)
+
+
+@needs_bash
+def test_the_workflow_of_the_documentation_runs(tmp_path: Path) -> None:
+    install, use = workflow_lines()
+    assert install == "pip install purekafka"
+    with shell(tmp_path) as here:
+        here.run_line(use)
+
+
+def kind(block: Block) -> str:
+    """Return by what a block is run."""
+    if block.not_run:
+        return f"not run: {block.not_run}"
+    if block.is_doctest and block.page in DOCTESTED:
+        return "as a doctest"
+    if block.language == "python":
+        return "on Spark" if block.page in ON_SPARK else "as Python"
+    if block.language in SHELL:
+        return "in a shell" if block in shell_blocks(block.page) else "as an example of the help"
+    if block.language in CONTAINERS and block.page == ROOT / "docs" / "broker.rst":
+        return "as a container or a workflow"
+    return "by nothing"
+
+
+def test_every_code_block_runs_or_says_why_not() -> None:
+    """The number of code blocks is the number of those that run, and of those with a reason."""
+    code = [block for page in pages() for block in blocks(page) if block.is_code or block.is_doctest]
+    kinds = Counter(kind(block) for block in code)
+    unrun = sum(count for name, count in kinds.items() if name.startswith("not run"))
+    print(f"{len(code)} code blocks: {len(code) - unrun} run, {unrun} say why they do not")
+    print("\n".join(f"{count:4} {name}" for name, count in sorted(kinds.items())))
+    assert not [block.place for block in code if kind(block) == "by nothing"]
+    assert sum(kinds.values()) == len(code)
+
+
 def test_every_block_says_what_it_is() -> None:
     """A literal block is text: code that nobody declares as code is code that nobody runs."""
     suspicious = [
@@ -59,9 +156,4 @@ def test_every_block_says_what_it_is() -> None:
 
 def looks_like_code(block: Block) -> bool:
     first = block.text.lstrip().split("\n")[0]
-    return first.startswith(("$ ", "import ", "from ", "@", "def ", "class ", "with ", "purekafka "))
-
-
-def test_every_block_is_run_or_of_another_language() -> None:
-    known = {"python", "pycon", "console", None} | NOT_OURS
-    assert {block.language for page in pages() for block in blocks(page)} <= known
+    return bool(re.match(r"\$ |import |from \S+ import|@|def |class |with |(purekafka|pip|python3?|make) ", first))
