@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help demo test test-quick test-unit test-embedded test-real test-matrix test-pythons test-spark-versions test-clients soak soak-chaos coverage check lint format types layers prose docs wheel generated clean \
+.PHONY: help demo test test-quick test-unit test-embedded test-real test-matrix test-pythons test-spark-versions test-clients soak soak-chaos coverage check lint format types layers prose docs wheel wheel-pythons generated clean \
 	bench bench-protocol bench-records bench-produce bench-consume bench-latency bench-aio bench-spark
 
 help:  ## show this list
@@ -96,6 +96,10 @@ docs: $(INSTALLED)  ## the documentation; a warning is an error
 
 wheel: $(INSTALLED)  ## a wheel, installed into an empty environment and used from elsewhere
 	$(BIN)/python tools/check_wheel.py
+
+WHEEL_PYTHONS ?= python3.10 python3.11 python3.12 python3.13
+wheel-pythons: $(INSTALLED)  ## wheel and sdist: twine, empty environments of WHEEL_PYTHONS, and beside kafka-python
+	$(BIN)/python tools/check_wheel.py --complete $(WHEEL_PYTHONS)
 
 generated: $(INSTALLED)  ## write again what the programs in tools/ generate from committed tables
 	$(BIN)/python tools/generate_errors.py

@@ -23,8 +23,9 @@ EXTRAS = {
     "columns": ["pyarrow>=15", "numpy>=1.24"],
     "docs": ["furo>=2024.8", "sphinx>=7"],
     "dev": [
-        "coverage>=7",
         "anyio>=4",
+        "build>=1",
+        "coverage>=7",
         "fastapi>=0.110",
         "httpx>=0.27",
         "hypothesis>=6.90",
@@ -40,6 +41,7 @@ EXTRAS = {
         "ruff==0.17.6",
         "tornado>=6",
         "tox>=4",
+        "twine>=6",
         "typing_extensions>=4.6",
         'uvloop>=0.19; sys_platform != "win32"',
     ],

@@ -107,6 +107,7 @@ CLEAN = (
     "benchmarks/report.py",
     "tools/audit_names.py",
     "tools/check_prose.py",
+    "tools/check_wheel.py",
     "tools/errors",
     "tools/generate_cli_docs.py",
     "tools/generate_speed_table.py",
