@@ -1,4 +1,4 @@
-"""What is collected when examples in the documentation are run as doctests."""
+"""Files that a doctest run of the documentation does not collect."""
 
 # Programs, which do something when they are imported (test/embedded runs them), and extensions of Sphinx, which is
 # not installed wherever the tests run.

@@ -205,7 +205,7 @@ def parse_field(raw: dict, common: dict[str, dict]) -> FieldSpec:
 def parse_default(raw: dict, kind: str) -> tuple[bool, object]:
     """Whether a default other than the type's own is stated, and which."""
     text = raw.get("default")
-    if text in ("", None):  # a bare null is no default; the word "null" is one
+    if text in ("", None):  # a bare null is not a default; the word "null" is
         return False, None
     if text == "null":
         return kind != "records", None  # records are null by nature
@@ -230,12 +230,12 @@ def merge_releases(releases: list[dict[str, MessageSpec]]) -> dict[str, MessageS
 
 
 def merge(old: MessageSpec, new: MessageSpec) -> MessageSpec:
-    """Join two releases of a message; what the newer says of a version holds."""
+    """Join two releases of a message; the newer one decides about a version that both have."""
     if not new.valid:
         return old
     unstable = new.unstable
     if old.unstable and old.unstable.low in new.valid:
-        # What was still being worked on in the old release is what the new one says it is.
+        # A version that was unstable in the old release is as the new release defines it.
         old = replace(old, valid=Range(old.valid.low, old.unstable.low - 1), unstable=Range(1, 0))
     elif old.unstable:
         unstable = old.unstable
@@ -425,7 +425,7 @@ def purpose_of(message: MessageSpec) -> str:
 
 
 def nested_structs(fields: tuple[FieldSpec, ...], owner: str) -> list[tuple[str, FieldSpec]]:
-    """All structs below, those that others are made of first."""
+    """All structs below, parts before the structs that have them."""
     out: list[tuple[str, FieldSpec]] = []
     for spec in fields:
         if spec.fields:

@@ -4,9 +4,9 @@
     mvn dependency:copy -Dartifact=org.slf4j:slf4j-api:1.7.36 -DoutputDirectory=DIR
     python tools/generate_releases.py --jars DIR
 
-With ``--jars`` the releases whose kafka-clients jars lie in DIR are asked anew, and what they say is kept in
-tools/releases/apis.json; a minor release is known by the newest jar that was ever asked for it. Without ``--jars``
-only that file is read, so that no Java is needed. Running twice changes nothing.
+With ``--jars`` it reads the releases whose kafka-clients jars are in DIR, and writes their answers to
+tools/releases/apis.json; the newest jar that was ever read stands for a minor release. Without ``--jars``
+it reads that file alone, and needs no Java. Running twice changes nothing.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from kafka.protocol.registry import APIS  # noqa: E402
 Release = tuple[int, ...]
 Offer = dict[int, tuple[int, int]]
 
-#: Before 0.9 the jar of the clients does not describe the broker: there is none of 0.8.0 and 0.8.1, and that of
-#: 0.8.2 has group APIs that its broker refuses and lacks what brokers say to each other.
+#: Before 0.9 the jar of the clients does not describe the broker: no jar exists for 0.8.0 and 0.8.1, and the jar of
+#: 0.8.2 has group APIs that its broker refuses and lacks the requests between brokers.
 _OF_0_8_0: Offer = dict.fromkeys(range(8), (0, 0))
 BY_HAND: dict[Release, Offer] = {
     (0, 8, 0): _OF_0_8_0,

@@ -1,4 +1,4 @@
-"""What the generator of message definitions is told by people: where messages live and what they are for."""
+"""Input of the generator of message definitions, written by hand: the modules of messages and their purposes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An HTTP service that writes each order to Kafka, and counts those that it reads back.
+"""An HTTP service that writes each order to Kafka, and counts the orders that it reads back.
 
 KAFKA_BOOTSTRAP_SERVERS=localhost:9092 uvicorn fastapi_app:app
 """

@@ -14,8 +14,6 @@ from benchmarks.report import Published, Result
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "benchmarks.rst"
-# Parts that a checkout may not have yet.
-OPTIONAL = {"aio"}
 
 
 def published(**changes) -> Published:
@@ -82,7 +80,4 @@ def declared(section: str) -> set[str]:
 
 @pytest.mark.parametrize("section", sorted(named_cases()))
 def test_the_charts_name_cases_of_the_benchmarks(section):
-    if not (ROOT / "benchmarks" / f"{section}.py").exists():
-        assert section in OPTIONAL
-        return
     assert named_cases()[section] <= declared(section)
