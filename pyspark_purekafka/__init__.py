@@ -1,4 +1,4 @@
-"""Lets Spark find the format ``purekafka`` without registration: it looks into every package whose name begins with pyspark_.
+"""Lets Spark find the format ``purekafka`` without registration: Spark imports every package named pyspark_*.
 
 Raises nothing: one exception here would keep Spark from finding any source that is written in Python.
 """

@@ -13,6 +13,8 @@ NOT_RUN = {
     "groups remove-members": "needs a group with members",
     "records decode": "needs the internal topics of Apache Kafka",
     "brokers unregister": "needs a broker that has left the cluster",
+    "cluster voters-add": "needs a quorum of controllers",
+    "cluster voters-remove": "needs a quorum of controllers",
     "tokens list": "needs a cluster with users",
     "tokens create": "needs a cluster with users",
     "tokens renew": "needs a cluster with users",

@@ -23,6 +23,8 @@ from kafka.config import OPTIONS
 ROOT = Path(__file__).resolve().parents[3]
 # Addresses of the examples; the embedded broker stands behind all of them.
 ADDRESSES = re.compile(r"localhost:9092|kafka:9092|b1:9092(?:,b2:9092)?")
+# At the end of a topic an example waits no longer than this.
+LONGEST_POLL_MS = 250
 _DIRECTIVE = re.compile(
     r"^(?P<indent> *)\.\. (?P<kind>code-block|doctest|testsetup|testcleanup)::(?: (?P<language>\S+))?\s*$"
 )
@@ -176,9 +178,9 @@ def examples_end(broker: Broker) -> Iterator[None]:
     poll = KafkaConsumer.poll
     empty = 0
 
-    def polled(self: KafkaConsumer[Any, Any], *args: Any, **kwargs: Any) -> Any:
+    def polled(self: KafkaConsumer[Any, Any], timeout_ms: Any = 0, *args: Any, **kwargs: Any) -> Any:
         nonlocal empty
-        records = poll(self, *args, **kwargs)
+        records = poll(self, min(timeout_ms, LONGEST_POLL_MS), *args, **kwargs)
         empty = 0 if records or not self.assignment() else empty + 1
         if empty >= 2:
             empty = 0

@@ -12,6 +12,7 @@ import os
 import re
 import shlex
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -54,19 +55,30 @@ def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def close_all(names: dict[str, Any]) -> None:
-    """Close the clients that examples leave open, as most of them show one thing and not its end."""
+    """Close the clients that examples leave open, as most of them show one thing and not its end.
+
+    Not the broker: a client that has lost it waits for it when it closes.
+    """
     for value in names.values():
         if (
-            type(value).__module__.startswith("kafka")
+            not isinstance(value, Broker)
+            and type(value).__module__.startswith("kafka")
             and callable(getattr(value, "close", None))
             and not isinstance(value, type)
         ):
             value.close()
 
 
+@cache
+def tested_examples() -> set[str]:
+    """Return the examples of the help that test/embedded/cli runs."""
+    return set(examples())
+
+
+@cache
 def shell_blocks(page: Path) -> list[Block]:
     """Return the shell blocks that run here: not those whose every line is an example of the help."""
-    tested = set(examples())
+    tested = tested_examples()
     return [
         block
         for block in blocks(page)
