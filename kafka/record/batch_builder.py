@@ -194,7 +194,7 @@ class BatchBuilder:
     """An open batch of format v2.
 
     :attr:`size` is exact (before compression). The first record is taken whatever its size: whether a single record may
-    exceed the limit is for the caller to decide, with :func:`record_size`.
+    exceed the limit is for the caller to decide, with ``record_size()``.
 
     >>> batch = BatchBuilder(limit=100)
     >>> batch.append(1700000000000, b"key", b"value"), batch.append(1700000000001, None, b"x" * 10)
@@ -274,7 +274,7 @@ class BatchBuilder:
         return self._count if records is None else len(records)
 
     def append(self, timestamp: int, key: bytes | None, value: bytes | None, headers: Headers | None = None) -> int:
-        """Add a record; return its index in the batch, or :data:`FULL` and leave the batch as it is.
+        """Add a record; return its index in the batch, or ``FULL`` and leave the batch as it is.
 
         >>> BatchBuilder(limit=1000).append(0, b"key", None, [("trace", b"1")])
         0
