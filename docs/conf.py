@@ -16,6 +16,7 @@ release = version = __version__
 extensions = ["pictures", "sphinx.ext.autodoc", "sphinx.ext.doctest"]
 exclude_patterns = ["_build"]
 default_role = "code"
+smartquotes = False  # "--" is the beginning of an option, not a dash
 highlight_language = "none"  # code names its language
 
 html_theme = "furo"
