@@ -77,6 +77,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _wheel(here: Path) -> Path:
+    # setuptools puts everything that an earlier build left there into the wheel, modules that are gone too.
+    shutil.rmtree(ROOT / "build", ignore_errors=True)
     _run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(here), str(ROOT))
     (wheel,) = here.glob("*.whl")
     return wheel
