@@ -21,6 +21,7 @@ EXTRAS = {
     "gssapi": ["gssapi>=1.8"],
     "spark": ["pyspark>=4.0", "pyarrow>=15", "numpy>=1.24"],
     "columns": ["pyarrow>=15", "numpy>=1.24"],
+    "registry": ["jsonschema>=4.18", "protobuf>=4.22"],
     "docs": ["furo>=2024.8", "sphinx>=7"],
     "dev": [
         "anyio>=4",
@@ -30,8 +31,10 @@ EXTRAS = {
         "httpx>=0.27",
         "hypothesis>=6.90",
         "import-linter>=2.0",
+        "jsonschema>=4.18",
         "mypy>=1.13",
         "numpy>=1.24",
+        "protobuf>=4.22",
         "pyarrow>=15",
         "pyspark>=4.0",
         "pytest>=8",
@@ -47,7 +50,7 @@ EXTRAS = {
     ],
 }
 # Without gssapi, which is compiled against the system's Kerberos: a slim image has neither that nor a compiler.
-EXTRAS["all"] = sorted({need for name in ("columns", "spark") for need in EXTRAS[name]})
+EXTRAS["all"] = sorted({need for name in ("columns", "registry", "spark") for need in EXTRAS[name]})
 
 setup(
     name="purekafka",

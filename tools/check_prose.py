@@ -69,6 +69,7 @@ CLEAN = (
     "kafka/partitioner",
     "kafka/producer",
     "kafka/sasl",
+    "kafka/schema_registry",
     "kafka/protocol",
     "kafka/serializer",
     "kafka/spark",

@@ -112,7 +112,7 @@ def _values(argument: Argument, rest: list[str]) -> list[str]:
     if kind == "option":
         from kafka.config import OPTIONS
 
-        return [f"{name.replace('_', '.')}=" for name in OPTIONS]
+        return [*(f"{name.replace('_', '.')}=" for name in OPTIONS), "schema.registry.url="]
     if kind == "api":
         from kafka.protocol.registry import APIS
 

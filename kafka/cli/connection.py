@@ -14,7 +14,7 @@ import threading
 import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka.cli.arguments import UsageError, expand, pair
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kafka.config import Option
     from kafka.consumer import KafkaConsumer
     from kafka.producer import KafkaProducer
+    from kafka.schema_registry import SchemaRegistry
 
 __all__ = ["Connection", "Contexts", "Interrupts", "Watchdog", "option_named", "read_options", "settings"]
 
@@ -39,6 +40,7 @@ _NOT_OPTIONS: Final = {"PUREKAFKA_CONTEXT", "PUREKAFKA_CONFIG", "PUREKAFKA_TRACE
 _BOOTSTRAP_MS: Final = 10_000
 _REQUEST_MS: Final = 30_000
 _API_MS: Final = 60_000
+_REGISTRY_S: Final = 10.0
 #: What librdkafka calls an option, where the table of options does not have that name.
 _LIBRDKAFKA: Final = {
     "allow.auto.create.topics": "allow_auto_create_topics",
@@ -57,11 +59,40 @@ _LIBRDKAFKA: Final = {
     "topic.metadata.refresh.interval.ms": "metadata_max_age_ms",
     "fetch.wait.max.ms": "fetch_max_wait_ms",
 }
+#: Options of the client of a schema registry, by the names of librdkafka's and Java's tools -> their names here.
+_REGISTRY: Final = {
+    "schema.registry.url": "schema_registry_url",
+    "schema.registry.basic.auth.user.info": "schema_registry_user_info",
+    "basic.auth.user.info": "schema_registry_user_info",
+    "schema.registry.bearer.auth.token": "schema_registry_token",
+    "bearer.auth.token": "schema_registry_token",
+    "schema.registry.ssl.ca.location": "schema_registry_ssl_cafile",
+    "schema.registry.ssl.certificate.location": "schema_registry_ssl_certfile",
+    "schema.registry.ssl.key.location": "schema_registry_ssl_keyfile",
+}
 #: Options of Java's clients that choose classes; the command line has words for what they do.
-_CLASSES: Final = {"key.serializer", "value.serializer", "key.deserializer", "value.deserializer"}
+_CLASSES: Final = {
+    "key.serializer",
+    "value.serializer",
+    "key.deserializer",
+    "value.deserializer",
+    "basic.auth.credentials.source",
+    "bearer.auth.credentials.source",
+}
 
 
-def option_named(name: str) -> Option | None:
+class RegistryOption(NamedTuple):
+    """An option of the client of a schema registry."""
+
+    name: str
+
+    @property
+    def secret(self) -> bool:
+        """Whether its value must not be shown."""
+        return self.name in {"schema_registry_user_info", "schema_registry_token"}
+
+
+def option_named(name: str) -> Option | RegistryOption | None:
     """Return the option with a name of ours, of Java's clients or of librdkafka; None for one without an effect here.
 
     >>> option_named("sasl.mechanisms").name
@@ -74,11 +105,13 @@ def option_named(name: str) -> Option | None:
 
     if name in _CLASSES:
         return None
+    if name in _REGISTRY or name in _REGISTRY.values():
+        return RegistryOption(_REGISTRY.get(name, name))
     found = BY_SPELLING.get(_LIBRDKAFKA.get(name, name))
     if found is None and name not in _LIBRDKAFKA:
         from kafka.cli.grammar import nearest
 
-        dotted = [spelling for spelling in BY_SPELLING if ("." in spelling) == ("." in name)]
+        dotted = [spelling for spelling in (*BY_SPELLING, *_REGISTRY) if ("." in spelling) == ("." in name)]
         raise UsageError(f"option {name!r} does not exist{nearest(name, dotted)}")
     return found
 
@@ -270,6 +303,8 @@ class Connection:
         self._stack = ExitStack()
         self._admin: KafkaAdminClient | None = None
         self._deadline: float | None = getattr(arguments, "deadline", None)
+        self._registry: SchemaRegistry | None = None
+        self._registry_url: str | None = getattr(arguments, "registry", None)
         self.sandbox: Broker | None = None
         if arguments.sandbox:
             from kafka.cli.sandbox import start
@@ -286,7 +321,9 @@ class Connection:
     def _configs(self, kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
         from kafka.config import BY_SPELLING, parse
 
-        texts = {name: text for name, text in self.options.items() if kind in BY_SPELLING[name].kinds}
+        texts = {
+            name: text for name, text in self.options.items() if name in BY_SPELLING and kind in BY_SPELLING[name].kinds
+        }
         configs = parse(kind, texts)
         if "bootstrap_controllers" not in configs:
             configs.setdefault("bootstrap_servers", "localhost:9092")
@@ -305,6 +342,26 @@ class Connection:
 
             self._admin = self._stack.enter_context(KafkaAdminClient(**self._configs("admin", {})))
         return self._admin
+
+    def registry(self, type_name: str) -> SchemaRegistry:
+        """Return the client of the schema registry, which a type of keys or values needs."""
+        if self._registry is None:
+            from kafka.schema_registry import SchemaRegistry
+
+            prefix = "schema_registry_"
+            given: dict[str, Any] = {
+                name.removeprefix(prefix): text for name, text in self.options.items() if name.startswith(prefix)
+            }
+            if self._registry_url is not None:
+                given["url"] = self._registry_url
+            if "url" not in given:
+                raise UsageError(
+                    f"the type {type_name} needs a schema registry: give --registry URL or -X schema.registry.url=URL"
+                )
+            if self._deadline is not None:
+                given["timeout"] = min(_REGISTRY_S, max(0.1, self._deadline - time.monotonic()))
+            self._registry = SchemaRegistry(given.pop("url"), **given)
+        return self._registry
 
     def client(self) -> KafkaClient:
         """Return a client for requests of any API."""

@@ -14,6 +14,7 @@ from kafka.cli.connection import Connection, Interrupts
 from kafka.cli.grammar import Argument, Verb
 from kafka.cli.output import Progress, complain
 from kafka.cli.ranges import HELP, Places, parse_partitions, resolve
+from kafka.cli.record_types import HELP as TYPES_HELP
 from kafka.structs import MemberState
 
 if TYPE_CHECKING:
@@ -37,25 +38,27 @@ _LAYOUTS: Final = ("value", "json", "jsonl", "console")
 # Printing…
 
 
-def record_printer(arguments: Namespace) -> Print:
+def record_printer(arguments: Namespace, connection: Connection) -> Print:
     """Return the function that prints a record in the format of the command line."""
-    from kafka.cli.record_format import compile_format, console_layout, decoder, record_json
+    from kafka.cli.record_format import compile_format, console_layout, record_json
+    from kafka.cli.record_types import decoder, key_decoder
 
-    key, value = decoder(arguments.key_type), decoder(arguments.value_type)
+    key, value = key_decoder(arguments.key_type, connection), decoder(arguments.value_type, connection)
+    header = decoder(arguments.header_type, connection)
     layout = arguments.format
     null = arguments.null.encode()
     if layout == "value":
         text = "%k" + arguments.key_delimiter + "%s\\n" if arguments.key_delimiter else "%s\\n"
-        return compile_format(text, key=key, value=value, null=null)
+        return compile_format(text, key=key, value=value, header=header, null=null)
     if layout in {"json", "jsonl"}:
-        return record_json(key, value)
+        return record_json(key, value, header)
     if layout == "console":
         return console_layout
     if "%" not in layout:
         raise UsageError(
             f"--format takes {', '.join(_LAYOUTS)}, or a format with tokens such as '%k %s\\n', not {layout!r}"
         )
-    return compile_format(layout, key=key, value=value, null=null)
+    return compile_format(layout, key=key, value=value, header=header, null=null)
 
 
 class Printer:
@@ -112,6 +115,8 @@ def _filter(arguments: Namespace) -> Callable[[ConsumerRecord], bool] | None:
     """Return the function that chooses records by key, value and headers; None if all are chosen."""
     from fnmatch import translate
 
+    from kafka.cli.record_types import INTERNAL, is_of_internal_type
+
     tests: list[Callable[[ConsumerRecord], bool]] = []
 
     def matches(field: int, pattern: str) -> Callable[[ConsumerRecord], bool]:
@@ -124,6 +129,7 @@ def _filter(arguments: Namespace) -> Callable[[ConsumerRecord], bool] | None:
     for pattern, field in ((arguments.filter_key, 5), (arguments.filter_value, 6)):
         if pattern:
             tests.append(matches(field, pattern))
+    tests += [is_of_internal_type(name) for name in {arguments.key_type, arguments.value_type} & INTERNAL.keys()]
     for word in arguments.filter_header:
         name, colon, wanted = word.partition(":")
         tests.append(has(name, wanted.encode() if colon else None))
@@ -227,11 +233,10 @@ class Source:
 
 
 def _run(arguments: Namespace) -> int:
-    show = record_printer(arguments)
     if not arguments.topics and not arguments.pattern:
         raise UsageError("name a topic, or give --pattern")
     with Connection(arguments) as connection:
-        printer = Printer(arguments, show, _filter(arguments))
+        printer = Printer(arguments, record_printer(arguments, connection), _filter(arguments))
         try:
             if arguments.group:
                 _consume_in_group(arguments, connection, printer)
@@ -400,9 +405,12 @@ _SHARED: Final = (
         "--key-type",
         default="bytes",
         metavar="TYPE",
-        help="bytes, str, hex, base64, json, uuid, short, int, long, float, double or pack:FORMAT (bytes)",
+        help="bytes, str, hex, base64, json, uuid, short, int, long, float, double, pack:FORMAT, avro, protobuf, "
+        "jsonschema, offsets, group-metadata or transaction-log (bytes)",
     ),
     Argument("--value-type", default="bytes", metavar="TYPE", help="the same for values"),
+    Argument("--header-type", default="bytes", metavar="TYPE", help="the same for the values of headers"),
+    Argument("--registry", metavar="URL", help="the schema registry of avro, protobuf and jsonschema"),
     Argument("--strict", action="store_true", help="end with exit code 1 if a record could not be decoded"),
     Argument("--filter-key", metavar="GLOB", help="only records whose key matches"),
     Argument("--filter-value", metavar="GLOB", help="only records whose value matches"),
@@ -455,8 +463,10 @@ COMMAND = {
             "purekafka consume events --sandbox --from -2 --format '%t %p %o %k %s\\n'",
             "purekafka consume orders --sandbox --format jsonl --from 2026-01-01T02:00Z",
             "purekafka consume events --sandbox --group billing",
+            "purekafka consume __consumer_offsets --key-type offsets --value-type offsets -f jsonl -b localhost:9092",
+            "purekafka consume orders --value-type avro --registry http://localhost:8081 -b localhost:9092",
         ],
-        epilog=HELP,
+        epilog=f"{HELP}\n\n{TYPES_HELP}",
     ),
     "tail": Verb(
         "tail",

@@ -1,6 +1,6 @@
 """``python -m kafka.cli.kcat``: the options and the output of kcat, for scripts and for fingers that know it.
 
-Modes -C, -P, -L, -Q and -G, with the options of kcat 1.7; Avro (-r, -s avro) and the mock cluster (-M) are left out.
+Modes -C, -P, -L, -Q and -G, with the options of kcat 1.7; the mock cluster (-M) is left out. -r and -s avro read Avro.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from kafka.cli.connection import Connection, Watchdog
 from kafka.cli.consume import Source, partitions_of
 from kafka.cli.produce import Delivery, pieces_of
 from kafka.cli.ranges import AdminOffsets, Place, resolve
-from kafka.cli.record_format import Undecodable, compile_format, unescape_bytes
+from kafka.cli.record_format import compile_format, unescape_bytes
+from kafka.cli.record_types import Undecodable
 
 if TYPE_CHECKING:
     from kafka.consumer import KafkaConsumer
@@ -37,7 +38,7 @@ usage: python -m kafka.cli.kcat -C|-P|-L|-Q|-G GROUP -b BROKERS [options] [FILE.
 The options of kcat 1.7:
   -t TOPIC, -p PARTITION, -F FILE, -X NAME=VALUE, -m SECONDS, -q, -v, -d, -E
   produce: -K DELIM, -D DELIM, -k KEY, -H NAME=VALUE, -z CODEC, -Z, -l, -T, -c COUNT
-  consume: -o OFFSET, -e, -c COUNT, -f FORMAT, -J, -K DELIM, -D DELIM, -O, -Z, -u, -s TYPE
+  consume: -o OFFSET, -e, -c COUNT, -f FORMAT, -J, -K DELIM, -D DELIM, -O, -Z, -u, -s TYPE, -r REGISTRY
   query:   -Q -t TOPIC:PARTITION:TIME
 """
 
@@ -122,9 +123,8 @@ def _run(given: _Given) -> int:
         return 0
     for name in "pc":
         given.number(name)  # raises what is not one before anything is connected
-    for name in "rM":
-        if name in given.flags:
-            raise UsageError(f"-{name} of kcat is not supported")
+    if "M" in given.flags:
+        raise UsageError("-M of kcat is not supported: purekafka broker starts a cluster")
     if not given.mode:
         given.mode = "P" if not sys.stdin.isatty() else "C"
         _note(
@@ -159,6 +159,7 @@ def _connection(given: _Given) -> Namespace:
         options=options,
         config_file=file,
         context=None,
+        registry=given.last("r"),
         sandbox=False,
         timeout=None,
         verbose=len(given.every("v")),
@@ -175,7 +176,7 @@ def _topic(given: _Given) -> str:
 # Consuming…
 
 
-def _printer(given: _Given) -> Callable[[ConsumerRecord], bytes]:
+def _printer(given: _Given, connection: Connection) -> Callable[[ConsumerRecord], bytes]:
     """Return the function that prints a record as -f, -J, -K, -D, -O, -Z and -s have it."""
     types: dict[str, Any] = {"key": None, "value": None}
     for word in given.every("s"):
@@ -183,8 +184,9 @@ def _printer(given: _Given) -> Callable[[ConsumerRecord], bytes]:
         for part in (which,) if equals else types:
             if part not in types:
                 raise UsageError(f"-s takes key=TYPE or value=TYPE, not {word!r}")
-            types[part] = _pack(name if equals else word, part)
-    if "J" in given.flags:  # which prints keys and payloads as text, whatever -s says
+            kind = name if equals else word
+            types[part] = _avro(connection) if kind == "avro" else _pack(kind, part)
+    if "J" in given.flags:  # which prints keys and payloads as text, whatever pack string -s has
         return _json()
     layout = given.last("f")
     if layout is None:
@@ -196,6 +198,23 @@ def _printer(given: _Given) -> Callable[[ConsumerRecord], bytes]:
         return show
     # kcat prints NULL for an empty key or payload too.
     return lambda r: show(r._replace(key=r.key or None, value=r.value or None))
+
+
+def _avro(connection: Connection) -> Callable[[bytes], bytes]:
+    """Return the function that prints Avro's own JSON of a value with the id of a schema."""
+    import json
+
+    from kafka.schema_registry import SchemaDeserializer, SchemaMismatchError
+
+    deserializer = SchemaDeserializer(connection.registry("avro"), kind="AVRO", form="tagged")
+
+    def shown(data: bytes) -> bytes:
+        try:
+            return json.dumps(deserializer.decode(data), ensure_ascii=False).encode()
+        except SchemaMismatchError as error:
+            raise Undecodable(str(error), b"") from None
+
+    return shown
 
 
 def _escaped(text: str | None) -> str:
@@ -274,8 +293,8 @@ def _compact(value: Any) -> str:
 class _Output:
     """Prints records, and stops after -c of them."""
 
-    def __init__(self, given: _Given) -> None:
-        self._show = _printer(given)
+    def __init__(self, given: _Given, connection: Connection) -> None:
+        self._show = _printer(given, connection)
         self._left: float = given.number("c") or float("inf")
         self._out = sys.stdout.buffer
 
@@ -320,7 +339,7 @@ def _consume(given: _Given, connection: Connection) -> int:
     starts, stops = _range(given, consumer, partitions)
     ends = consumer.end_offsets(partitions)
     limits = {tp: min(stops.get(tp, ends[tp]), ends[tp]) for tp in partitions} if "e" in given.flags or stops else None
-    output = _Output(given)
+    output = _Output(given, connection)
     output.know_leaders(given, connection, [topic])
     chosen = [tp for tp in partitions if limits is None or starts[tp] < limits[tp]]
     if chosen:
@@ -372,7 +391,7 @@ def _group(given: _Given, connection: Connection) -> int:
     consumer = connection.consumer(group_id=group, enable_auto_commit=False, auto_offset_reset="latest")
     names = _matching(consumer, topics)
     limits = consumer.end_offsets(partitions_of(consumer, names, None)) if "e" in given.flags else None
-    output = _Output(given)
+    output = _Output(given, connection)
     output.know_leaders(given, connection, names)
     source = Source(consumer, limits, in_group=True)
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable
 
+    from kafka.cli.connection import Connection
     from kafka.producer import FutureRecordMetadata, KafkaProducer
+    from kafka.schema_registry import SchemaSerializer
 
 __all__ = ["COMMAND", "Delivery", "pieces_of", "record_of"]
 
@@ -54,13 +56,16 @@ def pieces_of(source: BinaryIO, delimiter: bytes) -> Iterator[list[bytes]]:
 class _Lines:
     """Turns pieces of the input into records."""
 
-    def __init__(self, arguments: Namespace) -> None:
+    def __init__(self, arguments: Namespace, connection: Connection) -> None:
         from kafka.cli.record_format import unescape_bytes
+        from kafka.cli.record_types import schema_serializer
 
+        self.key_schema = schema_serializer(arguments, "key", connection)
+        self.value_schema = schema_serializer(arguments, "value", connection)
         self._key_delimiter = unescape_bytes(arguments.key_delimiter or "")
         self._null = None if arguments.null is None else arguments.null.encode()
-        self._key = _encoder(arguments.key_type)
-        self._value = _encoder(arguments.value_type)
+        self._key = _encoder(arguments.topic, arguments.key_type, self.key_schema)
+        self._value = _encoder(arguments.topic, arguments.value_type, self.value_schema)
         self._fixed_key = None if arguments.key is None else self._key(arguments.key.encode())
         headers = [pair(word, "--header") for word in arguments.header]
         self._headers = [(name, value.encode()) for name, value in headers] or None
@@ -89,46 +94,15 @@ class _Lines:
         return key, data, self._headers, self._partition, self._timestamp
 
 
-def _encoder(name: str) -> Callable[[bytes], bytes]:
-    """Return the function that turns text into bytes of a type.
+def _encoder(topic: str, name: str, schema: SchemaSerializer | None) -> Callable[[bytes], bytes]:
+    """Return the function that turns text into bytes of a type; with a schema the text is JSON."""
+    from kafka.cli.record_types import encoder
 
-    >>> _encoder("long")(b"7"), _encoder("hex")(b"ff00")
-    (b'\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x07', b'\\xff\\x00')
-    """
-    from base64 import b64decode
-
-    from kafka.cli.record_format import NUMBERS, TYPES
-
-    if name in NUMBERS:
-        from struct import error, pack
-
-        def number(text: bytes) -> bytes:
-            try:
-                return pack(NUMBERS[name], float(text) if name in {"float", "double"} else int(text))
-            except error as reason:
-                raise ValueError(f"{text.decode(errors='replace')!r} is not a {name}: {reason}") from None
-
-        return number
-    functions: dict[str, Callable[[bytes], bytes]] = {
-        "str": lambda text: text,
-        "bytes": lambda text: text,
-        "hex": lambda text: bytes.fromhex(text.decode()),
-        "base64": lambda text: b64decode(text, validate=True),
-        "json": _checked_json,
-        "uuid": lambda text: text,
-    }
-    if name not in functions:
-        from kafka.cli.grammar import nearest
-
-        raise UsageError(f"type {name!r} does not exist{nearest(name, TYPES)}; types are {', '.join(TYPES)}")
-    return functions[name]
-
-
-def _checked_json(text: bytes) -> bytes:
+    if schema is None:
+        return encoder(name)
     import json
 
-    json.loads(text)
-    return text
+    return lambda text: schema.encode(topic, json.loads(text))
 
 
 def _time_of(word: str | None) -> int | None:
@@ -139,7 +113,9 @@ def _time_of(word: str | None) -> int | None:
     return int(word) if word.isdigit() else parse_time(word)
 
 
-def record_of(text: bytes, *, partitions: bool = True) -> tuple[str | None, Record]:
+def record_of(
+    text: bytes, schemas: _Lines | None = None, topic: str | None = None, *, partitions: bool = True
+) -> tuple[str | None, Record]:
     """Return the topic and the record of a line of ``consume --format jsonl``; ValueError says what is wrong with it.
 
     >>> record_of(b'{"topic": "a", "partition": 2, "timestamp": 5, "value": "/w==", "value_encoding": "base64"}')
@@ -159,18 +135,24 @@ def record_of(text: bytes, *, partitions: bool = True) -> tuple[str | None, Reco
         headers = list(headers.items())
     if headers:
         headers = [(name, _bytes_of(value, *encoding)) for name, value, *encoding in headers]
-    return fields.get("topic"), (
-        _bytes_of(fields.get("key"), fields.get("key_encoding")),
-        _bytes_of(fields["value"], fields.get("value_encoding")),
+    own = fields.get("topic")
+    key_schema, value_schema = (None, None) if schemas is None else (schemas.key_schema, schemas.value_schema)
+    return own, (
+        _bytes_of(fields.get("key"), fields.get("key_encoding"), key_schema, topic or own),
+        _bytes_of(fields["value"], fields.get("value_encoding"), value_schema, topic or own),
         headers,
         fields.get("partition") if partitions else None,
         fields.get("timestamp"),
     )
 
 
-def _bytes_of(value: Any, encoding: str | None = None) -> bytes | None:
+def _bytes_of(
+    value: Any, encoding: str | None = None, schema: SchemaSerializer | None = None, topic: str | None = None
+) -> bytes | None:
     if value is None:
         return None
+    if schema is not None and encoding is None and topic is not None:
+        return schema.encode(topic, value)
     if encoding == "base64":
         from base64 import b64decode
 
@@ -271,7 +253,6 @@ def _run(arguments: Namespace) -> int:
 
     if arguments.topic is None and arguments.format != "jsonl":
         raise UsageError("name a topic")
-    lines = _Lines(arguments)
     configs: dict[str, Any] = {}
     if arguments.compression:
         configs["compression_type"] = None if arguments.compression == "none" else arguments.compression
@@ -284,6 +265,7 @@ def _run(arguments: Namespace) -> int:
         configs["request_timeout_ms"] = configs["delivery_timeout_ms"]
         configs["linger_ms"] = 0
     with Connection(arguments) as connection:
+        lines = _Lines(arguments, connection)
         producer = connection.producer(**configs)
         delivery = Delivery(arguments, producer, "record" if arguments.value or arguments.files else "line")
         try:
@@ -338,16 +320,18 @@ def _send(arguments: Namespace, lines: _Lines, delivery: Delivery, pieces: list[
 
 
 def _send_one(arguments: Namespace, lines: _Lines, delivery: Delivery, piece: bytes, line: int) -> None:
+    from kafka.schema_registry import SchemaMismatchError
+
     topic = arguments.topic
     try:
         if arguments.format == "jsonl":
-            own, record = record_of(piece, partitions=not arguments.repartition)
+            own, record = record_of(piece, lines, topic, partitions=not arguments.repartition)
             topic = topic or own
             if topic is None:
                 raise ValueError("the record has no topic, and the command line names none")
         else:
             record = lines.record(piece)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, SchemaMismatchError) as error:
         delivery.fail(line, error)
     else:
         delivery.send(topic, record, line)
@@ -437,8 +421,21 @@ COMMAND = Verb(
         Argument("--repartition", action="store_true", help="with jsonl: choose partitions again, by the keys"),
         Argument("--timestamp", metavar="TIME", help="the time of all records, in ms or as 2026-01-31T12:00Z (now)"),
         Argument("--null", metavar="TEXT", help="a key or value of this text is a null; '' for empty ones"),
-        Argument("--key-type", default="str", metavar="TYPE", help="str, hex, base64, json, int, long, double (str)"),
+        Argument(
+            "--key-type",
+            default="str",
+            metavar="TYPE",
+            help="str, hex, base64, json, int, long, double, avro, protobuf[:MESSAGE] or jsonschema (str)",
+        ),
         Argument("--value-type", default="str", metavar="TYPE", help="the same for values"),
+        Argument("--registry", metavar="URL", help="the schema registry of avro, protobuf and jsonschema"),
+        Argument(
+            "--key-schema",
+            metavar="FILE|ID",
+            complete="file",
+            help="a schema to register for TOPIC-key, or the id of one (the newest of the subject)",
+        ),
+        Argument("--value-schema", metavar="FILE|ID", complete="file", help="the same for values and TOPIC-value"),
         Argument("--repeat", type=count, default=1, metavar="N", help="write --value, --lines or files N times"),
         Argument("--rate", type=_rate, metavar="N", help="at most this number of records per second"),
         Argument(
@@ -459,5 +456,10 @@ COMMAND = Verb(
     [
         "echo hello | purekafka produce events --sandbox",
         "purekafka produce events --value 'order {i}' --key eu --header source=shop --repeat 3 --sandbox",
+        "purekafka produce orders --value-type avro --registry http://localhost:8081 -b localhost:9092",
     ],
+    epilog=(
+        "avro, protobuf and jsonschema take JSON, and write it by the schema of a schema registry: --registry URL, or "
+        "the options schema.registry.url, schema.registry.basic.auth.user.info and so on."
+    ),
 )

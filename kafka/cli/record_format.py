@@ -14,138 +14,14 @@ from json.encoder import encode_basestring as _quoted
 from typing import TYPE_CHECKING, Any, Final
 
 from kafka.cli.arguments import UsageError
+from kafka.cli.record_types import Decode, Header, unpacker
 
 if TYPE_CHECKING:
     from kafka.record import ConsumerRecord
 
-__all__ = [
-    "TYPES",
-    "Undecodable",
-    "as_bytes",
-    "compile_format",
-    "console_layout",
-    "decoder",
-    "record_json",
-    "unescape_bytes",
-]
+__all__ = ["Print", "as_bytes", "compile_format", "console_layout", "record_json", "unescape_bytes"]
 
 Print = Callable[["ConsumerRecord"], bytes]
-Decode = Callable[[bytes], Any]
-
-
-class Undecodable(ValueError):  # noqa: N818 - a record's bytes, not a fault of the program
-    """The bytes of a record are not of the type that the command line names."""
-
-
-# Types of keys and values…
-
-NUMBERS: Final = {
-    "byte": ">b",
-    "short": ">h",
-    "int": ">i",
-    "integer": ">i",
-    "long": ">q",
-    "float": ">f",
-    "double": ">d",
-}
-#: The names that --key-type and --value-type take, besides pack:FORMAT.
-TYPES: Final = ("bytes", "str", "hex", "base64", "json", "uuid", *NUMBERS)
-
-
-def decoder(name: str) -> Decode | None:
-    """Return the function that turns bytes into a value of a type; None for bytes as they are.
-
-    >>> decoder("long")(b"\\0\\0\\0\\0\\0\\0\\0\\7"), decoder("hex")(b"\\xff"), decoder("pack:>hb")(b"\\0\\1\\2")
-    (7, 'ff', [1, 2])
-    """
-    if name in {"bytes", "str"}:
-        return None if name == "bytes" else _text
-    if name.startswith("pack:"):
-        return _unpacker(name.removeprefix("pack:"))
-    if name in NUMBERS:
-        layout = struct.Struct(NUMBERS[name])
-
-        def number(data: bytes) -> Any:
-            if len(data) != layout.size:
-                raise Undecodable(f"{name} needs {layout.size} bytes, not {len(data)}")
-            return layout.unpack(data)[0]
-
-        return number
-    functions: dict[str, Decode] = {
-        "hex": lambda data: data.hex(),
-        "base64": lambda data: b64encode(data).decode(),
-        "json": _json,
-        "uuid": _uuid,
-    }
-    if name not in functions:
-        from kafka.cli.grammar import nearest
-
-        known = ", ".join((*TYPES, "pack:FORMAT"))
-        raise UsageError(f"type {name!r} does not exist{nearest(name, TYPES)}; types are {known}")
-    return functions[name]
-
-
-def _text(data: bytes) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise Undecodable(f"not text in UTF-8: {error.reason} at byte {error.start}") from None
-
-
-def _json(data: bytes) -> Any:
-    import json
-
-    try:
-        return json.loads(data)
-    except ValueError as error:
-        raise Undecodable(f"not JSON: {error}") from None
-
-
-def _uuid(data: bytes) -> str:
-    from uuid import UUID
-
-    if len(data) == 16:
-        return str(UUID(bytes=data))
-    try:
-        return str(UUID(_text(data)))
-    except ValueError:
-        raise Undecodable(f"not a UUID: {len(data)} bytes") from None
-
-
-_PACK: Final = frozenset("bBhHiIqQc")
-
-
-def _unpacker(layout: str) -> Decode:
-    """Return the function of a pack string of kcat: <, > and spaces, bBhHiIqQ, c a character, s the rest, $ the end."""
-    for char in layout:
-        if char not in "<> s$" and char not in _PACK:
-            raise UsageError(f"pack:{layout}: {char!r} is not one of < > b B h H i I q Q c s $")
-
-    def unpack(data: bytes) -> list[Any]:
-        order, at = ">", 0
-        found: list[Any] = []
-        for char in layout:
-            if char in "<>":
-                order = char
-            elif char == "s":
-                found.append(data[at:].decode(errors="replace"))
-                at = len(data)
-            elif char == "$" and at != len(data):
-                raise Undecodable(f"pack:{layout}: {len(data) - at} bytes are left")
-            elif char in _PACK:
-                found.append(_number_at(data, at, order + char, layout))
-                at += struct.calcsize(order + char)
-        return found
-
-    return unpack
-
-
-def _number_at(data: bytes, at: int, code: str, layout: str) -> Any:
-    size = struct.calcsize(code)
-    if len(data) - at < size:
-        raise Undecodable(f"pack:{layout}: {code[1]} needs {size} bytes, and {len(data) - at} are left")
-    (value,) = struct.unpack_from(code, data, at)
-    return value.decode("latin-1") if isinstance(value, bytes) else value
 
 
 def as_bytes(value: Any) -> bytes:
@@ -209,6 +85,7 @@ def compile_format(
     *,
     key: Decode | None = None,
     value: Decode | None = None,
+    header: Decode | None = None,
     null: bytes = b"",
 ) -> Print:
     """Return the function of a %-format.
@@ -222,7 +99,7 @@ def compile_format(
         "big32": struct.Struct(">i").pack,
         "key": _printer(key, null),
         "value": _printer(value, null),
-        "headers": _headers,
+        "headers": _header_printer(header),
         "date": _date("%Y-%m-%dT%H:%M:%S.%fZ"),
         "count": iter(range(1, 2**62)).__next__,
     }
@@ -256,8 +133,9 @@ def _printer(decode: Decode | None, null: bytes) -> Callable[[bytes | None], byt
     return lambda data: null if data is None else as_bytes(decode(data))
 
 
-def _headers(headers: Sequence[tuple[str, bytes | None]]) -> bytes:
-    return b",".join(b"%b=%b" % (name.encode(), b"NULL" if data is None else data) for name, data in headers)
+def _header_printer(decode: Decode | None) -> Callable[[Sequence[Header]], bytes]:
+    show = _printer(decode, b"NULL")
+    return lambda headers: b",".join(b"%b=%b" % (name.encode(), show(data)) for name, data in headers)
 
 
 def _date(layout: str) -> Callable[[int | None], bytes]:
@@ -290,14 +168,15 @@ def _modified(letter: str, modifier: str, expression: str, names: dict[str, Any]
             "hex": lambda data: data.hex().encode(),
             "base64": b64encode,
             "json": lambda data: _quoted(data.decode(errors="replace")).encode(),
+            "schema": _schema,
         }
         if modifier.startswith("unpack[") and modifier.endswith("]"):
-            unpack = _unpacker(modifier[7:-1])
+            unpack = unpacker(modifier[7:-1])
             functions[modifier] = lambda data: as_bytes(unpack(data))
         if modifier in functions:
             names[name] = _printer(functions[modifier], b"")
             return f"{name}(r[{5 if letter == 'k' else 6}])", "b"
-        raise UsageError(f"%{letter}{{{modifier}}}: it takes {{hex}}, {{base64}}, {{json}} and {{unpack[...]}}")
+        raise UsageError(f"%{letter}{{{modifier}}}: it takes hex, base64, json, schema and unpack[...]")
     if modifier in _NUMBERS:
         layout_of = struct.Struct(_NUMBERS[modifier])
         mask = (1 << 8 * layout_of.size) - 1
@@ -312,7 +191,15 @@ def _modified(letter: str, modifier: str, expression: str, names: dict[str, Any]
     raise UsageError(f"%{letter}{{{modifier}}}: it takes {{{'}, {'.join([*simple, *_NUMBERS])}}}")
 
 
-def _header_format(text: str) -> Callable[[Sequence[tuple[str, bytes | None]]], bytes]:
+def _schema(data: bytes) -> bytes:
+    """Print the id of the schema that bytes begin with."""
+    from kafka.schema_registry import schema_id
+
+    found = schema_id(data)
+    return b"-" if found is None else b"%d" % found
+
+
+def _header_format(text: str) -> Callable[[Sequence[Header]], bytes]:
     """Return the function of a format for each header, with %k, %v, %K and %V, as rpk has it."""
     parts = re.split(r"%([kvKV%])", text)
     pattern = b"".join(
@@ -321,7 +208,7 @@ def _header_format(text: str) -> Callable[[Sequence[tuple[str, bytes | None]]], 
     )
     letters = [part for part in parts[1::2] if part != "%"]
 
-    def shown(headers: Sequence[tuple[str, bytes | None]]) -> bytes:
+    def shown(headers: Sequence[Header]) -> bytes:
         lines = []
         for name, data in headers:
             fields = {
@@ -339,7 +226,7 @@ def _header_format(text: str) -> Callable[[Sequence[tuple[str, bytes | None]]], 
 # Layouts with names…
 
 
-def record_json(key: Decode | None = None, value: Decode | None = None) -> Print:
+def record_json(key: Decode | None = None, value: Decode | None = None, header: Decode | None = None) -> Print:
     r"""Return the function that prints a record as one JSON object in a line.
 
     Bytes that are not UTF-8 are in base64; ``key_encoding``, ``value_encoding`` and the third element of a header mark
@@ -369,7 +256,7 @@ def record_json(key: Decode | None = None, value: Decode | None = None) -> Print
         more = "" if kind != 1 else ',"timestamp_type":"LogAppendTime"'
         headers = r[10]
         if headers:
-            more += f',"headers":{_json_headers(headers)}'
+            more += f',"headers":{_json_headers(headers, header)}'
         return (
             f'{prefix}{partition},"offset":{offset},"timestamp":{stamp},"key":{key_text},"value":{value_text}{more}}}\n'
         ).encode()
@@ -390,11 +277,13 @@ def _json_part(name: str, data: bytes | None, decode: Decode | None) -> str:
         return f'"{b64encode(data).decode()}","{name}_encoding":"base64"'
 
 
-def _json_headers(headers: Sequence[tuple[str, bytes | None]]) -> str:
+def _json_headers(headers: Sequence[Header], decode: Decode | None) -> str:
     shown = []
     for name, data in headers:
         if data is None:
             text = "null"
+        elif decode is not None:
+            text = _json_part("", data, decode)
         else:
             try:
                 text = _quoted(data.decode())

@@ -31,6 +31,7 @@ PUBLIC = (
     "kafka.producer",
     "kafka.record",
     "kafka.sasl",
+    "kafka.schema_registry",
     "kafka.serializer",
     "kafka.spark",
     "kafka.structs",

@@ -115,6 +115,7 @@ PACKAGES = {
     "kafka.producer": "kafka.producer.future",
     "kafka.record": "kafka.record.memory_records",
     "kafka.sasl": "kafka.sasl.plain",
+    "kafka.schema_registry": "kafka.schema_registry.registry",
     "kafka.serializer": "kafka.serializer.abstract",
     "kafka.testing": "kafka.testing.memory",
 }

@@ -1,0 +1,45 @@
+"""Schema registries: records whose bytes begin with the id of a schema, in Avro, JSON Schema or Protobuf.
+
+`SchemaRegistry` reads and registers schemas over HTTP, with the interface of Confluent's registry, which Karapace,
+Apicurio and Redpanda have too. `SchemaSerializer` and `SchemaDeserializer` are serializers for the clients. Avro needs
+nothing else; Protobuf, and values that are checked by a JSON Schema, need ``pip install 'purekafka[registry]'``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafka._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from kafka.schema_registry.registry import Reference, Schema, SchemaRegistry, SchemaRegistryError
+    from kafka.schema_registry.serializers import (
+        SchemaDeserializer,
+        SchemaMismatchError,
+        SchemaSerializer,
+        schema_id,
+    )
+
+__all__ = [
+    "Reference",
+    "Schema",
+    "SchemaDeserializer",
+    "SchemaMismatchError",
+    "SchemaRegistry",
+    "SchemaRegistryError",
+    "SchemaSerializer",
+    "schema_id",
+]
+
+_HOMES = {
+    "Reference": "registry",
+    "Schema": "registry",
+    "SchemaDeserializer": "serializers",
+    "SchemaMismatchError": "serializers",
+    "SchemaRegistry": "registry",
+    "SchemaRegistryError": "registry",
+    "SchemaSerializer": "serializers",
+    "schema_id": "serializers",
+}
+
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -1,0 +1,145 @@
+"""Protobuf with a schema registry: messages of descriptors that are known at run time only."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from typing import Any, Final
+
+from kafka.schema_registry.avro import read_long, write_long
+from kafka.schema_registry.registry import Schema, SchemaRegistry, SchemaRegistryError
+from kafka.schema_registry.serializers import SchemaMismatchError, missing_extra, used_by
+
+__all__ = ["protobuf_codec"]
+
+#: Messages are nested a few levels deep; bytes that are no schema's may announce any number of indexes.
+_DEEPEST: Final = 100
+
+
+def protobuf_codec(registry: SchemaRegistry, schema: Schema, message: str | None) -> ProtobufCodec:
+    """Return the codec of a schema; `message` names the type of messages that are written."""
+    try:
+        from google.protobuf import descriptor_pb2, descriptor_pool
+    except ImportError:
+        raise missing_extra("Protobuf needs the package protobuf") from None
+    pool = descriptor_pool.DescriptorPool()
+
+    def add(text: str, name: str | None) -> Any:
+        """Add a file to the pool; files that use it know it under a name."""
+        file = descriptor_pb2.FileDescriptorProto()
+        try:
+            file.ParseFromString(b64decode(text, validate=True))
+            if name is not None:
+                file.name = name
+            for needed in file.dependency:
+                _add_standard(pool, needed)
+            return pool.Add(file) or pool.FindFileByName(file.name)
+        except Exception as error:  # of the package, which has several classes without a common one
+            raise SchemaRegistryError(
+                f"schema id {schema.id}: the registry's descriptor cannot be used: {type(error).__name__}: {error}"
+            ) from None
+
+    for one in used_by(registry, schema, serialized=True):
+        add(one.schema.text, one.name)
+    text = registry.schema(schema.id, serialized=True).text
+    file = add(text, f"schema-{schema.id}.proto")
+    return ProtobufCodec(file, message)
+
+
+def _add_standard(pool: Any, name: str) -> None:
+    """Add a file of Protobuf itself, such as google/protobuf/timestamp.proto, to a pool."""
+    from importlib import import_module
+
+    from google.protobuf import descriptor_pb2
+
+    if not name.startswith("google/protobuf/"):
+        return
+    module = import_module(f"{name.removesuffix('.proto').replace('/', '.')}_pb2")
+    file = descriptor_pb2.FileDescriptorProto()
+    module.DESCRIPTOR.CopyToProto(file)
+    for needed in file.dependency:
+        _add_standard(pool, needed)
+    pool.Add(file)
+
+
+class ProtobufCodec:
+    """Reads and writes the messages of one file, as dicts in the JSON of Protobuf with the names of the file."""
+
+    def __init__(self, file: Any, message: str | None) -> None:
+        self._file = file
+        self._classes: dict[tuple[int, ...], Any] = {}
+        self._message = message
+
+    def decode(self, data: bytes, at: int) -> Any:
+        from google.protobuf import json_format
+        from google.protobuf.message import DecodeError
+
+        try:
+            indexes, at = _indexes(data, at)
+        except IndexError:
+            raise ValueError("the value ends within the indexes of its message") from None
+        found = self._class(indexes)()
+        try:
+            found.ParseFromString(data[at:])
+        except DecodeError as error:
+            raise ValueError(f"the bytes are not a message {found.DESCRIPTOR.full_name}: {error}") from None
+        return json_format.MessageToDict(found, preserving_proto_field_name=True)
+
+    def encode(self, value: Any, prefix: bytes) -> bytes:
+        from google.protobuf import json_format
+
+        indexes = self._written()
+        found = self._class(indexes)()
+        try:
+            json_format.ParseDict(value, found)
+        except (json_format.ParseError, AttributeError, TypeError) as error:
+            raise ValueError(f"the value does not fit into {found.DESCRIPTOR.full_name}: {error}") from None
+        out = bytearray(prefix)
+        if indexes == (0,):  # the first message of the file has a short form
+            out.append(0)
+        else:
+            write_long(len(indexes), out)
+            for index in indexes:
+                write_long(index, out)
+        return bytes(out) + bytes(found.SerializeToString())
+
+    def _class(self, indexes: tuple[int, ...]) -> Any:
+        found = self._classes.get(indexes)
+        if found is None:
+            from google.protobuf.message_factory import GetMessageClass
+
+            messages = list(self._file.message_types_by_name.values())
+            descriptor: Any = None
+            for index in indexes:
+                if not 0 <= index < len(messages):
+                    raise ValueError(f"the schema has no message with the indexes {list(indexes)}")
+                descriptor = messages[index]
+                messages = descriptor.nested_types
+            found = self._classes[indexes] = GetMessageClass(descriptor)
+        return found
+
+    def _written(self) -> tuple[int, ...]:
+        """Return the indexes of the message that is written: the first one, or the one with the given name."""
+        if self._message is None:
+            return (0,)
+        known: dict[str, tuple[int, ...]] = {}
+
+        def visit(messages: Any, before: tuple[int, ...]) -> None:
+            for index, one in enumerate(messages):
+                known[one.full_name] = known[one.name] = (*before, index)
+                visit(one.nested_types, (*before, index))
+
+        visit(self._file.message_types_by_name.values(), ())
+        if self._message not in known:
+            raise SchemaMismatchError(f"the schema has no message {self._message!r}; it has {', '.join(sorted(known))}")
+        return known[self._message]
+
+
+def _indexes(data: bytes, at: int) -> tuple[tuple[int, ...], int]:
+    count, at = read_long(data, at)
+    if not 0 <= count <= _DEEPEST:
+        raise ValueError(f"{count} is not a number of indexes of a message")
+    found = []
+    for _ in range(count):
+        index, at = read_long(data, at)
+        found.append(index)
+    return tuple(found) or (0,), at

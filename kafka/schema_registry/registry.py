@@ -1,0 +1,242 @@
+"""The HTTP interface of a schema registry: schemas by id and by subject, each asked for once."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
+
+from kafka._text import without_passwords
+from kafka.errors import KafkaConfigurationError, KafkaConnectionError, KafkaError
+
+if TYPE_CHECKING:
+    import ssl
+
+__all__ = ["Reference", "Schema", "SchemaRegistry", "SchemaRegistryError"]
+
+#: Bytes that are no schema ids can look like many ids, so the memory for them is bounded.
+_REMEMBERED: Final = 1000
+_CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
+_NOT_FOUND: Final = 404
+
+
+class SchemaRegistryError(KafkaError):
+    """A schema registry refused a request; `status` is that of HTTP, `error_code` the registry's own number."""
+
+    def __init__(self, message: str, status: int = 0, error_code: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
+        self.error_code = error_code
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class Reference(NamedTuple):
+    """A schema that another one uses: the name by which it does so, and its subject and version."""
+
+    name: str
+    subject: str
+    version: int
+
+
+class Schema(NamedTuple):
+    """A schema: its text, its type, and what it refers to. The id, subject and version are known once it is registered.
+
+    >>> Schema('"string"').kind
+    'AVRO'
+    """
+
+    text: str
+    kind: str = "AVRO"
+    references: tuple[Reference, ...] = ()
+    id: int = -1
+    subject: str = ""
+    version: int = 0
+
+
+class SchemaRegistry:
+    """A client of a schema registry. It remembers schemas, and is safe to share between threads and clients.
+
+    ``url`` may be a list, or have commas between addresses: the next one is asked when one does not answer. A user and
+    password may be in the URL or in ``user_info`` as ``user:password``; ``token`` is for bearer authentication. Calls
+    block for at most ``timeout`` seconds for each address.
+
+    >>> registry = SchemaRegistry("http://ada:secret@localhost:8081")
+    >>> registry
+    SchemaRegistry('http://localhost:8081')
+    """
+
+    def __init__(
+        self,
+        url: str | Sequence[str],
+        *,
+        user_info: str | None = None,
+        token: str | None = None,
+        ssl_cafile: str | None = None,
+        ssl_certfile: str | None = None,
+        ssl_keyfile: str | None = None,
+        ssl_context: ssl.SSLContext | None = None,
+        timeout: float = 10.0,
+    ) -> None:
+        given = [part.strip() for part in (url.split(",") if isinstance(url, str) else url)]
+        self._urls: list[str] = []
+        for one in filter(None, given):
+            parts = urlsplit(one)
+            if parts.scheme not in {"http", "https"} or not parts.hostname:
+                shown = without_passwords(one)
+                raise KafkaConfigurationError(f"the URL of a schema registry must be http(s), not {shown!r}")
+            if parts.username is not None and user_info is None:
+                user_info = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+            host = parts.netloc.rpartition("@")[2]
+            self._urls.append(urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", "")))
+        if not self._urls:
+            raise KafkaConfigurationError("the URL of the schema registry is empty")
+        self._headers = {"Accept": f"{_CONTENT_TYPE}, application/json"}
+        if token is not None:
+            self._headers["Authorization"] = f"Bearer {token}"
+        elif user_info is not None:
+            from base64 import b64encode
+
+            self._headers["Authorization"] = f"Basic {b64encode(user_info.encode()).decode()}"
+        self._files = (ssl_cafile, ssl_certfile, ssl_keyfile)
+        self._ssl_context = ssl_context
+        self._timeout = timeout
+        self._remembered: OrderedDict[Hashable, Any] = OrderedDict()
+
+    def __repr__(self) -> str:
+        return f"SchemaRegistry({','.join(self._urls)!r})"
+
+    @property
+    def url(self) -> str:
+        """The addresses, without a password."""
+        return ",".join(self._urls)
+
+    # Schemas…
+
+    def schema(self, schema_id: int, *, serialized: bool = False) -> Schema:
+        """Return the schema with an id; with `serialized` the text of Protobuf is its descriptor in base64."""
+        query = "?format=serialized" if serialized else ""
+        path = f"/schemas/ids/{schema_id}{query}"
+        return self._schema(("id", schema_id, serialized), path, f"schema id {schema_id}", schema_id)
+
+    def version(self, subject: str, version: int, *, serialized: bool = False) -> Schema:
+        """Return a version of a subject."""
+        query = "?format=serialized" if serialized else ""
+        path = f"/subjects/{quote(subject, safe='')}/versions/{version}{query}"
+        key = ("version", subject, version, serialized)
+        return self._schema(key, path, f"version {version} of subject {subject!r}")
+
+    def latest(self, subject: str) -> Schema:
+        """Return the newest version of a subject. It is asked for each time, because it changes."""
+        path = f"/subjects/{quote(subject, safe='')}/versions/latest"
+        return _schema_of(self._request("GET", path, f"subject {subject!r}"))
+
+    def register(self, subject: str, schema: Schema) -> int:
+        """Register a schema under a subject, and return its id; a schema that is registered already keeps its id."""
+        key = ("register", subject, schema.text, schema.kind)
+        if key not in self._remembered:
+            body: dict[str, Any] = {"schema": schema.text}
+            if schema.kind != "AVRO":
+                body["schemaType"] = schema.kind
+            if schema.references:
+                body["references"] = [reference._asdict() for reference in schema.references]
+            path = f"/subjects/{quote(subject, safe='')}/versions"
+            self._remember(key, int(self._request("POST", path, f"subject {subject!r}", body)["id"]))
+        return int(self._remembered[key])
+
+    def _schema(self, key: Hashable, path: str, what: str, schema_id: int = -1) -> Schema:
+        found = self._remembered.get(key)
+        if found is None:
+            try:
+                found = _schema_of(self._request("GET", path, what), schema_id)
+            except SchemaRegistryError as error:
+                if error.status != _NOT_FOUND:
+                    raise
+                found = error
+            self._remember(key, found)
+        if isinstance(found, SchemaRegistryError):
+            raise SchemaRegistryError(str(found), found.status, found.error_code)
+        schema: Schema = found
+        return schema
+
+    def _remember(self, key: Hashable, found: Any) -> None:
+        self._remembered[key] = found
+        if len(self._remembered) > _REMEMBERED:
+            self._remembered.popitem(last=False)
+
+    # HTTP…
+
+    def _request(self, method: str, path: str, what: str, body: Any = None) -> Any:
+        """Make a request at the first address that answers, and return the JSON of the answer."""
+        from kafka.sasl.http import http_request
+
+        headers = dict(self._headers)
+        data = None
+        if body is not None:
+            data = json.dumps(body).encode()
+            headers["Content-Type"] = _CONTENT_TYPE
+        failures = []
+        for url in self._urls:
+            try:
+                answer = http_request(
+                    method,
+                    url + path,
+                    body=data,
+                    headers=headers,
+                    timeout=self._timeout,
+                    ssl_context=self._context() if url.startswith("https") else None,
+                )
+            except KafkaConnectionError as error:
+                failures.append(str(error.args[0] if error.args else error))
+                continue
+            return _checked(answer.status, answer.reason, answer.body, f"{url}: {what}")
+        raise SchemaRegistryError(f"the schema registry does not answer about {what}: {'; '.join(failures)}")
+
+    def _context(self) -> ssl.SSLContext:
+        if self._ssl_context is None:
+            import ssl
+
+            cafile, certfile, keyfile = self._files
+            try:
+                context = ssl.create_default_context(cafile=cafile)
+                if certfile is not None:
+                    context.load_cert_chain(certfile, keyfile)
+            except OSError as error:
+                raise KafkaConfigurationError(f"the certificates for the schema registry: {error}") from None
+            self._ssl_context = context
+        return self._ssl_context
+
+
+def _checked(status: int, reason: str, body: bytes, what: str) -> Any:
+    try:
+        found = json.loads(body) if body else {}
+    except ValueError:
+        found = None
+    if status // 100 == 2 and isinstance(found, dict):
+        return found
+    code, message = 0, reason
+    if isinstance(found, dict):
+        code, message = int(found.get("error_code") or 0), str(found.get("message") or reason)
+    elif status // 100 == 2:
+        message = "the answer is not a JSON object; this is not the URL of a schema registry"
+    raise SchemaRegistryError(f"schema registry {what}: {message} (status {status})", status, code)
+
+
+def _schema_of(found: dict[str, Any], schema_id: int = -1) -> Schema:
+    try:
+        return Schema(
+            text=str(found["schema"]),
+            kind=str(found.get("schemaType") or "AVRO"),
+            references=tuple(
+                Reference(str(one["name"]), str(one["subject"]), int(one["version"]))
+                for one in found.get("references") or ()
+            ),
+            id=int(found.get("id", schema_id)),
+            subject=str(found.get("subject", "")),
+            version=int(found.get("version", 0)),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise SchemaRegistryError(f"the answer of the schema registry has no valid schema: {error!r}") from None

@@ -1,0 +1,260 @@
+"""Serializers with a schema registry: a zero byte, the id of the schema in four bytes, then the value.
+
+In Protobuf the indexes of the message in its file stand between the id and the value. The schema decides the encoding,
+so one deserializer reads topics with several of them.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+from kafka.errors import IllegalArgumentError
+from kafka.schema_registry.avro import FORMS, AvroError, compile_avro
+from kafka.schema_registry.registry import Reference, Schema, SchemaRegistry, SchemaRegistryError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["KINDS", "SchemaDeserializer", "SchemaMismatchError", "SchemaSerializer", "missing_extra", "schema_id"]
+
+#: The types of schemas, as registries name them.
+KINDS: Final = ("AVRO", "JSON", "PROTOBUF")
+_HEADER: Final = struct.Struct(">bI")
+_NOT_FOUND: Final = 404
+
+
+class SchemaMismatchError(IllegalArgumentError):
+    """Bytes are not of the schema that they name, or a value does not fit into the schema of its subject."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class Codec(Protocol):
+    """Reads and writes the bytes behind the id of a schema; ValueError says what does not fit."""
+
+    def decode(self, data: bytes, at: int) -> Any:
+        """Return the value in the bytes from `at` on."""
+
+    def encode(self, value: Any, prefix: bytes) -> bytes:
+        """Return the bytes of a value behind a prefix."""
+
+
+def missing_extra(what: str) -> SchemaRegistryError:
+    """Return the error of a feature whose package is not installed."""
+    return SchemaRegistryError(f"{what}: pip install 'purekafka[registry]'")
+
+
+def schema_id(data: bytes | None) -> int | None:
+    """Return the id of the schema that bytes begin with; None if they do not begin with one.
+
+    >>> schema_id(bytes.fromhex("00 0000002a 02")), schema_id(b"plain text")
+    (42, None)
+    """
+    if data is None or len(data) < _HEADER.size or data[0]:
+        return None
+    return int(_HEADER.unpack_from(data)[1])
+
+
+class SchemaDeserializer:
+    """A deserializer for a client, of all records that were written with a schema registry.
+
+    ``kind`` (``AVRO``, ``JSON``, ``PROTOBUF``) refuses schemas of the other types. ``form`` is for Avro: ``native`` has
+    the values of Python, ``json`` what JSON can carry, ``tagged`` Avro's own JSON. A message of Protobuf is a dict with
+    the names of its fields, as in the JSON of Protobuf. A schema is looked up once, by the thread that reads records;
+    in a program with `kafka.aio` that blocks the event loop.
+
+    >>> from kafka.schema_registry import SchemaDeserializer, SchemaRegistry
+    >>> deserializer = SchemaDeserializer(SchemaRegistry("http://localhost:8081"))
+    >>> deserializer.deserialize("events", [], None) is None
+    True
+    """
+
+    def __init__(self, registry: SchemaRegistry, *, kind: str | None = None, form: str = "native") -> None:
+        self._registry = registry
+        self._kind = _kind(kind)
+        self._form = _form(form)
+        self._codecs: dict[int, Codec] = {}
+
+    def deserialize(self, topic: str, headers: Any, data: bytes | None) -> Any:  # noqa: ARG002 - the form of 3.x
+        """Return the value of the bytes; None stays None."""
+        return None if data is None else self.decode(data)
+
+    def decode(self, data: bytes) -> Any:
+        """Return the value of the bytes; SchemaMismatchError if they are not of the schema that they name."""
+        identifier = schema_id(data)
+        if identifier is None:
+            begin = bytes(data[:5]).hex()
+            raise SchemaMismatchError(f"the bytes begin with {begin or 'nothing'}, not with 00 and the id of a schema")
+        codec = self._codecs.get(identifier)
+        if codec is None:
+            codec = self._codec(identifier)
+            self._codecs[identifier] = codec
+        try:
+            return codec.decode(data, _HEADER.size)
+        except ValueError as error:
+            raise SchemaMismatchError(f"schema id {identifier}: {error}") from None
+
+    def _codec(self, identifier: int) -> Codec:
+        try:
+            schema = self._registry.schema(identifier)
+        except SchemaRegistryError as error:
+            if error.status != _NOT_FOUND:
+                raise
+            raise SchemaMismatchError(str(error)) from None
+        if self._kind not in {None, schema.kind}:
+            raise SchemaMismatchError(f"schema id {identifier} is of type {schema.kind}, not {self._kind}")
+        return _codec_of(self._registry, schema, self._form)
+
+
+class SchemaSerializer:
+    """A serializer for a client: values are written with the schema of a subject.
+
+    ``subject`` is ``TOPIC-value``, or ``TOPIC-key`` with ``key=True``, unless it is given. The schema is the newest one
+    of the subject when the first record is sent; with ``schema`` the given one is registered under the subject. A value
+    of Avro is what `SchemaDeserializer` returns in the same form; a value of Protobuf is a dict, and ``message`` names
+    its type if the file has several. JSON values are checked by their schema.
+
+    >>> from kafka.schema_registry import Schema, SchemaRegistry, SchemaSerializer
+    >>> serializer = SchemaSerializer(SchemaRegistry("http://localhost:8081"), Schema('"long"'), key=True)
+    >>> serializer.subject("events")
+    'events-key'
+    """
+
+    def __init__(
+        self,
+        registry: SchemaRegistry,
+        schema: Schema | None = None,
+        *,
+        subject: str | None = None,
+        key: bool = False,
+        kind: str | None = None,
+        form: str = "native",
+        message: str | None = None,
+    ) -> None:
+        self._registry = registry
+        self._schema = schema
+        self._subject = subject
+        self._part = "key" if key else "value"
+        self._kind = _kind(kind)
+        self._form = _form(form)
+        self._message = message
+        self._writers: dict[str, tuple[bytes, Codec]] = {}
+
+    def subject(self, topic: str) -> str:
+        """Return the subject whose schema the records of a topic have."""
+        return self._subject or f"{topic}-{self._part}"
+
+    def serialize(self, topic: str, headers: Any, data: Any) -> bytes | None:  # noqa: ARG002 - the form of 3.x
+        """Return the bytes of a value; None stays a null."""
+        return None if data is None else self.encode(topic, data)
+
+    def encode(self, topic: str, value: Any) -> bytes:
+        """Return the bytes of a value; SchemaMismatchError if it does not fit into the schema."""
+        subject = self.subject(topic)
+        writer = self._writers.get(subject)
+        if writer is None:
+            writer = self._writers[subject] = self._writer(subject)
+        prefix, codec = writer
+        try:
+            return codec.encode(value, prefix)
+        except ValueError as error:
+            raise SchemaMismatchError(f"subject {subject!r}: {error}") from None
+
+    def _writer(self, subject: str) -> tuple[bytes, Codec]:
+        schema = self._schema
+        if schema is None:
+            schema = self._registry.latest(subject)
+        elif schema.id < 0:
+            schema = schema._replace(id=self._registry.register(subject, schema))
+        if self._kind not in {None, schema.kind}:
+            raise SchemaMismatchError(f"the schema of subject {subject!r} is of type {schema.kind}, not {self._kind}")
+        codec = _codec_of(self._registry, schema, self._form, self._message)
+        return _HEADER.pack(0, schema.id), codec
+
+
+def _kind(given: str | None) -> str | None:
+    if given is not None and given not in KINDS:
+        raise IllegalArgumentError(f"kind must be one of {', '.join(KINDS)}, not {given!r}")
+    return given
+
+
+def _form(given: str) -> str:
+    if given not in FORMS:
+        raise IllegalArgumentError(f"form must be one of {', '.join(FORMS)}, not {given!r}")
+    return given
+
+
+def _codec_of(registry: SchemaRegistry, schema: Schema, form: str, message: str | None = None) -> Codec:
+    if schema.kind == "JSON":
+        return _JsonCodec(registry, schema)
+    if schema.kind == "PROTOBUF":
+        from kafka.schema_registry.protobuf import protobuf_codec
+
+        return protobuf_codec(registry, schema, message)
+    if schema.kind != "AVRO":
+        raise SchemaMismatchError(f"schema id {schema.id} is of the unknown type {schema.kind}")
+    try:
+        return compile_avro(schema.text, [one.schema.text for one in used_by(registry, schema)], form)
+    except AvroError as error:
+        raise SchemaMismatchError(f"schema id {schema.id}: {error}") from None
+
+
+class Used(NamedTuple):
+    """A schema that another one refers to, under a name."""
+
+    name: str
+    schema: Schema
+
+
+def used_by(registry: SchemaRegistry, schema: Schema, *, serialized: bool = False) -> Iterator[Used]:
+    """Yield the schemas that a schema refers to, each behind the ones that it refers to itself."""
+    seen: set[Reference] = set()
+
+    def visit(one: Schema) -> Iterator[Used]:
+        for reference in one.references:
+            if reference not in seen:
+                seen.add(reference)
+                found = registry.version(reference.subject, reference.version, serialized=serialized)
+                yield from visit(found)
+                yield Used(reference.name, found)
+
+    return visit(schema)
+
+
+class _JsonCodec:
+    """JSON Schema: the value is JSON. It is checked when it is written; a reader takes what was written."""
+
+    def __init__(self, registry: SchemaRegistry, schema: Schema) -> None:
+        self._registry = registry
+        self._schema = schema
+        self._validator: Any = None
+
+    def decode(self, data: bytes, at: int) -> Any:
+        return json.loads(data[at:])
+
+    def encode(self, value: Any, prefix: bytes) -> bytes:
+        if self._validator is None:
+            self._validator = self._make_validator()
+        found = next(self._validator.iter_errors(value), None)
+        if found is not None:
+            place = found.json_path.removeprefix("$").lstrip(".")
+            raise ValueError(f"{place}: {found.message}" if place else found.message)
+        return prefix + json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+    def _make_validator(self) -> Any:
+        try:
+            from jsonschema.validators import validator_for
+            from referencing import Registry, Resource
+            from referencing.jsonschema import DRAFT7
+        except ImportError:
+            raise missing_extra("values of a JSON Schema are checked with the package jsonschema") from None
+        text = json.loads(self._schema.text)
+        resources = [
+            (one.name, Resource.from_contents(json.loads(one.schema.text), default_specification=DRAFT7))
+            for one in used_by(self._registry, self._schema)
+        ]
+        kind = validator_for(text)
+        return kind(text, registry=Registry().with_resources(resources))
