@@ -31,11 +31,13 @@ __all__ = [
     "print_table",
     "report",
     "report_brokers",
+    "table_lines",
+    "terminal_width",
     "unescape",
 ]
 
 FORMATS: Final = ("table", "json", "jsonl", "yaml", "csv")
-_NARROWEST: Final = 8
+_NARROWEST: Final = 10
 _BOLD: Final = "\x1b[1m"
 _PLAIN: Final = "\x1b[0m"
 
@@ -141,16 +143,25 @@ def print_table(
     right = [all(map(_is_number, column)) and any(value is not None for value in column) for column in values]
     headings = [column.heading for column in columns]
     shown = cells if arguments.no_headers else [headings, *cells]
-    widths = [max((_width(line[at]) for line in shown), default=0) for at in range(len(columns))]
-    if out.isatty():
-        widths = _fitted(widths, right, _terminal_width())
-    lines = [_line(line, widths, right) for line in shown]
+    lines = table_lines(shown, right, terminal_width(out))
     if not arguments.no_headers and colored(arguments, out):
         lines[0] = f"{_BOLD}{lines[0]}{_PLAIN}"
     out.write("".join(f"{line}\n" for line in lines))
 
 
-def _line(cells: list[str], widths: list[int], right: list[bool]) -> str:
+def table_lines(shown: Sequence[Sequence[str]], right: Sequence[bool], room: int | None, least: int = 0) -> list[str]:
+    """Return aligned lines that fit into the room; numbers stand to the right, in columns of a least width.
+
+    >>> table_lines([["TOPIC", "LAG"], ["events", "5"]], [False, True], None, least=4)
+    ['TOPIC    LAG', 'events     5']
+    """
+    widths = [max(least if number else 0, *(_width(line[at]) for line in shown)) for at, number in enumerate(right)]
+    if room is not None:
+        widths = _fitted(widths, right, room)
+    return [_line(line, widths, right) for line in shown]
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
     parts = []
     for cell, width, number in zip(cells, widths, right, strict=True):
         text = _cut(cell, width)
@@ -159,25 +170,26 @@ def _line(cells: list[str], widths: list[int], right: list[bool]) -> str:
     return "  ".join(parts).rstrip()
 
 
-def _fitted(widths: list[int], right: list[bool], room: int) -> list[int]:
-    """Return widths that fit: the widest column of text gives way first.
+def _fitted(widths: Sequence[int], right: Sequence[bool], room: int) -> list[int]:
+    """Return widths that fit: the widest column of text gives way first, the first column after the others.
 
-    >>> _fitted([40, 5, 20], [False, True, False], 50)
-    [21, 5, 20]
+    >>> _fitted([20, 5, 40], [False, True, False], 50)
+    [20, 5, 21]
     """
     widths = list(widths)
     while sum(widths) + 2 * (len(widths) - 1) > room:
         texts = [at for at, number in enumerate(right) if not number and widths[at] > _NARROWEST]
         if not texts:
             break
-        widths[max(texts, key=widths.__getitem__)] -= 1
+        widths[max(texts, key=lambda at: widths[at] if at else widths[at] / 1.5)] -= 1
     return widths
 
 
-def _terminal_width() -> int:
+def terminal_width(out: TextIO) -> int | None:
+    """Return the width of the terminal that an output is, None for a pipe or file."""
     import shutil
 
-    return shutil.get_terminal_size().columns
+    return shutil.get_terminal_size().columns if out.isatty() else None
 
 
 def _width(text: str) -> int:
@@ -419,10 +431,17 @@ class Progress:
 
     def _draw(self, now: float) -> None:
         text = self.text(now)
+        room = terminal_width(sys.stderr) if self._redraws else None
         if self.total:
             done = min(1.0, self.records / self.total)
             left = (now - self._started) * (1 - done) / done if done else 0
-            text = f"[{'#' * int(20 * done):<20}] {done:4.0%}  {text}  {left:,.0f} s left"
+            text = f"{done:4.0%}  {text}, {left:,.0f} s left"
+            # The bar gives way in a narrow terminal: a line that is broken cannot be redrawn.
+            size = 20 if room is None else min(20, room - len(text) - 4)
+            if size > 1:
+                text = f"[{'#' * int(size * done):<{size}}] {text}"
+        if room is not None:
+            text = _cut(text, room - 1)
         print(
             f"\r\x1b[K{text}" if self._redraws else text, end="" if self._redraws else "\n", file=sys.stderr, flush=True
         )

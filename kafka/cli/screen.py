@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-__all__ = ["Rates", "lag_lines", "rate_text", "redraw", "screen", "time_left"]
+__all__ = ["Rates", "lag_lines", "rate_text", "redraw", "screen", "time_left", "view"]
 
 # The alternate screen keeps the text of the shell; the cursor is hidden on it.
 _ENTER: Final = "\x1b[?1049h\x1b[?25l"
@@ -88,30 +88,42 @@ def redraw(look: Callable[[float], Sequence[str]], interval: float, times: int |
             time.sleep(max(0.05, interval - (time.monotonic() - begun)))
 
 
+def view(headings: Sequence[str], rows: Sequence[Sequence[str]], texts: Sequence[str]) -> list[str]:
+    """Return the lines of a table of a view; the columns that are not `texts` have numbers, which stand to the right.
+
+    >>> print("\\n".join(view(["TOPIC", "END"], [["events", "5"]], ["TOPIC"])))
+    TOPIC        END
+    events         5
+    """
+    from kafka.cli.output import table_lines, terminal_width
+
+    right = [heading not in texts for heading in headings]
+    return table_lines([headings, *rows], right, terminal_width(sys.stdout), least=8)
+
+
 def lag_lines(rows: Sequence[dict[str, Any]], rates: Rates) -> list[str]:
     """Return the lines of a view of lag: the largest first.
 
     >>> rows = [{"group_id": "g", "topic": "t", "partition": 0, "lag": 60, "offset": 5, "end": 65}]
     >>> print("\\n".join(lag_lines(rows, Rates())))
-    GROUP             TOPIC           PART         LAG   READ/s  WRITE/s  CATCHES UP
-    g                 t                  0          60        -        -  -
+    GROUP  TOPIC      PART       LAG    READ/s   WRITE/s  CATCHES UP
+    g      t             0        60         -         -  -
     """
-    lines = [f"{'GROUP':<17} {'TOPIC':<15} {'PART':>4} {'LAG':>11} {'READ/s':>8} {'WRITE/s':>8}  CATCHES UP"]
+    shown = []
     for row in sorted(rows, key=lambda one: -(one["lag"] or 0)):
         key = (row["group_id"], row.get("topic"), row.get("partition"))
-        read = written = None
+        lag = row["lag"] or 0
         if row.get("end") is not None:
-            read = rates.of(("read", key), row["end"] - (row["lag"] or 0))
+            read = rates.of(("read", key), row["end"] - lag)
             written = rates.of(("written", key), row["end"])
         else:
-            lost = rates.of(("lag", key), row["lag"] or 0)
+            lost = rates.of(("lag", key), lag)
             read, written = (None, None) if lost is None else (max(0.0, -lost), max(0.0, lost))
-        lines.append(
-            f"{str(row['group_id'])[:17]:<17} {str(row.get('topic', '-'))[:15]:<15} "
-            f"{row.get('partition', '-'):>4} {row['lag'] or 0:>11,} {rate_text(read):>8} {rate_text(written):>8}  "
-            f"{time_left(row['lag'] or 0, read, written)}"
-        )
-    return lines
+        name, topic, number = str(row["group_id"]), str(row.get("topic", "-")), str(row.get("partition", "-"))
+        rated = [rate_text(read), rate_text(written), time_left(lag, read, written)]
+        shown.append([name, topic, number, f"{lag:,}", *rated])
+    headings = ["GROUP", "TOPIC", "PART", "LAG", "READ/s", "WRITE/s", "CATCHES UP"]
+    return view(headings, shown, ["GROUP", "TOPIC", "CATCHES UP"])
 
 
 def rate_text(value: float | None) -> str:

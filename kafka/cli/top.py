@@ -11,7 +11,7 @@ from kafka.cli.grammar import Argument, Verb
 from kafka.cli.group_lag import lag_rows
 from kafka.cli.output import counted
 from kafka.cli.ranges import AdminOffsets
-from kafka.cli.screen import Rates, rate_text, redraw, time_left
+from kafka.cli.screen import Rates, rate_text, redraw, time_left, view
 from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
@@ -68,19 +68,29 @@ def lines(found: dict[str, Any], rates: Rates) -> list[str]:
         f"Cluster {cluster.cluster_id}, controller {cluster.controller_id}, {now}, {rate_text(total)} records/s",
         ", ".join(counts),
         "",
-        f"{'BROKER':>6}  {'ADDRESS':<28} {'LEADERS':>8} {'REPLICAS':>9}",
     ]
-    for broker in cluster.brokers:
-        leads = sum(one.leader_id == broker.broker_id for one in every)
-        replicas = sum(broker.broker_id in one.replica_nodes for one in every)
-        address = f"{broker.host}:{broker.port}"
-        shown.append(f"{broker.broker_id:>6}  {address:<28} {leads:>8} {replicas:>9}")
+    brokers = [
+        [
+            str(broker.broker_id),
+            f"{broker.host}:{broker.port}",
+            str(sum(one.leader_id == broker.broker_id for one in every)),
+            str(sum(broker.broker_id in one.replica_nodes for one in every)),
+        ]
+        for broker in cluster.brokers
+    ]
+    shown += view(["BROKER", "ADDRESS", "LEADERS", "REPLICAS"], brokers, ["ADDRESS"])
     busy = [(name, count, rates.of(("topic", name), count)) for name, count in written.items()]
     busy.sort(key=lambda one: (-(one[2] or 0), -one[1]))
-    shown += ["", f"{'TOPIC':<36} {'RECORDS':>14} {'WRITE/s':>10}"]
-    shown += [f"{name[:36]:<36} {count:>14,} {rate_text(rate):>10}" for name, count, rate in busy[:_TOPICS]]
-    shown += ["", f"{'GROUP':<18} {'TOPIC':<18} {'LAG':>11} {'READ/s':>8} {'WRITE/s':>8}  CATCHES UP"]
-    return shown + _groups(found["rows"], rates)
+    topics_shown = [[name, f"{count:,}", rate_text(rate)] for name, count, rate in busy[: _topics_shown()]]
+    shown += ["", *view(["TOPIC", "RECORDS", "WRITE/s"], topics_shown, ["TOPIC"])]
+    return [*shown, "", *_groups(found["rows"], rates)]
+
+
+def _topics_shown() -> int:
+    """Return how many topics leave room for the groups below them."""
+    import shutil
+
+    return max(_TOPICS, shutil.get_terminal_size().lines // 3)
 
 
 def _groups(rows: list[dict[str, Any]], rates: Rates) -> list[str]:
@@ -92,11 +102,10 @@ def _groups(rows: list[dict[str, Any]], rates: Rates) -> list[str]:
     shown = []
     for (group, topic), (lag, end) in sorted(sums.items(), key=lambda item: -item[1][0]):
         read, written = rates.of(("read", group, topic), end - lag), rates.of(("end", group, topic), end)
-        shown.append(
-            f"{group[:18]:<18} {topic[:18]:<18} {lag:>11,} {rate_text(read):>8} {rate_text(written):>8}  "
-            f"{time_left(lag, read, written)}"
-        )
-    return shown
+        rated = [rate_text(read), rate_text(written), time_left(lag, read, written)]
+        shown.append([group, topic, f"{lag:,}", *rated])
+    headings = ["GROUP", "TOPIC", "LAG", "READ/s", "WRITE/s", "CATCHES UP"]
+    return view(headings, shown, ["GROUP", "TOPIC", "CATCHES UP"])
 
 
 COMMAND = Verb(

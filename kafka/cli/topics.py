@@ -295,25 +295,22 @@ def _watch_lines(
     ends: Mapping[TopicPartition, int],
     rates: Rates,
 ) -> list[str]:
-    from kafka.cli.screen import rate_text
+    from kafka.cli.screen import rate_text, view
     from kafka.structs import TopicPartition
 
-    lines = [f"{'TOPIC':<28} {'PART':>5} {'LEADER':>6} {'IN SYNC':>8} {'RECORDS':>12} {'END':>12} {'WRITE/s':>9}"]
+    rows = []
     for topic in topics:
         for one in sorted(topic.partitions, key=lambda each: int(each.partition_index)):
             tp = TopicPartition(str(topic.name), one.partition_index)
+            place = [tp.topic, str(tp.partition)]
+            in_sync = f"{len(one.isr_nodes)}/{len(one.replica_nodes)}"
             end = ends.get(tp)
             if end is None:
-                leader, records, shown, rate = "none", "-", "-", None
+                rows.append([*place, "none", in_sync, "-", "-", "-"])
             else:
-                leader, records, shown = str(one.leader_id), f"{end - starts[tp]:,}", f"{end:,}"
-                rate = rates.of(tp, end)
-            in_sync = f"{len(one.isr_nodes)}/{len(one.replica_nodes)}"
-            lines.append(
-                f"{tp.topic[:28]:<28} {tp.partition:>5} {leader:>6} {in_sync:>8} {records:>12} {shown:>12} "
-                f"{rate_text(rate):>9}"
-            )
-    return lines
+                counts = [f"{end - starts[tp]:,}", f"{end:,}", rate_text(rates.of(tp, end))]
+                rows.append([*place, str(one.leader_id), in_sync, *counts])
+    return view(["TOPIC", "PART", "LEADER", "IN SYNC", "RECORDS", "END", "WRITE/s"], rows, ["TOPIC"])
 
 
 COMMAND = Noun(
