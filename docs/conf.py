@@ -45,6 +45,7 @@ nitpick_ignore_regex = [
     ),
     ("py:(class|func|data)", r"(.*\.)?(SealedBatch|Deserialize|record_size|FULL)"),
     ("py:class", r"(.*\.)?(ApiTable|BinScheme|Cluster|HistogramWindow|LogEntry|Members|Order|Progress|Window)"),
+    ("py:.*", r"(.*\.)?(record_size|FULL|SealedBatch|Deserialize)"),
     (
         "py:class",
         r"(.*\.)?(ConsumerProtocolMember(Assignment|Metadata)|NodeId|datetime|array|BatchHeader|Api|Struct|Results|Commits|ConsumerRecord|Request|Buffer|Headers|Lifecycle|MetadataEntries|RecordBatchBuilder|BatchedRecord|SealedBatch|Deserialize)",
