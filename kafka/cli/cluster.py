@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafka.cli.arguments import CommandError
 from kafka.cli.connection import Connection
 from kafka.cli.grammar import Argument, Noun, Verb
+from kafka.cli.offsets import partitions
 from kafka.cli.output import Column, agreed, complain, counted, emit, print_table, report, report_brokers
 from kafka.cli.quorum import VERBS
 
@@ -130,24 +131,38 @@ def _describe(arguments: Namespace) -> int:
 
 def _log_dirs(arguments: Namespace) -> int:
     with Connection(arguments) as connection:
-        found = connection.admin().describe_log_dirs(None, arguments.broker or None, raise_errors=False)
-    code, rows = report_brokers(arguments, found.failed), []
+        admin = connection.admin()
+        chosen = partitions(admin, arguments.topic) if arguments.topic else None
+        found = admin.describe_log_dirs(chosen, arguments.broker or None, raise_errors=False)
+    code, items = report_brokers(arguments, found.failed), []
     for one in found:
         for directory in one.log_dirs:
             code |= report(arguments, [(f"broker {one.broker}", directory.error, "")])
-            sizes = [int(part.partition_size) for topic in directory.topics for part in topic.partitions]
-            rows.append(
+            replicas = [
+                {
+                    "topic": topic.name,
+                    "partition": part.partition_index,
+                    "bytes": part.partition_size,
+                    "offset_lag": part.offset_lag,
+                    "future": part.is_future_key,
+                }
+                for topic in sorted(directory.topics, key=lambda each: str(each.name))
+                for part in sorted(topic.partitions, key=lambda each: int(each.partition_index))
+            ]
+            items.append(
                 {
                     "broker": one.broker,
                     "directory": directory.log_dir,
-                    "replicas": len(sizes),
-                    "bytes": sum(sizes),
+                    "replicas": len(replicas),
+                    "bytes": sum(int(replica["bytes"]) for replica in replicas),
                     "total_bytes": None if directory.total_bytes < 0 else directory.total_bytes,
                     "usable_bytes": None if directory.usable_bytes < 0 else directory.usable_bytes,
+                    "partitions": replicas,
                 }
             )
+    rows = [{name: value for name, value in item.items() if name != "partitions"} for item in items]
     columns = [*Column.of("broker", "directory", "replicas", "bytes"), Column("usable_bytes", "FREE")]
-    return emit(arguments, rows, columns) or code
+    return emit(arguments, rows, columns, items=items) or code
 
 
 def _unregister(arguments: Namespace) -> int:
@@ -219,11 +234,19 @@ COMMAND = {
                         default=[],
                         metavar="ID",
                         help="only this broker; may be repeated",
-                    )
+                    ),
+                    Argument(
+                        "--topic",
+                        action="append",
+                        default=[],
+                        metavar="TOPIC[:N,N-M]",
+                        complete="topic",
+                        help="only replicas of these topics, or partitions of them; may be repeated",
+                    ),
                 ],
                 [
                     "purekafka brokers log-dirs --sandbox",
-                    "purekafka brokers log-dirs --broker 1 --sandbox --format json",
+                    "purekafka brokers log-dirs --broker 1 --topic events --sandbox --format json",
                 ],
                 lists=True,
             ),

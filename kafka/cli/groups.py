@@ -52,6 +52,7 @@ def _describe(arguments: Namespace) -> int:
             "type": group.group_type,
             "protocol_type": group.protocol_type,
             "assignor": group.protocol_data,
+            "coordinator": group.coordinator_id,
             "members": [_member(member) for member in group.members],
         }
         for group in known.values()

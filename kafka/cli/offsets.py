@@ -47,6 +47,10 @@ def _offsets(arguments: Namespace) -> int:
             first, last = looked.beginning_offsets(chosen), looked.end_offsets(chosen)
             rows = [{**_row(tp), "start": first[tp], "end": last[tp], "records": last[tp] - first[tp]} for tp in chosen]
             return emit(arguments, rows, Column.of("topic", "partition", "start", "end", "records"))
+        if arguments.at in _SPECS:
+            answers = admin.list_partition_offsets(dict.fromkeys(chosen, arguments.at))
+            rows = [{**_row(tp), "offset": one.offset, "timestamp": one.timestamp} for tp, one in answers.items()]
+            return emit(arguments, rows, Column.of("topic", "partition", "offset", "timestamp"))
         places = Places(arguments.at)
         wanted = {tp: place for tp in chosen if (place := places.of(tp.partition)) is not None}
         if any(place.kind == "stored" for place in wanted.values()):
@@ -54,6 +58,10 @@ def _offsets(arguments: Namespace) -> int:
         found = resolve(looked, wanted)
         rows = [{**_row(tp), "offset": offset} for tp, offset in found.items()]
         return emit(arguments, rows, Column.of("topic", "partition", "offset"))
+
+
+#: Places that brokers know, and the clients' ranges do not.
+_SPECS: Final = ("max-timestamp", "earliest-local", "latest-tiered")
 
 
 def _row(tp: TopicPartition) -> dict[str, Any]:
@@ -134,7 +142,11 @@ COMMAND = {
                         complete="topic",
                         help=f"{_CHOSEN}; all if none",
                     ),
-                    Argument("--at", metavar="PLACE", help="the place to look up, such as a time"),
+                    Argument(
+                        "--at",
+                        metavar="PLACE",
+                        help="a place to look up, such as a time; also max-timestamp, earliest-local, latest-tiered",
+                    ),
                 ],
                 [
                     "purekafka offsets list --sandbox",

@@ -265,6 +265,7 @@ def _verifiable_consumer(arguments: Namespace) -> int:
         except KeyboardInterrupt:
             pass
         finally:
+            _event("shutdown_requested")
             consumer.close()
             _event("shutdown_complete")
             sys.stdout.flush()

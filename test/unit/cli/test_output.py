@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from argparse import Namespace
 
 import pytest
@@ -42,7 +43,7 @@ def test_c11_without_a_terminal_consent_must_be_given(monkeypatch: pytest.Monkey
 
 
 def test_c5_a_table_fits_a_terminal_and_is_whole_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output, "_terminal_width", lambda: 40)
+    monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setenv("TERM", "dumb")
     rows = [{"name": "x" * 60, "note": "日本" * 10, "count": 1234567}]
     columns = Column.of("name", "note", "count")
@@ -64,6 +65,7 @@ def test_text_of_brokers_cannot_command_the_terminal() -> None:
 
 def test_c12_progress_is_drawn_on_a_terminal_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
     now = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     for out, arguments, drawn in (
@@ -79,8 +81,27 @@ def test_c12_progress_is_drawn_on_a_terminal_and_nowhere_else(monkeypatch: pytes
         text = out.getvalue()
         assert bool(text) is drawn
         if drawn:
-            assert "[#####               ]  25%  copied 250 records, 1.0 MB (125/s, 0.5 MB/s)  6 s left" in text
+            assert "[#####               ]  25%  copied 250 records, 1.0 MB (125/s, 0.5 MB/s), 6 s left" in text
         assert ("\x1b" in text) is isinstance(out, Terminal)
+
+
+@pytest.mark.parametrize("columns", [40, 60, 70, 80, 160])
+def test_c12_progress_fits_into_one_line_of_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line that the terminal breaks could not be redrawn."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", str(columns))
+    now = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    monkeypatch.setattr("sys.stderr", Terminal())
+    progress = Progress(PLAIN, "copied", 10_000_000, alone=True)
+    for _ in range(3):
+        now[0] += 2
+        progress.add(1_250_000, 1_000_000_000)
+    text = sys.stderr.getvalue()  # type: ignore[attr-defined]
+    lines = text.split("\r\x1b[K")[1:]
+    assert len(lines) == 3
+    assert all(len(line) < columns for line in lines)
+    assert ("[" in lines[0]) is (columns >= 80)
 
 
 def test_yaml_is_read_back_as_it_was() -> None:
