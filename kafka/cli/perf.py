@@ -244,7 +244,7 @@ def _verifiable_consumer(arguments: Namespace) -> int:
         )
         _event("startup_complete")
         consumer.subscribe([arguments.topic], listener=Tell())
-        taken = 0
+        taken, interrupted = 0, False
         try:
             while arguments.max_messages < 0 or taken < arguments.max_messages:
                 found = consumer.poll(500)
@@ -263,11 +263,13 @@ def _verifiable_consumer(arguments: Namespace) -> int:
                     places = [{**_place(tp), "offset": place.offset} for tp, place in offsets.items()]
                     _event("offsets_committed", success=True, offsets=places)
         except KeyboardInterrupt:
-            pass
-        finally:
+            interrupted = True
             _event("shutdown_requested")
+        finally:
             consumer.close()
             _event("shutdown_complete")
+            if not interrupted:  # Kafka's program says so when it exits, whatever ended it
+                _event("shutdown_requested")
             sys.stdout.flush()
     return 0
 

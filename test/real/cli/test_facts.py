@@ -39,7 +39,8 @@ def rows(text: str, first: str) -> list[dict[str, str]]:
     headings = re.split(r"\s{2,}|\s(?=[A-Z#])", lines[at].strip())
     found = []
     for line in lines[at + 1 :]:
-        cells = line.split(maxsplit=len(headings) - 1)
+        # The coordinator of a group is an address and an id.
+        cells = re.sub(r"\s+(\(\d+\))", r"\1", line).split(maxsplit=len(headings) - 1)
         if len(cells) == len(headings):
             found.append({name.strip(): cell.strip() for name, cell in zip(headings, cells, strict=True)})
     return found
