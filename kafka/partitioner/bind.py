@@ -28,6 +28,22 @@ class _Callable(KeyPartitioner):
         return self._function(key, all_partitions, available)
 
 
+def _overrides_call(cls: type) -> bool:
+    """Whether a subclass of a partitioner of ours has a call of the form of kafka-python 1.x and 2.x.
+
+    >>> class Last(KeyPartitioner):
+    ...     def __call__(self, key, all_partitions=None, available=None): return all_partitions[-1]
+    >>> _overrides_call(Last), _overrides_call(_Callable)
+    (True, False)
+    """
+    for base in cls.__mro__:
+        if vars(base).keys() & {"choose", "partition"}:
+            return False
+        if "__call__" in vars(base):
+            return issubclass(cls, KeyPartitioner)
+    return False
+
+
 def bind_partitioner(partitioner: Any, option: str = "partitioner") -> PartitionFunction:
     """Return the function that a producer calls for a partitioner of either form.
 
@@ -43,7 +59,7 @@ def bind_partitioner(partitioner: Any, option: str = "partitioner") -> Partition
             f"{option} is the class {partitioner.__name__}; give an instance: {partitioner.__name__}()", option=option
         )
     method = getattr(partitioner, "partition", None)
-    if callable(method):
+    if callable(method) and not _overrides_call(type(partitioner)):
         found = arity(method)
         if found is None or found.takes(6):
             function: PartitionFunction = method

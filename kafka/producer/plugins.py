@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka.errors import IllegalArgumentError
 from kafka.interceptors import Interceptors, ProducerRecord
-from kafka.partitioner import DefaultPartitioner, bind_partitioner
+from kafka.partitioner import DefaultPartitioner, Partitioner, bind_partitioner
 from kafka.producer.arguments import as_bytes, checked_partition
 from kafka.producer.future import RecordFuture, RecordMetadata
 from kafka.producer.producer_batch import Partition, Topic
@@ -42,6 +42,9 @@ class Plugins:
         self._ignores_keys = bool(config["partitioner_ignore_keys"] and self.is_default)
         self._choose = bind_partitioner(partitioner)
         self._on_new_batch: Callable[..., object] | None = getattr(partitioner, "on_new_batch", None)
+        if getattr(self._on_new_batch, "__func__", None) is Partitioner.on_new_batch:
+            # It does nothing. A second choice for each batch would make a partitioner that counts skip partitions.
+            self._on_new_batch = None
         self.has_serializers = self._serialize_key is not None or self._serialize_value is not None
         self.hashes: bool = self.is_default and not self._ignores_keys
         """Whether a key's hash alone chooses the partition."""

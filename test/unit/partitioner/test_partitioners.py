@@ -194,3 +194,14 @@ def test_what_is_no_partitioner_is_refused(given):
     with pytest.raises(KafkaConfigurationError, match="partitioner") as caught:
         bind_partitioner(given)
     assert caught.value.option == "partitioner"
+
+
+@pytest.mark.parametrize("base", [DefaultPartitioner, Murmur2Partitioner, RoundRobinPartitioner, LegacyPartitioner])
+def test_a_subclass_that_overrides_the_call_of_1_x_is_called(base):
+    class First(base):
+        def __call__(self, key, all_partitions=None, available=None):
+            return min(all_partitions) if key is None else super().__call__(key, [max(all_partitions)], [])
+
+    choose = bind_partitioner(First())
+    assert choose("t", None, None, None, None, Cluster({3, 4, 5})) == 3
+    assert choose("t", "key", b"key", None, None, Cluster({3, 4, 5})) == 5

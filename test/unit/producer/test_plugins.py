@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafka.errors import IllegalArgumentError
-from kafka.partitioner import DefaultPartitioner
+from kafka.partitioner import DefaultPartitioner, Partitioner, RoundRobinPartitioner
 from test.unit.producer.memory_cluster import Cluster
 
 
@@ -69,6 +69,28 @@ def test_the_partitioner_of_the_application_places_every_record(make_producer: A
     assert [producer.send("events", b"x", key=b"k" * size).get(10).partition for size in (1, 2, 3)] == [1, 2, 0]
     producer.close()
     assert partitioner.closed
+
+
+@pytest.mark.parametrize("partitions", [2, 3])
+def test_each_record_takes_one_turn_of_a_partitioner_that_counts(make_producer: Any, partitions: int) -> None:
+    cluster = Cluster({"t": partitions})
+    with make_producer(cluster, partitioner=RoundRobinPartitioner()) as producer:
+        found = [producer.send("t", b"x").get(10).partition for _ in range(2 * partitions)]
+    assert found == [*range(partitions)] * 2
+
+
+def test_a_partitioner_hears_of_each_batch_and_may_choose_again(make_producer: Any) -> None:
+    class Sticky(Partitioner):
+        opened = 0
+
+        def partition(self, *args: Any, **kwargs: Any) -> int:
+            return self.opened % 2
+
+        def on_new_batch(self, topic: str, cluster: Any, prev_partition: int) -> None:
+            self.opened += 1
+
+    with make_producer(Cluster({"t": 2}), partitioner=Sticky()) as producer:
+        assert [producer.send("t", b"x").get(10).partition for _ in range(4)] == [1, 0, 1, 0]
 
 
 def test_a_partition_that_does_not_exist_is_an_error_that_names_what_chose_it(make_producer: Any) -> None:
