@@ -1543,8 +1543,10 @@ class InvalidReceiveError(KafkaProtocolError):
     """A frame announces a size that is negative or above the limit."""
 
 
-class RecordTooLargeError(RecordFacts, FixNeededError):
+class RecordTooLargeError(RecordFacts, FixNeededError, MessageSizeTooLargeError):
     """A record does not fit ``max_request_size``, or on old brokers the size of a fetch."""
+
+    __str__ = KafkaError.__str__  # no broker answered
 
 
 # Consumers and producers

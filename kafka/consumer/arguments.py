@@ -49,11 +49,11 @@ def _shown(value: object) -> str:
 def checked_topics(topics: Any) -> tuple[str, ...]:
     """Return the topics of a subscription.
 
-    >>> checked_topics(["events"]), checked_topics(None)
-    (('events',), ())
+    >>> checked_topics(["events"]), checked_topics("events"), checked_topics(None)
+    (('events',), ('events',), ())
     """
-    if isinstance(topics, str):
-        raise TypeError(f"topics must be a list of names, not the str {_shown(topics)}: subscribe([{_shown(topics)}])")
+    if isinstance(topics, str):  # as kafka-python takes it
+        topics = (topics,) if topics else ()
     found = () if topics is None else _elements(topics, "topics", "a list of names")
     for topic in found:
         check_topic(topic)
@@ -116,12 +116,19 @@ def _elements(value: Iterable[T], name: str, expected: str) -> tuple[T, ...]:
 # Offsets and times…
 
 
+class OffsetTypeError(IllegalArgumentError, TypeError):
+    """An offset is not a number. It is the AssertionError of kafka-python's manual, and a TypeError."""
+
+
 def checked_place(offset: Any) -> tuple[int, int]:
     """Return a position: an offset and the leader epoch before it, -1 if that is not known."""
     if isinstance(offset, OffsetAndMetadata):
         offset = _checked_offset(offset, "offset")
         return offset.offset, offset.leader_epoch
-    return _whole(offset, "offset", _MOST_INT64), -1
+    try:
+        return _whole(offset, "offset", _MOST_INT64), -1
+    except TypeError as error:
+        raise OffsetTypeError(*error.args) from None
 
 
 def checked_offsets(offsets: Any) -> dict[TopicPartition, OffsetAndMetadata]:

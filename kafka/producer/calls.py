@@ -383,6 +383,8 @@ class ProducerCalls(Generic[FutureT]):
                 await self._run(core.sender.flush(), self._deadline(timeout), "flush()")
         except KafkaTimeoutError as error:
             left = sum(batch.count for batch in core.accumulator.unsettled())
+            if not left:
+                return
             why = core.reasons()
             raise KafkaTimeoutError(
                 f"flush() took longer than {timeout:g} seconds; {counted(left)} left{f': {why}' if why else ''}"

@@ -328,7 +328,7 @@ def test_what_cannot_work_is_said_at_once(make_consumer: MakeConsumer) -> None:
     with pytest.raises(KafkaConfigurationError):
         make_consumer(no_such_option=1)
     with pytest.raises(TypeError):
-        make_consumer().subscribe("events")
+        make_consumer().subscribe(5)
     with pytest.raises(IllegalArgumentError):
         make_consumer("bad topic")
     with pytest.raises(NoBrokersAvailable):

@@ -11,7 +11,7 @@ import pytest
 
 from kafka import KafkaClient, KafkaConsumer, KafkaProducer
 from kafka.broker import Broker
-from kafka.errors import IllegalStateError, KafkaError
+from kafka.errors import IllegalStateError, MessageSizeTooLargeError
 from kafka.protocol.metadata import MetadataRequest
 from kafka.structs import TopicPartition
 
@@ -232,9 +232,13 @@ def test_wrong_calls_raise_what_the_manual_says(broker: Broker) -> None:
                 call()
         with pytest.raises(TypeError, match="ConsumerRebalanceListener"):
             consumer.subscribe(["events"], listener=object())
+        consumer.subscribe("events")
+        assert consumer.subscription() == {"events"}
+        consumer.unsubscribe()
         consumer.assign([partition])
-        with pytest.raises(AssertionError, match="offset must be"):
-            consumer.seek(partition, -1)
+        for offset in (-1, "1", 1.5, None):
+            with pytest.raises(AssertionError, match="offset must be"):
+                consumer.seek(partition, offset)  # type: ignore[arg-type]
         with pytest.raises(IllegalStateError):
             consumer.subscribe(["events"])
         with pytest.raises(ValueError, match="timestamps"):
@@ -248,7 +252,7 @@ def test_wrong_calls_raise_what_the_manual_says(broker: Broker) -> None:
 
 def test_a_record_that_is_too_large_fails_its_future(producer: KafkaProducer) -> None:
     future = producer.send("events", b"x" * 2_000_000)
-    with pytest.raises(KafkaError, match="max_request_size"):
+    with pytest.raises(MessageSizeTooLargeError, match="max_request_size"):
         future.get(10)
     assert future.failed()
 

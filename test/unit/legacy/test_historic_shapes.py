@@ -22,7 +22,14 @@ from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from kafka.coordinator.heartbeat import Heartbeat
 from kafka.coordinator.protocol import ConsumerProtocolMemberMetadata
-from kafka.errors import IllegalStateError, KafkaConfigurationError, KafkaTimeoutError, for_code
+from kafka.errors import (
+    IllegalStateError,
+    KafkaConfigurationError,
+    KafkaTimeoutError,
+    MessageSizeTooLargeError,
+    RecordTooLargeError,
+    for_code,
+)
 from kafka.future import Future
 from kafka.metrics import AnonMeasurable, MetricName, NamedMeasurable
 from kafka.metrics.stats import SampledTotal, rate
@@ -359,3 +366,13 @@ def test_defaults_that_nobody_changed_are_not_given(kind: str) -> None:
 def test_a_default_that_no_class_has_is_refused() -> None:
     with pytest.raises(KafkaConfigurationError, match="did you mean 'client_id'"):
         resolve("consumer", {}, {"clientid": "x"})
+
+
+# Errors
+
+
+def test_a_record_that_is_too_large_is_the_error_of_the_manual() -> None:
+    error = RecordTooLargeError("too large")
+    assert isinstance(error, MessageSizeTooLargeError)
+    assert (str(error), error.retriable) == ("too large", False)
+    assert for_code(10) is MessageSizeTooLargeError

@@ -245,3 +245,13 @@ def test_a_flush_that_takes_too_long_says_why_in_both(make_producer: Any) -> Non
     with pytest.raises(KafkaTimeoutError) as raised:
         producer.flush(2)
     assert str(raised.value) == asyncio.run(main())
+
+
+def test_a_flush_without_time_succeeds_when_there_is_nothing_to_wait_for(make_producer: Any) -> None:
+    with make_producer(Cluster({"t": 1})) as producer:
+        producer.flush(timeout=0)
+        producer.send("t", b"x").get(10)
+        producer.flush(timeout=0)
+        producer.send("t", b"x")
+        with pytest.raises(KafkaTimeoutError, match="1 record left"):
+            producer.flush(timeout=0)
