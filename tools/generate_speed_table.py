@@ -84,17 +84,28 @@ def _wrapped(text: str, width: int = 120) -> str:
 def _table(title: str, libraries: Sequence[str], rows: Sequence[Row], sections: Mapping[str, Published]) -> str:
     """A simple table of reStructuredText; a row that RESULTS.md does not have is left out."""
     body = [[title, *(_HEADINGS.get(name, name) for name in libraries)]]
-    for row in rows:
-        results = sections[row.section].cases.get(row.case) if row.section in sections else None
-        if results:
-            by_library = {result.library: result for result in results}
-            body.append([row.label, *(_cell(by_library.get(name), row.column) for name in libraries)])
+    for row in _measured(rows, sections, libraries):
+        by_library = {result.library: result for result in sections[row.section].cases[row.case]}
+        body.append([row.label, *(_cell(by_library.get(name), row.column) for name in libraries)])
     if len(body) == 1:
         return ""
     widths = [max(len(line[at]) for line in body) for at in range(len(libraries) + 1)]
     rule = "  ".join("=" * width for width in widths)
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in body]
     return "\n".join([rule, lines[0], rule, *lines[1:], rule]) + "\n"
+
+
+def _measured(rows: Sequence[Row], sections: Mapping[str, Published], libraries: Sequence[str]) -> list[Row]:
+    """The rows that RESULTS.md has; of a section whose cases were all renamed, its first case with every library."""
+    found = []
+    for section in dict.fromkeys(row.section for row in rows if row.section in sections):
+        cases = sections[section].cases
+        wanted = [row for row in rows if row.section == section]
+        known = [row for row in wanted if row.case in cases]
+        complete = (case for case, results in cases.items() if {*libraries} <= {result.library for result in results})
+        first = next(complete, None)
+        found += known or ([wanted[0]._replace(case=first, label=f"{section}: {first}")] if first else [])
+    return found
 
 
 def _cell(result: Result | None, column: str) -> str:

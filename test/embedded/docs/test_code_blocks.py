@@ -70,7 +70,7 @@ def close_all(names: dict[str, Any]) -> None:
 
 
 @cache
-def tested_examples() -> set[str]:
+def examples_of_the_help() -> set[str]:
     """Return the examples of the help that test/embedded/cli runs."""
     return set(examples())
 
@@ -78,7 +78,7 @@ def tested_examples() -> set[str]:
 @cache
 def shell_blocks(page: Path) -> list[Block]:
     """Return the shell blocks that run here: not those whose every line is an example of the help."""
-    tested = tested_examples()
+    tested = examples_of_the_help()
     return [
         block
         for block in blocks(page)

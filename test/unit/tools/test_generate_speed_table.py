@@ -63,6 +63,14 @@ def test_a_case_or_library_that_was_not_measured_is_left_out():
     assert line.split()[-2:] == ["n/a", "n/a"]
 
 
+def test_a_section_whose_cases_were_renamed_shows_its_first_case_with_every_library():
+    cases = {"alone": results(CLIENTS[:1], 1), "all": results(CLIENTS, 2)}
+    block = tables({"produce": Published("produce", "t", "2026-12-01", "m", {}, cases, ["x"], [])})
+    line = next(line for line in block.split("\n") if line.startswith("produce: all"))
+    assert "2.1 µs; 2,100" in line
+    assert "alone" not in block
+
+
 def test_the_block_needs_its_markers():
     assert replaced(f"a\n{BEGIN}old{END}b", "new\n") == f"a\n{BEGIN}new\n{END}b"
     with pytest.raises(ValueError, match="each once"):
