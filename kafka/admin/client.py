@@ -150,7 +150,7 @@ class KafkaAdminClient:
 
     # Groups…
 
-    remove_members_from_consumer_group = blocking(Groups.remove_members_from_consumer_group)
+    remove_members_from_consumer_group = blocking(GroupDescriptions.remove_members_from_consumer_group)
     group_lag = blocking(GroupLags.group_lag)
     describe_share_groups = blocking(ShareGroups.describe_share_groups)
     describe_streams_groups = blocking(StreamsGroups.describe_streams_groups)
@@ -166,7 +166,7 @@ class KafkaAdminClient:
     list_consumer_groups = blocking(Groups.list_consumer_groups)
     delete_groups = blocking(Groups.delete_groups)
     delete_consumer_groups = blocking(Groups.delete_consumer_groups)
-    remove_group_members = blocking(Groups.remove_group_members)
+    remove_group_members = blocking(GroupDescriptions.remove_group_members)
     describe_groups = blocking(GroupDescriptions.describe_groups)
     describe_consumer_groups = blocking(GroupDescriptions.describe_consumer_groups)
     describe_classic_groups = blocking(GroupDescriptions.describe_classic_groups)

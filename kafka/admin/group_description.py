@@ -1,4 +1,4 @@
-"""What coordinators tell about groups: their state and their members, of the classic protocol and of KIP-848."""
+"""Groups of the classic protocol and of KIP-848: describe their state and their members, and remove members."""
 
 from __future__ import annotations
 
@@ -6,13 +6,20 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from kafka.admin.calls import Calls
-from kafka.admin.groups import as_groups
+from kafka.admin.groups import MemberToRemove, as_group, as_groups
 from kafka.admin.resources import operations
 from kafka.admin.results import ItemResult, Result, error_of
 from kafka.coordinator.protocol import ConsumerProtocolMemberAssignment, ConsumerProtocolMemberMetadata
-from kafka.errors import GroupIdNotFoundError, KafkaError, KafkaProtocolError, UnsupportedVersionError
+from kafka.errors import (
+    GroupIdNotFoundError,
+    IllegalArgumentError,
+    KafkaError,
+    KafkaProtocolError,
+    UnsupportedVersionError,
+    for_code,
+)
 from kafka.protocol.admin import DescribeGroupsRequest
-from kafka.protocol.group import ConsumerGroupDescribeRequest
+from kafka.protocol.group import ConsumerGroupDescribeRequest, LeaveGroupRequest
 from kafka.protocol.registry import ApiKey
 from kafka.structs import GroupInformation, MemberInformation, TopicPartition
 
@@ -30,6 +37,7 @@ __all__ = [
 ]
 
 _OPERATIONS_SINCE: Final = 3
+_MANY_MEMBERS_SINCE: Final = 3
 _CLASSIC_MEMBER: Final = 0
 
 G = TypeVar("G", bound="DescribedGroup")
@@ -182,7 +190,7 @@ class GroupDescription(DescribedGroup):
 
 
 class GroupDescriptions(Calls):
-    """The calls that describe groups of the classic protocol and of KIP-848."""
+    """The calls about the members of groups, of the classic protocol and of KIP-848."""
 
     async def describe_groups(
         self,
@@ -306,6 +314,71 @@ class GroupDescriptions(Calls):
             found[group]["coordinator_id"] = self._core.coordinator_of(group) if node_id is None else node_id
         return found
 
+    # Removing members…
+
+    async def remove_group_members(
+        self,
+        group_id: str,
+        members: Iterable[MemberToRemove | str] | None = None,
+        group_coordinator_id: int | None = None,
+        timeout_ms: float | None = None,
+    ) -> dict[str, type[KafkaError]]:
+        """Remove members from a group, all of them for None (Kafka 2.4); return the error class of each.
+
+        A static member is named by its ``group_instance_id``, and is in the result by that name.
+
+        >>> from kafka import KafkaAdminClient
+        >>> from kafka.broker import Broker
+        >>> with Broker() as broker, KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
+        ...     admin.remove_group_members("readers", ["consumer-1"])
+        {'consumer-1': <class 'kafka.errors.UnknownMemberIdError'>}
+        """
+        wanted = None if members is None else [_member(member) for member in members]
+        return await self._run(timeout_ms, self._remove_group_members, as_group(group_id), wanted, group_coordinator_id)
+
+    async def remove_members_from_consumer_group(
+        self, group_id: str, members: Iterable[MemberToRemove | str] | None = None, timeout_ms: float | None = None
+    ) -> dict[str, type[KafkaError]]:
+        """Remove members: `remove_group_members` by the name that it has in Java."""
+        return await self.remove_group_members(group_id, members, timeout_ms=timeout_ms)
+
+    async def _remove_group_members(
+        self, deadline: float, group: str, members: list[MemberToRemove] | None, node_id: int | None
+    ) -> dict[str, type[KafkaError]]:
+        await self._core.require(
+            deadline, LeaveGroupRequest.API_KEY, _MANY_MEMBERS_SINCE, "remove_group_members()", "2.4"
+        )
+        if members is None:
+            described = (await self._describe_groups(deadline, [group], node_id))[group]
+            described.raise_for_error()
+            members = [MemberToRemove(member.member_id, member.group_instance_id) for member in described.members]
+        if not members:
+            return {}
+        response = await self._core.ask_coordinator(
+            group,
+            lambda: LeaveGroupRequest(
+                group_id=group,
+                members=[
+                    {
+                        "member_id": "" if one.group_instance_id is not None else one.member_id,
+                        "group_instance_id": one.group_instance_id,
+                        "reason": one.reason,
+                    }
+                    for one in members
+                ],
+            ),
+            lambda response: response.error_code,
+            deadline,
+            "remove_group_members()",
+            node_id=node_id,
+        )
+        return {
+            member.member_id if member.group_instance_id is None else member.group_instance_id: for_code(
+                member.error_code
+            )
+            for member in response.members
+        }
+
 
 def assigned_partitions(assignment: Any) -> list[TopicPartition]:
     """Return the partitions of an assignment that names topics, from a response."""
@@ -390,3 +463,12 @@ def _by_names(assignment: Any) -> MemberAssignment:
 def _assigned(topics: Iterable[tuple[str, Iterable[int]]], user_data: bytes | None) -> MemberAssignment:
     entries = [Result(topic=topic, partitions=list(numbers)) for topic, numbers in topics]
     return MemberAssignment(assigned_partitions=entries, user_data=user_data)
+
+
+def _member(member: Any) -> MemberToRemove:
+    if isinstance(member, str):
+        return MemberToRemove(member)
+    found = MemberToRemove(*member)
+    if not found.member_id and found.group_instance_id is None:
+        raise IllegalArgumentError("a MemberToRemove needs a member_id or a group_instance_id")
+    return found

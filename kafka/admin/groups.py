@@ -1,4 +1,4 @@
-"""Groups: list and delete them, and remove their members."""
+"""Groups: list and delete them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any, Final, NamedTuple
 from kafka.acl import Named
 from kafka.admin.calls import Calls
 from kafka.admin.results import Outcome, Result, error_of, raise_first
-from kafka.errors import IllegalArgumentError, KafkaError, NoError, for_code
-from kafka.protocol.admin import DeleteGroupsRequest, DescribeGroupsRequest, ListGroupsRequest
-from kafka.protocol.group import LeaveGroupRequest
+from kafka.errors import KafkaError, NoError
+from kafka.protocol.admin import DeleteGroupsRequest, ListGroupsRequest
 
 __all__ = [
     "GroupState",
@@ -26,7 +25,6 @@ __all__ = [
 
 _STATES_SINCE: Final = 4
 _TYPES_SINCE: Final = 5
-_MANY_MEMBERS_SINCE: Final = 3
 
 
 class GroupState(Named, str, Enum):
@@ -107,15 +105,6 @@ def as_group(group: Any) -> str:
     if not isinstance(group, str):
         raise TypeError(f"the id of a group must be a str, not {group!r}")
     return group
-
-
-def _member(member: Any) -> MemberToRemove:
-    if isinstance(member, str):
-        return MemberToRemove(member)
-    found = MemberToRemove(*member)
-    if not found.member_id and found.group_instance_id is None:
-        raise IllegalArgumentError("a MemberToRemove needs a member_id or a group_instance_id")
-    return found
 
 
 class Groups(Calls):
@@ -224,74 +213,3 @@ class Groups(Calls):
             node_id=node_id,
         )
         return {group: Outcome(answer if isinstance(answer, KafkaError) else None) for group, answer in found.items()}
-
-    async def remove_group_members(
-        self,
-        group_id: str,
-        members: Iterable[MemberToRemove | str] | None = None,
-        group_coordinator_id: int | None = None,
-        timeout_ms: float | None = None,
-    ) -> dict[str, type[KafkaError]]:
-        """Remove members from a group, all of them for None (Kafka 2.4); return the error class of each.
-
-        A static member is named by its ``group_instance_id``, and is in the result by that name.
-
-        >>> from kafka import KafkaAdminClient
-        >>> from kafka.broker import Broker
-        >>> with Broker() as broker, KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
-        ...     admin.remove_group_members("readers", ["consumer-1"])
-        {'consumer-1': <class 'kafka.errors.UnknownMemberIdError'>}
-        """
-        wanted = None if members is None else [_member(member) for member in members]
-        return await self._run(timeout_ms, self._remove_group_members, as_group(group_id), wanted, group_coordinator_id)
-
-    async def remove_members_from_consumer_group(
-        self, group_id: str, members: Iterable[MemberToRemove | str] | None = None, timeout_ms: float | None = None
-    ) -> dict[str, type[KafkaError]]:
-        """Remove members: `remove_group_members` by the name that it has in Java."""
-        return await self.remove_group_members(group_id, members, timeout_ms=timeout_ms)
-
-    async def _remove_group_members(
-        self, deadline: float, group: str, members: list[MemberToRemove] | None, node_id: int | None
-    ) -> dict[str, type[KafkaError]]:
-        await self._core.require(
-            deadline, LeaveGroupRequest.API_KEY, _MANY_MEMBERS_SINCE, "remove_group_members()", "2.4"
-        )
-        if members is None:
-            described = await self._core.ask_coordinator(
-                group,
-                lambda: DescribeGroupsRequest(groups=[group]),
-                lambda response: response.groups[0].error_code,
-                deadline,
-                "remove_group_members()",
-                node_id=node_id,
-            )
-            members = [
-                MemberToRemove(member.member_id, member.group_instance_id) for member in described.groups[0].members
-            ]
-        if not members:
-            return {}
-        response = await self._core.ask_coordinator(
-            group,
-            lambda: LeaveGroupRequest(
-                group_id=group,
-                members=[
-                    {
-                        "member_id": "" if one.group_instance_id is not None else one.member_id,
-                        "group_instance_id": one.group_instance_id,
-                        "reason": one.reason,
-                    }
-                    for one in members
-                ],
-            ),
-            lambda response: response.error_code,
-            deadline,
-            "remove_group_members()",
-            node_id=node_id,
-        )
-        return {
-            member.member_id if member.group_instance_id is None else member.group_instance_id: for_code(
-                member.error_code
-            )
-            for member in response.members
-        }

@@ -11,6 +11,7 @@ from kafka.admin import MemberToRemove, OffsetTimestamp, Shift
 from kafka.broker import Broker
 from kafka.errors import (
     CoordinatorNotAvailableError,
+    GroupIdNotFoundError,
     IllegalArgumentError,
     NoError,
     NonEmptyGroupError,
@@ -182,6 +183,19 @@ def test_a_group_with_members_is_not_reset_until_they_are_removed(admin: KafkaAd
         assert admin.remove_group_members("live", [MemberToRemove(member, reason="maintenance")]) == {member: NoError}
         assert admin.remove_group_members("live") == {}
         assert admin.reset_group_offsets("live", {FIRST: "latest"})[FIRST].error is NoError
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_all_members_are_removed(admin: KafkaAdminClient, broker: Broker, protocol: str):
+    options = {"group_id": "live", "group_instance_id": "worker-1", "group_protocol": protocol}
+    with KafkaConsumer("events", bootstrap_servers=broker.bootstrap_servers, **options) as consumer:
+        while len(consumer.assignment()) < 2:
+            consumer.poll(timeout_ms=100)
+        assert admin.remove_members_from_consumer_group("live") == {"worker-1": NoError}
+        assert broker.group_members("live") == {}
+        assert admin.remove_group_members("live") == {}
+    with pytest.raises(GroupIdNotFoundError):
+        admin.remove_group_members("nobody")
 
 
 def test_a_static_member_is_removed_by_its_name(admin: KafkaAdminClient, broker: Broker):

@@ -432,6 +432,7 @@ def test_controllers_are_asked_directly(kafka_at: StartKafka):
     brokers = KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers)
     direct = KafkaAdminClient(bootstrap_controllers=controllers)
     with brokers, direct:
+        until(lambda: len(direct.describe_cluster().brokers) == 3)  # each controller has to register first
         found = direct.describe_cluster(include_authorized_operations=True)
         assert {f"{one.host}:{one.port}" for one in found.brokers} == set(controllers.split(","))
         assert [one.broker_id for one in found.brokers] == [2, 3, 4]
