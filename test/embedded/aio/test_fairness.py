@@ -14,13 +14,14 @@ from kafka.broker import Broker
 from test.embedded.aio.conftest import LOOPS, run_on
 
 PERIOD = 0.010
+FILLED_WITH = 200_000
 
 
 class Ticker:
     """A task on a timer, and how late it was.
 
-    The machine is shared: time that this thread did not have does not count. What it had counts from the beginning of
-    the period, so that no lateness is missed.
+    The machine is shared: time that this thread did not have does not count. A thread that is busy all the time has the
+    period itself and what the timer is late.
     """
 
     def __init__(self):
@@ -31,7 +32,7 @@ class Ticker:
         while True:
             due, cpu = loop.time() + PERIOD, time.thread_time()
             await asyncio.sleep(PERIOD)
-            self.late.append(min(loop.time() - due, time.thread_time() - cpu))
+            self.late.append(max(0.0, min(loop.time() - due, time.thread_time() - cpu - PERIOD)))
 
 
 async def ticking(work):
@@ -53,10 +54,14 @@ async def ticking(work):
 
 
 def fair(late):
-    assert len(late) >= 5
-    assert late[-1] < PERIOD + 0.020
-    # The same work takes up to 1.6 times the CPU while other processes use the caches of the core.
-    assert late[len(late) // 2] < PERIOD + 0.010
+    assert len(late) >= 50
+    assert late[-1] < 0.020
+
+
+def punctual(late):
+    fair(late)
+    # 5 ms; the same work takes up to 1.6 times the CPU while other processes use the caches of the core.
+    assert late[len(late) * 99 // 100] < 0.008
 
 
 @pytest.fixture(params=["selector", "uvloop"])
@@ -64,45 +69,58 @@ def run(request):
     return lambda main: run_on(LOOPS[request.param], main)
 
 
-@pytest.fixture(scope="module", params=[None, "gzip", "snappy", "lz4", "zstd"])
+# Codec, most bytes of a fetch, and what holds then: 20 MB that are not compressed are copied and checked in one piece.
+WAYS = [
+    (None, 1 << 20, punctual),
+    (None, 50 << 20, fair),
+    *((codec, 50 << 20, punctual) for codec in ("gzip", "snappy", "lz4", "zstd")),
+]
+
+
+@pytest.fixture(scope="module", params=WAYS, ids=lambda way: f"{way[0]}-{way[1] >> 20}M")
 def filled(request):
-    """A broker with 200,000 records of 100 bytes, in batches of one codec."""
+    """A broker with 200,000 records of 100 bytes, 20 MB, in batches of one codec; how to fetch and to judge."""
+    codec, fetched, judge = request.param
     with Broker(topics=["events"]) as broker:
 
         async def fill():
             async with AIOKafkaProducer(
-                bootstrap_servers=broker.bootstrap_servers, compression_type=request.param, batch_size=1 << 18
+                bootstrap_servers=broker.bootstrap_servers, compression_type=codec, batch_size=1 << 18
             ) as producer:
-                for _ in range(200):
+                for _ in range(FILLED_WITH // 1000):
                     await producer.send_many("events", [b"%0100d" % number for number in range(1000)])
 
         asyncio.run(fill())
-        yield broker
+        yield broker, fetched, judge
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["iteration", "getmany"])
 def test_a_timer_is_on_time_while_a_consumer_reads(run_once, filled, way):
-    total = 200_000
+    broker, fetched, judge = filled
+    total = 1_000_000
 
     async def read():
         seen = 0
         async with AIOKafkaConsumer(
             "events",
-            bootstrap_servers=filled.bootstrap_servers,
+            bootstrap_servers=broker.bootstrap_servers,
             auto_offset_reset="earliest",
             fetch_max_bytes=50 << 20,
-            max_partition_fetch_bytes=50 << 20,
+            max_partition_fetch_bytes=fetched,
         ) as reader:
-            if way == "iteration":
-                async for _ in reader:
-                    seen += 1
-                    if seen == total:
-                        return
             while seen < total:
-                seen += sum(map(len, (await reader.getmany(timeout_ms=1000)).values()))
+                if way == "getmany":
+                    seen += sum(map(len, (await reader.getmany(timeout_ms=1000)).values()))
+                else:
+                    async for _ in reader:
+                        seen += 1
+                        if seen % FILLED_WITH == 0:
+                            break
+                if seen % FILLED_WITH == 0:
+                    await reader.seek_to_beginning()
 
-    fair(run_once(ticking(read())))
+    judge(run_once(ticking(read())))
 
 
 @pytest.mark.slow
@@ -112,10 +130,10 @@ def test_a_timer_is_on_time_during_a_tight_loop_of_sends(run):
         async def send():
             async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
                 await producer.partitions_for("events")
-                for _ in range(100_000):
+                for _ in range(400_000):
                     await producer.send("events", b"x" * 100)
 
-        fair(run(ticking(send())))
+        punctual(run(ticking(send())))
 
 
 def test_no_client_starts_a_thread(run):
