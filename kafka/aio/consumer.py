@@ -454,11 +454,6 @@ class AIOKafkaConsumer(ConsumerOffsets):
             return None
         return engine.membership.generation.member_id
 
-    @property
-    def closed(self) -> bool:
-        """Whether the consumer was stopped."""
-        return self._phase in {Phase.STOPPING, Phase.STOPPED}
-
     def bootstrap_connected(self) -> bool:
         """Whether there is a connection to a broker."""
         return self._phase is Phase.STARTED and any(link.ready for link in self._core.links())

@@ -187,6 +187,11 @@ class Lifecycle:
             "each event loop"
         )
 
+    @property
+    def closed(self) -> bool:
+        """Whether the client was stopped."""
+        return self._phase in {Phase.STOPPING, Phase.STOPPED}
+
     def _deadline(self, seconds: float) -> float:
         """Return the time of the client's loop in this number of seconds."""
         assert self._loop is not None

@@ -328,8 +328,8 @@ class AIOKafkaProducer(Lifecycle):
             return BatchBuilder(builder, lambda key, value: (key, value))
         return BatchBuilder(builder, lambda key, value: calls.plugins.serialize("", key, value, None))
 
-    async def send_batch(self, batch: BatchBuilder, topic: str, *, partition: int) -> AIORecordFuture:
-        """Send a batch to a partition, behind the records that were sent to it before.
+    async def send_batch(self, batch: BatchBuilder, topic: str, *, partition: int | None) -> AIORecordFuture:
+        """Send a batch to a partition, behind the records that were sent to it before; with None to one of its choice.
 
         Returns the future of its first record. Waits for room in the buffer, for `max_block_ms` at most.
         """
@@ -337,8 +337,8 @@ class AIOKafkaProducer(Lifecycle):
         calls = self._calls
         try:
             state = await calls.find_topic(topic, calls.core.now() + calls.max_block)
-            where = state.partitions.get(checked_partition(partition))
-            if where is None:
+            where = None if partition is None else state.partitions.get(checked_partition(partition))
+            if where is None and partition is not None:
                 raise IllegalArgumentError(
                     f"there is no partition {partition} of topic {topic!r}; it has {len(state.indexes)} partitions"
                 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import runpy
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -31,6 +33,28 @@ def test_the_fastapi_application(monkeypatch):
             assert health["consumer"]["group"]["group_id"] == "counter"
         assert len(broker.records("orders")) == 3
         assert not broker.group_members("counter")
+
+
+def test_a_faststream_application():
+    pytest.importorskip("faststream")
+    with Broker(topics=["orders", "answers", "many"]) as broker:
+        done = subprocess.run(
+            [sys.executable, "-m", "test.embedded.aio.faststream_app", broker.bootstrap_servers],
+            capture_output=True,
+            text=True,
+            timeout=100,
+            cwd=EXAMPLES.parents[1],
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.splitlines()[-5:] == [
+            "('answer', {'total': 6})",
+            "('batch', 'a')",
+            "('batch', 'b')",
+            "('batch', 'c')",
+            "('order', {'count': 2}, 'web', 0)",
+        ]
+        assert broker.committed("shop", "orders") == 1
 
 
 # As people write it for aiokafka; the imports alone are changed. {0} is the address.

@@ -357,6 +357,10 @@ def test_create_batch_and_send_batch(run, broker):
             assert batch.append(timestamp=None, key=None, value="late") is None
             before = await producer.send("wide", "before", partition=1)
             metadata = await (await producer.send_batch(batch, "wide", partition=1))
+            chosen = producer.create_batch()
+            chosen.append(timestamp=None, key=None, value="anywhere")
+            placed = await (await producer.send_batch(chosen, "events", partition=None))
+            assert (placed.topic, placed.offset) == ("events", 0)
             assert (metadata.partition, metadata.offset, metadata.timestamp) == (1, 1, 5)
             assert (await before).offset == 0
             with pytest.raises(Exception, match="was sent before"):
