@@ -88,7 +88,7 @@ layers: $(INSTALLED)  ## imports point down only
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/lint-imports --no-cache --config .import-circles.toml
 
-prose: $(INSTALLED)  ## plain English in the documentation, docstrings and messages that were rewritten
+prose: $(INSTALLED)  ## plain English in documentation, docstrings, comments and messages
 	$(BIN)/python tools/check_prose.py
 
 docs: $(INSTALLED)  ## the documentation; a warning is an error

@@ -78,7 +78,7 @@ _EXPORTS = {
     "create_snappy_message": "kafka.protocol.legacy",
 }
 
-# What the metadata of other distributions with a package ``kafka`` is called.
+# The directories of the metadata of other distributions with a package ``kafka`` begin so.
 _OTHER_OWNERS = ("kafka_python-", "kafka_python_ng-")
 
 # Names that other packages have.

@@ -1,7 +1,7 @@
 """Checks of the arguments of `KafkaClient`, `BrokerConnection` and `ClusterMetadata`.
 
 A wrong type is a TypeError, a wrong value an IllegalArgumentError; both name the argument, its value, and what it must
-be. What is called for each batch is not checked beforehand: there the checks only explain what has failed.
+be. Functions that are called for each batch do not check beforehand: there the checks only explain a failure.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ class Arity(NamedTuple):
     most: float
 
     def takes(self, count: int) -> bool:
-        """Whether a call with so many positional arguments is possible."""
+        """Whether a call with `count` positional arguments is possible."""
         return self.required <= count <= self.most
 
 

@@ -1,7 +1,7 @@
 """Finds phrases that a reader must translate, in docstrings, comments, messages and documentation.
 
 ``python tools/check_prose.py [PATH ...]`` prints a line for each find, with the phrase to write instead, and exits with
-1 if there is one. Without a path it checks ``CLEAN``, which is what ``make check`` runs; with ``--all``, the project.
+1 if there is one. Without a path it checks the whole project, as ``make check`` does.
 Users search for error messages and names, so text is plain technical English: subject, verb, object; the actor is
 named; Kafka's own nouns. A line that quotes such a phrase on purpose ends in ``prose: quoted``.
 """
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-ALL = (
+PROJECT = (
     "kafka",
     "pyspark_purekafka",
     "docs",
@@ -27,55 +27,6 @@ ALL = (
     "CODE_OF_CONDUCT.rst",
     "CONTRIBUTING.rst",
     "SECURITY.rst",
-    "tools",
-)
-# The paths without a find. A package joins them when its prose is rewritten; in the end they are ALL.
-CLEAN = (
-    "README.rst",
-    "CHANGES.rst",
-    "CODE_OF_CONDUCT.rst",
-    "CONTRIBUTING.rst",
-    "SECURITY.rst",
-    "docs",
-    "pyspark_purekafka",
-    "kafka/broker",
-    "kafka/_core",
-    "kafka/_runtime/application.py",
-    "kafka/_runtime/callback_errors.py",
-    "kafka/_runtime/clock.py",
-    "kafka/_runtime/loop.py",
-    "kafka/_runtime/tasks.py",
-    "kafka/_runtime/timers.py",
-    "kafka/_runtime/waker.py",
-    "kafka/_runtime/workers.py",
-    "kafka/_runtime/asyncio_driver.py",
-    "kafka/acl.py",
-    "kafka/admin",
-    "kafka/aio",
-    "kafka/cli",
-    "kafka/client_async.py",
-    "kafka/cluster.py",
-    "kafka/config",
-    "kafka/conn.py",
-    "kafka/consumer",
-    "kafka/coordinator",
-    "kafka/errors.py",
-    "kafka/future.py",
-    "kafka/interceptors.py",
-    "kafka/legacy",
-    "kafka/metrics",
-    "kafka/net",
-    "kafka/oauth",
-    "kafka/partitioner",
-    "kafka/producer",
-    "kafka/sasl",
-    "kafka/schema_registry",
-    "kafka/protocol",
-    "kafka/serializer",
-    "kafka/spark",
-    "kafka/structs.py",
-    "kafka/testing",
-    "kafka/vendor",
     "benchmarks/charts.py",
     "benchmarks/report.py",
     "tools",
@@ -150,10 +101,12 @@ class Find(NamedTuple):
 
 
 def main(argv: Sequence[str]) -> int:
-    """Check the paths given, or the clean ones, or the whole project."""
-    paths = [Path(word) for word in argv] or [ROOT / place for place in CLEAN]
-    if list(argv) == ["--all"]:
-        paths = [ROOT / place for place in ALL]
+    """Check the paths given, or the whole project."""
+    paths = [Path(word) for word in argv] or [ROOT / place for place in PROJECT]
+    missing = [path for path in paths if not path.exists()]
+    if missing:
+        print(f"{missing[0]} does not exist", file=sys.stderr)
+        return 2
     finds = [find for path in paths for file in _files(path) for find in check_file(file)]
     for find in finds:
         print(find)

@@ -35,8 +35,8 @@ _CANCEL_GRACE: Final = 0.25
 _GLANCE: Final = 0.5
 # How long tasks may take to end when a client is closed without saying how long.
 _CLOSE_GRACE: Final = 1.0
-# How long the network thread lets a thread that claims its loop again and again have it, in seconds, before it looks
-# whether that is still so. What is asked of the loop in the meantime, and not waited for, may be that late.
+# How long the network thread leaves its loop to a thread that claims it repeatedly, in seconds, before it looks whether
+# that is still so. A request to the loop for which no thread waits may be that late.
 _DOZE: Final = 0.002
 
 
@@ -55,8 +55,8 @@ class ThreadDriver:
         self.loop = loop
         self._parked = _Parking(loop)
         self._start_lock = threading.Lock()
-        # The thread holds the loop and the parking, never the driver: a driver that nobody holds
-        # any more can be collected, which ends the thread.
+        # The thread holds the loop and the parking, never the driver: a driver without other references
+        # can be collected, which ends the thread.
         self._thread = threading.Thread(target=_network_thread, args=(loop, self._parked), name=name, daemon=True)
         self._finalizer = weakref.finalize(self, self._parked.stop, _CLOSE_GRACE)
         self._finalizer.atexit = False  # there is a hook of our own for that
@@ -125,7 +125,7 @@ class ThreadDriver:
         """Wait for a future in the calling thread; whether it is done by the deadline."""
         if not future.is_done:
             self.start()
-            # Who waits for a record sends the next one when it is written, and waits again.
+            # A caller that waits for a record sends the next one when it is written, and waits again.
             self._attend(lambda: future, deadline, back_soon=True)
         return future.is_done
 
@@ -133,7 +133,7 @@ class ThreadDriver:
         """Turn the loop, or wait for who does, until what `begin` gives is done or the time is up."""
         while True:
             with SignalsDeferred(self.loop) as pending:
-                # Claimed before a task is queued: then nobody has to be woken for it.
+                # Claimed before a task is queued: then no thread must be woken for it.
                 claimed = self.loop.claim()
                 try:
                     future = begin()
@@ -142,7 +142,7 @@ class ThreadDriver:
                 finally:
                     if claimed:
                         self.loop.release(back_soon=back_soon)
-            # A handler that raises has done so by now. One that only takes note of a signal ends no call.
+            # A handler that raises has done so by now. One that only records a signal ends no call.
             if not pending:
                 break
         if not claimed:
@@ -210,12 +210,12 @@ class ThreadDriver:
 
 
 class _Parking:
-    """Where the network thread waits while another thread has claimed its loop, and hears of the end."""
+    """Where the network thread waits while another thread has claimed its loop, and is notified of the end."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
-        # Open when the thread is to go on. A bare lock: an Event makes and frees one for each wait, on top of its own,
-        # and a call that blocks ends one wait of the network thread.
+        # Open when the thread may continue. A bare lock: an Event makes and frees another one for each wait, and a call
+        # that blocks ends one wait of the network thread.
         self._gate = threading.Lock()
         self._gate.acquire()
         self._dozing = False
@@ -225,7 +225,7 @@ class _Parking:
         self.ended = False
         self.grace = _CLOSE_GRACE
         self.gates: set[threading.Lock] = set()
-        """Whoever waits for a future; they are let go when the thread ends."""
+        """The gates of threads that wait for a future; they open when the thread ends."""
 
     def park(self) -> None:
         """Wait until there is something to do, or to look at."""
@@ -238,7 +238,7 @@ class _Parking:
             began, claims = loop.time(), loop.claims
             self._dozing = True
             opened = self._gate.acquire(timeout=_DOZE)
-            # First this, then a look at the loop: who releases it does that the other way round.
+            # First this, then a look at the loop: a thread that releases it does that the other way round.
             self._dozing = False
             if opened or not loop.claimed:
                 self._went_on = loop.time()
@@ -248,7 +248,7 @@ class _Parking:
         self._parked_for = self._went_on - began
 
     def resume(self, may_doze: bool = False) -> None:
-        """Go on, as the loop is free; a doze may last if the thread that had the loop is likely to be back soon."""
+        """Continue, as the loop is free; a doze may last if the thread that had the loop is likely to be back soon."""
         if may_doze and self._dozing and not self.stopping:
             return
         self._open()
@@ -258,13 +258,13 @@ class _Parking:
             self._loop.wakeup()
 
     def end(self) -> None:
-        self.ended = True  # first: who comes to wait now looks at this after putting up its gate
+        self.ended = True  # first: a thread that begins to wait now looks at this after it has added its gate
         for gate in tuple(self.gates):
             if gate.locked():
                 gate.release()
 
     def stop(self, grace: float) -> None:
-        if self._loop.forked:  # the thread, and whoever held the lock of the event, are in another process
+        if self._loop.forked:  # the thread, and a holder of the event's lock, are in another process
             return
         self.stopping, self.grace = True, grace
         self._open()
@@ -285,7 +285,7 @@ def _network_thread(loop: Loop, parked: _Parking) -> None:
         while not loop.retire():  # a thread that waits for a task has the loop: it goes when it sees the end
             parked.park()
         loop.close(parked.grace)
-    except BaseException as error:  # nobody above us, and every future has to hear of it
+    except BaseException as error:  # no caller is above this one, and every future must end
         log.critical("The network thread died; this is a bug, please report it", exc_info=error)
         loop.crash(error)
     finally:

@@ -5,8 +5,8 @@ low bits of a batch's attributes); the record layer uses these. The named pairs 
 ``lz4_decode_old_kafka``, ...) are the historic ones and call the same code.
 
 Decompression is bounded: a few hundred bytes must not be able to fill the memory. The bound is the caller's
-``limit`` or what the format can at most make out of the bytes given (a deflate stream grows 1032-fold, and so
-on), whichever is less; beyond it :class:`~kafka.errors.CorruptRecordError` is raised. Every error of a codec's
+the smaller of ``limit`` and the most that the format can make out of the bytes given (a deflate stream grows
+1032-fold, and so on); beyond it :class:`~kafka.errors.CorruptRecordError` is raised. Every error of a codec's
 package is translated to it here; nothing above this module knows the packages.
 
 No thread, no I/O. All functions may be called from several threads at once.

@@ -1,4 +1,4 @@
-"""What the codecs share: their numbers, the bounds of what they may unpack to, and how their packages are found."""
+"""The common part of the codecs: their numbers, the bounds of the unpacked size, and the search for packages."""
 
 from __future__ import annotations
 

@@ -24,9 +24,9 @@ __all__ = ["binary_column", "encode_arrow", "encode_divided", "larger_chunks"]
 
 Array = Any  # neither package is typed well enough to say more
 
-# What is encoded at a time: small enough for caches and short-lived, large enough for a few calls not to count.
+# Bytes that are encoded at a time: few enough for caches, and short-lived; enough for a few calls not to count.
 _AT_ONCE: Final = 8 << 20
-# What is laid into one buffer: a batch or, of small ones, some.
+# Bytes in one buffer: a batch or, of small ones, some.
 _IN_ONE_BUFFER: Final = 256 << 10
 # Of how many times its own size a batch may keep a buffer.
 _MOST_KEPT: Final = 4
@@ -58,7 +58,7 @@ def encode_arrow(
     """
     columns = _columns(values, keys, headers, timestamps, limit)
     totals = np.cumsum(columns.bounds, dtype=np.int64)
-    # What is encoded at a time ends where a batch does, so that all are full.
+    # Each portion ends where a batch does, so that all batches are full.
     for window in _portions(_cuts(totals, [columns.length], limit - V2_HEADER_SIZE), totals, _AT_ONCE):
         some = columns.slice(window[0].start, window[-1].stop)
         for _, batch in _encode(some, None, [some.length], limit, codec, level):
@@ -78,8 +78,8 @@ def encode_divided(
 ) -> Iterator[tuple[int, BatchBuilder]]:
     """Yield batches as `encode_arrow` does, each with the number of the group that its records belong to.
 
-    ``groups`` has a number from 0 on for each record. In each group records keep their order. Batches are as full as
-    there are records of a group among those that are encoded at a time.
+    ``groups`` has a number from 0 on for each record. In each group records keep their order. A batch is as full
+    as the records of its group in one portion allow.
 
     >>> batches = encode_divided(pa.array([b"a", b"b", b"c"]), timestamps=1700000000000, groups=np.array([1, 0, 1]))
     >>> [(group, batch.count) for group, batch in batches]

@@ -103,7 +103,7 @@ def control_type(body: RecordsPayload, header: BatchHeader) -> int:
 
 
 class ScanResult(NamedTuple):
-    """What is known of a buffer once its batches have been checked."""
+    """The facts of a buffer after its batches have been checked."""
 
     offset: int
     """Behind the last batch that is wanted."""
@@ -114,7 +114,7 @@ class ScanResult(NamedTuple):
 
 
 def verify_batches(buffer: Buffer, position: int, offset: int, verified_to: int, *, check_crcs: bool) -> ScanResult:
-    """Go through the batches from ``position`` on; those that end before ``offset`` are not wanted.
+    """Go through the batches from ``position`` on; batches that end before ``offset`` are not wanted.
 
     Raises :class:`~kafka.errors.CorruptRecordError` where it cannot be seen how far a batch goes.
 

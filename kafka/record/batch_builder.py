@@ -33,7 +33,7 @@ from kafka.record.varint import VARINT, VARINT_END, encode_varint, varint_size
 __all__ = ["FULL", "BatchBuilder", "Data", "Headers", "SealedBatch", "record_size"]
 
 Headers = Sequence[tuple[str, "bytes | None"]]
-#: Encoded records. Nobody can change them.
+#: Encoded records, which cannot be changed.
 Data = bytes | memoryview
 
 #: What ``append`` returns instead of an index when the record does not fit any more.
@@ -52,7 +52,7 @@ _VARINTS: Final = VARINT[:VARINT_END]
 _LENGTHS: Final = [encoded + b"\0" for encoded in _VARINTS]
 #: A value's length, and the null key in front of it.
 _NULL_KEYS: Final = [_NULL + encoded for encoded in _VARINTS]
-#: What a key or value takes together with its length.
+#: The size of a key or value together with its length.
 _FIELD_SIZES: Final = [size + len(encoded) for size, encoded in enumerate(_VARINTS)]
 
 
@@ -151,7 +151,7 @@ class SealedBatch:
         return bool(self._attributes & TRANSACTIONAL)
 
     def forget(self) -> None:
-        """Let the records go, once they will not be sent again; what is known about them stays.
+        """Release the records, after the last attempt to send them; the facts about them stay.
 
         >>> from kafka.record.batch_builder import BatchBuilder
         >>> batch = BatchBuilder(limit=1000)
@@ -341,7 +341,7 @@ class BatchBuilder:
         return self.count - first
 
     def _extend_plain(self, values: Sequence[bytes | None], timestamp: int, start: int) -> int:
-        """Add values like the last one; return how many. What is null, large or does not fit is left to ``append``."""
+        """Add values like the last one; return how many. Other values (null, large) are left to ``append``."""
         # `append` in a loop, with what does not change in local variables: two thirds of its time.
         records = self._records
         delta = timestamp - self.base_timestamp

@@ -91,8 +91,8 @@ class RecordReader:
     topic: str
     partition: int
     next_offset: int
-    """The offset to fetch from once this reader is exhausted, or to go on from after an error. It passes batches that
-    hold no records for the application, and offsets that compaction removed (KAFKA-5443)."""
+    """The offset to fetch from once this reader is exhausted, or to continue from after an error. It passes batches
+    that hold no records for the application, and offsets that compaction removed (KAFKA-5443)."""
 
     def __init__(
         self,
@@ -221,7 +221,7 @@ class RecordReader:
         self.next_offset = rows[-1].offset + 1
 
     def _take_messages(self, rows: list[ConsumerRecord], count: int) -> None:
-        """Hand out what is decoded already: messages of old formats, and records that were decoded ahead."""
+        """Hand out what is decoded already: messages of formats v0 and v1, and records that were decoded ahead."""
         wanted = count - len(rows)
         rows += self._messages[:wanted]
         del self._messages[:wanted]
@@ -231,7 +231,7 @@ class RecordReader:
             self._close_batch(self._header)
 
     def columns(self, *, at_least: int = 65_536, numpy: bool | None = None) -> Iterator[Columns]:
-        """Yield all that is left as columns, ``at_least`` records at a time or 8 MiB, whichever is reached first.
+        """Yield all that is left as columns, ``at_least`` records at a time, or fewer that fill 8 MiB.
 
         ``numpy`` says whether numpy and pyarrow are to be used; None means: where both are installed. Deserializers are
         not applied. A damaged batch raises when its turn comes, as in ``take``.
@@ -278,11 +278,11 @@ class RecordReader:
     def _restore(self, place: tuple[Any, ...]) -> None:
         self._aborted, self._header, opened, self._position, self.next_offset, self._at_end = place
         self._data, self._at, self._end, self._left, self._framed = opened
-        self._messages = []  # what was opened since; there were none then, or they would have been taken first
+        self._messages = []  # messages opened since; there were none then, or they would have been taken first
         self._failure = None
 
     def _collect(self, batches: list[BatchRecords], messages: list[ConsumerRecord], at_least: int) -> None:
-        """Take what is left of the open batch and whole batches after it, all of the new format or all of old ones."""
+        """Take what is left of the open batch and whole batches after it, all in format v2 or all in older ones."""
         from kafka.record.columns import BatchRecords
 
         count = size = 0
@@ -477,7 +477,7 @@ class RecordReader:
         return behind
 
     def _take_deserialized(self, count: int) -> list[ConsumerRecord]:
-        """Take records through the deserializers; what is behind a refused one waits."""
+        """Take records through the deserializers; the records after a refused one wait."""
         if self._refused is not None:
             raise self._refused
         if not self._raw:

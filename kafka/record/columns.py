@@ -75,7 +75,7 @@ class BinaryColumn(Sequence["bytes | None"]):
 
     @classmethod
     def from_arrow(cls, values: Any) -> BinaryColumn:
-        """Wrap an Arrow array of type binary or large_binary, without an offset of its own; nothing is copied.
+        """Wrap an Arrow array of type binary or large_binary, that has no offset; nothing is copied.
 
         >>> import pyarrow
         >>> list(BinaryColumn.from_arrow(pyarrow.array([b"a", None])))
@@ -147,7 +147,7 @@ def packed(code: str, numbers: Sequence[int]) -> array[int]:
 
 @dataclass(frozen=True)
 class HeaderColumn:
-    """The headers of all records: those of record ``i`` are ``keys`` and ``values`` at ``starts[i]:starts[i + 1]``.
+    """The headers of all records; the ones of record ``i`` are ``keys`` and ``values`` at ``starts[i]:starts[i + 1]``.
 
     >>> headers = HeaderColumn.from_rows([[("a", b"1")], []])
     >>> list(headers.starts), list(headers.keys), headers[0]

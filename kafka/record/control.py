@@ -21,7 +21,7 @@ _VALUE: Final = struct.Struct(">hi")
 
 
 class Marker(NamedTuple):
-    """What a control batch says.
+    """The content of a control batch.
 
     >>> Marker(COMMIT, 5, -1).is_commit
     True

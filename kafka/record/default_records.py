@@ -178,7 +178,7 @@ class DefaultRecordMetadata(NamedTuple):
 
     @property
     def crc(self) -> None:
-        """Records of this format have no checksum of their own."""
+        """Single records of this format have no checksum."""
 
 
 class DefaultRecordBatchBuilder(DefaultRecordBase):

@@ -34,7 +34,7 @@ MAGIC_AT: Final = 16
 #: Offset, size, CRC-32, magic, attributes; in v1 the timestamp.
 V0_HEADER: Final = struct.Struct(">qiIbb")
 V1_HEADER: Final = struct.Struct(">qiIbbq")
-#: What a message holds at least: the header after the size, and the lengths of key and value.
+#: The least size of a message: the header after the size, and the lengths of key and value.
 _V0_LEAST: Final = V0_HEADER.size - LOG_OVERHEAD + 8
 _V1_LEAST: Final = V1_HEADER.size - LOG_OVERHEAD + 8
 _V2_LEAST: Final = V2_HEADER_SIZE - LOG_OVERHEAD
@@ -84,7 +84,7 @@ class BatchHeader(NamedTuple):
     attributes: int
     last_offset_delta: int
     base_timestamp: int
-    """What the records' timestamps count from, or, with :attr:`delete_horizon_ms`, that."""
+    """The base of the records' timestamps, or, with :attr:`delete_horizon_ms`, that."""
     max_timestamp: int
     producer_id: int
     producer_epoch: int

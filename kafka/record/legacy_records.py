@@ -61,7 +61,7 @@ class LegacyRecord(RowView):
 
 
 class LegacyRecordBatch(LegacyRecordBase):
-    """One message, or one wrapper with those that it holds.
+    """One message, or one wrapper with its messages.
 
     >>> builder = LegacyRecordBatchBuilder(0, 1, 10_000)
     >>> _ = [builder.append(at, -1, None, b"v" * 100) for at in range(9)]

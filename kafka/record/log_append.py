@@ -1,4 +1,4 @@
-"""What a broker does to the batches that it is sent: check them, give them their place in the log, convert them.
+"""A broker's work on the batches that it receives: check them, give them their place in the log, convert them.
 
 Base offset and leader epoch stand in front of what the checksum covers, so that a broker sets them without touching
 the rest (KIP-98). Only LOG_APPEND_TIME changes what is covered; then the checksum is computed again, but nothing is
@@ -6,7 +6,7 @@ unpacked or encoded again.
 
 Conversion serves clients older or newer than the log. Down: a fetch request before v4 cannot carry format v2, one
 before v2 not even v1. Headers and control batches are lost, and so are transactions; the offsets stay, gaps included.
-Up: what an old producer sends becomes a v2 batch.
+Up: the messages of an old producer become a v2 batch.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ class SealedMessages:
         return self.data
 
     def forget(self) -> None:
-        """Let the records go, once they will not be sent again; what is known about them stays."""
+        """Release the records, after the last attempt to send them; the facts about them stay."""
         self.data = b""
 
 
@@ -292,7 +292,7 @@ class Nested(Enum):
 def read_messages(
     buffer: Buffer, header: BatchHeader, *, check_crcs: bool, limit: int, nested: Nested = Nested.REFUSE
 ) -> list[Message]:
-    """Return the message with this header, or those that it wraps."""
+    """Return the message with this header, or the messages that it wraps."""
     if check_crcs:
         check_message(buffer, header)
     key, value = read_key_value(buffer, header)

@@ -3,10 +3,11 @@
 Three steps. First the positions where records begin and end: where all are equally long that is arithmetic, checked by
 comparing the length bytes at those positions; elsewhere it is the only loop over records here, which looks up how far
 the next one is by the two bytes that a length takes at most. Then each field of all records is decoded together: bytes
-at an array of positions, and again those that continue. Last Arrow gathers keys and values: an array of 2n slices of
-the buffer, every other one of which is a value and the rest what lies between, and ``take`` of the odd ones.
+at an array of positions, and again for the values that continue. Last Arrow gathers keys and values: an
+array of 2n slices of the buffer, every other one of which is a value and the rest the bytes between, and ``take`` of
+the odd ones.
 
-What comes out has been checked to the last byte; only headers are left to be parsed, record by record.
+The result has been checked to the last byte; only headers are left to be parsed, record by record.
 """
 
 from __future__ import annotations

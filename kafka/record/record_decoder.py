@@ -1,7 +1,7 @@
 """Decoding records of format v2 into ConsumerRecords: one loop, no call per record.
 
-What the loop leaves unchecked on the way it makes up for at the end of each record: a slice of bytes does not fail when
-it is too short, but then the record does not end where its length says. ``test/unit/record/reference.py`` has a slow,
+The loop checks less on the way than at the end of each record: a slice of bytes does not fail when it is too short, but
+then the record does not end where its length says. ``test/unit/record/reference.py`` has a slow,
 plain decoder; property tests hold the two equal, in what they decode and in what they refuse.
 """
 
@@ -64,7 +64,7 @@ def decode_rows(  # noqa: C901, PLR0912, PLR0915 - hot: calls and shared branche
 ) -> int:
     """Append ``take`` records from ``pos`` on to ``rows``; return the position after them.
 
-    Raises CorruptRecordError; what has been appended by then is for the caller to remove.
+    Raises CorruptRecordError; the caller removes the rows that were appended before.
 
     >>> rows = []
     >>> header = BatchHeader(0, 17, 57, -1, 2, 0, 0, 0, 1700000000000, 1700000000000, -1, -1, -1, 1)
@@ -197,7 +197,7 @@ def decode_rows(  # noqa: C901, PLR0912, PLR0915 - hot: calls and shared branche
     except TypeError:
         raise corrupt("a length or an offset delta is negative", base_offset) from None
     if pos > limit:
-        raise corrupt("the records go on after the end of the batch", base_offset)
+        raise corrupt("the records continue after the end of the batch", base_offset)
     if base_offset > LAST_OFFSET - LAST_DELTA and any(row.offset > LAST_OFFSET for row in rows[before:]):
         raise corrupt("an offset beyond 64 bits", base_offset)
     return pos
@@ -223,7 +223,7 @@ def decode_runs(
 ) -> int:
     """Append the records that are of one size from ``pos`` on, until there are ``last`` rows; return where they end.
 
-    They have no headers, and keys and values of one size. Nothing is raised: what is not like that, or damaged, is left
+    They have no headers, and keys and values of one size. Nothing is raised: other records, and damaged ones, are left
     to :func:`decode_rows`. ``limit`` is the end of the batch.
     """
     # All records have their fields at the same distances, so a slice of bytes with a step is a column: one byte of
@@ -344,7 +344,7 @@ def decode_headers(buf: bytes, pos: int, limit: int) -> tuple[list[tuple[str, by
             total += size
             pos = end
     if pos > limit:
-        raise corrupt("headers that go on after the end")
+        raise corrupt("headers that continue after the end")
     return headers, total if headers else -1, pos
 
 
@@ -392,7 +392,7 @@ def record_ends(buf: bytes, start: int, end: int, count: int, base_offset: int) 
     return ends
 
 
-#: What a length of three bytes or more, or a negative one, leads beyond.
+#: The end to which a length of three bytes or more, or a negative one, leads: beyond every batch.
 _FAR: Final = 1 << 40
 
 
