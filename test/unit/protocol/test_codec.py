@@ -87,6 +87,7 @@ def decode_or_complain(cls: StructMeta, data: bytes) -> None:
         assert interpreter.decode(cls, data) == message
 
 
+@pytest.mark.slow
 def test_every_truncation_of_every_response_is_an_error() -> None:
     for cls in RESPONSES:
         data = random_message(cls, random.Random(f"{cls}"), unknown_tags=False).encode()

@@ -77,6 +77,7 @@ def test_a_codec_that_is_not_there_is_told_when_its_turn_has_come() -> None:
     assert [row.offset for row in found[11:-1]] == list(range(20, 40))
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(
@@ -109,6 +110,7 @@ def test_batches_of_any_kind_are_read_alike_in_steps_of_any_size(
     same(data, step, fetch_offset=begin, read_committed=committed, aborted=[(5, 0)] if committed else ())
 
 
+@pytest.mark.slow
 @given(st.integers(1, 20), st.integers(0, 2**30), st.integers(0, 255), st.integers(1, 50), st.booleans(), examples=300)
 def test_damage_is_told_where_it_is(per: int, where: int, byte: int, step: int, check: bool) -> None:
     data = bytearray(small_batches(60 // per, per, 20))

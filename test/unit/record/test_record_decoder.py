@@ -122,6 +122,7 @@ def test_records_of_all_kinds_are_read(kind: tuple[str, str, str, str], count: i
     assert decoded(data, *where, step=1 + seed % 70) == found
 
 
+@pytest.mark.slow
 @given(KINDS, st.sampled_from([1, 13, 40, 140]), st.integers(0, 99), st.data(), examples=300)
 def test_what_is_damage_to_the_reference_is_damage(
     kind: tuple[str, str, str, str], count: int, seed: int, data: st.DataObject
@@ -137,6 +138,7 @@ def test_what_is_damage_to_the_reference_is_damage(
         assert (found if found is None else as_rows(found)) == wanted
 
 
+@pytest.mark.slow
 @given(KINDS, COUNTS, st.integers(0, 99), st.integers(0, 3), st.data(), examples=300)
 def test_runs_of_one_size_are_what_the_loop_decodes(
     kind: tuple[str, str, str, str], count: int, seed: int, changes: int, data: st.DataObject

@@ -87,5 +87,10 @@ def test_the_exit_code_says_whether_something_was_found(tool, tmp_path, capsys):
     assert tool.main([str(page)]) == 0
 
 
-def test_each_clean_path_exists(tool):
-    assert [place for place in tool.CLEAN if not (ROOT / place).exists()] == []
+def test_each_path_of_the_project_exists(tool):
+    assert [place for place in tool.PROJECT if not (ROOT / place).exists()] == []
+
+
+def test_a_path_that_does_not_exist_is_an_error(tool, capsys):
+    assert tool.main(["nowhere"]) == 2
+    assert capsys.readouterr().err == "nowhere does not exist\n"

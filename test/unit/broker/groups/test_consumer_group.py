@@ -381,5 +381,5 @@ class AnyOrder(RuleBasedStateMachine):
             assert self.group.state == "Stable"
 
 
-TestAnyOrder = AnyOrder.TestCase
+TestAnyOrder = pytest.mark.slow(AnyOrder.TestCase)
 TestAnyOrder.settings = hypothesis_settings(max_examples=80, stateful_step_count=30, deadline=None)
