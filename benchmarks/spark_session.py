@@ -6,6 +6,7 @@ A side is a format's name; everything else is the same for both.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 import time
@@ -39,6 +40,10 @@ class Session:
     def __init__(self, bootstrap: str) -> None:
         from kafka.spark.session import local_session
 
+        # As with an installed package, Spark's processes find the modules compiled.
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        self._compiled = tempfile.TemporaryDirectory(prefix="bench-spark-")
+        os.environ["PYTHONPYCACHEPREFIX"] = self._compiled.name
         self._jars = connector_jars()
         configs = {
             "spark.driver.memory": "2g",
@@ -61,6 +66,7 @@ class Session:
 
     def close(self) -> None:
         self.spark.stop()
+        self._compiled.cleanup()
 
     # Reading…
 

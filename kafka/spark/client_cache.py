@@ -12,10 +12,12 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from kafka.spark.errors import is_spark_process
+
 if TYPE_CHECKING:
     from kafka import KafkaAdminClient
 
-__all__ = ["ClientCache", "admin_client", "prepare_worker"]
+__all__ = ["ClientCache", "admin_client", "prepare_worker", "spare_collector"]
 
 
 class _Closable(Protocol):
@@ -74,6 +76,16 @@ def admin_client(options: Mapping[str, Any]) -> KafkaAdminClient:
     return KafkaAdminClient(
         **{name: value for name, value in options.items() if name in KafkaAdminClient.DEFAULT_CONFIG}
     )
+
+
+def spare_collector() -> None:
+    """Leave out of garbage collections what is loaded by now: pyspark, pyarrow and numpy, some 100,000 objects.
+
+    Importing the client and compiling its codecs makes the collector go through all of them several times, which takes
+    longer than connecting. Only in processes that Spark has started.
+    """
+    if is_spark_process():
+        gc.freeze()
 
 
 _frozen = False

@@ -20,6 +20,7 @@ __all__ = [
     "as_typed",
     "cause_of",
     "concise",
+    "is_spark_process",
     "raise_concisely",
 ]
 
@@ -145,13 +146,13 @@ def raise_concisely(error: KafkaError) -> NoReturn:
     """Raise an error of this library from here, without its traceback and its causes; see `concise`."""
     if os.environ.get(_TRACEBACK):
         raise error
-    if _is_spark_process():
+    if is_spark_process():
         os.environ[_HIDE] = "1"  # the process ends with this error
     error.args = tuple(as_typed(each) if isinstance(each, str) else each for each in error.args)
     raise error.with_traceback(None) from None
 
 
-def _is_spark_process() -> bool:
+def is_spark_process() -> bool:
     """Whether this is a process that Spark has started for Python, which reports exceptions to Java."""
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     return spec is not None and str(spec.name).startswith("pyspark.")

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceStreamReader
 
 from kafka.spark.batch_reader import KafkaPartition, RangeReader
+from kafka.spark.client_cache import spare_collector
 from kafka.spark.errors import concise
 from kafka.spark.offset_ranges import MinOffsetsGate, limited
 from kafka.spark.offsets import EARLIEST, LATEST, Offsets, format_partitions, from_nested, to_nested
@@ -78,6 +79,7 @@ class KafkaStreamReader(RangeReader, DataSourceStreamReader):
     def cluster(self) -> KafkaOffsetReader:
         """The connections, made when first needed."""
         if self._cluster is None:
+            spare_collector()
             from kafka.spark.offset_reader import KafkaOffsetReader, patient_client
 
             self._cluster = KafkaOffsetReader(self.options, patient_client(self.options))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -159,6 +161,33 @@ def test_a_source_found_with_another_interpreter_is_registered(monkeypatch: pyte
     assert spark.sparkContext.pythonExec == sys.executable  # on this machine, where none was chosen
     assert spark.looked_up == []
     assert register(spark) == 1  # a second time changes nothing
+
+
+def test_workers_load_the_installed_pyspark_and_not_spark_s_archive_of_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'purekafka[spark]'")
+    py4j = pytest.importorskip("py4j")
+    installed = Path(pyspark.__file__).parent
+    spark = Session({"SPARK_HOME": str(installed)}, "python3")
+    assert register(spark) == 1
+    python = spark.sparkContext.pythonExec
+    assert python != sys.executable
+    archives = [str(path) for path in (installed / "python" / "lib").glob("*.zip")]
+    assert len(archives) == 2
+    program = (
+        "import os, sys, py4j, pyspark as p; print(p.__file__, py4j.__file__, *sys.argv, os.environ['PYTHONPATH'])"
+    )
+    path = os.pathsep.join([archives[0], "a b", *archives[1:], "*"])
+    found = subprocess.run(
+        [python, "-c", program, "one word"], env={"PYTHONPATH": path}, capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == f"{pyspark.__file__} {py4j.__file__} -c one word a b:*"
+    # Another Spark's archive is another release.
+    other = Session({"SPARK_HOME": str(tmp_path)}, "python3")
+    register(other)
+    assert other.sparkContext.pythonExec == sys.executable
 
 
 def test_an_interpreter_that_the_driver_does_not_have_is_named_before_spark_looks_for_it(
