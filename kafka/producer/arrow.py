@@ -8,14 +8,13 @@ are sent one by one. Needs numpy and pyarrow.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from kafka._runtime.application import complete
 from kafka.errors import IllegalArgumentError, KafkaTimeoutError
 from kafka.partitioner.hash_column import murmur2_column
 from kafka.producer.arguments import checked_timeout
@@ -24,9 +23,7 @@ from kafka.producer.record_accumulator import too_large
 from kafka.record.arrow_encoder import binary_column, encode_arrow, encode_divided, larger_chunks
 
 if TYPE_CHECKING:
-    from kafka.config import Config
     from kafka.producer.calls import ProducerCalls
-    from kafka.producer.future import SentRecords
     from kafka.producer.producer_batch import Partition, ProducerBatch, Topic
     from kafka.producer.record_accumulator import RecordAccumulator
     from kafka.record.batch_builder import BatchBuilder
@@ -40,21 +37,6 @@ Array = Any  # neither package is typed well enough to say more
 _ANY = -1
 # How many bytes of batches are added at a time.
 _AT_ONCE = 2 << 20
-
-
-class ColumnProducer(Protocol):
-    """The part of `KafkaProducer` that sending columns needs."""
-
-    config: Config
-    _accumulator: RecordAccumulator
-    _calls: ProducerCalls[Any]
-    _hashes: bool
-    _plain: bool
-    _time: Callable[[], float]
-
-    def send_many(self, topic: str, records: Iterable[Any]) -> SentRecords:
-        """Send many records, one by one."""
-        ...
 
 
 class SentColumns:
@@ -113,32 +95,32 @@ def _raise_failed(batch: ProducerBatch) -> None:
             _raise_failed(part)
 
 
-def takes_columns(producer: ColumnProducer) -> bool:
-    """Whether whole columns can be encoded for this producer."""
-    return producer._plain and producer._accumulator.magic > 1  # noqa: SLF001 - of one package
+def takes_columns(calls: ProducerCalls[Any]) -> bool:
+    """Whether whole columns can be encoded for a producer."""
+    return calls.plain and calls.accumulator.magic > 1
 
 
-def send_columns(
-    producer: ColumnProducer,
+async def send_columns(
+    calls: ProducerCalls[Any],
     topic: str,
     values: Array,
     keys: Array | None,
     headers: Array | None,
     partitions: Array | None,
 ) -> SentColumns:
-    """Do what `KafkaProducer.send_columns` does."""
-    if takes_columns(producer):
-        batches = _send_whole(producer, topic, values, keys, headers, partitions)
+    """Do what `KafkaProducer.send_columns` does: an application-side coroutine."""
+    if takes_columns(calls):
+        batches = await _send_whole(calls, topic, values, keys, headers, partitions)
         return SentColumns({batch: batch.count for batch in batches})
-    records = _rows(producer, values, keys, headers, partitions)
-    return SentColumns(producer.send_many(topic, records).counts_by_batch())
+    sent = await calls.send_many(topic, _rows(calls, values, keys, headers, partitions))
+    return SentColumns(sent.counts_by_batch())
 
 
 def _rows(
-    producer: ColumnProducer, values: Array, keys: Array | None, headers: Array | None, partitions: Array | None
+    calls: ProducerCalls[Any], values: Array, keys: Array | None, headers: Array | None, partitions: Array | None
 ) -> list[tuple[Any, Any, Any, Any]]:
     """Return the records as `KafkaProducer.send_many` takes them."""
-    serializes = [producer.config[name] is not None for name in ("value_serializer", "key_serializer")]
+    serializes = [calls.config[name] is not None for name in ("value_serializer", "key_serializer")]
     columns = (_objects(column, given) for column, given in zip((values, keys), serializes, strict=True))
     more = (_objects(column, True) for column in (headers, partitions))
     return [
@@ -154,8 +136,8 @@ def _objects(column: Array | None, as_they_are: bool) -> Iterable[Any]:
     return items if as_they_are else [item.encode() if isinstance(item, str) else item for item in items]
 
 
-def _send_whole(
-    producer: ColumnProducer,
+async def _send_whole(
+    calls: ProducerCalls[Any],
     topic: str,
     values: Array,
     keys: Array | None,
@@ -163,72 +145,54 @@ def _send_whole(
     partitions: Array | None,
 ) -> list[ProducerBatch]:
     """Send the columns in batches that have no other records."""
-    adder = _BatchAdder(producer, topic)
+    found = calls.accumulator.topics.get(topic)
+    state = found or await calls.find_topic(topic, calls.core.now() + calls.max_block)
     encoding = {
-        **adder.encoding,
-        "timestamps": int(producer._time() * 1000),  # noqa: SLF001 - of one package
+        "limit": calls.accumulator.batch_size,
+        "codec": calls.config["compression_type"],
+        "level": calls.config["compression_level"],
+        "timestamps": int(calls.core.client.environment.clock.time() * 1000),
         "headers": headers,
     }
-    there = adder.topic.partitions  # as they are now: when partitions are added, the topic gets another dict
+    there = state.partitions  # as they are now: when partitions are added, the topic gets another dict
     if partitions is not None and partitions.null_count < len(partitions):
         asked = _asked(partitions, len(values), topic, there)
     else:
         asked = None
-    placed = _places(keys if producer._hashes else None, asked, np.array(list(there)))  # noqa: SLF001 - of one package
+    placed = _places(keys if calls.hashes else None, asked, np.array(list(there)))
     if placed is None:
-        return adder.add((None, builder) for builder in encode_arrow(values, keys, **encoding))
+        return await _add(calls, state, ((None, builder) for builder in encode_arrow(values, keys, **encoding)))
     if (placed == _ANY).any():
         # They keep their order among the other records: in a topic of one partition that is expected.
-        placed = np.where(placed == _ANY, adder.sticky_index(), placed)
+        placed = np.where(placed == _ANY, calls.accumulator.sticky_partition(state).index, placed)
     built = encode_divided(values, keys, groups=placed, **encoding)
-    return adder.add((there[index], builder) for index, builder in built)
+    return await _add(calls, state, ((there[index], builder) for index, builder in built))
 
 
-class _BatchAdder:
-    """Adds batches to the accumulator, and waits for memory."""
+async def _add(
+    calls: ProducerCalls[Any], topic: Topic, built: Iterable[tuple[Partition | None, BatchBuilder]]
+) -> list[ProducerBatch]:
+    """Add batches, some megabytes of them at a time: each time wakes the loop. Waits for memory."""
+    added: list[ProducerBatch] = []
+    some: deque[tuple[Partition | None, BatchBuilder]] = deque()
+    size = 0
+    for one in built:
+        _check_size(calls.accumulator, one[1], topic)
+        some.append(one)
+        size += one[1].size
+        if size >= _AT_ONCE:
+            added += await calls.add_built(topic, some, "send_columns()")
+            size = 0
+    return added + await calls.add_built(topic, some, "send_columns()")
 
-    def __init__(self, producer: ColumnProducer, topic: str) -> None:
-        self._calls = calls = producer._calls  # noqa: SLF001 - of one package
-        self._accumulator = calls.accumulator
-        found = self._accumulator.topics.get(topic)
-        self.topic: Topic = found or complete(calls.find_topic(topic, calls.core.now() + calls.max_block))
-        config = producer.config
-        self.encoding: dict[str, Any] = {
-            "limit": self._accumulator.batch_size,
-            "codec": config["compression_type"],
-            "level": config["compression_level"],
-        }
 
-    def sticky_index(self) -> int:
-        """Return the partition where records without a key go now."""
-        return self._accumulator.sticky_partition(self.topic).index
-
-    def add(self, built: Iterable[tuple[Partition | None, BatchBuilder]]) -> list[ProducerBatch]:
-        """Add batches, some megabytes of them at a time: each time wakes the loop."""
-        added: list[ProducerBatch] = []
-        some: deque[tuple[Partition | None, BatchBuilder]] = deque()
-        size = 0
-        for one in built:
-            self._check_size(one[1])
-            some.append(one)
-            size += one[1].size
-            if size >= _AT_ONCE:
-                added += self._add(some)
-                size = 0
-        return added + self._add(some)
-
-    def _check_size(self, builder: BatchBuilder) -> None:
-        accumulator = self._accumulator
-        for limit, name in (
-            (accumulator.max_request_size, "max_request_size"),
-            (accumulator.memory.total, "buffer_memory"),
-        ):
-            if builder.size > limit:  # it is one record: batches of several keep to batch_size
-                raise too_large(builder.size, name, limit, self.topic.name)
-
-    def _add(self, built: deque[tuple[Partition | None, BatchBuilder]]) -> list[ProducerBatch]:
-        """Add batches; calls that wait for memory are served in the order of arrival."""
-        return complete(self._calls.add_built(self.topic, built, "send_columns()"))
+def _check_size(accumulator: RecordAccumulator, builder: BatchBuilder, topic: Topic) -> None:
+    for limit, name in (
+        (accumulator.max_request_size, "max_request_size"),
+        (accumulator.memory.total, "buffer_memory"),
+    ):
+        if builder.size > limit:  # it is one record: batches of several keep to batch_size
+            raise too_large(builder.size, name, limit, topic.name)
 
 
 # Placing.

@@ -220,7 +220,7 @@ class KafkaProducer(ProducerNames):
         """
         from kafka.producer.arrow import send_columns  # which imports numpy and pyarrow
 
-        return send_columns(self, topic, values, keys, headers, partitions)
+        return complete(send_columns(self._calls, topic, values, keys, headers, partitions))
 
     # Waiting…
 

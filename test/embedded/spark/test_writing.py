@@ -29,7 +29,7 @@ def broker() -> Iterator[Broker]:
 def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both ways into the producer."""
     if request.param != "columns":
-        monkeypatch.setattr("kafka.producer.arrow.takes_columns", lambda producer: False)
+        monkeypatch.setattr("kafka.producer.arrow.takes_columns", lambda calls: False)
 
 
 def options(broker: Broker, **more: str) -> SinkOptions:
