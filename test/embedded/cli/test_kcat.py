@@ -135,7 +135,7 @@ def test_wrong_words_end_with_1_and_a_line(capsys: pytest.CaptureFixture[str]) -
         ["-C", "-t", "t"],
         ["-Z", "-y"],
         ["-C", "-b", "b1", "-c", "x", "-t", "t"],
-        ["-b", "b1", "-r", "http://x"],
+        ["-b", "b1", "-C", "-t", "t", "-M", "3"],
     ):
         assert main(words) == 1
         assert capsys.readouterr().err.startswith("% ERROR: ")
