@@ -46,7 +46,7 @@ def test_c15_topics_have_the_facts_of_kafka_topics(kafka: KafkaCluster) -> None:
     (ours,) = run("purekafka topics describe facts -f json").json
     head = re.search(r"TopicId: (\S+)\s+PartitionCount: (\d+)\s+ReplicationFactor: (\d+)", described)
     assert head is not None
-    assert (ours["partition_count"], ours["replication_factor"]) == (int(head[2]), int(head[3]))
+    assert (ours["id"], ours["partition_count"], ours["replication_factor"]) == (head[1], int(head[2]), int(head[3]))
     assert "retention.ms=1234567" in described
     assert ours["settings"]["retention.ms"] == "1234567"
     theirs = re.findall(r"Partition: (\d+)\s+Leader: (\d+)\s+Replicas: (\S+)\s+Isr: (\S+)", described)
@@ -124,6 +124,13 @@ def test_c10_the_records_of_internal_topics_are_decoded(kafka: KafkaCluster) -> 
     found = run("purekafka records decode __consumer_offsets").records
     commits = [row for row in found if row["type"] == "OffsetCommit" and row["key"]["group"] == "decoders"]
     assert commits[-1]["value"]["offset"] == 1
+    offsets = "purekafka consume __consumer_offsets --key-type offsets --value-type offsets -f jsonl --strict"
+    typed = [row for row in run(offsets).records if row["key"]["group"] == "decoders"]
+    assert [(row["key"], row["value"]) for row in typed] == [(row["key"], row["value"]) for row in commits]
+    (group, *_) = run("purekafka consume __consumer_offsets --key-type group-metadata -f '%k\\n' --strict").records
+    assert group.keys() == {"group"}
+    log = "purekafka consume __transaction_state --key-type transaction-log --value-type transaction-log -f jsonl"
+    assert "decoded-tx" in {row["key"]["transactionalId"] for row in run(log).records}
     states = run("purekafka records decode __transaction_state").records
     assert [row["key"]["transactionalId"] for row in states if row["type"] == "TransactionLog"]
 
