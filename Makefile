@@ -47,7 +47,7 @@ coverage: $(INSTALLED)  ## which lines the unit and embedded tests run, in .cove
 	$(BIN)/coverage report --skip-covered --sort=cover
 
 test-embedded: $(INSTALLED)  ## the tests against the embedded broker
-	$(PYTEST) test/embedded
+	$(PYTEST) -n 2 --dist loadfile test/embedded
 
 test-real: $(INSTALLED)  ## the tests against the newest Apache Kafka
 	$(PYTEST) test/real

@@ -265,7 +265,9 @@ def _patch(module: str, name: str, method: str, around: Callable[[Callable[..., 
     """Put a function around a method of a class, once, where there is that class."""
     try:
         cls = getattr(import_module(module), name)
-    except ImportError:  # Spark Connect needs additional packages
+    except (ImportError, SystemExit):
+        # Spark Connect needs additional packages. Where __main__ has no file, as with python -c, it takes the program
+        # for its own doctests and calls sys.exit() instead of raising ImportError.
         return
     original = getattr(cls, method)
     if getattr(original, "is_shim", False):

@@ -190,7 +190,7 @@ def test_the_records_of_a_call_are_counted_by_partition_when_they_are_written(ma
     producer = make(linger_ms=60_000, **options)
     values, partitions = pa.array([b"v"] * 3), pa.array([0, 0, 3], pa.int32())
     some = [producer.send_columns(wide, values, None, None, partitions) for _ in range(2)]
-    with pytest.raises(KafkaTimeoutError, match="are still being sent"):
+    with broker.delay("Produce", 0.5, times=1), pytest.raises(KafkaTimeoutError, match="are still being sent"):
         some[1].get(0)
     assert some[0].get(WAIT) == {TopicPartition(wide, 0): 2, TopicPartition(wide, 3): 1}
     assert some[1].get(WAIT) == some[0].counts()

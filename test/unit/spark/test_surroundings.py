@@ -98,6 +98,19 @@ def test_the_shim_leaves_other_formats_alone(shimmed: type[Writer]) -> None:
     assert (writer.source, writer.seen) == ("parquet", [])
 
 
+@pytest.mark.parametrize("end", [ImportError("no pandas"), SystemExit(0)])
+def test_the_shim_goes_without_spark_connect(monkeypatch: pytest.MonkeyPatch, end: BaseException) -> None:
+    """With python -c, an import of Spark Connect without its packages calls sys.exit()."""
+
+    def import_module(name: str) -> None:
+        raise end
+
+    monkeypatch.setattr(session, "_shimmed", [])
+    monkeypatch.setattr(session, "import_module", import_module)
+    session._install_shim()
+    assert session._shimmed == []
+
+
 def test_the_shim_is_taken_back(shimmed: type[Writer]) -> None:
     session.unregister()
     writer = shimmed().mode(None).format("kafka")
