@@ -12,7 +12,9 @@ from itertools import pairwise
 from threading import Thread
 from typing import Any
 
-from kafka import KafkaClient
+import pytest
+
+from kafka import KafkaAdminClient, KafkaClient
 from kafka.broker import Broker
 from kafka.broker.faults import NO_REPLY
 from kafka.cluster import ClusterMetadata
@@ -21,6 +23,7 @@ from kafka.errors import (
     InvalidReceiveError,
     KafkaError,
     KafkaTimeoutError,
+    MismatchedEndpointTypeError,
     NoBrokersAvailable,
     NotControllerError,
     NotEnoughReplicasError,
@@ -48,6 +51,15 @@ def it_is_where_to_connect(subject: Subject) -> None:
 def they_are_the_first_brokers(subject: Subject) -> None:
     cluster = ClusterMetadata(bootstrap_servers="b1:1234")
     assert [(broker.host, broker.port) for broker in cluster.bootstrap_brokers()] == [("b1", 1234)]
+
+
+@proves("bootstrap_controllers", kinds="admin")
+def it_is_asked_for_the_controllers(subject: Subject) -> None:
+    broker = subject.broker()
+    with pytest.raises(MismatchedEndpointTypeError):  # it is a broker
+        KafkaAdminClient(bootstrap_controllers=broker.bootstrap_servers)
+    assert seen(broker, "DescribeCluster")
+    assert not seen(broker, "Metadata")
 
 
 @proves("node_id")
