@@ -26,6 +26,9 @@ NOT_RUN = {
     "demo": "test/embedded/test_demo.py runs it",
     "spark": "needs Spark; test/embedded/spark/test_jobs.py runs the jobs",
 }
+# Other examples that name a cluster need things on it; these commands do not.
+ON_ANY_CLUSTER = {"acls delete", "metrics delete", "users delete"}
+CLUSTER = (" -b localhost:9092", " -b b1:9093")
 
 
 def render() -> str:
@@ -67,7 +70,10 @@ def _verb(name: str, verb: Verb, *, alone: bool) -> list[str]:
     if groups:
         lines += [f"Shared options: {', '.join(groups)}.", ""]
     if verb.examples:
-        reason = NOT_RUN.get(name) or NOT_RUN.get(f"{name} {verb.name}")
+        command = f"{name} {verb.name}"
+        reason = NOT_RUN.get(name) or NOT_RUN.get(command)
+        if reason is None and command not in ON_ANY_CLUSTER and any(line.endswith(CLUSTER) for line in verb.examples):
+            reason = "needs a cluster that has what an example names"
         lines += [f".. not-run: {reason}", ""] if reason else []
         lines += [".. code-block:: sh", "", *(f"    {example}" for example in verb.examples), ""]
     return lines
