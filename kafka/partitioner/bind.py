@@ -65,7 +65,11 @@ def bind_partitioner(partitioner: Any, option: str = "partitioner") -> Partition
             function: PartitionFunction = method
             return function
     if callable(partitioner):
-        found = arity(partitioner)
+        declared = next(
+            (vars(base)["__call__"] for base in type(partitioner).__mro__ if "__call__" in vars(base)), None
+        )
+        # Python's signature of an object leaves one argument out if its __call__ is a class method, as in 1.x.
+        found = arity(partitioner.__call__ if isinstance(declared, (classmethod, staticmethod)) else partitioner)
         if found is None or found.takes(3):
             return _Callable(partitioner).partition
     raise KafkaConfigurationError(

@@ -205,3 +205,13 @@ def test_a_subclass_that_overrides_the_call_of_1_x_is_called(base):
     choose = bind_partitioner(First())
     assert choose("t", None, None, None, None, Cluster({3, 4, 5})) == 3
     assert choose("t", "key", b"key", None, None, Cluster({3, 4, 5})) == 5
+
+
+@pytest.mark.parametrize("base", [object, DefaultPartitioner])
+def test_the_call_of_1_x_may_be_a_class_method(base):
+    class Last(base):
+        @classmethod
+        def __call__(cls, key, all_partitions, available):
+            return all_partitions[-1]
+
+    assert bind_partitioner(Last())("t", None, None, None, None, Cluster({3, 4, 5})) == 5
