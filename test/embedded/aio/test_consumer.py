@@ -747,6 +747,49 @@ def test_unsubscribe_and_subscribe_again(run_once, broker):
     run_once(main())
 
 
+# Memory (A11)
+
+
+def count(broker, name):
+    return sum(request.name == name for request in broker.requests)
+
+
+def test_memory_is_bounded_while_a_handler_is_slow_and_partitions_are_paused(run_once):
+    memory, fetched = 200_000, 20_000
+    with Broker(nodes=3, topics={"wide": 60}) as broker:
+        for partition in range(60):
+            broker.append_many("wide", [b"x" * 1000] * 10, partition=partition)
+            broker.append_many("wide", [b"x" * 1000] * 40, partition=partition)
+
+        async def main():
+            async with consumer(
+                broker,
+                "wide",
+                group_id="g",
+                fetch_buffer_memory=memory,
+                max_partition_fetch_bytes=fetched,
+                session_timeout_ms=6000,
+                heartbeat_interval_ms=200,
+            ) as reader:
+                generation = reader.group_metadata().generation_id
+                heartbeats = count(broker, "Heartbeat")
+                for _ in range(300):
+                    await reader.getone()
+                    await asyncio.sleep(0.005)  # a slow handler
+                    held = sum(entry["buffered_bytes"] for entry in reader.health()["partitions"].values())
+                    # Each broker may send a partition's first batch whole.
+                    assert held <= memory + 3 * 2 * fetched
+                assert count(broker, "Heartbeat") > heartbeats
+                assert reader.group_metadata().generation_id == generation
+                reader.pause(*reader.assignment())
+                await reader.getmany(timeout_ms=700)  # what was asked for before arrives
+                asked = count(broker, "Fetch")
+                assert await reader.getmany(timeout_ms=1500) == {}
+                assert count(broker, "Fetch") == asked
+
+        run_once(main())
+
+
 # What goes wrong (A12, A19)
 
 
