@@ -211,6 +211,14 @@ class Connection(Channel):
     def lost(self, error: KafkaError, *, closed_by_peer: bool = False) -> None:
         """Handle the end of the stream. During an attempt to connect, its task learns of it from the failed request."""
         self.closed_by_peer = closed_by_peer
+        stated, request = self.context.settings.api_version, self.pipeline.oldest_unanswered()
+        if closed_by_peer and stated is not None and request is not None and type(error) is KafkaConnectionError:
+            # A broker closes the connection on a version that it does not serve. Where the client has asked which
+            # versions it serves, that cannot be the reason.
+            error = KafkaConnectionError(
+                f"{error.args[0]} on {request}, the version that api_version={stated} stands for; if this repeats, the "
+                "broker does not serve that version: leave api_version unset, and the client asks which it serves"
+            )
         if self.is_opening and not self.ready:
             self.detach()
             self.pipeline.fail_sent(error)

@@ -182,7 +182,18 @@ ResponseT = TypeVar("ResponseT", bound=Response)
 class _Entry:
     """A request that was submitted."""
 
-    __slots__ = ("correlation_id", "deadline", "decode", "future", "name", "newest", "request", "sent_at", "skippable")
+    __slots__ = (
+        "correlation_id",
+        "deadline",
+        "decode",
+        "future",
+        "name",
+        "newest",
+        "request",
+        "sent_at",
+        "skippable",
+        "version",
+    )
 
     def __init__(self, request: Any, future: Future[Any], deadline: float) -> None:
         self.request = request
@@ -190,6 +201,7 @@ class _Entry:
         self.deadline = deadline
         self.name = type(request).__name__
         self.newest: int | None = None
+        self.version = 0
         self.correlation_id = 0
         self.sent_at = 0.0
         self.decode: Decode | None = None
@@ -232,6 +244,13 @@ class Pipeline:
             return self._in_flight[0].sent_at
         except IndexError:
             return None
+
+    def oldest_unanswered(self) -> str | None:
+        """Return the name and version of the oldest request in flight; None if no request is in flight."""
+        if not self._in_flight:
+            return None
+        entry = self._in_flight[0]
+        return f"{entry.name} version {entry.version}"
 
     def can_send_more(self) -> bool:
         """Whether another request may be in flight."""
@@ -301,6 +320,7 @@ class Pipeline:
         self._correlation_id = correlation_id = (self._correlation_id + 1) & _MAX_CORRELATION_ID
         pieces = entry.request.frame_parts(correlation_id, self._client_id, version)
         entry.correlation_id = correlation_id
+        entry.version = version
         entry.sent_at = now
         if not expect:
             self._unacknowledged_writes.append(entry)

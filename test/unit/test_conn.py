@@ -31,6 +31,7 @@ from kafka.errors import (
 )
 from kafka.net.states import NEXT, ConnectionEvent, next_state
 from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.offset import ListOffsetsRequest
 from kafka.protocol.produce import ProduceRequest
 from kafka.testing import HANG_UP, SILENCE, MemoryNetwork, ScriptedBroker
 
@@ -383,6 +384,19 @@ def test_a_stated_release_is_not_asked_for(make, broker):
     conn = connect(make(api_version=(2, 8)))
     assert not broker.asked("ApiVersions")
     assert conn.check_version() == (2, 8)
+
+
+def test_a_version_of_a_stated_release_that_the_broker_does_not_serve_is_named(make, broker, caplog):
+    """Kafka 4 closes the connection on requests of clients that are told to speak as to 0.10."""
+    broker.on("ListOffsets", lambda *_: HANG_UP)
+    conn = connect(make(api_version=(0, 10, 1)))
+    assert ask(conn).brokers == []  # so the connection has worked before
+    future = conn.send(ListOffsetsRequest(replica_id=-1, topics=[]))
+    conn._loop.run_until(conn._loop.spawn(conn._loop.sleep(1)))
+    said = "closed it on ListOffsetsRequest version 1, the version that api_version=(0, 10, 1) stands for"
+    assert said in str(future.exception)
+    assert said in caplog.text
+    assert "leave api_version unset" in caplog.text
 
 
 def each_in_turn(*accepted):
