@@ -448,9 +448,13 @@ class Engine:
 
     async def _refresh_metadata(self, deadline: float) -> None:
         """On the loop: refresh metadata, and retry what may pass until the deadline."""
-        async for attempt in self.client.attempts(deadline, "asking for metadata"):
-            with attempt:
-                await self.client.refresh(deadline)
+        # Not by `client.attempts`, which would ask for metadata after a failure beside the request that is repeated here.
+        while True:
+            try:
+                return await self.client.refresh(deadline)
+            except KafkaError as error:  # noqa: PERF203 - a request each time round; the backoff keeps them apart
+                if not error.retriable or self.client.loop.time() >= deadline:
+                    raise
 
     async def _refresh_all_topics(self, deadline: float) -> set[str]:
         cluster = self.client.cluster
