@@ -27,7 +27,7 @@ __all__ = ["SLICE", "AsyncioDriver", "ThreadedAsyncioDriver", "asyncio_driver"]
 T = TypeVar("T")
 
 # How long one turn handles sockets, and then again callbacks, before the event loop has its turn; in seconds.
-SLICE: Final = 0.002
+SLICE: Final = 0.001
 # How long tasks may take to end when a client is closed without saying how long, in seconds.
 _CLOSE_GRACE: Final = 1.0
 # How long a call whose time is up waits for its own coroutine to clean up, in seconds.

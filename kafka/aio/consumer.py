@@ -43,7 +43,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "partition_assignment_strategy": (RoundRobinPartitionAssignor,),
 }
 # For how long an iteration over records that are there may keep the event loop from its other tasks, in seconds.
-_SLICE: Final = 0.002
+_SLICE: Final = 0.001
 _clock: Final = monotonic
 # From when on the event loop may have been blocked, in seconds, and how many passes a heartbeat that is due takes.
 _BLOCKED: Final = 0.1

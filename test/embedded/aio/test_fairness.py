@@ -15,6 +15,8 @@ from test.embedded.aio.conftest import LOOPS, run_on
 
 PERIOD = 0.010
 FILLED_WITH = 200_000
+#: How often the timer goes off while it is watched: less often would make the most of all of them the 99th percentile.
+ENOUGH = 200
 
 
 class Ticker:
@@ -35,14 +37,15 @@ class Ticker:
             self.late.append(max(0.0, min(loop.time() - due, time.thread_time() - cpu - PERIOD)))
 
 
-async def ticking(work):
+async def ticking(make_work):
+    """Run work that ends when it is done and the timer has been watched for long enough."""
     ticker = Ticker()
     # A full collection takes time by all that the process has; here that is mostly the test's.
     gc.collect()
     gc.freeze()
     with_timer = asyncio.ensure_future(ticker.run())
     await asyncio.sleep(0)
-    await work
+    await make_work(lambda: len(ticker.late) >= ENOUGH)
     with_timer.cancel()
     await asyncio.gather(with_timer, return_exceptions=True)
     gc.unfreeze()
@@ -54,13 +57,13 @@ async def ticking(work):
 
 
 def fair(late):
-    assert len(late) >= 50
+    assert len(late) >= ENOUGH
     assert late[-1] < 0.020
 
 
 def punctual(late):
     fair(late)
-    # 5 ms; the same work takes up to 1.6 times the CPU while other processes use the caches of the core.
+    # 5 ms are promised, 3.6 were seen; the same work takes up to 1.6 times the CPU while other processes use the caches of the core.
     assert late[len(late) * 99 // 100] < 0.008
 
 
@@ -100,7 +103,7 @@ def test_a_timer_is_on_time_while_a_consumer_reads(run_once, filled, way):
     broker, fetched, judge = filled
     total = 1_000_000
 
-    async def read():
+    async def read(watched_enough):
         seen = 0
         async with AIOKafkaConsumer(
             "events",
@@ -109,7 +112,7 @@ def test_a_timer_is_on_time_while_a_consumer_reads(run_once, filled, way):
             fetch_max_bytes=50 << 20,
             max_partition_fetch_bytes=fetched,
         ) as reader:
-            while seen < total:
+            while seen < total or not watched_enough():
                 if way == "getmany":
                     seen += sum(map(len, (await reader.getmany(timeout_ms=1000)).values()))
                 else:
@@ -120,20 +123,22 @@ def test_a_timer_is_on_time_while_a_consumer_reads(run_once, filled, way):
                 if seen % FILLED_WITH == 0:
                     await reader.seek_to_beginning()
 
-    judge(run_once(ticking(read())))
+    judge(run_once(ticking(read)))
 
 
 @pytest.mark.slow
 def test_a_timer_is_on_time_during_a_tight_loop_of_sends(run):
     with Broker(topics=["events"]) as broker:
 
-        async def send():
+        async def send(watched_enough):
             async with AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers) as producer:
                 await producer.partitions_for("events")
-                for _ in range(400_000):
+                sent = 0
+                while sent < 400_000 or not watched_enough():
                     await producer.send("events", b"x" * 100)
+                    sent += 1
 
-        punctual(run(ticking(send())))
+        punctual(run(ticking(send)))
 
 
 def test_no_client_starts_a_thread(run):
