@@ -448,7 +448,7 @@ class Engine:
 
     async def _refresh_metadata(self, deadline: float) -> None:
         """On the loop: refresh metadata, and retry what may pass until the deadline."""
-        # Not by `client.attempts`, which would ask for metadata after a failure beside the request that is repeated here.
+        # Not by `client.attempts`: after a failure they ask for metadata too, beside the request that is repeated here.
         while True:
             try:
                 return await self.client.refresh(deadline)

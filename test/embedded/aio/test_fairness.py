@@ -63,7 +63,8 @@ def fair(late):
 
 def punctual(late):
     fair(late)
-    # 5 ms are promised, 3.6 were seen; the same work takes up to 1.6 times the CPU while other processes use the caches of the core.
+    # 5 ms are promised and 3.6 were seen; the same work takes up to 1.6 times the CPU while other processes use the
+    # caches of the core.
     assert late[len(late) * 99 // 100] < 0.008
 
 
