@@ -94,6 +94,8 @@ class FetchConnection:
         self.failures = 0
         self.retry_at = 0.0
         self.asked_at = 0.0
+        self.reserved = 0
+        """How many bytes the request in flight may bring."""
         self.asked_in: object = None
         """The grouping of partitions by broker when it asked last."""
         self.session = FetchSession(enabled=main and settings.sessions)

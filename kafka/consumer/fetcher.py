@@ -5,7 +5,8 @@ application's thread. It acts only for a cause: a response, records that were ta
 metadata, the end of a pause after an error.
 
 Bounds: a partition is fetched while less than max_partition_fetch_bytes of it are buffered (the response that is being
-taken does not count, so the next one is under way meanwhile), and none is fetched while fetch_buffer_memory is used up.
+taken does not count, so the next one is under way meanwhile). What is buffered and what requests in flight may bring
+fit into fetch_buffer_memory together, except that a broker returns a first batch whole even if it is larger.
 """
 
 from __future__ import annotations
@@ -96,6 +97,7 @@ class Fetcher:
         self._lost = 0
         self._due = False
         self._closed = False
+        self._short = False  # a broker was not asked because requests to others may use up the memory
         self._received = 0
         self._drained = 0
         self._cluster.add_listener(self._metadata_changed)
@@ -143,6 +145,7 @@ class Fetcher:
         self._due = False
         if self._closed:
             return
+        self._short = False
         subscription = self._subscription
         partitions = subscription.partitions
         if partitions is not self._grouped:
@@ -226,7 +229,7 @@ class Fetcher:
         ]
         if not places:
             return
-        room = self._room()
+        room = self._share(node_id, self._room())
         if room <= 0:
             return
         wanted, asked = {}, {}
@@ -237,7 +240,9 @@ class Fetcher:
         if not wanted:
             return
         connection.asked_in = self._by_node
-        connection.ask(wanted, asked, max(1, min(self._settings.max_bytes, room)))
+        max_bytes = min(self._settings.max_bytes, room)
+        connection.reserved = min(max_bytes, len(wanted) * self._settings.max_partition_bytes)
+        connection.ask(wanted, asked, max_bytes)
 
     def _connection(self, node_id: int, *, main: bool) -> FetchConnection:
         return FetchConnection(
@@ -312,6 +317,27 @@ class Fetcher:
         self.starved = room <= 0
         return room
 
+    def _share(self, node_id: int, room: int) -> int:
+        """Return how many of these bytes a request to the broker may bring; 0 if it must wait for another response.
+
+        What the requests in flight leave is divided among the brokers without one: a broker that has no new records
+        holds its request for fetch_max_wait_ms, and the others are asked meanwhile.
+        """
+        if room <= 0:
+            return 0
+        idle = 1
+        for other, connections in self._connections.items():
+            for connection in connections:
+                if not connection.idle:
+                    room -= connection.reserved
+            if connections[0].idle and other != node_id and other in self._by_node:
+                idle += 1
+        idle += sum(other not in self._connections for other in self._by_node)
+        if room <= 0:
+            self._short = True
+            return 0
+        return max(1, room // idle)
+
     # On the loop: responses…
 
     def _answered(
@@ -329,8 +355,12 @@ class Fetcher:
         else:
             self.errors.pop(connection.node_id, None)
         came = self._partitions_answered(connection, targets, response, version)
-        if self._grouped is not self._subscription.partitions or connection.asked_in is not self._by_node:
-            self.kick()  # partitions may have moved to other brokers
+        if (
+            self._short
+            or self._grouped is not self._subscription.partitions
+            or connection.asked_in is not self._by_node  # partitions may have moved to other brokers
+        ):
+            self.kick()
         else:
             self._pump(connection.node_id)
         if came:

@@ -409,6 +409,48 @@ def test_memory_is_bounded_and_reading_goes_on(broker: Broker, make_consumer: Ma
         assert held <= 60_000 + 4 * 20_000
 
 
+def buffered(consumer: KafkaConsumer) -> int:
+    return sum(entry["buffered_bytes"] for entry in consumer.health()["partitions"].values())
+
+
+def test_responses_of_several_brokers_at_once_fit_into_the_memory_together() -> None:
+    memory, batch = 200_000, 10_200
+    with Broker(nodes=3, topics={"wide": 60}) as broker:
+        for partition in range(60):
+            broker.append_many("wide", [b"x" * 1000] * 10, partition=partition)
+        broker.delay("Fetch", 0.3, times=3)  # so all three requests are in flight before the first response
+        with KafkaConsumer(
+            "wide",
+            bootstrap_servers=broker.bootstrap_servers,
+            group_id=None,
+            auto_offset_reset="earliest",
+            fetch_buffer_memory=memory,
+            max_poll_records=1,
+        ) as consumer:
+            seen = sum(map(len, consumer.poll(timeout_ms=TIMEOUT * 1000).values()))
+            while seen < 600:
+                # Each of the six connections may bring one batch whole.
+                assert buffered(consumer) <= memory + 6 * batch
+                seen += sum(map(len, consumer.poll(timeout_ms=2000).values()))
+
+
+def test_a_broker_without_new_records_does_not_keep_the_others_from_being_asked() -> None:
+    """Its request may stay in flight for 20 s, and keeps a part of the memory only."""
+    with Broker(nodes=2, topics={"events": 2}) as broker:
+        broker.append_many("events", [b"x" * 1000] * 500, partition=0)
+        with KafkaConsumer(
+            bootstrap_servers=broker.bootstrap_servers,
+            group_id=None,
+            auto_offset_reset="earliest",
+            fetch_buffer_memory=30_000,
+            fetch_max_wait_ms=20_000,
+        ) as consumer:
+            consumer.assign([tp(0), tp(1)])
+            began = time.monotonic()
+            assert len(read(consumer, 500)) == 500
+            assert time.monotonic() - began < 10
+
+
 def test_paused_partitions_that_fill_the_memory_do_not_stop_the_others(
     broker: Broker, make_consumer: MakeConsumer
 ) -> None:
