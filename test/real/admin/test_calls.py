@@ -98,7 +98,11 @@ def group() -> str:
 
 
 def until(answer: Callable[[], Any], seconds: float = 30) -> Any:
-    """Ask until the answer is true."""
+    """Ask until the answer is true.
+
+    A change reaches one broker after another, and any of them may answer: so each question about a change needs this,
+    even if the question before it found the change.
+    """
     deadline = time.monotonic() + seconds
     while not (found := answer()) and time.monotonic() < deadline:
         pass
@@ -106,9 +110,9 @@ def until(answer: Callable[[], Any], seconds: float = 30) -> Any:
     return found
 
 
-def log_in(cluster: KafkaCluster, user: str, password: str) -> KafkaAdminClient:
+def log_in(cluster: KafkaCluster, user: str, password: str, server: str | None = None) -> KafkaAdminClient:
     return KafkaAdminClient(
-        bootstrap_servers=cluster.bootstrap("SASL_PLAINTEXT"),
+        bootstrap_servers=server or cluster.bootstrap("SASL_PLAINTEXT"),
         security_protocol="SASL_PLAINTEXT",
         sasl_mechanism="SCRAM-SHA-256",
         sasl_plain_username=user,
@@ -117,8 +121,8 @@ def log_in(cluster: KafkaCluster, user: str, password: str) -> KafkaAdminClient:
 
 
 def test_topics_and_partitions(admin: KafkaAdminClient, topic: str):
-    assert topic in admin.list_topics()
-    (found,) = admin.describe_topics([topic])
+    until(lambda: topic in admin.list_topics())
+    (found,) = until(lambda: admin.describe_topics([topic]))
     assert (found.name, len(found.partitions), found.is_internal) == (topic, 2, False)
     (by_id,) = admin.describe_topics([found.topic_id])
     assert by_id == found
@@ -130,9 +134,11 @@ def test_topics_and_partitions(admin: KafkaAdminClient, topic: str):
     assert admin.create_partitions({topic: 4}).results.ok
     admin.wait_for_topics([topic])
     until(lambda: len(admin.describe_topics([topic])[0].partitions) == 4)
-    page = admin.describe_topic_partitions([topic], 3)
+    page = until(lambda: (some := admin.describe_topic_partitions([topic], 3)).next_cursor and some)
     assert (len(page.topics[0].partitions), page.next_cursor["partition_index"]) == (3, 3)
-    rest = admin.describe_topic_partitions([topic], 3, page.next_cursor)
+    rest = until(
+        lambda: (some := admin.describe_topic_partitions([topic], 3, page.next_cursor)).topics[0].partitions and some
+    )
     assert (len(rest.topics[0].partitions), rest.next_cursor) == (1, None)
     assert rest.topics[0].partitions[0].eligible_leader_replicas in (None, [])
     assert admin.delete_topics([topic + "-new"]).topics.ok
@@ -162,8 +168,8 @@ def test_configuration_of_each_kind(admin: KafkaAdminClient, topic: str):
         ]
 
     until(lambda: values() == ["5000", "2", "WARN", "org.apache.kafka.producer.", "50000"])
-    assert admin.list_client_metrics_resources() == ["own"]
-    assert "own" in admin.list_config_resources(["client_metrics"])["client_metrics"]
+    until(lambda: admin.list_client_metrics_resources() == ["own"])
+    until(lambda: "own" in admin.list_config_resources(["client_metrics"])["client_metrics"])
     reset = admin.reset_configs(plain, raise_on_unknown=False)
     assert {outcome for kind in reset.values() for outcome in kind.values()} == {"OK"}
     own = ConfigResource("topic", topic, ["cleanup.policy"])
@@ -274,7 +280,7 @@ def test_elections_and_reassignments(admin: KafkaAdminClient, topic: str):
         admin.perform_leader_election(0, {"missing": [0], topic: [0]})
     assert admin.alter_partition_reassignments({first: [3, 1, 2]}) == {first: None}
     until(lambda: not admin.list_partition_reassignments([first]))
-    assert admin.describe_topics([topic])[0].partitions[0].replica_nodes == [3, 1, 2]
+    until(lambda: admin.describe_topics([topic])[0].partitions[0].replica_nodes == [3, 1, 2])
     with pytest.raises(InvalidReplicaAssignmentError):
         admin.alter_partition_reassignments({first: [99]})
     assert admin.list_partition_reassignments() == {}
@@ -311,8 +317,10 @@ def test_acls(admin: KafkaAdminClient, cluster: KafkaCluster, topic: str):
 
 
 def can_log_in(cluster: KafkaCluster, user: str, password: str) -> bool:
+    """Whether each broker accepts the password."""
     with contextlib.suppress(KafkaError):
-        log_in(cluster, user, password).close()
+        for server in cluster.bootstrap("SASL_PLAINTEXT").split(","):
+            log_in(cluster, user, password, server).close()
         return True
     return False
 
@@ -328,7 +336,7 @@ def test_users(admin: KafkaAdminClient):
     assert isinstance(outcome["nobody"].error, ResourceNotFoundError)  # type: ignore[union-attr]
     (info,) = until(lambda: admin.describe_user_scram_credentials(["carol"])["carol"].credential_infos)
     assert (info.mechanism, info.iterations) == (2, 8192)
-    assert "carol" in admin.describe_user_scram_credentials()
+    until(lambda: "carol" in admin.describe_user_scram_credentials())  # any broker answers, each learns of it by itself
 
 
 def test_quotas(admin: KafkaAdminClient):
@@ -351,11 +359,18 @@ def test_delegation_tokens(admin: KafkaAdminClient, cluster: KafkaCluster):
         token = owner.create_delegation_token(["User:bob"], max_lifetime_ms=3_600_000)
         assert (token.owner, token.renewers) == ("User:owner", ["User:bob"])
         until(lambda: [one.token_id for one in owner.describe_delegation_token()] == [token.token_id])
-        assert owner.renew_delegation_token(token.hmac, 60_000) <= token.max_timestamp
+        # The controller learns of the token by its own log, like a broker.
+        assert until(lambda: renewed(owner, token.hmac)) <= token.max_timestamp
         owner.expire_delegation_token(token.hmac)
         until(lambda: owner.describe_delegation_token(["User:owner"]) == [])
         with pytest.raises(DelegationTokenNotFoundError):
             owner.renew_delegation_token(b"not a token")
+
+
+def renewed(admin: KafkaAdminClient, hmac: bytes) -> int:
+    with contextlib.suppress(DelegationTokenNotFoundError):
+        return admin.renew_delegation_token(hmac, 60_000)
+    return 0
 
 
 def test_transactions(admin: KafkaAdminClient, topic: str):
