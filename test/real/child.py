@@ -60,6 +60,7 @@ class Child:
                     start_new_session=True,
                 )
             )
+        self._follower: threading.Thread | None = None
         _alive.add(self)
 
     @property
@@ -78,6 +79,11 @@ class Child:
         """The pipe from its standard output, when started with ``pipes=True``."""
         assert self._process.stdout is not None
         return self._process.stdout
+
+    def follow(self, read: Callable[[IO[bytes]], None]) -> None:
+        """Have a thread read its standard output to the end; stop() and kill() wait for that."""
+        self._follower = threading.Thread(target=read, args=(self.stdout,), name=f"reads-{self.name}", daemon=True)
+        self._follower.start()
 
     # While it runs
 
@@ -142,6 +148,8 @@ class Child:
             os.killpg(self.pid, number)
 
     def _ended(self) -> int:
+        if self._follower is not None:  # closing the pipe while a thread reads from it raises in that thread
+            self._follower.join()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 with contextlib.suppress(BrokenPipeError):  # bytes that it never read

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import re
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from test.real import jvm
 from test.real.broker.peer_venvs import python_of
@@ -79,13 +78,13 @@ class Member:
         main = "org.apache.kafka.tools.consumer.ConsoleConsumer"
         command = jvm.command(NEWEST, *jvm.QUICK_START, "-Xmx128m", main, *words)
         child = Child(self.name, command, home / f"{self.name}.log", pipes=True)
-        threading.Thread(target=self._write_for_java, args=(child,), daemon=True).start()
+        child.follow(self._write_for_java)
         return child
 
-    def _write_for_java(self, child: Child) -> None:
+    def _write_for_java(self, output: IO[bytes]) -> None:
         """Turn what the console consumer prints into lines such as ours."""
         with self._diary.open("a", buffering=1) as diary:
-            for line in child.stdout:
+            for line in output:
                 match = JAVA_LINE.match(line.decode())
                 if match:
                     number, offset, value = map(int, match.groups())
