@@ -36,7 +36,7 @@ def encode(records: Iterable[Any], timestamp_ms: int) -> bytes:
 Fields = tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]]]
 
 
-def fields_of(record: Any) -> Fields:
+def fields_of(record: object) -> Fields:
     """Return key, value and headers of a record as tests give it; raise TypeError for what cannot be one.
 
     >>> fields_of(("key", "value", {"trace": "1"}))
@@ -52,7 +52,7 @@ def fields_of(record: Any) -> Fields:
     return _bytes(key, "key"), _bytes(value, "value"), _headers(headers)
 
 
-def _bytes(value: Any, name: str) -> bytes | None:
+def _bytes(value: object, name: str) -> bytes | None:
     if value is None or isinstance(value, bytes):
         return value
     if isinstance(value, str):

@@ -93,7 +93,7 @@ class Broker:
 
     if not TYPE_CHECKING:  # type checkers look at the options of __init__
 
-        def __new__(cls, *_args: Any, **options: Any) -> Self:
+        def __new__(cls, *_args: object, **options: Any) -> Self:
             """Refuse an unknown option, and name the nearest known one."""
             known = [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
             for name in options:
@@ -420,7 +420,12 @@ class Broker:
 
         return self._thread.call(append)
 
-    def _partition_for(self, topic: str, key: bytes | None, added: Mapping[Partition, list[Any]]) -> Partition:
+    def _partition_for(
+        self,
+        topic: str,
+        key: bytes | None,
+        added: dict[Partition, list[tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]]]]],
+    ) -> Partition:
         partitions = self._topic(topic).partitions
         if key is not None:
             return partitions[(murmur2(key) & 0x7FFFFFFF) % len(partitions)]
@@ -542,6 +547,6 @@ def check_topic(name: str, partitions: int) -> None:
         raise IllegalArgumentError(f"a topic has at least one partition, not {partitions}")
 
 
-def text_of(value: Any) -> str:
+def text_of(value: object) -> str:
     """Return a configuration's value as Kafka writes it."""
     return str(value).lower() if isinstance(value, bool) else str(value)

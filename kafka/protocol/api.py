@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 
 from kafka.errors import Code, KafkaProtocolError
 from kafka.protocol._historic import historic_names
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from kafka.protocol.fields import Buffer
     from kafka.protocol.headers import RequestHeader, ResponseHeader
 
 # Historic names.
@@ -45,7 +46,13 @@ class _Counterpart:
         self._here = here
         self._there = there
 
-    def __get__(self, instance: Any, owner: StructMeta | None = None) -> Any:
+    @overload
+    def __get__(self, instance: Request[ResponseT_co], owner: Any = None) -> type[ResponseT_co]: ...
+    @overload
+    def __get__(self, instance: None, owner: type[Request[ResponseT_co]]) -> type[ResponseT_co]: ...
+    @overload
+    def __get__(self, instance: Any, owner: Any = None) -> Any: ...
+    def __get__(self, instance: object, owner: object = None) -> Any:
         cls: StructMeta = type(instance) if instance is not None else owner  # type: ignore[assignment]
         found = cls.__dict__.get("_counterpart")  # kept with the class: each request that is sent asks for this
         if found is None:
@@ -65,7 +72,7 @@ class _Counterpart:
 class _IsFlexible:
     """``FLEXIBLE_VERSION``: whether the version that a class is bound to has tag buffers."""
 
-    def __get__(self, instance: Any, owner: StructMeta) -> bool:
+    def __get__(self, instance: object, owner: StructMeta) -> bool:
         return owner._version in owner._unbound._flexible
 
 
@@ -81,7 +88,7 @@ class Request(Struct, Generic[ResponseT_co]):
 
     API_KEY: ClassVar[int]
     FLEXIBLE_VERSION: ClassVar[Any] = _IsFlexible()
-    RESPONSE_TYPE: ClassVar[Any] = _Counterpart("Request", "Response")
+    RESPONSE_TYPE = _Counterpart("Request", "Response")
 
     def expect_response(self) -> bool:
         """Whether the broker answers: all requests but a produce request with ``acks=0``."""
@@ -102,7 +109,7 @@ class Request(Struct, Generic[ResponseT_co]):
 
         cls = type(self)
         version = _need_version(cls) if version is None else version
-        header_class: Any = RequestHeader[cls.header_version(version)]
+        header_class: type[RequestHeader] = RequestHeader[cls.header_version(version)]
         made: RequestHeader = header_class(cls.API_KEY, version, correlation_id)
         made.client_id = client_id
         return made
@@ -134,7 +141,7 @@ class Request(Struct, Generic[ResponseT_co]):
         return b"".join(self.frame_parts(correlation_id, client_id, version))
 
     @staticmethod
-    def unframe(data: Any) -> tuple[RequestHeader, Request[Any]]:
+    def unframe(data: Buffer) -> tuple[RequestHeader, Request[Any]]:
         """Read a framed request (without its size), as a broker does: the header says what it is."""
         from kafka.protocol.codec.interpreter import decode_prefix
         from kafka.protocol.headers import RequestHeader
@@ -174,7 +181,7 @@ class Response(Struct):
         return 1 if version in cls._unbound._flexible else 0
 
     @classmethod
-    def unframe(cls, data: Any, version: int | None = None) -> tuple[int, Self]:
+    def unframe(cls, data: Buffer, version: int | None = None) -> tuple[int, Self]:
         """Read a framed response (without its size); return the correlation id and the message."""
         if len(data) < _CORRELATION.size:
             raise KafkaProtocolError(f"{describe(cls)}: a response needs at least 4 bytes, not {len(data)}")
@@ -191,7 +198,7 @@ class Response(Struct):
         from kafka.protocol.headers import ResponseHeader
 
         start = read_buffer.tell()
-        header_class: Any = ResponseHeader[cls.header_version()]
+        header_class: type[ResponseHeader] = ResponseHeader[cls.header_version()]
         header, used = decode_prefix(header_class, read_buffer.read())
         read_buffer.seek(start + used)
         return header  # type: ignore[no-any-return]
@@ -214,7 +221,7 @@ class Response(Struct):
         return b"".join(self.frame_parts(correlation_id, version))
 
 
-def answered_version(api_key: int, version: int, frame: Any) -> int:
+def answered_version(api_key: int, version: int, frame: Buffer) -> int:
     """Return the version of a framed response (without its size) to a request in `version`.
 
     They differ in one case (KIP-511): a broker that does not know a version of ApiVersions answers in version 0.
@@ -240,13 +247,13 @@ def reply_decoder(response: Any, version: int) -> Callable[[Any], Any]:
     has_tags = bool(response.header_version(version))
     decode = response._unbound._codec(version).decode
 
-    def decode_reply(frame: Any) -> Any:
+    def decode_reply(frame: Buffer) -> Any:
         return decode(frame, start=_skip_header_tags(frame, response) if has_tags else _CORRELATION.size)
 
     return decode_reply
 
 
-def _skip_header_tags(data: Any, cls: StructMeta) -> int:
+def _skip_header_tags(data: Buffer, cls: StructMeta) -> int:
     if len(data) > _CORRELATION.size and data[_CORRELATION.size] == 0:
         return _CORRELATION.size + 1
     from kafka.protocol.codec.interpreter import decode_prefix

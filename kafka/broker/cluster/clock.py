@@ -119,11 +119,11 @@ class Timers:
         self._handle: TimerHandle | None = None
         self._armed_for = 0.0
 
-    def call_later(self, delay: float, call: Callable[..., object], *args: Any) -> Timer:
+    def call_later(self, delay: float, call: Callable[..., object], *args: object) -> Timer:
         """Call ``call(*args)`` after ``delay`` seconds of the broker's time."""
         return self.call_at(self._clock.monotonic() + delay, call, *args)
 
-    def call_at(self, deadline: float, call: Callable[..., object], *args: Any) -> Timer:
+    def call_at(self, deadline: float, call: Callable[..., object], *args: object) -> Timer:
         """Call ``call(*args)`` when the clock's ``monotonic()`` has reached ``deadline``."""
         timer = Timer(deadline, call, args)
         self._number += 1

@@ -146,7 +146,7 @@ class Cluster:
         if not task.cancelled() and (error := task.exception()) is not None:
             self.loop.call_exception_handler({"message": "the broker's background work failed", "exception": error})
 
-    async def in_thread(self, call: Callable[..., T], *args: Any, **options: Any) -> T:
+    async def in_thread(self, call: Callable[..., T], *args: object, **options: Any) -> T:
         """Run what takes long in a thread beside the loop, one at a time, so that its memory is needed once.
 
         It must touch nothing of the cluster: arguments in, result out.

@@ -46,7 +46,7 @@ class Table(MutableMapping[str, Any]):
     def __getitem__(self, key: str) -> Any:
         return self._data[key]
 
-    def __setitem__(self, key: str, value: Any) -> None:
+    def __setitem__(self, key: str, value: object) -> None:
         self._data[key] = value
         self._store.write(self._name, key, value)
 
@@ -60,7 +60,7 @@ class Table(MutableMapping[str, Any]):
     def __len__(self) -> int:
         return len(self._data)
 
-    def load(self, key: str, value: Any) -> None:
+    def load(self, key: str, value: object) -> None:
         """Take a value from the file."""
         if value is None:
             self._data.pop(key, None)
@@ -93,7 +93,7 @@ class Store:
         """Return what is in all tables; values are replaced, never changed, so it stays as it is."""
         return {name: dict(table) for name, table in self._tables.items()}
 
-    def write(self, name: str, key: str, value: Any) -> None:
+    def write(self, name: str, key: str, value: object) -> None:
         """Append a change; None deletes."""
         self.changes += 1
         if self._file is None:
@@ -178,7 +178,7 @@ def _damage(path: Path, lines: list[bytes], entries: list[Any]) -> str:
     )
 
 
-def _line(name: str, key: str, value: Any) -> bytes:
+def _line(name: str, key: str, value: object) -> bytes:
     text = json.dumps([name, key, value], separators=(",", ":")).encode()
     return b"%08x %s\n" % (zlib.crc32(text), text)
 

@@ -93,7 +93,7 @@ class ClusterThread:
         thread.join()
         self._loop = self._cluster = None
 
-    def call(self, call: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+    def call(self, call: Callable[..., T], *args: object, **kwargs: Any) -> T:
         """Run ``call`` on the broker's loop and return its result; at once if this is its thread (an interceptor)."""
         if threading.get_ident() == getattr(self._thread, "ident", None):
             return call(*args, **kwargs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from kafka.broker.configs.loggers import alter_loggers, describe_loggers
 from kafka.broker.configs.option import Kind, Option, parse_list
@@ -22,10 +22,14 @@ from kafka.errors import BrokerResponseError, Code, InvalidConfigurationError, I
 
 if TYPE_CHECKING:
     from kafka.broker.server.call import Call
+    from kafka.protocol.api import Response
+    from kafka.protocol.configs import AlterConfigsRequest, IncrementalAlterConfigsRequest
 
 __all__ = ["BROKER", "BROKER_LOGGER", "CLIENT_METRICS", "GROUP", "TOPIC", "Change", "alter_all", "describe"]
 
 BROKER_LOGGER: Final = 8
+
+ResponseT = TypeVar("ResponseT", bound="Response")
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
 #: Kafka's message for a kind that it does not know.
@@ -56,7 +60,13 @@ def describe(call: Call, number: int, name: str, keys: Iterable[str] | None) -> 
     return [row for row in rows if not wanted or row.option.name in wanted]
 
 
-def alter_all(call: Call, request: Any, change_of: Callable[[Any], Change], *, replace: bool) -> Any:
+def alter_all(
+    call: Call[ResponseT],
+    request: AlterConfigsRequest | IncrementalAlterConfigsRequest,
+    change_of: Callable[[Any], Change],
+    *,
+    replace: bool,
+) -> ResponseT:
     """Serve AlterConfigs or IncrementalAlterConfigs; ``change_of`` reads one entry of it."""
     responses = []
     times = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)

@@ -141,7 +141,7 @@ def partitions_of(request: FetchRequest) -> OrderedDict[Key, RequestedPartition]
     by_id = request.API_VERSION >= _IDS_FROM
     requested: OrderedDict[Key, RequestedPartition] = OrderedDict()
     for topic in request.topics:
-        key: Any = topic.topic_id if by_id else topic.topic
+        key: UUID | str = topic.topic_id if by_id else topic.topic
         for part in topic.partitions:
             requested[key, part.partition] = RequestedPartition(topic.topic, topic.topic_id, part)
     return requested
@@ -151,7 +151,7 @@ def _change(session: FetchSession, request: FetchRequest) -> None:
     by_id = session.uses_ids
     requested = session.requested
     for topic in request.topics:
-        key: Any = topic.topic_id if by_id else topic.topic
+        key: UUID | str = topic.topic_id if by_id else topic.topic
         for part in topic.partitions:
             known = requested.get((key, part.partition))
             if known is None:

@@ -525,7 +525,7 @@ class GroupCoordinator:
             group.resume()
 
 
-def _at_once(value: Any) -> Answer[Any]:
+def _at_once(value: JoinResult | SyncResult) -> Answer[Any]:
     answer: Answer[Any] = Answer()
     answer.set(value)
     return answer

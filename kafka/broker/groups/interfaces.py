@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 from uuid import UUID
 
 __all__ = ["Answer", "Clock", "Timer", "Timers", "Topics"]
@@ -30,7 +30,7 @@ class Timer(Protocol):
 class Timers(Protocol):
     """Calls after a while of the broker's time."""
 
-    def call_later(self, delay: float, call: Callable[..., object], *args: Any) -> Timer:
+    def call_later(self, delay: float, call: Callable[..., object], *args: object) -> Timer:
         """Call ``call(*args)`` in ``delay`` seconds."""
         ...
 

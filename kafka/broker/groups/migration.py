@@ -8,7 +8,7 @@ further step to take. No member waits for another: each is answered at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from kafka.broker.groups.assignors import Assignment
@@ -133,7 +133,7 @@ class ClassicFace:
             return {}
         return self._ids(subscription.owned_partitions)
 
-    def _ids(self, named: Iterable[Any]) -> Assignment:
+    def _ids(self, named: list[ConsumerProtocolSubscription.TopicPartition]) -> Assignment:
         found: Assignment = {}
         for topic, partitions in named:
             topic_id = self._topics.topic_id(topic)

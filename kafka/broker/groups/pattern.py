@@ -368,12 +368,12 @@ def _inverse(ranges: Ranges) -> Ranges:
 
 
 class _Automaton:
-    def __init__(self, node: Any, size: int) -> None:
+    def __init__(self, node: object, size: int) -> None:
         self.states: list[Any] = [()]
         self._steps_left = _MAX_REPEATED + 2 * size
         self.start = self._add(node, 0)
 
-    def _new(self, state: Any) -> int:
+    def _new(self, state: object) -> int:
         self.states.append(state)
         return len(self.states) - 1
 

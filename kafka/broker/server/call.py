@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from kafka.broker.security.acls import CLUSTER_NAME, Operation, Resource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
     from kafka.broker.cluster.cluster import Cluster
     from kafka.broker.server.connection import Connection
     from kafka.broker.server.node import Node
+    from kafka.protocol.api import Response
     from kafka.protocol.headers import RequestHeader
     from kafka.structs import TopicPartition
+
+    # `Call` alone means a call with any response: where the response does not matter.
+    ResponseT_co = TypeVarWithDefault("ResponseT_co", bound=Response, covariant=True, default=Response)
+else:
+    ResponseT_co = TypeVar("ResponseT_co", covariant=True)
 
 __all__ = ["Authorizer", "Call", "TransactionGate", "cluster_operations", "group_operations", "topic_operations"]
 
@@ -36,8 +44,8 @@ class TransactionGate(Protocol):
         ...
 
 
-class Call:
-    """One request on its way through the broker."""
+class Call(Generic[ResponseT_co]):
+    """One request on its way through the broker; its type parameter is the class of the response."""
 
     __slots__ = ("cluster", "connection", "header", "node", "response", "version")
 
@@ -47,11 +55,17 @@ class Call:
     connection: Connection
     header: RequestHeader
     version: int
-    response: Any
+    response: type[ResponseT_co]
     """The class of the reply, bound to the request's version."""
 
     def __init__(
-        self, cluster: Cluster, node: Node, connection: Connection, header: RequestHeader, version: int, response: Any
+        self,
+        cluster: Cluster,
+        node: Node,
+        connection: Connection,
+        header: RequestHeader,
+        version: int,
+        response: type[ResponseT_co],
     ) -> None:
         self.cluster = cluster
         self.node = node

@@ -28,6 +28,7 @@ from kafka.protocol.struct import Struct
 
 if TYPE_CHECKING:
     from kafka.broker.cluster.cluster import Cluster
+    from kafka.broker.faults import Order
     from kafka.broker.server.connection import Connection, Frame, Parts
 
 __all__ = ["error_reply"]
@@ -78,7 +79,7 @@ def _error_field(cls: Any, version: int) -> str | None:
     return None
 
 
-def _arrays(cls: Any, version: int) -> list[Field]:
+def _arrays(cls: type[Struct], version: int) -> list[Field]:
     return [
         field for field in cls._fields.values() if field.is_array and version in field.versions and field.tag is None
     ]
@@ -109,7 +110,7 @@ def _fill(reply: Struct, asked: Struct, code: int, version: int) -> None:
     setattr(reply, target.name, elements)
 
 
-def _holds_errors(element: Any, version: int) -> bool:
+def _holds_errors(element: object, version: int) -> bool:
     if not isinstance(element, type) or not issubclass(element, Struct):
         return False
     return _error_field(element, version) is not None or any(
@@ -117,7 +118,7 @@ def _holds_errors(element: Any, version: int) -> bool:
     )
 
 
-def _copy_names(element: Struct, item: Any, version: int) -> None:
+def _copy_names(element: Struct, item: object, version: int) -> None:
     fields = type(element)._fields
     if not isinstance(item, Struct):
         # A bare value, as a partition's number or a group's name, goes to the field that can hold it.
@@ -235,7 +236,7 @@ class Dispatcher:
             return None if reply is None else reply.frame_parts(call.header.correlation_id)
         return self._obey(call, request, api_key, orders)
 
-    async def _obey(self, call: Call, request: Request[Any], api_key: int, orders: list[Any]) -> Parts | None:
+    async def _obey(self, call: Call, request: Request[Any], api_key: int, orders: list[Order]) -> Parts | None:
         exchange = Exchange(request, None, call)
         for order in orders:
             if order.delay:
@@ -262,7 +263,7 @@ class Dispatcher:
         parts: Parts = reply.frame_parts(call.header.correlation_id, version)
         return parts
 
-    def _before(self, exchange: Exchange, orders: list[Any]) -> Any:
+    def _before(self, exchange: Exchange, orders: list[Order]) -> Any:
         """Let the orders answer that come before the handler: errors, drops, interceptors."""
         for order in orders:
             answer = None
@@ -282,7 +283,7 @@ class Dispatcher:
                 return answer
         return None
 
-    def _after(self, exchange: Exchange, orders: list[Any]) -> Any:
+    def _after(self, exchange: Exchange, orders: list[Order]) -> Any:
         """Let the interceptors see the reply, and put another in its place."""
         for order in orders:
             if order.interceptor is not None and not order.before:

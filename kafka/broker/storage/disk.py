@@ -32,7 +32,7 @@ from typing import IO, TYPE_CHECKING, Final
 from kafka.broker.cluster.store import Store, open_private
 from kafka.broker.storage import Storage
 from kafka.broker.storage.log import Log
-from kafka.broker.storage.segment import DiskSegment
+from kafka.broker.storage.segment import DiskSegment, Segment
 from kafka.errors import CorruptRecordError, IllegalStateError, KafkaConfigurationError
 from kafka.record.batch import decode_batch
 from kafka.record.control import decode_marker
@@ -207,7 +207,7 @@ def _sync_directory(path: Path) -> None:
 # Indexes
 
 
-def write_index(segment: object) -> None:
+def write_index(segment: Segment) -> None:
     """Write the index of a segment beside it."""
     assert isinstance(segment, DiskSegment)
     path = segment.path.with_suffix(".index")

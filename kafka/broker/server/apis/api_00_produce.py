@@ -24,7 +24,7 @@ from kafka.broker.cluster.topics import Partition
 from kafka.broker.server.api import CLUSTER_NAME, Call, Code, Operation, Resource
 from kafka.broker.storage.validation import Accepted, Heavy, Refused, accept, is_transactional
 from kafka.errors import KafkaError
-from kafka.protocol.produce import ProduceRequest
+from kafka.protocol.produce import ProduceRequest, ProduceResponse
 
 logger = logging.getLogger("kafka.broker")
 
@@ -46,7 +46,7 @@ Checked = Accepted | Refused | None
 """A batch that was checked; None for one that takes too long to check on the event loop."""
 
 
-def handle(call: Call, request: ProduceRequest) -> Any:
+def handle(call: Call[ProduceResponse], request: ProduceRequest) -> Any:
     """Append, partition by partition."""
     refused = _refuse_all(call, request)
     responses = []
@@ -75,13 +75,13 @@ def handle(call: Call, request: ProduceRequest) -> Any:
 
 
 async def _handle_heavy(
-    call: Call,
+    call: Call[ProduceResponse],
     request: ProduceRequest,
     appends: list[_Append],
     checked: list[Checked],
-    responses: list[Any],
+    responses: list[ProduceResponse.TopicProduceResponse],
     leaders: set[int],
-) -> Any:
+) -> ProduceResponse | None:
     """Have what takes long checked in a thread, while others are served; then append."""
     for number, each in enumerate(appends):
         if checked[number] is None:
@@ -97,7 +97,12 @@ async def _handle_heavy(
     return _reply(call, request, responses, leaders)
 
 
-def _reply(call: Call, request: ProduceRequest, responses: list[Any], leaders: set[int]) -> Any:
+def _reply(
+    call: Call[ProduceResponse],
+    request: ProduceRequest,
+    responses: list[ProduceResponse.TopicProduceResponse],
+    leaders: set[int],
+) -> ProduceResponse | None:
     if request.acks == 0:
         failed = [result.error_code for topic in responses for result in topic.partition_responses if result.error_code]
         if failed:
@@ -105,11 +110,11 @@ def _reply(call: Call, request: ProduceRequest, responses: list[Any], leaders: s
         return None
     reply = call.response(responses=responses)
     if leaders:
-        reply.node_endpoints = call.cluster.endpoints(leaders)
+        reply.node_endpoints = [call.response.NodeEndpoint(*node) for node in call.cluster.endpoints(leaders)]
     return reply
 
 
-def _refuse_all(call: Call, request: ProduceRequest) -> int:
+def _refuse_all(call: Call[ProduceResponse], request: ProduceRequest) -> int:
     """Return the code that holds for everything in the request, or 0."""
     if request.acks not in {-1, 0, 1}:
         return Code.INVALID_REQUIRED_ACKS
@@ -125,7 +130,12 @@ def _refuse_all(call: Call, request: ProduceRequest) -> int:
 
 
 def _find(
-    call: Call, request: ProduceRequest, data: Any, part: Any, result: Any, leaders: set[int]
+    call: Call[ProduceResponse],
+    request: ProduceRequest,
+    data: ProduceRequest.TopicProduceData,
+    part: ProduceRequest.PartitionProduceData,
+    result: ProduceResponse.PartitionProduceResponse,
+    leaders: set[int],
 ) -> Partition | None:
     """Return the partition to append to; None, with the error in the result, where nothing may be appended."""
     by_id = call.version >= _IDS_FROM
@@ -154,7 +164,7 @@ def _find(
     return None
 
 
-def _check(call: Call, append: _Append, *, quick: bool = False) -> Checked:
+def _check(call: Call[ProduceResponse], append: _Append, *, quick: bool = False) -> Checked:
     tp, config = append.partition.tp, append.partition.log.config
     try:
         return accept(append.records, call.version, config, tp, call.cluster.clock.now_ms(), quick=quick)
@@ -166,7 +176,7 @@ def _check(call: Call, append: _Append, *, quick: bool = False) -> Checked:
         return None
 
 
-def _append(call: Call, request: ProduceRequest, append: _Append, batch: Checked) -> None:
+def _append(call: Call[ProduceResponse], request: ProduceRequest, append: _Append, batch: Checked) -> None:
     """Append to one partition and fill in its result."""
     partition, _, result = append
     log = partition.log
@@ -208,7 +218,7 @@ def _append(call: Call, request: ProduceRequest, append: _Append, batch: Checked
     partition.changed()
 
 
-def _check_producer(call: Call, request: ProduceRequest, partition: Partition, header: Any) -> None:
+def _check_producer(call: Call[ProduceResponse], request: ProduceRequest, partition: Partition, header: Any) -> None:
     """Raise :class:`Refused` where this producer may not write here now."""
     if not header.is_transactional:
         if not (

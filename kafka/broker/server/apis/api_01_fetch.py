@@ -32,14 +32,14 @@ from kafka.broker.fetching.sessions import (
     partitions_of,
 )
 from kafka.broker.server.api import Call
-from kafka.protocol.fetch import FetchRequest
+from kafka.protocol.fetch import FetchRequest, FetchResponse
 
 _SESSIONS_FROM: Final = 7
 _IDS_FROM: Final = 13
 _ENDPOINTS_FROM: Final = 16
 
 
-def handle(call: Call, request: FetchRequest) -> Any:
+def handle(call: Call[FetchResponse], request: FetchRequest) -> Any:
     """Read, or wait for something to read."""
     sessions = _sessions(call)
     session: FetchSession | None = None
@@ -63,18 +63,18 @@ def handle(call: Call, request: FetchRequest) -> Any:
 
 
 async def _wait(
-    call: Call,
+    call: Call[FetchResponse],
     request: FetchRequest,
     session: FetchSession | None,
     requested: OrderedDict[Key, RequestedPartition],
     min_bytes: int,
-) -> Any:
+) -> FetchResponse:
     await wait_for_bytes(call, request, requested.values(), min_bytes)
     reading = read_all(call, request, requested.values(), only_news=session is not None)
     return _reply(call, request, session, requested, reading)
 
 
-def _sessions(call: Call) -> FetchSessions:
+def _sessions(call: Call[FetchResponse]) -> FetchSessions:
     memory = call.node.memory
     found = memory.get("fetch sessions")
     if found is None:
@@ -84,12 +84,12 @@ def _sessions(call: Call) -> FetchSessions:
 
 
 def _reply(
-    call: Call,
+    call: Call[FetchResponse],
     request: FetchRequest,
     session: FetchSession | None,
     requested: OrderedDict[Key, RequestedPartition],
     reading: Reading,
-) -> Any:
+) -> FetchResponse:
     session_id = 0
     shown: Iterable[tuple[RequestedPartition, Any]] = reading.data
     if session is not None:
@@ -102,11 +102,11 @@ def _reply(
     reply = call.response(responses=_by_topic(call, shown))
     reply.session_id = session_id
     if reading.leaders and call.version >= _ENDPOINTS_FROM:
-        reply.node_endpoints = call.cluster.endpoints(reading.leaders)
+        reply.node_endpoints = [call.response.NodeEndpoint(*node) for node in call.cluster.endpoints(reading.leaders)]
     return reply
 
 
-def _by_topic(call: Call, shown: Iterable[tuple[RequestedPartition, Any]]) -> list[Any]:
+def _by_topic(call: Call[FetchResponse], shown: Iterable[tuple[RequestedPartition, Any]]) -> list[Any]:
     """Group partitions that follow each other by topic."""
     topics: list[Any] = []
     last: Any = None

@@ -18,7 +18,7 @@ from typing import Any, Final
 from kafka.broker.cluster.topics import Partition
 from kafka.broker.server.api import Call, Code, Operation, Resource
 from kafka.broker.storage.times import HeavyBatch, Reader, first_at_or_after, greatest_timestamp, offsets_before
-from kafka.protocol.offset import ListOffsetsRequest
+from kafka.protocol.offset import ListOffsetsRequest, ListOffsetsResponse
 from kafka.record.batch import decode_batch
 
 LATEST: Final = -1
@@ -33,7 +33,7 @@ _READ_COMMITTED: Final = 1
 _UNKNOWN: Final = (-1, -1, -1)
 
 
-def handle(call: Call, request: ListOffsetsRequest) -> Any:
+def handle(call: Call[ListOffsetsResponse], request: ListOffsetsRequest) -> Any:
     """Find offsets."""
     reader = Reader()
     try:
@@ -42,7 +42,9 @@ def handle(call: Call, request: ListOffsetsRequest) -> Any:
         return _reply_later(call, request, reader, batch)
 
 
-async def _reply_later(call: Call, request: ListOffsetsRequest, reader: Reader, batch: HeavyBatch) -> Any:
+async def _reply_later(
+    call: Call[ListOffsetsResponse], request: ListOffsetsRequest, reader: Reader, batch: HeavyBatch
+) -> ListOffsetsResponse:
     """Have large batches read in a thread, while others are served."""
     while True:
         rows = await call.cluster.in_thread(decode_batch, batch.data, batch.header, check_crc=False)
@@ -53,7 +55,7 @@ async def _reply_later(call: Call, request: ListOffsetsRequest, reader: Reader, 
             batch = another
 
 
-def _reply(call: Call, request: ListOffsetsRequest, reader: Reader) -> Any:
+def _reply(call: Call[ListOffsetsResponse], request: ListOffsetsRequest, reader: Reader) -> ListOffsetsResponse:
     counts: dict[tuple[str, int], int] = {}
     for topic in request.topics:
         for part in topic.partitions:
@@ -73,7 +75,14 @@ def _reply(call: Call, request: ListOffsetsRequest, reader: Reader) -> Any:
     )
 
 
-def _answer(call: Call, request: ListOffsetsRequest, topic: str, part: Any, is_double: bool, reader: Reader) -> Any:
+def _answer(
+    call: Call[ListOffsetsResponse],
+    request: ListOffsetsRequest,
+    topic: str,
+    part: ListOffsetsRequest.ListOffsetsPartition,
+    is_double: bool,
+    reader: Reader,
+) -> ListOffsetsResponse.ListOffsetsPartitionResponse:
     result = call.response.ListOffsetsPartitionResponse(partition_index=part.partition_index)
     partition = call.cluster.partition(topic, part.partition_index)
     code = _refusal(call, topic, partition, part)
@@ -92,7 +101,12 @@ def _answer(call: Call, request: ListOffsetsRequest, topic: str, part: Any, is_d
     return result
 
 
-def _refusal(call: Call, topic: str, partition: Partition | None, part: Any) -> int:
+def _refusal(
+    call: Call[ListOffsetsResponse],
+    topic: str,
+    partition: Partition | None,
+    part: ListOffsetsRequest.ListOffsetsPartition,
+) -> int:
     if not call.allows(Operation.DESCRIBE, Resource.TOPIC, topic):
         return Code.TOPIC_AUTHORIZATION_FAILED
     if partition is None:

@@ -15,7 +15,7 @@ is there at once, where Kafka first answers LEADER_NOT_AVAILABLE.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka.broker.cluster.coordinators import PARTITIONS
 from kafka.broker.cluster.creation import twin_of
@@ -23,7 +23,10 @@ from kafka.broker.cluster.topics import INTERNAL_TOPICS, NO_LEADER, Partition, T
 from kafka.broker.server.api import CLUSTER_NAME, Call, Code, Operation, Resource
 from kafka.broker.server.call import cluster_operations, topic_operations
 from kafka.protocol.fields import ZERO_UUID
-from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.metadata import MetadataRequest, MetadataResponse
+
+if TYPE_CHECKING:
+    from uuid import UUID
 
 _NULL_MEANS_ALL_FROM: Final = 1
 _CLIENT_DECIDES_FROM: Final = 4
@@ -32,7 +35,7 @@ _IDS_FROM: Final = 12
 _IDS_IN_VAIN: Final = frozenset({10, 11})
 
 
-def handle(call: Call, request: MetadataRequest) -> Any:
+def handle(call: Call[MetadataResponse], request: MetadataRequest) -> MetadataResponse:
     """Describe the cluster."""
     cluster = call.cluster
     asked = request.topics
@@ -59,7 +62,9 @@ def handle(call: Call, request: MetadataRequest) -> Any:
     return reply
 
 
-def _wanted(call: Call, asked: Iterable[Any]) -> Iterable[tuple[str | None, Any]]:
+def _wanted(
+    call: Call[MetadataResponse], asked: list[MetadataRequest.MetadataRequestTopic]
+) -> Iterable[tuple[str | None, Any]]:
     """Return name or id of each topic once; where there are ids Kafka goes by them alone."""
     ids = {one.topic_id: None for one in asked if one.topic_id != ZERO_UUID} if call.version >= _IDS_FROM else {}
     if ids:
@@ -67,12 +72,14 @@ def _wanted(call: Call, asked: Iterable[Any]) -> Iterable[tuple[str | None, Any]
     return dict.fromkeys((one.name, one.topic_id) for one in asked)
 
 
-def rack_if(call: Call, rack: str | None) -> tuple[str | None, ...]:
+def rack_if(call: Call[MetadataResponse], rack: str | None) -> tuple[str | None, ...]:
     """Return the rack as the fields of a version have it."""
     return (rack,) if call.version >= 1 else ()
 
 
-def _find(call: Call, request: MetadataRequest, name: str | None, topic_id: Any) -> Any:
+def _find(
+    call: Call[MetadataResponse], request: MetadataRequest, name: str | None, topic_id: Any
+) -> MetadataResponse.MetadataResponseTopic:
     cluster = call.cluster
     if name is None:
         topic = cluster.topic(topic_id=topic_id) if topic_id != ZERO_UUID else None
@@ -100,13 +107,17 @@ def _find(call: Call, request: MetadataRequest, name: str | None, topic_id: Any)
     return _describe(call, request, cluster.create_topic(name, PARTITIONS if name in INTERNAL_TOPICS else None))
 
 
-def _error(call: Call, code: int, name: str | None, topic_id: Any = ZERO_UUID) -> Any:
+def _error(
+    call: Call[MetadataResponse], code: int, name: str | None, topic_id: UUID = ZERO_UUID
+) -> MetadataResponse.MetadataResponseTopic:
     if name is None and call.version < 12:
         name = ""
     return call.response.MetadataResponseTopic(error_code=code, name=name, topic_id=topic_id)
 
 
-def _describe(call: Call, request: MetadataRequest, topic: Topic) -> Any:
+def _describe(
+    call: Call[MetadataResponse], request: MetadataRequest, topic: Topic
+) -> MetadataResponse.MetadataResponseTopic:
     found = call.response.MetadataResponseTopic(
         error_code=0,
         name=topic.name,
@@ -119,7 +130,7 @@ def _describe(call: Call, request: MetadataRequest, topic: Topic) -> Any:
     return found
 
 
-def _partition(call: Call, partition: Partition) -> Any:
+def _partition(call: Call[MetadataResponse], partition: Partition) -> MetadataResponse.MetadataResponsePartition:
     return call.response.MetadataResponsePartition(
         error_code=Code.LEADER_NOT_AVAILABLE if partition.leader == NO_LEADER else 0,
         partition_index=partition.index,

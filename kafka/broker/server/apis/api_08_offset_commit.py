@@ -17,7 +17,7 @@ from typing import Any, Final
 from kafka.broker.groups.offsets import NO_EXPIRY, CommittedOffset
 from kafka.broker.groups.service import coordinator, refusal
 from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
-from kafka.protocol.commit import OffsetCommitRequest
+from kafka.protocol.commit import OffsetCommitRequest, OffsetCommitResponse
 from kafka.structs import TopicPartition
 
 _GROUPS_FROM: Final = 1
@@ -29,7 +29,7 @@ _FOR_THE_GROUP: Final = frozenset({Code.NONE, Code.OFFSET_METADATA_TOO_LARGE})
 _Row = tuple[TopicPartition, Any, int]
 
 
-def handle(call: Call, request: OffsetCommitRequest) -> Any:
+def handle(call: Call[OffsetCommitResponse], request: OffsetCommitRequest) -> OffsetCommitResponse:
     """Commit, partition by partition; a client without the right gets an error for each."""
     refused = 0
     if call.version >= _GROUPS_FROM:
@@ -56,7 +56,12 @@ def handle(call: Call, request: OffsetCommitRequest) -> Any:
     )
 
 
-def _check(call: Call, topic: Any, part: Any, refused: int) -> _Row:
+def _check(
+    call: Call[OffsetCommitResponse],
+    topic: OffsetCommitRequest.OffsetCommitRequestTopic,
+    part: OffsetCommitRequest.OffsetCommitRequestPartition,
+    refused: int,
+) -> _Row:
     by_id = call.version >= _IDS_FROM
     found = call.cluster.topic(topic_id=topic.topic_id) if by_id else call.cluster.topic(topic.name)
     name = topic.name if found is None else found.name
@@ -75,7 +80,7 @@ def _check(call: Call, topic: Any, part: Any, refused: int) -> _Row:
     return where, part, Code.NONE
 
 
-def _commit(call: Call, request: OffsetCommitRequest, rows: list[_Row]) -> int:
+def _commit(call: Call[OffsetCommitResponse], request: OffsetCommitRequest, rows: list[_Row]) -> int:
     groups = coordinator(call)
     if call.version < _GROUPS_FROM:
         for where, part, _ in rows:

@@ -15,14 +15,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final, TypeVar
+from uuid import UUID
 
 from kafka.broker.groups.offsets import CommittedOffset
 from kafka.broker.groups.service import coordinator, refusal
 from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
-from kafka.protocol.commit import OffsetFetchRequest
+from kafka.protocol.commit import OffsetFetchRequest, OffsetFetchResponse
 from kafka.protocol.fields import ZERO_UUID
+from kafka.protocol.struct import Struct
 from kafka.structs import TopicPartition
+
+P = TypeVar("P", bound=Struct)
 
 _GROUPS_FROM: Final = 1
 _TOP_LEVEL_FROM: Final = 2
@@ -30,16 +34,21 @@ _BATCH_FROM: Final = 8
 _IDS_FROM: Final = 10
 _NOTHING: Final = CommittedOffset(-1)
 
-#: Name, topic id and rows of partition index, offset and code.
-_Topic = tuple[str, Any, list[tuple[int, CommittedOffset, int]]]
+# A topic, by its name or from v10 on by its id, and the partitions that the client wants.
+_Wanted = tuple[str | UUID, list[int]]
+# Name, topic id and rows of partition index, offset and code.
+_Topic = tuple[str, UUID, list[tuple[int, CommittedOffset, int]]]
 
 
-def handle(call: Call, request: OffsetFetchRequest) -> Any:
+def handle(call: Call[OffsetFetchResponse], request: OffsetFetchRequest) -> OffsetFetchResponse:
     """Read, group by group."""
     if call.version >= _BATCH_FROM:
         return call.response(groups=[_batched(call, request, group) for group in request.groups])
     wanted = None if request.topics is None else [(topic.name, topic.partition_indexes) for topic in request.topics]
-    refused, topics = _fetch(call, request.group_id, wanted, request.require_stable)
+    if call.version < _GROUPS_FROM:
+        refused, topics = _from_zookeeper(call, request.group_id, wanted or ())
+    else:
+        refused, topics = _fetch(call, request.group_id, wanted, request.require_stable)
     if refused and call.version >= _TOP_LEVEL_FROM:
         return call.response(error_code=refused)
     if refused:
@@ -52,12 +61,14 @@ def handle(call: Call, request: OffsetFetchRequest) -> Any:
     )
 
 
-def _batched(call: Call, request: OffsetFetchRequest, group: Any) -> Any:
+def _batched(
+    call: Call[OffsetFetchResponse], request: OffsetFetchRequest, group: OffsetFetchRequest.OffsetFetchRequestGroup
+) -> OffsetFetchResponse.OffsetFetchResponseGroup:
     reply = call.response.OffsetFetchResponseGroup(group_id=group.group_id)
     by_id = call.version >= _IDS_FROM
-    wanted = group.topics and [
-        (topic.topic_id if by_id else topic.name, topic.partition_indexes) for topic in group.topics
-    ]
+    wanted: list[_Wanted] | None = None
+    if group.topics is not None:
+        wanted = [(topic.topic_id if by_id else topic.name, topic.partition_indexes) for topic in group.topics]
     reply.error_code, topics = _fetch(
         call, group.group_id, wanted, request.require_stable, group.member_id, group.member_epoch
     )
@@ -71,7 +82,7 @@ def _batched(call: Call, request: OffsetFetchRequest, group: Any) -> Any:
     return reply
 
 
-def _partition(make: Any, index: int, offset: CommittedOffset, code: int) -> Any:
+def _partition(make: type[P], index: int, offset: CommittedOffset, code: int) -> P:
     return make(
         partition_index=index,
         committed_offset=offset.offset,
@@ -82,16 +93,14 @@ def _partition(make: Any, index: int, offset: CommittedOffset, code: int) -> Any
 
 
 def _fetch(
-    call: Call,
+    call: Call[OffsetFetchResponse],
     group_id: str,
-    wanted: Iterable[tuple[Any, list[int]]] | None,
+    wanted: Iterable[_Wanted] | None,
     stable_only: bool,
     member_id: str | None = None,
     epoch: int = -1,
 ) -> tuple[int, list[_Topic]]:
     """Return a code for the group and its topics."""
-    if call.version < _GROUPS_FROM:
-        return _from_zookeeper(call, group_id, wanted or ())
     refused = refusal(call, group_id, Operation.DESCRIBE)
     if refused:
         return refused, []
@@ -104,23 +113,28 @@ def _fetch(
     return Code.NONE, [_topic(call, group_id, key, indexes, stable_only) for key, indexes in wanted]
 
 
-def _topic(call: Call, group_id: str, key: Any, indexes: list[int], stable_only: bool) -> _Topic:
+def _topic(
+    call: Call[OffsetFetchResponse], group_id: str, key: str | UUID, indexes: list[int], stable_only: bool
+) -> _Topic:
     """Read some partitions of a topic given by its name or, from v10 on, by its id."""
-    by_id = call.version >= _IDS_FROM
-    found = call.cluster.topic(topic_id=key) if by_id else None
-    name = key if not by_id else found.name if found is not None else ""
-    topic_id = key if by_id else ZERO_UUID
     code = Code.NONE
-    if by_id and found is None:
-        code = Code.UNKNOWN_TOPIC_ID
-    elif not call.allows(Operation.DESCRIBE, Resource.TOPIC, name):
+    if isinstance(key, str):
+        name, topic_id = key, ZERO_UUID
+    else:
+        found = call.cluster.topic(topic_id=key)
+        name, topic_id = "" if found is None else found.name, key
+        if found is None:
+            code = Code.UNKNOWN_TOPIC_ID
+    if not code and not call.allows(Operation.DESCRIBE, Resource.TOPIC, name):
         code = Code.TOPIC_AUTHORIZATION_FAILED
     if code:
         return name, topic_id, [(index, _NOTHING, code) for index in indexes]
     return name, topic_id, [_row(call, group_id, TopicPartition(name, index), stable_only) for index in indexes]
 
 
-def _row(call: Call, group_id: str, where: TopicPartition, stable_only: bool) -> tuple[int, CommittedOffset, int]:
+def _row(
+    call: Call[OffsetFetchResponse], group_id: str, where: TopicPartition, stable_only: bool
+) -> tuple[int, CommittedOffset, int]:
     offsets = coordinator(call).offsets.get(group_id)
     if offsets is None:
         return where.partition, _NOTHING, Code.NONE
@@ -129,7 +143,7 @@ def _row(call: Call, group_id: str, where: TopicPartition, stable_only: bool) ->
     return where.partition, offsets.committed.get(where, _NOTHING), Code.NONE
 
 
-def _all(call: Call, group_id: str, stable_only: bool) -> list[_Topic]:
+def _all(call: Call[OffsetFetchResponse], group_id: str, stable_only: bool) -> list[_Topic]:
     offsets = coordinator(call).offsets.get(group_id)
     topics: dict[str, _Topic] = {}
     for where in offsets.committed if offsets is not None else ():
@@ -142,7 +156,9 @@ def _all(call: Call, group_id: str, stable_only: bool) -> list[_Topic]:
     return list(topics.values())
 
 
-def _from_zookeeper(call: Call, group_id: str, wanted: Iterable[tuple[str, list[int]]]) -> tuple[int, list[_Topic]]:
+def _from_zookeeper(
+    call: Call[OffsetFetchResponse], group_id: str, wanted: Iterable[tuple[str, list[int]]]
+) -> tuple[int, list[_Topic]]:
     if not call.allows(Operation.DESCRIBE, Resource.GROUP, group_id):
         return Code.GROUP_AUTHORIZATION_FAILED, []
     saved = coordinator(call).zookeeper

@@ -9,12 +9,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kafka.broker.cluster.coordinators import GROUP, SHARE, TRANSACTION
 from kafka.broker.server.api import Call, Code, Operation, Resource
 from kafka.broker.server.node import Node
-from kafka.protocol.commit import FindCoordinatorRequest
+from kafka.protocol.commit import FindCoordinatorRequest, FindCoordinatorResponse
 
 _BATCH_FROM: Final = 4
 _SHARE_FROM: Final = 6
@@ -23,7 +23,7 @@ _KINDS: Final = (GROUP, TRANSACTION, SHARE)
 _UNKNOWN_KIND: Final = "The broker has no coordinator of that kind."
 
 
-def handle(call: Call, request: FindCoordinatorRequest) -> Any:
+def handle(call: Call[FindCoordinatorResponse], request: FindCoordinatorRequest) -> FindCoordinatorResponse:
     """Say where each key is coordinated."""
     kind = request.key_type if call.version >= 1 else GROUP
     if call.version >= _BATCH_FROM:
@@ -34,7 +34,7 @@ def handle(call: Call, request: FindCoordinatorRequest) -> Any:
     return call.response(error_code=code, error_message=message, node_id=node_id, host=host, port=port)
 
 
-def _coordinator(call: Call, kind: int, key: str) -> Any:
+def _coordinator(call: Call[FindCoordinatorResponse], kind: int, key: str) -> FindCoordinatorResponse.Coordinator:
     code, node = _find(call, kind, key)
     node_id, host, port = _NOWHERE if node is None else (node.node_id, node.host, node.port)
     return call.response.Coordinator(
@@ -47,7 +47,7 @@ def _coordinator(call: Call, kind: int, key: str) -> Any:
     )
 
 
-def _find(call: Call, kind: int, key: str) -> tuple[int, Node | None]:
+def _find(call: Call[FindCoordinatorResponse], kind: int, key: str) -> tuple[int, Node | None]:
     if kind == GROUP and not call.allows(Operation.DESCRIBE, Resource.GROUP, key):
         return Code.GROUP_AUTHORIZATION_FAILED, None
     if kind == TRANSACTION and not call.allows(Operation.DESCRIBE, Resource.TRANSACTIONAL_ID, key):

@@ -17,14 +17,14 @@ from typing import Any, Final
 from kafka.broker.groups.classic_member import JoinAsk, JoinResult
 from kafka.broker.groups.service import coordinator, refusal, when_answered
 from kafka.broker.server.api import Call
-from kafka.protocol.group import JoinGroupRequest
+from kafka.protocol.group import JoinGroupRequest, JoinGroupResponse
 
 _ID_FIRST_FROM: Final = 4
 _NULL_NAME_FROM: Final = 7
 _SKIP_FROM: Final = 9
 
 
-def handle(call: Call, request: JoinGroupRequest) -> Any:
+def handle(call: Call[JoinGroupResponse], request: JoinGroupRequest) -> Any:
     """Join; the reply comes when the rebalance has gathered everyone."""
     refused = refusal(call, request.group_id)
     if refused:
@@ -45,7 +45,7 @@ def handle(call: Call, request: JoinGroupRequest) -> Any:
     return when_answered(coordinator(call).join(request.group_id, ask), lambda result: _reply(call, result))
 
 
-def _reply(call: Call, result: JoinResult) -> Any:
+def _reply(call: Call[JoinGroupResponse], result: JoinResult) -> JoinGroupResponse:
     no_name = None if call.version >= _NULL_NAME_FROM else ""
     reply = call.response(
         error_code=result.error_code,

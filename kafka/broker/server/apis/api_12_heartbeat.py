@@ -7,14 +7,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.groups.service import coordinator, refusal
 from kafka.broker.server.api import BrokerResponseError, Call
-from kafka.protocol.group import HeartbeatRequest
+from kafka.protocol.group import HeartbeatRequest, HeartbeatResponse
 
 
-def handle(call: Call, request: HeartbeatRequest) -> Any:
+def handle(call: Call[HeartbeatResponse], request: HeartbeatRequest) -> HeartbeatResponse:
     """Record that the member is alive; the reply has the error that it must know."""
     refused = refusal(call, request.group_id)
     if refused:

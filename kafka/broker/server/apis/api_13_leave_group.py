@@ -8,16 +8,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kafka.broker.groups.service import coordinator, refusal
 from kafka.broker.server.api import BrokerResponseError, Call
-from kafka.protocol.group import LeaveGroupRequest
+from kafka.protocol.group import LeaveGroupRequest, LeaveGroupResponse
 
 _BATCH_FROM: Final = 3
 
 
-def handle(call: Call, request: LeaveGroupRequest) -> Any:
+def handle(call: Call[LeaveGroupResponse], request: LeaveGroupRequest) -> LeaveGroupResponse:
     """Let them go."""
     refused = refusal(call, request.group_id)
     if refused:

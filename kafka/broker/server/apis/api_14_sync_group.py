@@ -13,12 +13,12 @@ from typing import Any, Final
 from kafka.broker.groups.classic_member import SyncAsk, SyncResult
 from kafka.broker.groups.service import coordinator, refusal, when_answered
 from kafka.broker.server.api import Call, Code
-from kafka.protocol.group import SyncGroupRequest
+from kafka.protocol.group import SyncGroupRequest, SyncGroupResponse
 
 _PROTOCOL_FROM: Final = 5
 
 
-def handle(call: Call, request: SyncGroupRequest) -> Any:
+def handle(call: Call[SyncGroupResponse], request: SyncGroupRequest) -> Any:
     """Synchronise; the reply comes when the leader has handed out the assignment."""
     refused = refusal(call, request.group_id)
     if not refused and call.version >= _PROTOCOL_FROM and None in (request.protocol_type, request.protocol_name):
@@ -36,7 +36,7 @@ def handle(call: Call, request: SyncGroupRequest) -> Any:
     return when_answered(coordinator(call).sync(request.group_id, ask), lambda result: _reply(call, result))
 
 
-def _reply(call: Call, result: SyncResult) -> Any:
+def _reply(call: Call[SyncGroupResponse], result: SyncResult) -> SyncGroupResponse:
     return call.response(
         error_code=result.error_code,
         protocol_type=result.protocol_type,

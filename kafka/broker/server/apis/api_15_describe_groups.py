@@ -8,24 +8,26 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kafka.broker.groups.classic_member import Member, State
 from kafka.broker.groups.service import coordinator, message_of, refusal
 from kafka.broker.server.api import Call, Operation
 from kafka.broker.server.call import group_operations
 from kafka.errors import GroupIdNotFoundError
-from kafka.protocol.admin import DescribeGroupsRequest
+from kafka.protocol.admin import DescribeGroupsRequest, DescribeGroupsResponse
 
 _NOT_FOUND_FROM: Final = 6
 
 
-def handle(call: Call, request: DescribeGroupsRequest) -> Any:
+def handle(call: Call[DescribeGroupsResponse], request: DescribeGroupsRequest) -> DescribeGroupsResponse:
     """Describe each."""
     return call.response(groups=[_describe(call, request, group_id) for group_id in request.groups])
 
 
-def _describe(call: Call, request: DescribeGroupsRequest, group_id: str) -> Any:
+def _describe(
+    call: Call[DescribeGroupsResponse], request: DescribeGroupsRequest, group_id: str
+) -> DescribeGroupsResponse.DescribedGroup:
     described = call.response.DescribedGroup(group_id=group_id)
     described.error_code = refusal(call, group_id, Operation.DESCRIBE)
     if described.error_code:
@@ -49,7 +51,9 @@ def _describe(call: Call, request: DescribeGroupsRequest, group_id: str) -> Any:
     return described
 
 
-def _member(call: Call, member: Member, protocol: str | None) -> Any:
+def _member(
+    call: Call[DescribeGroupsResponse], member: Member, protocol: str | None
+) -> DescribeGroupsResponse.DescribedGroupMember:
     return call.response.DescribedGroupMember(
         member_id=member.member_id,
         group_instance_id=member.instance_id,

@@ -8,15 +8,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.cluster.coordinators import GROUP
 from kafka.broker.groups.service import coordinator
 from kafka.broker.server.api import CLUSTER_NAME, Call, Operation, Resource
-from kafka.protocol.admin import ListGroupsRequest
+from kafka.protocol.admin import ListGroupsRequest, ListGroupsResponse
 
 
-def handle(call: Call, request: ListGroupsRequest) -> Any:
+def handle(call: Call[ListGroupsResponse], request: ListGroupsRequest) -> ListGroupsResponse:
     """List the groups that the client may see."""
     sees_all = call.allows(Operation.DESCRIBE, Resource.CLUSTER, CLUSTER_NAME)
     states = {state.lower() for state in request.states_filter}

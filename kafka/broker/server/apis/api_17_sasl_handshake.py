@@ -13,12 +13,12 @@ from kafka.broker.security.service import Security, security
 from kafka.broker.server.api import BrokerResponseError, Call, Code
 from kafka.broker.server.connection import Connection
 from kafka.errors import IllegalSaslStateError, SaslAuthenticationFailedError
-from kafka.protocol.sasl import SaslHandshakeRequest
+from kafka.protocol.sasl import SaslHandshakeRequest, SaslHandshakeResponse
 
 _WRAPPED_FROM: Final = 1
 
 
-def handle(call: Call, request: SaslHandshakeRequest) -> Any:
+def handle(call: Call[SaslHandshakeResponse], request: SaslHandshakeRequest) -> SaslHandshakeResponse:
     """Begin."""
     here = security(call)
     if not call.connection.listener.needs_sasl:
@@ -37,7 +37,7 @@ def handle(call: Call, request: SaslHandshakeRequest) -> Any:
     return call.response(error_code=0, mechanisms=here.mechanisms)
 
 
-def _refuse_later(call: Call, error: BrokerResponseError) -> None:
+def _refuse_later(call: Call[SaslHandshakeResponse], error: BrokerResponseError) -> None:
     """Close the connection once the reply is out."""
     call.cluster.loop.call_soon(call.connection.refuse, f"SASL handshake failed: {error.args[0]}")
 

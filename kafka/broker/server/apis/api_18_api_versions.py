@@ -12,10 +12,10 @@ A version that is not served never gets here: the dispatcher answers it in v0 wi
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
 from kafka.broker.server.api import Call, Code
-from kafka.protocol.admin import ApiVersionsRequest
+from kafka.protocol.admin import ApiVersionsRequest, ApiVersionsResponse
 
 _NAME: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 _FEATURES_FROM: Final = 3
@@ -23,7 +23,7 @@ _FEATURES_FROM: Final = 3
 _FROM_ZERO_FROM: Final = 4
 
 
-def handle(call: Call, request: ApiVersionsRequest) -> Any:
+def handle(call: Call[ApiVersionsResponse], request: ApiVersionsRequest) -> ApiVersionsResponse:
     """List the APIs."""
     if call.version >= 3:
         name, version = request.client_software_name, request.client_software_version
@@ -35,8 +35,12 @@ def handle(call: Call, request: ApiVersionsRequest) -> Any:
     reply = call.response(api_keys=call.cluster.apis.items())
     if call.version >= _FEATURES_FROM and features.epoch >= 0:
         reply.supported_features = [
-            (name, low, high) for name, low, high in features.supported() if low > 0 or call.version >= _FROM_ZERO_FROM
+            call.response.SupportedFeatureKey(name, low, high)
+            for name, low, high in features.supported()
+            if low > 0 or call.version >= _FROM_ZERO_FROM
         ]
         reply.finalized_features_epoch = features.epoch
-        reply.finalized_features = [(name, level, level) for name, level in features.finalized()]
+        reply.finalized_features = [
+            call.response.FinalizedFeatureKey(name, level, level) for name, level in features.finalized()
+        ]
     return reply

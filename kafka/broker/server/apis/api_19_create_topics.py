@@ -12,16 +12,15 @@ Any node takes it, as brokers in KRaft mode forward it to the controller.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from kafka.broker.cluster.creation import TopicPlan, is_too_much, plan_topic
 from kafka.broker.configs.definitions import TOPIC_OPTIONS
 from kafka.broker.server.api import CLUSTER_NAME, BrokerResponseError, Call, Code, Operation, Resource
 from kafka.errors import InvalidReplicationAssignmentError
-from kafka.protocol.admin import CreateTopicsRequest
+from kafka.protocol.admin import CreateTopicsRequest, CreateTopicsResponse
 
 
-def handle(call: Call, request: CreateTopicsRequest) -> Any:
+def handle(call: Call[CreateTopicsResponse], request: CreateTopicsRequest) -> CreateTopicsResponse:
     """Create them, or say why not."""
     names = Counter(topic.name for topic in request.topics)
     may_create_any = call.allows(Operation.CREATE, Resource.CLUSTER, CLUSTER_NAME)
@@ -40,11 +39,15 @@ def handle(call: Call, request: CreateTopicsRequest) -> Any:
     return call.response(topics=results)
 
 
-def _refused(call: Call, name: str, code: int, message: str | None) -> Any:
+def _refused(
+    call: Call[CreateTopicsResponse], name: str, code: int, message: str | None
+) -> CreateTopicsResponse.CreatableTopicResult:
     return call.response.CreatableTopicResult(name=name, error_code=code, error_message=message, configs=[])
 
 
-def _create(call: Call, request: CreateTopicsRequest, topic: Any) -> Any:
+def _create(
+    call: Call[CreateTopicsResponse], request: CreateTopicsRequest, topic: CreateTopicsRequest.CreatableTopic
+) -> CreateTopicsResponse.CreatableTopicResult:
     indexes = Counter(one.partition_index for one in topic.assignments)
     double = next((index for index, times in indexes.items() if times > 1), None)
     try:
@@ -77,7 +80,9 @@ def _create(call: Call, request: CreateTopicsRequest, topic: Any) -> Any:
     return result
 
 
-def _tell_configs(call: Call, plan: TopicPlan, result: Any) -> None:
+def _tell_configs(
+    call: Call[CreateTopicsResponse], plan: TopicPlan, result: CreateTopicsResponse.CreatableTopicResult
+) -> None:
     if not call.allows(Operation.DESCRIBE_CONFIGS, Resource.TOPIC, plan.name):
         result.topic_config_error_code = Code.TOPIC_AUTHORIZATION_FAILED
         result.num_partitions = result.replication_factor = -1
@@ -86,4 +91,4 @@ def _tell_configs(call: Call, plan: TopicPlan, result: Any) -> None:
     result.configs = []
     for name, option in TOPIC_OPTIONS.items():
         value = call.cluster.configs.topic_values(option, plan.configs)[0]
-        result.configs.append((name, value.value, False, int(value.source), False))
+        result.configs.append(call.response.CreatableTopicConfigs(name, value.value, False, int(value.source), False))

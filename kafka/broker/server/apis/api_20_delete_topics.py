@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from uuid import UUID
 
 from kafka.broker.server.api import Call, Code, Operation, Resource
-from kafka.protocol.admin import DeleteTopicsRequest
+from kafka.protocol.admin import DeleteTopicsRequest, DeleteTopicsResponse
 from kafka.protocol.fields import ZERO_UUID
 
 #: Name and id, of which one is to be given.
@@ -21,7 +21,7 @@ _WITH_IDS_FROM = 6
 _DISABLED_FROM = 3
 
 
-def handle(call: Call, request: DeleteTopicsRequest) -> Any:
+def handle(call: Call[DeleteTopicsResponse], request: DeleteTopicsRequest) -> DeleteTopicsResponse:
     """Delete them."""
     if call.version >= _WITH_IDS_FROM:
         asked: list[_Asked] = [(topic.name, topic.topic_id) for topic in request.topics]
@@ -38,7 +38,7 @@ def handle(call: Call, request: DeleteTopicsRequest) -> Any:
     return call.response(responses=responses)
 
 
-def _named_twice(call: Call, asked: list[_Asked]) -> dict[_Asked, tuple[_Asked, str]]:
+def _named_twice(call: Call[DeleteTopicsResponse], asked: list[_Asked]) -> dict[_Asked, tuple[_Asked, str]]:
     """Return the requests that name one topic twice, each with its name, id and error; none is deleted."""
     twice: dict[_Asked, tuple[_Asked, str]] = {}
     for each, times in Counter(asked).items():
@@ -55,7 +55,9 @@ def _named_twice(call: Call, asked: list[_Asked]) -> dict[_Asked, tuple[_Asked, 
     return twice
 
 
-def _delete(call: Call, name: str | None, topic_id: Any) -> Any:
+def _delete(
+    call: Call[DeleteTopicsResponse], name: str | None, topic_id: Any
+) -> DeleteTopicsResponse.DeletableTopicResult:
     result = call.response.DeletableTopicResult(name=name, topic_id=topic_id)
     by_id = topic_id != ZERO_UUID
     if not call.cluster.configs.broker_bool("delete.topic.enable"):

@@ -5,15 +5,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.server.api import Call, Code, Operation, Resource
-from kafka.protocol.admin import DeleteRecordsRequest
+from kafka.protocol.admin import DeleteRecordsRequest, DeleteRecordsResponse
 
 _HIGH_WATERMARK = -1
 
 
-def handle(call: Call, request: DeleteRecordsRequest) -> Any:
+def handle(call: Call[DeleteRecordsResponse], request: DeleteRecordsRequest) -> DeleteRecordsResponse:
     """Delete them."""
     return call.response(
         topics=[
@@ -22,7 +20,9 @@ def handle(call: Call, request: DeleteRecordsRequest) -> Any:
     )
 
 
-def _delete(call: Call, name: str, part: Any) -> tuple[int, int, int]:
+def _delete(
+    call: Call[DeleteRecordsResponse], name: str, part: DeleteRecordsRequest.DeleteRecordsPartition
+) -> tuple[int, int, int]:
     index = part.partition_index
     if not call.allows(Operation.DELETE, Resource.TOPIC, name):
         return index, -1, Code.TOPIC_AUTHORIZATION_FAILED

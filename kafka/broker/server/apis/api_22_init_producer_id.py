@@ -9,19 +9,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kafka.broker.server.api import CLUSTER_NAME, BrokerResponseError, Call, Code, Operation, Resource
 from kafka.broker.transactions.coordinator import Granted
 from kafka.broker.transactions.service import coordinator, refusal
 from kafka.broker.transactions.transaction import NO_EPOCH, NO_PRODUCER
 from kafka.errors import ProducerFencedError
-from kafka.protocol.transaction import InitProducerIdRequest
+from kafka.protocol.transaction import InitProducerIdRequest, InitProducerIdResponse
 
 _FENCED_FROM: Final = 4
 
 
-def handle(call: Call, request: InitProducerIdRequest) -> Any:
+def handle(call: Call[InitProducerIdResponse], request: InitProducerIdRequest) -> InitProducerIdResponse:
     """Give out an id and an epoch."""
     transactional_id = request.transactional_id
     expected = Granted(request.producer_id, request.producer_epoch)
@@ -40,7 +40,7 @@ def handle(call: Call, request: InitProducerIdRequest) -> Any:
     return call.response(error_code=0, producer_id=granted.producer_id, producer_epoch=granted.epoch)
 
 
-def _refusal(call: Call, transactional_id: str | None) -> int:
+def _refusal(call: Call[InitProducerIdResponse], transactional_id: str | None) -> int:
     if transactional_id is not None:
         return refusal(call, transactional_id) if transactional_id else Code.NONE
     if call.allows(Operation.IDEMPOTENT_WRITE, Resource.CLUSTER, CLUSTER_NAME) or any(

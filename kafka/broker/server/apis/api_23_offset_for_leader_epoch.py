@@ -7,13 +7,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.server.api import Call, Code, Operation, Resource
-from kafka.protocol.offset import OffsetForLeaderEpochRequest
+from kafka.protocol.offset import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 
 
-def handle(call: Call, request: OffsetForLeaderEpochRequest) -> Any:
+def handle(
+    call: Call[OffsetForLeaderEpochResponse], request: OffsetForLeaderEpochRequest
+) -> OffsetForLeaderEpochResponse:
     """Look the epochs up."""
     return call.response(
         topics=[
@@ -25,7 +25,9 @@ def handle(call: Call, request: OffsetForLeaderEpochRequest) -> Any:
     )
 
 
-def _answer(call: Call, topic: str, part: Any) -> Any:
+def _answer(
+    call: Call[OffsetForLeaderEpochResponse], topic: str, part: OffsetForLeaderEpochRequest.OffsetForLeaderPartition
+) -> OffsetForLeaderEpochResponse.EpochEndOffset:
     result = call.response.EpochEndOffset(partition=part.partition)
     partition = call.cluster.partition(topic, part.partition)
     if not call.allows(Operation.DESCRIBE, Resource.TOPIC, topic):

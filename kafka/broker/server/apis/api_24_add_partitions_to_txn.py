@@ -15,7 +15,7 @@ from kafka.broker.server.api import CLUSTER_NAME, BrokerResponseError, Call, Cod
 from kafka.broker.transactions.coordinator import Granted
 from kafka.broker.transactions.service import coordinator, refusal
 from kafka.errors import ProducerFencedError, TransactionAbortableError
-from kafka.protocol.transaction import AddPartitionsToTxnRequest
+from kafka.protocol.transaction import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 from kafka.structs import TopicPartition
 
 _FENCED_FROM: Final = 2
@@ -25,7 +25,7 @@ _ABORTABLE_FROM: Final = 5
 _Codes = dict[TopicPartition, int]
 
 
-def handle(call: Call, request: AddPartitionsToTxnRequest) -> Any:
+def handle(call: Call[AddPartitionsToTxnResponse], request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
     """Add or verify."""
     if call.version < _BATCH_FROM:
         producer = Granted(request.v3_and_below_producer_id, request.v3_and_below_producer_epoch)
@@ -41,14 +41,21 @@ def handle(call: Call, request: AddPartitionsToTxnRequest) -> Any:
     return call.response(error_code=0, results_by_transaction=results)
 
 
-def _results(topics: list[Any], codes: _Codes) -> list[Any]:
+def _results(topics: list[AddPartitionsToTxnRequest.AddPartitionsToTxnTopic], codes: _Codes) -> list[Any]:
     return [
         (topic.name, [(index, codes[TopicPartition(topic.name, index)]) for index in topic.partitions])
         for topic in topics
     ]
 
 
-def _serve(call: Call, transactional_id: str, producer: Granted, topics: list[Any], *, verify: bool) -> _Codes:
+def _serve(
+    call: Call[AddPartitionsToTxnResponse],
+    transactional_id: str,
+    producer: Granted,
+    topics: list[AddPartitionsToTxnRequest.AddPartitionsToTxnTopic],
+    *,
+    verify: bool,
+) -> _Codes:
     wanted = [TopicPartition(topic.name, index) for topic in topics for index in topic.partitions]
     refused = refusal(call, transactional_id)
     if refused:
@@ -67,7 +74,7 @@ def _serve(call: Call, transactional_id: str, producer: Granted, topics: list[An
     return codes
 
 
-def _check(call: Call, partition: TopicPartition) -> int:
+def _check(call: Call[AddPartitionsToTxnResponse], partition: TopicPartition) -> int:
     if partition.topic in INTERNAL_TOPICS or not call.allows(Operation.WRITE, Resource.TOPIC, partition.topic):
         return Code.TOPIC_AUTHORIZATION_FAILED
     if call.cluster.partition(*partition) is None:
@@ -75,7 +82,9 @@ def _check(call: Call, partition: TopicPartition) -> int:
     return Code.NONE
 
 
-def _verify(call: Call, transactional_id: str, producer: Granted, partition: TopicPartition) -> int:
+def _verify(
+    call: Call[AddPartitionsToTxnResponse], transactional_id: str, producer: Granted, partition: TopicPartition
+) -> int:
     try:
         coordinator(call).verify(transactional_id, producer, partition)
     except BrokerResponseError as error:
@@ -83,7 +92,7 @@ def _verify(call: Call, transactional_id: str, producer: Granted, partition: Top
     return Code.NONE
 
 
-def _code(call: Call, error: BrokerResponseError) -> int:
+def _code(call: Call[AddPartitionsToTxnResponse], error: BrokerResponseError) -> int:
     if isinstance(error, ProducerFencedError) and call.version < _FENCED_FROM:
         return Code.INVALID_PRODUCER_EPOCH
     if isinstance(error, TransactionAbortableError) and call.version < _ABORTABLE_FROM:

@@ -7,18 +7,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
 from kafka.broker.transactions.coordinator import Granted
 from kafka.broker.transactions.service import coordinator, offsets_partition, refusal
 from kafka.errors import ProducerFencedError
-from kafka.protocol.transaction import AddOffsetsToTxnRequest
+from kafka.protocol.transaction import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 
 _FENCED_FROM: Final = 2
 
 
-def handle(call: Call, request: AddOffsetsToTxnRequest) -> Any:
+def handle(call: Call[AddOffsetsToTxnResponse], request: AddOffsetsToTxnRequest) -> AddOffsetsToTxnResponse:
     """Add the group."""
     refused = refusal(call, request.transactional_id)
     if not refused and not call.allows(Operation.READ, Resource.GROUP, request.group_id):

@@ -8,19 +8,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kafka.broker.server.api import BrokerResponseError, Call, Code
 from kafka.broker.transactions.coordinator import Granted
 from kafka.broker.transactions.service import coordinator, refusal
 from kafka.errors import ProducerFencedError
-from kafka.protocol.transaction import EndTxnRequest
+from kafka.protocol.transaction import EndTxnRequest, EndTxnResponse
 
 _FENCED_FROM: Final = 2
 _BUMPS_FROM: Final = 5
 
 
-def handle(call: Call, request: EndTxnRequest) -> Any:
+def handle(call: Call[EndTxnResponse], request: EndTxnRequest) -> EndTxnResponse:
     """End it."""
     refused = refusal(call, request.transactional_id)
     if refused:

@@ -8,16 +8,16 @@ Between brokers; administrators use it against transactions that hang (KIP-664).
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kafka.broker.server.api import CLUSTER_NAME, Call, Code, Operation, Resource
 from kafka.errors import KafkaError
-from kafka.protocol.transaction import WriteTxnMarkersRequest
+from kafka.protocol.transaction import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 
 _REFUSED: Final = Code.CLUSTER_AUTHORIZATION_FAILED
 
 
-def handle(call: Call, request: WriteTxnMarkersRequest) -> Any:
+def handle(call: Call[WriteTxnMarkersResponse], request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse:
     """Write them."""
     allowed = call.allows(Operation.CLUSTER_ACTION, Resource.CLUSTER, CLUSTER_NAME) or call.allows(
         Operation.ALTER, Resource.CLUSTER, CLUSTER_NAME
@@ -41,7 +41,9 @@ def handle(call: Call, request: WriteTxnMarkersRequest) -> Any:
     return call.response(markers=markers)
 
 
-def _write(call: Call, marker: Any, topic: str, index: int) -> int:
+def _write(
+    call: Call[WriteTxnMarkersResponse], marker: WriteTxnMarkersRequest.WritableTxnMarker, topic: str, index: int
+) -> int:
     partition = call.cluster.partition(topic, index)
     if partition is None:
         return Code.UNKNOWN_TOPIC_OR_PARTITION

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kafka.broker.groups import service as groups
 from kafka.broker.groups.offsets import CommittedOffset
@@ -16,7 +16,7 @@ from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, 
 from kafka.broker.transactions.coordinator import Granted
 from kafka.broker.transactions.service import coordinator, offsets_partition
 from kafka.errors import ProducerFencedError, TransactionAbortableError
-from kafka.protocol.transaction import TxnOffsetCommitRequest
+from kafka.protocol.transaction import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from kafka.structs import TopicPartition
 
 _ABORTABLE_FROM: Final = 4
@@ -25,7 +25,7 @@ _ADDS_FROM: Final = 5
 _Row = tuple[TopicPartition, CommittedOffset, int]
 
 
-def handle(call: Call, request: TxnOffsetCommitRequest) -> Any:
+def handle(call: Call[TxnOffsetCommitResponse], request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
     """Take the offsets into the transaction."""
     refused = _refusal(call, request)
     topics = [(topic.name, [_row(call, topic.name, part) for part in topic.partitions]) for topic in request.topics]
@@ -37,13 +37,15 @@ def handle(call: Call, request: TxnOffsetCommitRequest) -> Any:
     )
 
 
-def _refusal(call: Call, request: TxnOffsetCommitRequest) -> int:
+def _refusal(call: Call[TxnOffsetCommitResponse], request: TxnOffsetCommitRequest) -> int:
     if not call.allows(Operation.WRITE, Resource.TRANSACTIONAL_ID, request.transactional_id):
         return Code.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     return groups.refusal(call, request.group_id)
 
 
-def _row(call: Call, topic: str, part: Any) -> _Row:
+def _row(
+    call: Call[TxnOffsetCommitResponse], topic: str, part: TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition
+) -> _Row:
     where = TopicPartition(topic, part.partition_index)
     text = part.committed_metadata or ""
     offset = CommittedOffset(part.committed_offset, part.committed_leader_epoch, text, call.cluster.clock.now_ms())
@@ -56,7 +58,11 @@ def _row(call: Call, topic: str, part: Any) -> _Row:
     return where, offset, Code.NONE
 
 
-def _commit(call: Call, request: TxnOffsetCommitRequest, good: list[tuple[TopicPartition, CommittedOffset]]) -> int:
+def _commit(
+    call: Call[TxnOffsetCommitResponse],
+    request: TxnOffsetCommitRequest,
+    good: list[tuple[TopicPartition, CommittedOffset]],
+) -> int:
     producer = Granted(request.producer_id, request.producer_epoch)
     where = offsets_partition(call, request.group_id)
     try:

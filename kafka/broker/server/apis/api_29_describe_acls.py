@@ -12,7 +12,7 @@ from kafka.broker.security.acls import Filter, Pattern
 from kafka.broker.security.service import access_control, may_describe
 from kafka.broker.server.api import Call, Code
 from kafka.errors import InvalidRequestError
-from kafka.protocol.acl import DescribeAclsRequest
+from kafka.protocol.acl import DescribeAclsRequest, DescribeAclsResponse
 
 NO_AUTHORIZER = "No Authorizer is configured."
 
@@ -31,7 +31,7 @@ def filter_of(version: int, asked: Any) -> Filter:
     )
 
 
-def handle(call: Call, request: DescribeAclsRequest) -> Any:
+def handle(call: Call[DescribeAclsResponse], request: DescribeAclsRequest) -> DescribeAclsResponse:
     """List the bindings that match the filter, by resource."""
     access = access_control(call)
     if access is None:

@@ -6,17 +6,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.security.acls import AccessControl, Binding, Pattern
 from kafka.broker.security.service import access_control, may_alter
 from kafka.broker.server.api import Call, Code
 from kafka.broker.server.apis.api_29_describe_acls import NO_AUTHORIZER
 from kafka.errors import InvalidRequestError
-from kafka.protocol.acl import CreateAclsRequest
+from kafka.protocol.acl import CreateAclsRequest, CreateAclsResponse
 
 
-def handle(call: Call, request: CreateAclsRequest) -> Any:
+def handle(call: Call[CreateAclsResponse], request: CreateAclsRequest) -> CreateAclsResponse:
     """Add each that makes sense."""
     access = access_control(call)
     if access is None:
@@ -27,7 +25,9 @@ def handle(call: Call, request: CreateAclsRequest) -> Any:
     return call.response(results=[_create(call, access, each) for each in request.creations])
 
 
-def _create(call: Call, access: AccessControl, asked: Any) -> tuple[int, str | None]:
+def _create(
+    call: Call[CreateAclsResponse], access: AccessControl, asked: CreateAclsRequest.AclCreation
+) -> tuple[int, str | None]:
     pattern = asked.resource_pattern_type if call.version >= 1 else Pattern.LITERAL
     binding = Binding(
         asked.resource_type,

@@ -13,10 +13,10 @@ from kafka.broker.security.service import access_control, may_alter
 from kafka.broker.server.api import Call, Code
 from kafka.broker.server.apis.api_29_describe_acls import NO_AUTHORIZER, filter_of
 from kafka.errors import InvalidRequestError
-from kafka.protocol.acl import DeleteAclsRequest
+from kafka.protocol.acl import DeleteAclsRequest, DeleteAclsResponse
 
 
-def handle(call: Call, request: DeleteAclsRequest) -> Any:
+def handle(call: Call[DeleteAclsResponse], request: DeleteAclsRequest) -> DeleteAclsResponse:
     """Remove what each filter means."""
     access = access_control(call)
     if access is None:
@@ -27,7 +27,9 @@ def handle(call: Call, request: DeleteAclsRequest) -> Any:
     return call.response(filter_results=[_delete(call, access, each) for each in request.filters])
 
 
-def _delete(call: Call, access: AccessControl, asked: Any) -> Any:
+def _delete(
+    call: Call[DeleteAclsResponse], access: AccessControl, asked: DeleteAclsRequest.DeleteAclsFilter
+) -> DeleteAclsResponse.DeleteAclsFilterResult:
     try:
         gone = access.delete(filter_of(call.version, asked))
     except InvalidRequestError as error:

@@ -6,14 +6,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kafka.broker.configs import Source
 from kafka.broker.configs.definitions import TOPIC_OPTIONS
 from kafka.broker.configs.resource_kinds import GROUP, TOPIC, Described
 from kafka.broker.configs.resources import describe
 from kafka.broker.server.api import CLUSTER_NAME, BrokerResponseError, Call, Code, Operation, Resource
-from kafka.protocol.configs import DescribeConfigsRequest
+from kafka.protocol.configs import DescribeConfigsRequest, DescribeConfigsResponse
 
 #: Topic options whose default does not come from a broker's option: that is null, or missing.
 _NO_DEFAULT_SYNONYM: Final = frozenset(
@@ -23,12 +23,16 @@ _NO_DEFAULT_SYNONYM: Final = frozenset(
 )
 
 
-def handle(call: Call, request: DescribeConfigsRequest) -> Any:
+def handle(call: Call[DescribeConfigsResponse], request: DescribeConfigsRequest) -> DescribeConfigsResponse:
     """Describe each resource."""
     return call.response(results=[_describe(call, request, resource) for resource in request.resources])
 
 
-def _describe(call: Call, request: DescribeConfigsRequest, resource: Any) -> Any:
+def _describe(
+    call: Call[DescribeConfigsResponse],
+    request: DescribeConfigsRequest,
+    resource: DescribeConfigsRequest.DescribeConfigsResource,
+) -> DescribeConfigsResponse.DescribeConfigsResult:
     kind, name = resource.resource_type, resource.resource_name
     result = call.response.DescribeConfigsResult(resource_type=kind, resource_name=name, error_message="")
     if kind == TOPIC:
@@ -53,7 +57,9 @@ def _describe(call: Call, request: DescribeConfigsRequest, resource: Any) -> Any
     return result
 
 
-def _row(call: Call, request: DescribeConfigsRequest, row: Described) -> Any:
+def _row(
+    call: Call[DescribeConfigsResponse], request: DescribeConfigsRequest, row: Described
+) -> DescribeConfigsResponse.DescribeConfigsResourceResult:
     value = row.values[0]
     # Of loggers Kafka's documentation is empty, whether it is asked for or not.
     has_doc = request.include_documentation or row.values[0].source == Source.DYNAMIC_BROKER_LOGGER
@@ -70,7 +76,7 @@ def _row(call: Call, request: DescribeConfigsRequest, row: Described) -> Any:
         found.is_default = value.source == Source.DEFAULT
     if request.include_synonyms:
         found.synonyms = [
-            (one.name, None if row.is_sensitive else one.value, int(one.source))
+            call.response.DescribeConfigsSynonym(one.name, None if row.is_sensitive else one.value, int(one.source))
             for one in row.values
             if one.name
             and one.value is not None

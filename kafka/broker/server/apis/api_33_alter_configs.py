@@ -5,13 +5,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.configs.resources import SET, Change, alter_all
 from kafka.broker.server.api import Call
-from kafka.protocol.configs import AlterConfigsRequest
+from kafka.protocol.configs import AlterConfigsRequest, AlterConfigsResponse
 
 
-def handle(call: Call, request: AlterConfigsRequest) -> Any:
+def handle(call: Call[AlterConfigsResponse], request: AlterConfigsRequest) -> AlterConfigsResponse:
     """Replace the configurations."""
     return alter_all(call, request, lambda config: Change(config.name, SET, config.value), replace=True)

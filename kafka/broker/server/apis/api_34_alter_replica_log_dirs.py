@@ -7,13 +7,11 @@ Each node has one directory, so a replica can be moved only to where it is.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.server.api import CLUSTER_NAME, Call, Code, Operation, Resource
-from kafka.protocol.admin import AlterReplicaLogDirsRequest
+from kafka.protocol.admin import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
 
 
-def handle(call: Call, request: AlterReplicaLogDirsRequest) -> Any:
+def handle(call: Call[AlterReplicaLogDirsResponse], request: AlterReplicaLogDirsRequest) -> AlterReplicaLogDirsResponse:
     """Check each move."""
     # Of a partition that is named for two directories the last one counts, as in Kafka.
     asked = {
@@ -25,7 +23,7 @@ def handle(call: Call, request: AlterReplicaLogDirsRequest) -> Any:
     return call.response(results=list(topics.items()))
 
 
-def _outcome(call: Call, name: str, index: int, path: str) -> int:
+def _outcome(call: Call[AlterReplicaLogDirsResponse], name: str, index: int, path: str) -> int:
     if not call.allows(Operation.ALTER, Resource.CLUSTER, CLUSTER_NAME):
         return Code.CLUSTER_AUTHORIZATION_FAILED
     if path != call.cluster.storage.directory_name:

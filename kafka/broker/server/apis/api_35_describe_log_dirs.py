@@ -8,13 +8,11 @@ Each node has one directory: the broker's, or ``/memory``.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.server.api import CLUSTER_NAME, Call, Code, Operation, Resource
-from kafka.protocol.admin import DescribeLogDirsRequest
+from kafka.protocol.admin import DescribeLogDirsRequest, DescribeLogDirsResponse
 
 
-def handle(call: Call, request: DescribeLogDirsRequest) -> Any:
+def handle(call: Call[DescribeLogDirsResponse], request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
     """Describe the directory."""
     if not call.allows(Operation.DESCRIBE, Resource.CLUSTER, CLUSTER_NAME):
         reply = call.response()

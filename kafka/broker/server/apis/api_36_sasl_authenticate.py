@@ -6,16 +6,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.security.sasl import State
 from kafka.broker.security.service import security
 from kafka.broker.server.api import BrokerResponseError, Call
 from kafka.errors import IllegalSaslStateError
-from kafka.protocol.sasl import SaslAuthenticateRequest
+from kafka.protocol.sasl import SaslAuthenticateRequest, SaslAuthenticateResponse
 
 
-def handle(call: Call, request: SaslAuthenticateRequest) -> Any:
+def handle(call: Call[SaslAuthenticateResponse], request: SaslAuthenticateRequest) -> SaslAuthenticateResponse | None:
     """Take a token, give one."""
     here = security(call)
     session = here.session_of(call.connection)

@@ -7,14 +7,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from kafka.broker.cluster.creation import plan_partitions
 from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
-from kafka.protocol.admin import CreatePartitionsRequest
+from kafka.protocol.admin import CreatePartitionsRequest, CreatePartitionsResponse
 
 
-def handle(call: Call, request: CreatePartitionsRequest) -> Any:
+def handle(call: Call[CreatePartitionsResponse], request: CreatePartitionsRequest) -> CreatePartitionsResponse:
     """Add them, or say why not."""
     names = Counter(topic.name for topic in request.topics)
     results: list[tuple[str, int, str | None]] = []
@@ -28,7 +27,11 @@ def handle(call: Call, request: CreatePartitionsRequest) -> Any:
     return call.response(results=results)
 
 
-def _create(call: Call, request: CreatePartitionsRequest, asked: Any) -> tuple[str, int, str | None]:
+def _create(
+    call: Call[CreatePartitionsResponse],
+    request: CreatePartitionsRequest,
+    asked: CreatePartitionsRequest.CreatePartitionsTopic,
+) -> tuple[str, int, str | None]:
     topic = call.cluster.topic(asked.name)
     if topic is None:
         return asked.name, Code.UNKNOWN_TOPIC_OR_PARTITION, None

@@ -6,19 +6,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kafka.broker.security.service import tokens_of
 from kafka.broker.server.api import BrokerResponseError, Call, Resource
 from kafka.errors import DelegationTokenAuthorizationFailedError, InvalidPrincipalTypeError
-from kafka.protocol.sasl import CreateDelegationTokenRequest
+from kafka.protocol.sasl import CreateDelegationTokenRequest, CreateDelegationTokenResponse
 
 _OWNER_FROM: Final = 3
 _CREATE_TOKENS: Final = 13
 _USER: Final = "User"
 
 
-def handle(call: Call, request: CreateDelegationTokenRequest) -> Any:
+def handle(
+    call: Call[CreateDelegationTokenResponse], request: CreateDelegationTokenRequest
+) -> CreateDelegationTokenResponse:
     """Make one."""
     owner = call.principal
     if call.version >= _OWNER_FROM and request.owner_principal_name:

@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.security.service import tokens_of
 from kafka.broker.server.api import BrokerResponseError, Call
-from kafka.protocol.sasl import RenewDelegationTokenRequest
+from kafka.protocol.sasl import RenewDelegationTokenRequest, RenewDelegationTokenResponse
 
 
-def handle(call: Call, request: RenewDelegationTokenRequest) -> Any:
+def handle(
+    call: Call[RenewDelegationTokenResponse], request: RenewDelegationTokenRequest
+) -> RenewDelegationTokenResponse:
     """Renew it."""
     try:
         expires_ms = tokens_of(call).renew(bytes(request.hmac), call.principal, request.renew_period_ms)

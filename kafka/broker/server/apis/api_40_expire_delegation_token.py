@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.security.service import tokens_of
 from kafka.broker.server.api import BrokerResponseError, Call
-from kafka.protocol.sasl import ExpireDelegationTokenRequest
+from kafka.protocol.sasl import ExpireDelegationTokenRequest, ExpireDelegationTokenResponse
 
 
-def handle(call: Call, request: ExpireDelegationTokenRequest) -> Any:
+def handle(
+    call: Call[ExpireDelegationTokenResponse], request: ExpireDelegationTokenRequest
+) -> ExpireDelegationTokenResponse:
     """Set its end."""
     try:
         expires_ms = tokens_of(call).expire(bytes(request.hmac), call.principal, request.expiry_time_period_ms)

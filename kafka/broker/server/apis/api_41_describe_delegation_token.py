@@ -6,18 +6,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kafka.broker.security.credentials import Token, Tokens
 from kafka.broker.security.service import tokens_of
 from kafka.broker.server.api import BrokerResponseError, Call, Operation, Resource
-from kafka.protocol.sasl import DescribeDelegationTokenRequest
+from kafka.protocol.sasl import DescribeDelegationTokenRequest, DescribeDelegationTokenResponse
 
 _REQUESTER_FROM: Final = 3
 _DESCRIBE_TOKENS: Final = 14
 
 
-def handle(call: Call, request: DescribeDelegationTokenRequest) -> Any:
+def handle(
+    call: Call[DescribeDelegationTokenResponse], request: DescribeDelegationTokenRequest
+) -> DescribeDelegationTokenResponse:
     """List them."""
     try:
         tokens = tokens_of(call)
@@ -34,7 +36,7 @@ def handle(call: Call, request: DescribeDelegationTokenRequest) -> Any:
     return call.response(error_code=0, tokens=found)
 
 
-def _may_see(call: Call, token: Token) -> bool:
+def _may_see(call: Call[DescribeDelegationTokenResponse], token: Token) -> bool:
     return (
         token.may_renew(call.principal)
         or call.allows(Operation.DESCRIBE, Resource.DELEGATION_TOKEN, token.token_id)
@@ -42,7 +44,9 @@ def _may_see(call: Call, token: Token) -> bool:
     )
 
 
-def _describe(call: Call, tokens: Tokens, token: Token) -> Any:
+def _describe(
+    call: Call[DescribeDelegationTokenResponse], tokens: Tokens, token: Token
+) -> DescribeDelegationTokenResponse.DescribedDelegationToken:
     shown = call.response.DescribedDelegationToken(
         issue_timestamp=token.issued_ms,
         expiry_timestamp=token.expires_ms,

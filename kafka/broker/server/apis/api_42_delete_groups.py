@@ -6,20 +6,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.groups.service import coordinator, refusal
 from kafka.broker.server.api import BrokerResponseError, Call, Operation
-from kafka.protocol.admin import DeleteGroupsRequest
+from kafka.protocol.admin import DeleteGroupsRequest, DeleteGroupsResponse
 
 
-def handle(call: Call, request: DeleteGroupsRequest) -> Any:
+def handle(call: Call[DeleteGroupsResponse], request: DeleteGroupsRequest) -> DeleteGroupsResponse:
     """Delete each."""
     # A name that comes twice is deleted once and answered once, as in Kafka.
     return call.response(results=[(name, _delete(call, name)) for name in dict.fromkeys(request.groups_names)])
 
 
-def _delete(call: Call, group_id: str) -> int:
+def _delete(call: Call[DeleteGroupsResponse], group_id: str) -> int:
     refused = refusal(call, group_id, Operation.DELETE)
     if refused:
         return refused

@@ -7,16 +7,14 @@ No replica here is ever out of sync, so an unclean election finds a leader only 
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.cluster.topics import NO_LEADER, Partition, move_leader
 from kafka.broker.server.api import CLUSTER_NAME, Call, Code, Operation, Resource
-from kafka.protocol.admin import ElectLeadersRequest
+from kafka.protocol.admin import ElectLeadersRequest, ElectLeadersResponse
 
 _PREFERRED, _UNCLEAN = 0, 1
 
 
-def handle(call: Call, request: ElectLeadersRequest) -> Any:
+def handle(call: Call[ElectLeadersResponse], request: ElectLeadersRequest) -> ElectLeadersResponse:
     """Elect."""
     cluster = call.cluster
     if not call.allows(Operation.ALTER, Resource.CLUSTER, CLUSTER_NAME):
@@ -44,7 +42,7 @@ def handle(call: Call, request: ElectLeadersRequest) -> Any:
     return call.response(replica_election_results=results)
 
 
-def _refuse(call: Call, request: ElectLeadersRequest) -> Any:
+def _refuse(call: Call[ElectLeadersResponse], request: ElectLeadersRequest) -> ElectLeadersResponse:
     message = f"Unknown election type {request.election_type}"
     results = [
         (one.topic, [(index, Code.INVALID_REQUEST, message) for index in one.partitions])
@@ -53,7 +51,7 @@ def _refuse(call: Call, request: ElectLeadersRequest) -> Any:
     return call.response(error_code=Code.INVALID_REQUEST, replica_election_results=results)
 
 
-def _elect(call: Call, kind: int, name: str, index: int) -> tuple[int, int, str | None]:
+def _elect(call: Call[ElectLeadersResponse], kind: int, name: str, index: int) -> tuple[int, int, str | None]:
     partition = call.cluster.partition(name, index)
     if partition is None:
         return index, Code.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}"
@@ -68,7 +66,7 @@ def _elect(call: Call, kind: int, name: str, index: int) -> tuple[int, int, str 
     return index, 0, None
 
 
-def _candidate(call: Call, partition: Partition, kind: int) -> int:
+def _candidate(call: Call[ElectLeadersResponse], partition: Partition, kind: int) -> int:
     """Return who should lead: the present leader if it may stay."""
     live = {node.node_id for node in call.cluster.live_nodes()}
     if kind == _PREFERRED:

@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.configs.resources import Change, alter_all
 from kafka.broker.server.api import Call
-from kafka.protocol.configs import IncrementalAlterConfigsRequest
+from kafka.protocol.configs import IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse
 
 
-def handle(call: Call, request: IncrementalAlterConfigsRequest) -> Any:
+def handle(
+    call: Call[IncrementalAlterConfigsResponse], request: IncrementalAlterConfigsRequest
+) -> IncrementalAlterConfigsResponse:
     """Change the configurations."""
     return alter_all(
         call, request, lambda config: Change(config.name, config.config_operation, config.value), replace=False

@@ -7,15 +7,15 @@ Replicas are notional, so a move is done when it is asked for; there is never on
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.cluster.creation import check_assignment
 from kafka.broker.cluster.topics import replace_replicas
 from kafka.broker.server.api import CLUSTER_NAME, BrokerResponseError, Call, Code, Operation, Resource
-from kafka.protocol.admin import AlterPartitionReassignmentsRequest
+from kafka.protocol.admin import AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse
 
 
-def handle(call: Call, request: AlterPartitionReassignmentsRequest) -> Any:
+def handle(
+    call: Call[AlterPartitionReassignmentsResponse], request: AlterPartitionReassignmentsRequest
+) -> AlterPartitionReassignmentsResponse:
     """Move them."""
     if not call.allows(Operation.ALTER, Resource.CLUSTER, CLUSTER_NAME):
         return call.response(error_code=Code.CLUSTER_AUTHORIZATION_FAILED, error_message=None)
@@ -29,7 +29,12 @@ def handle(call: Call, request: AlterPartitionReassignmentsRequest) -> Any:
     )
 
 
-def _move(call: Call, name: str, part: Any, may_resize: bool) -> tuple[int, int, str | None]:
+def _move(
+    call: Call[AlterPartitionReassignmentsResponse],
+    name: str,
+    part: AlterPartitionReassignmentsRequest.ReassignablePartition,
+    may_resize: bool,
+) -> tuple[int, int, str | None]:
     cluster = call.cluster
     index = part.partition_index
     partition = cluster.partition(name, index)

@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.server.api import CLUSTER_NAME, Call, Code, Operation, Resource
-from kafka.protocol.admin import ListPartitionReassignmentsRequest
+from kafka.protocol.admin import ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse
 
 
-def handle(call: Call, _request: ListPartitionReassignmentsRequest) -> Any:
+def handle(
+    call: Call[ListPartitionReassignmentsResponse], _request: ListPartitionReassignmentsRequest
+) -> ListPartitionReassignmentsResponse:
     """List none."""
     allowed = call.allows(Operation.DESCRIBE, Resource.CLUSTER, CLUSTER_NAME)
     return call.response(error_code=0 if allowed else Code.CLUSTER_AUTHORIZATION_FAILED, error_message=None)

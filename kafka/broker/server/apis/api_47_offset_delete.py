@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from kafka.broker.groups.service import coordinator, refusal
 from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
-from kafka.protocol.commit import OffsetDeleteRequest
+from kafka.protocol.commit import OffsetDeleteRequest, OffsetDeleteResponse
 from kafka.structs import TopicPartition
 
 
-def handle(call: Call, request: OffsetDeleteRequest) -> Any:
+def handle(call: Call[OffsetDeleteResponse], request: OffsetDeleteRequest) -> OffsetDeleteResponse:
     """Delete, partition by partition."""
     refused = refusal(call, request.group_id, Operation.DELETE)
     if refused:
@@ -33,7 +32,9 @@ def handle(call: Call, request: OffsetDeleteRequest) -> Any:
     return call.response(error_code=0, topics=topics)
 
 
-def _delete(call: Call, group_id: str, topic: str, index: int, may_delete: Callable[[str], bool]) -> int:
+def _delete(
+    call: Call[OffsetDeleteResponse], group_id: str, topic: str, index: int, may_delete: Callable[[str], bool]
+) -> int:
     if not call.allows(Operation.READ, Resource.TOPIC, topic):
         return Code.TOPIC_AUTHORIZATION_FAILED
     if call.cluster.partition(topic, index) is None:

@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.cluster import quotas
 from kafka.broker.server.api import CLUSTER_NAME, BrokerResponseError, Call, Code, Operation, Resource
-from kafka.protocol.users import DescribeClientQuotasRequest
+from kafka.protocol.users import DescribeClientQuotasRequest, DescribeClientQuotasResponse
 
 
-def handle(call: Call, request: DescribeClientQuotasRequest) -> Any:
+def handle(
+    call: Call[DescribeClientQuotasResponse], request: DescribeClientQuotasRequest
+) -> DescribeClientQuotasResponse:
     """Find them."""
     if not call.allows(Operation.DESCRIBE_CONFIGS, Resource.CLUSTER, CLUSTER_NAME):
         return call.response(error_code=Code.CLUSTER_AUTHORIZATION_FAILED, error_message=None, entries=None)

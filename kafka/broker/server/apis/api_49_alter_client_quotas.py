@@ -5,14 +5,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.cluster import quotas
 from kafka.broker.server.api import CLUSTER_NAME, BrokerResponseError, Call, Code, Operation, Resource
-from kafka.protocol.users import AlterClientQuotasRequest
+from kafka.protocol.users import AlterClientQuotasRequest, AlterClientQuotasResponse
 
 
-def handle(call: Call, request: AlterClientQuotasRequest) -> Any:
+def handle(call: Call[AlterClientQuotasResponse], request: AlterClientQuotasRequest) -> AlterClientQuotasResponse:
     """Change them."""
     allowed = call.allows(Operation.ALTER_CONFIGS, Resource.CLUSTER, CLUSTER_NAME)
     entries = []

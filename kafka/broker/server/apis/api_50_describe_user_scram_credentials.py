@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from kafka.broker.security.service import may_describe, security
 from kafka.broker.server.api import Call, Code
-from kafka.protocol.users import DescribeUserScramCredentialsRequest
+from kafka.protocol.users import DescribeUserScramCredentialsRequest, DescribeUserScramCredentialsResponse
 
 
-def handle(call: Call, request: DescribeUserScramCredentialsRequest) -> Any:
+def handle(
+    call: Call[DescribeUserScramCredentialsResponse], request: DescribeUserScramCredentialsRequest
+) -> DescribeUserScramCredentialsResponse:
     """Describe each user, or all."""
     if not may_describe(call):
         return call.response(error_code=Code.CLUSTER_AUTHORIZATION_FAILED, error_message=None)
@@ -21,7 +22,9 @@ def handle(call: Call, request: DescribeUserScramCredentialsRequest) -> Any:
     )
 
 
-def _describe(call: Call, user: str, times: int) -> Any:
+def _describe(
+    call: Call[DescribeUserScramCredentialsResponse], user: str, times: int
+) -> DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult:
     make = call.response.DescribeUserScramCredentialsResult
     if times > 1:
         message = f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}"

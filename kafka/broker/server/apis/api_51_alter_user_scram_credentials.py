@@ -14,13 +14,15 @@ from kafka.errors import (
     UnacceptableCredentialError,
     UnsupportedSaslMechanismError,
 )
-from kafka.protocol.users import AlterUserScramCredentialsRequest
+from kafka.protocol.users import AlterUserScramCredentialsRequest, AlterUserScramCredentialsResponse
 
 #: As Kafka has it: RFC 5802's minimum, and a bound on what a client would have to hash.
 _ITERATIONS: Final = range(4096, 16385)
 
 
-def handle(call: Call, request: AlterUserScramCredentialsRequest) -> Any:
+def handle(
+    call: Call[AlterUserScramCredentialsResponse], request: AlterUserScramCredentialsRequest
+) -> AlterUserScramCredentialsResponse:
     """Change each user's; where one change of a user is wrong, none of that user's is made."""
     changes = [*request.deletions, *request.upsertions]
     users = dict.fromkeys(change.name for change in changes)
@@ -64,7 +66,7 @@ def _check_name(change: Any) -> None:
         raise UnsupportedSaslMechanismError("Unknown SCRAM mechanism")
 
 
-def _check_deletion(call: Call, change: Any) -> None:
+def _check_deletion(call: Call[AlterUserScramCredentialsResponse], change: Any) -> None:
     _check_name(change)
     if security(call).credentials.get(change.mechanism, change.name) is None:
         raise ResourceNotFoundError("Attempt to delete a user credential that does not exist")

@@ -7,16 +7,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.cluster.quorum import CONTROLLER_LISTENER, METADATA_TOPIC, Quorum, Voter
 from kafka.broker.server.api import CLUSTER_NAME, Call, Code, Operation, Resource
-from kafka.protocol.quorum import DescribeQuorumRequest
+from kafka.protocol.quorum import DescribeQuorumRequest, DescribeQuorumResponse
 
 _UNKNOWN = "This server does not host this topic-partition."
 
 
-def handle(call: Call, request: DescribeQuorumRequest) -> Any:
+def handle(call: Call[DescribeQuorumResponse], request: DescribeQuorumRequest) -> DescribeQuorumResponse:
     """Describe it; other topics than the metadata's have no quorum."""
     if not call.allows(Operation.DESCRIBE, Resource.CLUSTER, CLUSTER_NAME):
         return call.response(error_code=Code.CLUSTER_AUTHORIZATION_FAILED, error_message="")
@@ -30,19 +28,19 @@ def handle(call: Call, request: DescribeQuorumRequest) -> Any:
         reply.topics.append(call.response.TopicData(topic_name=topic.topic_name, partitions=partitions))
         if any(known) and call.version >= 2:
             reply.nodes = [
-                (voter.node.node_id, [(CONTROLLER_LISTENER, voter.node.host, voter.node.port)])
+                call.response.Node(voter.node.node_id, [(CONTROLLER_LISTENER, voter.node.host, voter.node.port)])
                 for voter in call.cluster.service(Quorum).voters()
             ]
     return reply
 
 
-def _refuse(call: Call, index: int) -> Any:
+def _refuse(call: Call[DescribeQuorumResponse], index: int) -> DescribeQuorumResponse.PartitionData:
     return call.response.PartitionData(
         partition_index=index, error_code=Code.UNKNOWN_TOPIC_OR_PARTITION, error_message=_UNKNOWN
     )
 
 
-def _describe(call: Call) -> Any:
+def _describe(call: Call[DescribeQuorumResponse]) -> DescribeQuorumResponse.PartitionData:
     quorum = call.cluster.service(Quorum)
     end = quorum.log_end_offset
     return call.response.PartitionData(
@@ -55,7 +53,7 @@ def _describe(call: Call) -> Any:
     )
 
 
-def _replica(call: Call, voter: Voter, end: int) -> Any:
+def _replica(call: Call[DescribeQuorumResponse], voter: Voter, end: int) -> DescribeQuorumResponse.ReplicaState:
     found = call.response.ReplicaState(
         replica_id=voter.node.node_id,
         log_end_offset=end,

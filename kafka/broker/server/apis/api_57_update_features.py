@@ -5,16 +5,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kafka.broker.cluster.features import UPGRADE
 from kafka.broker.server.api import CLUSTER_NAME, BrokerResponseError, Call, Code, Operation, Resource
-from kafka.protocol.admin import UpdateFeaturesRequest
+from kafka.protocol.admin import UpdateFeaturesRequest, UpdateFeaturesResponse
 
 _FAILED: Final = "The update failed for all features since the following feature had an error: "
 
 
-def handle(call: Call, request: UpdateFeaturesRequest) -> Any:
+def handle(call: Call[UpdateFeaturesResponse], request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
     """Change the levels, all of them or none."""
     if not call.allows(Operation.ALTER, Resource.CLUSTER, CLUSTER_NAME):
         return call.response(error_code=Code.CLUSTER_AUTHORIZATION_FAILED, error_message=None)
@@ -33,5 +33,8 @@ def handle(call: Call, request: UpdateFeaturesRequest) -> Any:
         return call.response(error_code=error.code, error_message=f"{_FAILED}{error.args[0]}")
     reply = call.response(error_message=None)
     if call.version <= 1:
-        reply.results = [(name, 0, "NONE") for name in dict.fromkeys(name for name, _, _ in updates)]
+        reply.results = [
+            call.response.UpdatableFeatureResult(name, 0, "NONE")
+            for name in dict.fromkeys(name for name, _, _ in updates)
+        ]
     return reply

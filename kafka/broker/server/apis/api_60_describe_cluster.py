@@ -6,17 +6,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.server.api import Call, Code
 from kafka.broker.server.call import cluster_operations
-from kafka.protocol.metadata import DescribeClusterRequest
+from kafka.protocol.metadata import DescribeClusterRequest, DescribeClusterResponse
 
 _BROKERS, _CONTROLLERS = 1, 2
 _MISMATCH = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
 
 
-def handle(call: Call, request: DescribeClusterRequest) -> Any:
+def handle(call: Call[DescribeClusterResponse], request: DescribeClusterRequest) -> DescribeClusterResponse:
     """Describe the cluster."""
     cluster = call.cluster
     if request.endpoint_type != _BROKERS:

@@ -5,13 +5,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.server.api import Call, Code, Operation, Resource
-from kafka.protocol.transaction import DescribeProducersRequest
+from kafka.protocol.transaction import DescribeProducersRequest, DescribeProducersResponse
 
 
-def handle(call: Call, request: DescribeProducersRequest) -> Any:
+def handle(call: Call[DescribeProducersResponse], request: DescribeProducersRequest) -> DescribeProducersResponse:
     """Describe them."""
     return call.response(
         topics=[
@@ -21,7 +19,9 @@ def handle(call: Call, request: DescribeProducersRequest) -> Any:
     )
 
 
-def _describe(call: Call, name: str, index: int) -> Any:
+def _describe(
+    call: Call[DescribeProducersResponse], name: str, index: int
+) -> DescribeProducersResponse.PartitionResponse:
     result = call.response.PartitionResponse(partition_index=index)
     partition = call.cluster.partition(name, index)
     if not call.allows(Operation.READ, Resource.TOPIC, name):
@@ -34,7 +34,7 @@ def _describe(call: Call, name: str, index: int) -> Any:
         result.error_code = Code.NOT_LEADER_OR_FOLLOWER
     else:
         result.active_producers = [
-            (
+            call.response.ProducerState(
                 state.producer_id,
                 state.epoch,
                 state.last_sequence,

@@ -5,13 +5,11 @@ A node that runs stays reachable, but the cluster no longer lists it; a restart 
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.server.api import CLUSTER_NAME, Call, Code, Operation, Resource
-from kafka.protocol.admin import UnregisterBrokerRequest
+from kafka.protocol.admin import UnregisterBrokerRequest, UnregisterBrokerResponse
 
 
-def handle(call: Call, request: UnregisterBrokerRequest) -> Any:
+def handle(call: Call[UnregisterBrokerResponse], request: UnregisterBrokerRequest) -> UnregisterBrokerResponse:
     """Forget it."""
     if not call.allows(Operation.ALTER, Resource.CLUSTER, CLUSTER_NAME):
         return call.response(error_code=Code.CLUSTER_AUTHORIZATION_FAILED, error_message=None)

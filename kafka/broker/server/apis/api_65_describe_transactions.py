@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import Any
 
 from kafka.broker.server.api import BrokerResponseError, Call, Operation, Resource
 from kafka.broker.transactions.service import coordinator, refusal
-from kafka.protocol.transaction import DescribeTransactionsRequest
+from kafka.protocol.transaction import DescribeTransactionsRequest, DescribeTransactionsResponse
 
 
-def handle(call: Call, request: DescribeTransactionsRequest) -> Any:
+def handle(
+    call: Call[DescribeTransactionsResponse], request: DescribeTransactionsRequest
+) -> DescribeTransactionsResponse:
     """Describe each."""
     return call.response(
         transaction_states=[_describe(call, each) for each in dict.fromkeys(request.transactional_ids)]
     )
 
 
-def _describe(call: Call, transactional_id: str) -> Any:
+def _describe(
+    call: Call[DescribeTransactionsResponse], transactional_id: str
+) -> DescribeTransactionsResponse.TransactionState:
     described = call.response.TransactionState(transactional_id=transactional_id)
     described.error_code = refusal(call, transactional_id, Operation.DESCRIBE) if transactional_id else 0
     if described.error_code:
@@ -36,6 +39,7 @@ def _describe(call: Call, transactional_id: str) -> Any:
         each for each in sorted(record.partitions) if call.allows(Operation.DESCRIBE, Resource.TOPIC, each.topic)
     ]
     described.topics = [
-        (topic, [each.partition for each in parts]) for topic, parts in groupby(visible, lambda each: each.topic)
+        call.response.TopicData(topic, [each.partition for each in parts])
+        for topic, parts in groupby(visible, lambda each: each.topic)
     ]
     return described

@@ -6,18 +6,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.cluster.coordinators import TRANSACTION
 from kafka.broker.groups.pattern import Pattern, compile_re2
 from kafka.broker.server.api import Call, Operation, Resource
 from kafka.broker.transactions.service import coordinator
 from kafka.broker.transactions.transaction import State, TransactionRecord
 from kafka.errors import InvalidRegularExpressionError
-from kafka.protocol.transaction import ListTransactionsRequest
+from kafka.protocol.transaction import ListTransactionsRequest, ListTransactionsResponse
 
 
-def handle(call: Call, request: ListTransactionsRequest) -> Any:
+def handle(call: Call[ListTransactionsResponse], request: ListTransactionsRequest) -> ListTransactionsResponse:
     """List the transactions that match the filters."""
     names = {state.value for state in State}
     unknown = [name for name in request.state_filters if name not in names]
@@ -36,7 +34,10 @@ def handle(call: Call, request: ListTransactionsRequest) -> Any:
 
 
 def _is_wanted(
-    call: Call, request: ListTransactionsRequest, record: TransactionRecord, pattern: Pattern | None
+    call: Call[ListTransactionsResponse],
+    request: ListTransactionsRequest,
+    record: TransactionRecord,
+    pattern: Pattern | None,
 ) -> bool:
     return (
         (not request.state_filters or record.state.value in request.state_filters)

@@ -7,17 +7,18 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from typing import Any
 
 from kafka.broker.groups.assignors import ASSIGNORS
 from kafka.broker.groups.consumer_member import JOIN, LEAVE_STATIC, HeartbeatAsk, HeartbeatResult
 from kafka.broker.groups.service import coordinator, message_of, refusal
 from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
 from kafka.errors import InvalidRequestError, UnsupportedAssignorError
-from kafka.protocol.group import ConsumerGroupHeartbeatRequest
+from kafka.protocol.group import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 
 
-def handle(call: Call, request: ConsumerGroupHeartbeatRequest) -> Any:
+def handle(
+    call: Call[ConsumerGroupHeartbeatResponse], request: ConsumerGroupHeartbeatRequest
+) -> ConsumerGroupHeartbeatResponse:
     """Take the member one step further."""
     refused = refusal(call, request.group_id) or _refused_topics(call, request)
     if refused:
@@ -32,14 +33,16 @@ def handle(call: Call, request: ConsumerGroupHeartbeatRequest) -> Any:
     return _reply(call, result, int(interval * 1000))
 
 
-def _refused_topics(call: Call, request: ConsumerGroupHeartbeatRequest) -> int:
+def _refused_topics(call: Call[ConsumerGroupHeartbeatResponse], request: ConsumerGroupHeartbeatRequest) -> int:
     for name in request.subscribed_topic_names or ():
         if not call.allows(Operation.DESCRIBE, Resource.TOPIC, name):
             return Code.TOPIC_AUTHORIZATION_FAILED
     return Code.NONE
 
 
-def _check(call: Call, request: ConsumerGroupHeartbeatRequest, assignors: tuple[str, ...]) -> None:
+def _check(
+    call: Call[ConsumerGroupHeartbeatResponse], request: ConsumerGroupHeartbeatRequest, assignors: tuple[str, ...]
+) -> None:
     """Raise if the fields of the request contradict each other."""
     joins = request.member_epoch == JOIN
     named = request.subscribed_topic_names is not None or bool(request.subscribed_topic_regex)
@@ -67,7 +70,7 @@ def _check(call: Call, request: ConsumerGroupHeartbeatRequest, assignors: tuple[
         )
 
 
-def _ask(call: Call, request: ConsumerGroupHeartbeatRequest) -> HeartbeatAsk:
+def _ask(call: Call[ConsumerGroupHeartbeatResponse], request: ConsumerGroupHeartbeatRequest) -> HeartbeatAsk:
     names, owned = request.subscribed_topic_names, request.topic_partitions
     return HeartbeatAsk(
         request.member_id or _new_member_id(call),
@@ -84,12 +87,14 @@ def _ask(call: Call, request: ConsumerGroupHeartbeatRequest) -> HeartbeatAsk:
     )
 
 
-def _new_member_id(call: Call) -> str:
+def _new_member_id(call: Call[ConsumerGroupHeartbeatResponse]) -> str:
     """Return a random id in the form in which Kafka writes its own."""
     return urlsafe_b64encode(call.cluster.new_uuid().bytes).decode().rstrip("=")
 
 
-def _reply(call: Call, result: HeartbeatResult, interval_ms: int) -> Any:
+def _reply(
+    call: Call[ConsumerGroupHeartbeatResponse], result: HeartbeatResult, interval_ms: int
+) -> ConsumerGroupHeartbeatResponse:
     reply = call.response(
         error_code=0,
         member_id=result.member_id,

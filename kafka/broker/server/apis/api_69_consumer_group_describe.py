@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from kafka.broker.groups.consumer_group import ConsumerGroup
@@ -16,18 +16,22 @@ from kafka.broker.groups.service import TopicsView, coordinator, message_of, ref
 from kafka.broker.server.api import Call, Code, Operation, Resource
 from kafka.broker.server.call import group_operations
 from kafka.errors import GroupIdNotFoundError
-from kafka.protocol.group import ConsumerGroupDescribeRequest
+from kafka.protocol.group import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 
 _CLASSIC: Final = 0
 _CONSUMER: Final = 1
 
 
-def handle(call: Call, request: ConsumerGroupDescribeRequest) -> Any:
+def handle(
+    call: Call[ConsumerGroupDescribeResponse], request: ConsumerGroupDescribeRequest
+) -> ConsumerGroupDescribeResponse:
     """Describe each."""
     return call.response(groups=[_describe(call, request, group_id) for group_id in request.group_ids])
 
 
-def _describe(call: Call, request: ConsumerGroupDescribeRequest, group_id: str) -> Any:
+def _describe(
+    call: Call[ConsumerGroupDescribeResponse], request: ConsumerGroupDescribeRequest, group_id: str
+) -> ConsumerGroupDescribeResponse.DescribedGroup:
     described = call.response.DescribedGroup(group_id=group_id)
     described.assignment_epoch = described.group_epoch = 0
     described.error_code = refusal(call, group_id, Operation.DESCRIBE)
@@ -55,7 +59,7 @@ def _describe(call: Call, request: ConsumerGroupDescribeRequest, group_id: str) 
     return described
 
 
-def _topics(members: list[Any]) -> set[str]:
+def _topics(members: list[ConsumerGroupDescribeResponse.Member]) -> set[str]:
     named = {name for member in members for name in member.subscribed_topic_names}
     return named | {
         part.topic_name
@@ -65,7 +69,9 @@ def _topics(members: list[Any]) -> set[str]:
     }
 
 
-def _member(call: Call, group: ConsumerGroup, member: ConsumerMember) -> Any:
+def _member(
+    call: Call[ConsumerGroupDescribeResponse], group: ConsumerGroup, member: ConsumerMember
+) -> ConsumerGroupDescribeResponse.Member:
     found = call.response.Member(
         member_id=member.member_id,
         instance_id=member.instance_id,
@@ -83,7 +89,9 @@ def _member(call: Call, group: ConsumerGroup, member: ConsumerMember) -> Any:
     return found
 
 
-def _assignment(call: Call, assigned: Mapping[UUID, frozenset[int]]) -> Any:
+def _assignment(
+    call: Call[ConsumerGroupDescribeResponse], assigned: Mapping[UUID, frozenset[int]]
+) -> ConsumerGroupDescribeResponse.Assignment:
     topics = TopicsView(call.cluster)
     named = [(topic_id, topics.topic_name(topic_id), sorted(indexes)) for topic_id, indexes in assigned.items()]
     return call.response.Assignment([each for each in named if each[1] is not None])

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.cluster.telemetry import COMPRESSION_TYPES, Telemetry
 from kafka.broker.server.api import BrokerResponseError, Call
-from kafka.protocol.telemetry import GetTelemetrySubscriptionsRequest
+from kafka.protocol.telemetry import GetTelemetrySubscriptionsRequest, GetTelemetrySubscriptionsResponse
 
 
-def handle(call: Call, request: GetTelemetrySubscriptionsRequest) -> Any:
+def handle(
+    call: Call[GetTelemetrySubscriptionsResponse], request: GetTelemetrySubscriptionsRequest
+) -> GetTelemetrySubscriptionsResponse:
     """Return the subscription of a client, with an id for it if it has none."""
     try:
         client = call.cluster.service(Telemetry).ask(call, request.client_instance_id)

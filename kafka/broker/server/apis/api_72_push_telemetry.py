@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.cluster.telemetry import Telemetry
 from kafka.broker.server.api import BrokerResponseError, Call
-from kafka.protocol.telemetry import PushTelemetryRequest
+from kafka.protocol.telemetry import PushTelemetryRequest, PushTelemetryResponse
 
 
-def handle(call: Call, request: PushTelemetryRequest) -> Any:
+def handle(call: Call[PushTelemetryResponse], request: PushTelemetryRequest) -> PushTelemetryResponse:
     """Take the metrics."""
     try:
         call.cluster.service(Telemetry).push(

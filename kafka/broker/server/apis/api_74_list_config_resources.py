@@ -5,17 +5,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.configs.resource_kinds import GROUP_TABLE, METRICS_TABLE
 from kafka.broker.configs.resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
 from kafka.broker.server.api import CLUSTER_NAME, Call, Code, Operation, Resource
-from kafka.protocol.configs import ListConfigResourcesRequest
+from kafka.protocol.configs import ListConfigResourcesRequest, ListConfigResourcesResponse
 
 _ALL = (TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP)
 
 
-def handle(call: Call, request: ListConfigResourcesRequest) -> Any:
+def handle(call: Call[ListConfigResourcesResponse], request: ListConfigResourcesRequest) -> ListConfigResourcesResponse:
     """List them."""
     if not call.allows(Operation.DESCRIBE_CONFIGS, Resource.CLUSTER, CLUSTER_NAME):
         return call.response(error_code=Code.CLUSTER_AUTHORIZATION_FAILED)

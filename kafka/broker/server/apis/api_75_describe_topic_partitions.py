@@ -5,18 +5,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.cluster.topics import NO_LEADER, Partition, Topic, is_valid_topic_name
 from kafka.broker.server.api import Call, Code, Operation, Resource
 from kafka.broker.server.call import topic_operations
-from kafka.protocol.metadata import DescribeTopicPartitionsRequest
+from kafka.protocol.metadata import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
 
 #: max.request.partition.size.limit
 _MOST = 2000
 
 
-def handle(call: Call, request: DescribeTopicPartitionsRequest) -> Any:
+def handle(
+    call: Call[DescribeTopicPartitionsResponse], request: DescribeTopicPartitionsRequest
+) -> DescribeTopicPartitionsResponse:
     """Describe topics in order of their names."""
     cluster = call.cluster
     cursor = request.cursor
@@ -45,7 +45,9 @@ def handle(call: Call, request: DescribeTopicPartitionsRequest) -> Any:
     return reply
 
 
-def _missing(call: Call, name: str) -> Any:
+def _missing(
+    call: Call[DescribeTopicPartitionsResponse], name: str
+) -> DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic:
     code = Code.TOPIC_AUTHORIZATION_FAILED
     if call.allows(Operation.DESCRIBE, Resource.TOPIC, name):
         code = Code.UNKNOWN_TOPIC_OR_PARTITION if is_valid_topic_name(name) else Code.INVALID_TOPIC_EXCEPTION
@@ -54,7 +56,9 @@ def _missing(call: Call, name: str) -> Any:
     )
 
 
-def _describe(call: Call, topic: Topic, partitions: list[Partition]) -> Any:
+def _describe(
+    call: Call[DescribeTopicPartitionsResponse], topic: Topic, partitions: list[Partition]
+) -> DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic:
     return call.response.DescribeTopicPartitionsResponseTopic(
         name=topic.name,
         topic_id=topic.id,
@@ -64,7 +68,9 @@ def _describe(call: Call, topic: Topic, partitions: list[Partition]) -> Any:
     )
 
 
-def _partition(call: Call, partition: Partition) -> Any:
+def _partition(
+    call: Call[DescribeTopicPartitionsResponse], partition: Partition
+) -> DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponsePartition:
     return call.response.DescribeTopicPartitionsResponsePartition(
         error_code=Code.LEADER_NOT_AVAILABLE if partition.leader == NO_LEADER else 0,
         partition_index=partition.index,

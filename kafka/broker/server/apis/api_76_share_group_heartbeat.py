@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kafka.broker.groups.epoch_group import JOIN, LEAVE
 from kafka.broker.groups.service import coordinator, message_of, refusal
 from kafka.broker.groups.share_group import ShareAsk
 from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
-from kafka.protocol.share import ShareGroupHeartbeatRequest
+from kafka.protocol.share import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
 
 _FEATURE: Final = "share.version"
 
 
-def handle(call: Call, request: ShareGroupHeartbeatRequest) -> Any:
+def handle(call: Call[ShareGroupHeartbeatResponse], request: ShareGroupHeartbeatRequest) -> ShareGroupHeartbeatResponse:
     """Serve a member."""
     if not call.cluster.features.serves(_FEATURE):
         return call.response(error_code=Code.UNSUPPORTED_VERSION)
@@ -55,14 +55,14 @@ def _problem(request: ShareGroupHeartbeatRequest) -> str | None:
     return next((message for is_wrong, message in problems if is_wrong), None)
 
 
-def _refused_topics(call: Call, request: ShareGroupHeartbeatRequest) -> int:
+def _refused_topics(call: Call[ShareGroupHeartbeatResponse], request: ShareGroupHeartbeatRequest) -> int:
     for name in request.subscribed_topic_names or ():
         if not call.allows(Operation.DESCRIBE, Resource.TOPIC, name):
             return Code.TOPIC_AUTHORIZATION_FAILED
     return Code.NONE
 
 
-def _ask(call: Call, request: ShareGroupHeartbeatRequest) -> ShareAsk:
+def _ask(call: Call[ShareGroupHeartbeatResponse], request: ShareGroupHeartbeatRequest) -> ShareAsk:
     names = request.subscribed_topic_names
     return ShareAsk(
         request.member_id,

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.groups.service import TopicsView, coordinator, describe_group
 from kafka.broker.groups.share_group import ShareGroup, ShareMember
 from kafka.broker.server.api import Call
-from kafka.protocol.share import ShareGroupDescribeRequest
+from kafka.protocol.share import ShareGroupDescribeRequest, ShareGroupDescribeResponse
 
 _HIDDEN = "The group has described topic(s) that the client is not authorized to describe."
 
 
-def handle(call: Call, request: ShareGroupDescribeRequest) -> Any:
+def handle(call: Call[ShareGroupDescribeResponse], request: ShareGroupDescribeRequest) -> ShareGroupDescribeResponse:
     """Describe each."""
     return call.response(
         groups=[
@@ -30,7 +28,7 @@ def handle(call: Call, request: ShareGroupDescribeRequest) -> Any:
     )
 
 
-def _describe(call: Call, group: ShareGroup) -> Any:
+def _describe(call: Call[ShareGroupDescribeResponse], group: ShareGroup) -> ShareGroupDescribeResponse.DescribedGroup:
     return call.response.DescribedGroup(
         group_id=group.group_id,
         group_state=group.state,
@@ -41,7 +39,7 @@ def _describe(call: Call, group: ShareGroup) -> Any:
     )
 
 
-def _member(call: Call, member: ShareMember) -> Any:
+def _member(call: Call[ShareGroupDescribeResponse], member: ShareMember) -> ShareGroupDescribeResponse.Member:
     topics = TopicsView(call.cluster)
     named = [(topic_id, topics.topic_name(topic_id), sorted(parts)) for topic_id, parts in member.assigned.items()]
     return call.response.Member(

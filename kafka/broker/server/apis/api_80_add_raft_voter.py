@@ -5,14 +5,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.cluster.quorum import Quorum
 from kafka.broker.server.api import CLUSTER_NAME, BrokerResponseError, Call, Code, Operation, Resource
-from kafka.protocol.quorum import AddRaftVoterRequest
+from kafka.protocol.quorum import AddRaftVoterRequest, AddRaftVoterResponse
 
 
-def handle(call: Call, request: AddRaftVoterRequest) -> Any:
+def handle(call: Call[AddRaftVoterResponse], request: AddRaftVoterRequest) -> AddRaftVoterResponse:
     """Add it."""
     if not call.allows(Operation.ALTER, Resource.CLUSTER, CLUSTER_NAME):
         return call.response(error_code=Code.CLUSTER_AUTHORIZATION_FAILED, error_message=None)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.cluster.quorum import Quorum
 from kafka.broker.server.api import CLUSTER_NAME, BrokerResponseError, Call, Code, Operation, Resource
-from kafka.protocol.quorum import RemoveRaftVoterRequest
+from kafka.protocol.quorum import RemoveRaftVoterRequest, RemoveRaftVoterResponse
 
 
-def handle(call: Call, request: RemoveRaftVoterRequest) -> Any:
+def handle(call: Call[RemoveRaftVoterResponse], request: RemoveRaftVoterRequest) -> RemoveRaftVoterResponse:
     """Remove it."""
     if not call.allows(Operation.ALTER, Resource.CLUSTER, CLUSTER_NAME):
         return call.response(error_code=Code.CLUSTER_AUTHORIZATION_FAILED, error_message=None)

@@ -11,13 +11,15 @@ from kafka.broker.groups.service import coordinator, message_of, refusal
 from kafka.broker.groups.streams_group import StreamsAsk, StreamsMember
 from kafka.broker.groups.streams_topology import InternalTopic, Subtopology, Task, Topology
 from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
-from kafka.protocol.streams import StreamsGroupHeartbeatRequest
+from kafka.protocol.streams import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
 
 _FEATURE: Final = "streams.version"
 _LEAVE_STATIC: Final = -2
 
 
-def handle(call: Call, request: StreamsGroupHeartbeatRequest) -> Any:
+def handle(
+    call: Call[StreamsGroupHeartbeatResponse], request: StreamsGroupHeartbeatRequest
+) -> StreamsGroupHeartbeatResponse:
     """Serve a member."""
     if not call.cluster.features.serves(_FEATURE):
         return _refuse(call, Code.UNSUPPORTED_VERSION)
@@ -44,14 +46,19 @@ def handle(call: Call, request: StreamsGroupHeartbeatRequest) -> Any:
         endpoint_information_epoch=result.endpoint_epoch,
     )
     if result.has_tasks:
-        reply.active_tasks, reply.standby_tasks, reply.warmup_tasks = tasks(member.active), tasks(member.standby), []
+        make = call.response.TaskIds
+        reply.active_tasks = [make(*task) for task in tasks(member.active)]
+        reply.standby_tasks = [make(*task) for task in tasks(member.standby)]
+        reply.warmup_tasks = []
     if result.endpoints is not None:
         topology = groups.streams(request.group_id).topology
         reply.partitions_by_user_endpoint = [_endpoint(call, topology, one) for one in result.endpoints]
     return reply
 
 
-def _refuse(call: Call, code: int, message: str | None = None) -> Any:
+def _refuse(
+    call: Call[StreamsGroupHeartbeatResponse], code: int, message: str | None = None
+) -> StreamsGroupHeartbeatResponse:
     return call.response(error_code=code, error_message=message, status=[])
 
 
@@ -76,7 +83,7 @@ def _problem(request: StreamsGroupHeartbeatRequest) -> str | None:
     return next((message for is_wrong, message in problems if is_wrong), None)
 
 
-def _refused_topics(call: Call, request: StreamsGroupHeartbeatRequest) -> int:
+def _refused_topics(call: Call[StreamsGroupHeartbeatResponse], request: StreamsGroupHeartbeatRequest) -> int:
     for each in request.topology.subtopologies if request.topology is not None else ():
         for name in each.source_topics:
             if not call.allows(Operation.DESCRIBE, Resource.TOPIC, name):
@@ -84,7 +91,7 @@ def _refused_topics(call: Call, request: StreamsGroupHeartbeatRequest) -> int:
     return Code.NONE
 
 
-def _ask(call: Call, request: StreamsGroupHeartbeatRequest) -> StreamsAsk:
+def _ask(call: Call[StreamsGroupHeartbeatResponse], request: StreamsGroupHeartbeatRequest) -> StreamsAsk:
     endpoint, tags, active = request.user_endpoint, request.client_tags, request.active_tasks
     return StreamsAsk(
         request.member_id,
@@ -105,11 +112,11 @@ def _ask(call: Call, request: StreamsGroupHeartbeatRequest) -> StreamsAsk:
     )
 
 
-def _topology(asked: Any) -> Topology:
+def _topology(asked: StreamsGroupHeartbeatRequest.Topology) -> Topology:
     return Topology(asked.epoch, tuple(_subtopology(each) for each in asked.subtopologies))
 
 
-def _subtopology(asked: Any) -> Subtopology:
+def _subtopology(asked: StreamsGroupHeartbeatRequest.Subtopology) -> Subtopology:
     sources, repartitions = list(asked.source_topics), _internal(asked.repartition_source_topics)
     return Subtopology(
         asked.subtopology_id,
@@ -148,7 +155,9 @@ def tasks(assigned: Iterable[Task]) -> list[tuple[str, list[int]]]:
     return list(found.items())
 
 
-def _endpoint(call: Call, topology: Topology | None, member: StreamsMember) -> Any:
+def _endpoint(
+    call: Call[StreamsGroupHeartbeatResponse], topology: Topology | None, member: StreamsMember
+) -> StreamsGroupHeartbeatResponse.EndpointToPartitions:
     make = call.response.EndpointToPartitions
 
     def partitions(assigned: Iterable[Task]) -> list[tuple[str, list[int]]]:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.groups.service import TopicsView, coordinator, describe_group
 from kafka.broker.groups.streams_group import StreamsGroup, StreamsMember, Target
 from kafka.broker.groups.streams_topology import InternalTopic, Subtopology
 from kafka.broker.server.api import Call
 from kafka.broker.server.apis.api_88_streams_group_heartbeat import tasks
-from kafka.protocol.streams import StreamsGroupDescribeRequest
+from kafka.protocol.streams import StreamsGroupDescribeRequest, StreamsGroupDescribeResponse
 
 _HIDDEN = "The described group uses topics that the client is not authorized to describe."
 
 
-def handle(call: Call, request: StreamsGroupDescribeRequest) -> Any:
+def handle(
+    call: Call[StreamsGroupDescribeResponse], request: StreamsGroupDescribeRequest
+) -> StreamsGroupDescribeResponse:
     """Describe each."""
     return call.response(
         groups=[
@@ -32,7 +32,9 @@ def handle(call: Call, request: StreamsGroupDescribeRequest) -> Any:
     )
 
 
-def _describe(call: Call, group: StreamsGroup) -> Any:
+def _describe(
+    call: Call[StreamsGroupDescribeResponse], group: StreamsGroup
+) -> StreamsGroupDescribeResponse.DescribedGroup:
     return call.response.DescribedGroup(
         group_id=group.group_id,
         group_state=group.state,
@@ -43,7 +45,9 @@ def _describe(call: Call, group: StreamsGroup) -> Any:
     )
 
 
-def _topology(call: Call, group: StreamsGroup) -> Any:
+def _topology(
+    call: Call[StreamsGroupDescribeResponse], group: StreamsGroup
+) -> StreamsGroupDescribeResponse.Topology | None:
     if group.topology is None:
         return None
     topology = group.topology
@@ -53,7 +57,9 @@ def _topology(call: Call, group: StreamsGroup) -> Any:
     return make(epoch=topology.epoch, subtopologies=[_subtopology(call, each) for each in topology.subtopologies])
 
 
-def _subtopology(call: Call, each: Subtopology) -> Any:
+def _subtopology(
+    call: Call[StreamsGroupDescribeResponse], each: Subtopology
+) -> StreamsGroupDescribeResponse.Subtopology:
     return call.response.Subtopology(
         subtopology_id=each.subtopology_id,
         source_topics=list(each.source_topics),
@@ -67,7 +73,9 @@ def _internal(topic: InternalTopic) -> tuple[str, int, int, list[tuple[str, str]
     return topic.name, topic.partitions, topic.replication_factor, list(topic.configs)
 
 
-def _member(call: Call, group: StreamsGroup, member: StreamsMember) -> Any:
+def _member(
+    call: Call[StreamsGroupDescribeResponse], group: StreamsGroup, member: StreamsMember
+) -> StreamsGroupDescribeResponse.Member:
     target = group.targets.get(member.member_id, Target())
     make = call.response.Assignment
     return call.response.Member(

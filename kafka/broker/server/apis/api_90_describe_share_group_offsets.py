@@ -13,17 +13,22 @@ from kafka.broker.groups.service import coordinator, refusal
 from kafka.broker.groups.share_group import UNINITIALIZED
 from kafka.broker.server.api import Call, Code, Operation, Resource
 from kafka.protocol.fields import ZERO_UUID
-from kafka.protocol.share import DescribeShareGroupOffsetsRequest
+from kafka.protocol.share import DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsResponse
 
 _DENIED = "Topic authorization failed."
 
 
-def handle(call: Call, request: DescribeShareGroupOffsetsRequest) -> Any:
+def handle(
+    call: Call[DescribeShareGroupOffsetsResponse], request: DescribeShareGroupOffsetsRequest
+) -> DescribeShareGroupOffsetsResponse:
     """Describe each group; a group that does not exist has no offsets."""
     return call.response(groups=[_group(call, group) for group in request.groups])
 
 
-def _group(call: Call, asked: Any) -> Any:
+def _group(
+    call: Call[DescribeShareGroupOffsetsResponse],
+    asked: DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup,
+) -> DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseGroup:
     refused = refusal(call, asked.group_id, Operation.DESCRIBE)
     reply = call.response.DescribeShareGroupOffsetsResponseGroup(group_id=asked.group_id, error_code=refused)
     if refused:
@@ -39,12 +44,14 @@ def _group(call: Call, asked: Any) -> Any:
     return reply
 
 
-def _named(call: Call, group_id: str, name: str, partitions: Iterable[int]) -> Any:
+def _named(call: Call[DescribeShareGroupOffsetsResponse], group_id: str, name: str, partitions: Iterable[int]) -> Any:
     topic = call.cluster.topic(name)
     return _topic(call, group_id, name, ZERO_UUID if topic is None else topic.id, partitions)
 
 
-def _topic(call: Call, group_id: str, name: str, topic_id: UUID, partitions: Iterable[int]) -> Any:
+def _topic(
+    call: Call[DescribeShareGroupOffsetsResponse], group_id: str, name: str, topic_id: UUID, partitions: Iterable[int]
+) -> DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseTopic:
     make = call.response.DescribeShareGroupOffsetsResponsePartition
     found = call.response.DescribeShareGroupOffsetsResponseTopic(topic_name=name, topic_id=topic_id)
     if not call.allows(Operation.DESCRIBE, Resource.TOPIC, name):

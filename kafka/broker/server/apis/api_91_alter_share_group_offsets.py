@@ -5,19 +5,19 @@ A group that does not exist is created, with offsets and without members.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.groups.service import coordinator, message_of, refusal
 from kafka.broker.groups.share_group import ShareGroup
 from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
 from kafka.protocol.fields import ZERO_UUID
-from kafka.protocol.share import AlterShareGroupOffsetsRequest
+from kafka.protocol.share import AlterShareGroupOffsetsRequest, AlterShareGroupOffsetsResponse
 
 _UNKNOWN = "This server does not host this topic-partition."
 _DENIED = "Topic authorization failed."
 
 
-def handle(call: Call, request: AlterShareGroupOffsetsRequest) -> Any:
+def handle(
+    call: Call[AlterShareGroupOffsetsResponse], request: AlterShareGroupOffsetsRequest
+) -> AlterShareGroupOffsetsResponse:
     """Set the offsets; Kafka lists the topics that it refuses first."""
     refused = refusal(call, request.group_id) if request.group_id else Code.NONE
     if refused:
@@ -30,7 +30,11 @@ def handle(call: Call, request: AlterShareGroupOffsetsRequest) -> Any:
     return call.response(responses=sorted(topics, key=lambda topic: bool(topic.topic_id.int)))
 
 
-def _topic(call: Call, group: ShareGroup, asked: Any) -> Any:
+def _topic(
+    call: Call[AlterShareGroupOffsetsResponse],
+    group: ShareGroup,
+    asked: AlterShareGroupOffsetsRequest.AlterShareGroupOffsetsRequestTopic,
+) -> AlterShareGroupOffsetsResponse.AlterShareGroupOffsetsResponseTopic:
     name = asked.topic_name
     topic = call.cluster.topic(name)
     is_allowed = call.allows(Operation.READ, Resource.TOPIC, name)

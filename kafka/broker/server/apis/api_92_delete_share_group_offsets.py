@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.groups.service import coordinator, message_of, refusal
 from kafka.broker.groups.share_group import ShareGroup
 from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
 from kafka.protocol.fields import ZERO_UUID
-from kafka.protocol.share import DeleteShareGroupOffsetsRequest
+from kafka.protocol.share import DeleteShareGroupOffsetsRequest, DeleteShareGroupOffsetsResponse
 
 _UNKNOWN = "This server does not host this topic-partition."
 _DENIED = "Topic authorization failed."
 
 
-def handle(call: Call, request: DeleteShareGroupOffsetsRequest) -> Any:
+def handle(
+    call: Call[DeleteShareGroupOffsetsResponse], request: DeleteShareGroupOffsetsRequest
+) -> DeleteShareGroupOffsetsResponse:
     """Delete them; Kafka lists the topics that it refuses last."""
     refused = refusal(call, request.group_id, Operation.DELETE) if request.group_id else Code.NONE
     if refused:
@@ -27,7 +27,9 @@ def handle(call: Call, request: DeleteShareGroupOffsetsRequest) -> Any:
     return call.response(responses=sorted(topics, key=lambda topic: not topic.topic_id.int))
 
 
-def _topic(call: Call, group: ShareGroup, name: str) -> Any:
+def _topic(
+    call: Call[DeleteShareGroupOffsetsResponse], group: ShareGroup, name: str
+) -> DeleteShareGroupOffsetsResponse.DeleteShareGroupOffsetsResponseTopic:
     make = call.response.DeleteShareGroupOffsetsResponseTopic
     if not call.allows(Operation.READ, Resource.TOPIC, name):
         code = Code.TOPIC_AUTHORIZATION_FAILED
