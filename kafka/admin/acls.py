@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka.acl import ACLOperation, ACLPermissionType, ACLResourcePatternType, ResourceType
 from kafka.admin.calls import Calls
 from kafka.admin.results import error_of, raise_first
 from kafka.errors import IllegalArgumentError, KafkaError, NoError, for_code
 from kafka.protocol.acl import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest
+
+if TYPE_CHECKING:
+    from kafka.protocol.acl import DeleteAclsResponse, DescribeAclsResponse
 
 __all__ = [
     "ACL",
@@ -390,7 +393,12 @@ class Acls(Calls):
             for one, result in zip(filters, response.filter_results, strict=True)
         ]
 
-    async def _acl_version(self, deadline: float, request: Any, wanted: Iterable[ACLFilter]) -> int:
+    async def _acl_version(
+        self,
+        deadline: float,
+        request: DescribeAclsRequest | CreateAclsRequest | DeleteAclsRequest,
+        wanted: Iterable[ACLFilter],
+    ) -> int:
         """Return the version in which a request will be sent; raise where that cannot carry what is wanted."""
         await self._core.require(deadline, request.API_KEY, 0, "access control lists", "0.11")
         version = await self._core.version_of(request, deadline)
@@ -420,7 +428,9 @@ def _filter_fields(wanted: ACLFilter, version: int) -> dict[str, Any]:
     }
 
 
-def _pattern(entry: Any) -> ResourcePattern:
+def _pattern(
+    entry: DescribeAclsResponse.DescribeAclsResource | DeleteAclsResponse.DeleteAclsMatchingAcl,
+) -> ResourcePattern:
     return ResourcePattern(
         ResourceType.known(entry.resource_type), entry.resource_name, ACLResourcePatternType.known(entry.pattern_type)
     )

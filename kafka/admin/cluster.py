@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from kafka.admin.calls import Calls
 from kafka.admin.resources import operations
 from kafka.admin.results import Result
 from kafka.protocol.metadata import DescribeClusterRequest, MetadataRequest
 from kafka.protocol.registry import ApiKey
+
+if TYPE_CHECKING:
+    from kafka.protocol.metadata import DescribeClusterResponse, MetadataResponse
 
 __all__ = ["BrokerDescription", "Cluster", "ClusterDescription"]
 
@@ -107,7 +110,9 @@ class Cluster(Calls):
         )
 
 
-def _described(response: Any, brokers: list[tuple[int, str, int, str | None, bool]]) -> ClusterDescription:
+def _described(
+    response: DescribeClusterResponse | MetadataResponse, brokers: list[tuple[int, str, int, str | None, bool]]
+) -> ClusterDescription:
     found = ClusterDescription(
         cluster_id=response.cluster_id,
         controller_id=response.controller_id,

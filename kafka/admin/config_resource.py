@@ -205,7 +205,7 @@ def as_config_resources(resources: Any) -> list[ConfigResource]:
     return found
 
 
-def _resource(given: Any) -> ConfigResource:
+def _resource(given: object) -> ConfigResource:
     if isinstance(given, tuple):
         return ConfigResource(*given)
     raise TypeError(f"config_resources must be ConfigResource objects or tuples of type and name, not {given!r}")

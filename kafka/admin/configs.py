@@ -41,6 +41,7 @@ from kafka.protocol.registry import ApiKey
 
 if TYPE_CHECKING:
     from kafka.admin.core import Places
+    from kafka.protocol.configs import DescribeConfigsResponse
 
 __all__ = ["Configs"]
 
@@ -202,7 +203,7 @@ class Configs(Calls):
             raise self._core.unsupported("include_documentation", "2.6")
         entry = DescribeConfigsRequest.DescribeConfigsResource
 
-        def request(some: list[ConfigResource]) -> Any:
+        def request(some: list[ConfigResource]) -> DescribeConfigsRequest:
             wanted = [
                 entry(
                     resource_type=int(resource.resource_type),
@@ -220,7 +221,7 @@ class Configs(Calls):
         chosen = ConfigFilterType.MODIFIED if config_filter is None else config_filter
         replies: list[Any] = []
 
-        def read(response: Any) -> dict[ResourceKey, DescribedResource]:
+        def read(response: DescribeConfigsResponse) -> dict[ResourceKey, DescribedResource]:
             replies.append(response)
             return {
                 (ConfigResourceType(found.resource_type), found.resource_name): DescribedResource(
@@ -342,7 +343,7 @@ class Configs(Calls):
                 places.setdefault(None if by_controller else by_key[key].node_id, []).append(key)
             return places, {}
 
-        def passing(answer: Any) -> bool:
+        def passing(answer: object) -> bool:
             moved = isinstance(getattr(answer, "error", None), (NotControllerError, ThrottlingQuotaExceededError))
             return moved or (isinstance(answer, KafkaError) and answer.retriable)
 
@@ -365,7 +366,7 @@ class Configs(Calls):
     async def _change_configs(
         self,
         resources: list[ConfigResource],
-        changes: Mapping[Any, Changes],
+        changes: dict[tuple[ConfigResourceType, str], dict[str, tuple[AlterConfigOp, str | None]]],
         deadline: float,
         validate_only: bool,
         raise_errors: bool,
@@ -439,7 +440,10 @@ class Configs(Calls):
         return own
 
     async def _merged_configs(
-        self, resources: list[ConfigResource], changes: Mapping[Any, Any], deadline: float
+        self,
+        resources: list[ConfigResource],
+        changes: dict[tuple[ConfigResourceType, str], dict[str, tuple[AlterConfigOp, str | None]]],
+        deadline: float,
     ) -> dict[Any, Changes]:
         """Return all settings as they will be; what another client changes meanwhile is lost."""
         merged = {}

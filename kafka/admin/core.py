@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from kafka._core.attempts import Attempts
     from kafka.config import Config
     from kafka.net.environment import Environment
+    from kafka.protocol.api import Request, Response
+    from kafka.protocol.metadata import MetadataResponse
     from kafka.protocol.negotiation import ApiVersions
 
 __all__ = ["AdminCore", "Deadline"]
@@ -51,6 +53,7 @@ __all__ = ["AdminCore", "Deadline"]
 T = TypeVar("T")
 K = TypeVar("K")
 V = TypeVar("V")
+ResponseT = TypeVar("ResponseT", bound="Response")
 
 log: Final = logging.getLogger(__name__)
 
@@ -136,7 +139,7 @@ class AdminCore:
         assert found is not None  # metadata came over a connection, which begins with the versions
         return found
 
-    async def version_of(self, request: Any, deadline: float) -> int:
+    async def version_of(self, request: Request[Response], deadline: float) -> int:
         """Return the version in which a request will be sent."""
         versions = await self.versions(deadline)
         self._check_endpoint(request.API_KEY, type(request).__name__)
@@ -176,7 +179,7 @@ class AdminCore:
         *,
         node_id: int | None = None,
         operations: bool = False,
-    ) -> list[Any]:
+    ) -> list[MetadataResponse.MetadataResponseTopic]:
         """Return what a broker knows of topics, of all topics for None; it creates none of them."""
         version = await self.version_of(MetadataRequest(), deadline)
         if version < _IDS_SINCE and any(isinstance(topic, UUID) for topic in topics or ()):
@@ -200,25 +203,26 @@ class AdminCore:
 
     async def ask(
         self,
-        request: Any,
+        request: Request[ResponseT],
         deadline: float,
         what: str,
         *,
         node_id: NodeId | None = None,
         checked: bool = False,
-    ) -> Any:
+    ) -> ResponseT:
         """Send a request to the broker that it is for, and return the response; a lost connection is tried again.
 
         With `checked` the error code of the whole response is raised, and tried again if the error is retriable.
         """
         await self.versions(deadline)
-        response: Any = None
+        response: ResponseT | None = None
         async for attempt in self.attempts(deadline, what):
             with attempt:
                 response = await self.client.request(request, node_id=node_id, deadline=attempt.deadline)
                 if checked and response.error_code:
                     kind = for_code(response.error_code)
                     raise kind(f"{what}: {getattr(response, 'error_message', None) or kind.description}")
+        assert response is not None  # the attempts end with a response or an error
         return response
 
     async def gather(self, coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
@@ -228,11 +232,17 @@ class AdminCore:
         return [task.result() for task in tasks]
 
     async def ask_each(
-        self, node_ids: Iterable[int], make: Callable[[int], Any], deadline: float, what: str, *, checked: bool = False
-    ) -> dict[int, Any]:
+        self,
+        node_ids: Iterable[int],
+        make: Callable[[int], Request[ResponseT]],
+        deadline: float,
+        what: str,
+        *,
+        checked: bool = False,
+    ) -> dict[int, ResponseT | KafkaError]:
         """Ask brokers at the same time; return the response of each, or its `KafkaError`."""
 
-        async def ask(node_id: int) -> tuple[int, Any]:
+        async def ask(node_id: int) -> tuple[int, ResponseT | KafkaError]:
             try:
                 return node_id, await self.ask(make(node_id), deadline, what, node_id=node_id, checked=checked)
             except KafkaError as error:
@@ -246,24 +256,25 @@ class AdminCore:
         self,
         items: Sequence[K],
         locate: Callable[[list[K], float], Awaitable[Places[K]]],
-        request: Callable[[list[K]], Any],
-        read: Callable[[Any], Mapping[K, Any]],
+        request: Callable[[list[K]], Request[ResponseT]],
+        read: Callable[[ResponseT], Mapping[K, V | KafkaError]],
         deadline: float,
         what: str,
         *,
-        passing: Callable[[Any], bool],
+        passing: Callable[[V | KafkaError], bool],
         batch: int = _LONGEST_WAIT,
-    ) -> dict[K, Any]:
+    ) -> dict[K, V | KafkaError]:
         """Ask brokers about items until each item has its answer, or the time is up.
 
         `locate` returns which items each broker is asked about, and the errors of the others; `request` makes the
         request for at most `batch` of them, and `read` the answers of a response: a value, which may have an ``error``,
         or a `KafkaError`. An item whose answer is `passing` is asked about again.
         """
-        found: dict[K, Any] = {}
+        found: dict[K, V | KafkaError] = {}
         await self.versions(deadline)
 
         async def ask(node_id: int | None, some: list[K], limit: float) -> None:
+            answers: Mapping[K, V | KafkaError]
             try:
                 answers = read(await self.client.request(request(some), node_id=node_id, deadline=limit))
             except KafkaError as error:
@@ -292,24 +303,26 @@ class AdminCore:
     async def ask_controller(
         self,
         items: Sequence[K],
-        request: Callable[[list[K]], Any],
-        read: Callable[[Any], Mapping[K, Any]],
+        request: Callable[[list[K]], Request[ResponseT]],
+        read: Callable[[ResponseT], Mapping[K, V | KafkaError]],
         deadline: float,
         what: str,
-    ) -> dict[K, Any]:
+    ) -> dict[K, V]:
         """Ask the controller about items; raise what keeps it from answering."""
 
         async def locate(left: list[K], _: float) -> Places[K]:
             return {None: left}, {}
 
-        def passing(answer: Any) -> bool:
+        def passing(answer: V | KafkaError) -> bool:
             moved = isinstance(_error_of(answer), (NotControllerError, ThrottlingQuotaExceededError))
             return moved or _is_passing(answer)
 
-        found = await self.decide(items, locate, request, read, deadline, what, passing=passing)
-        for answer in found.values():
+        answers = await self.decide(items, locate, request, read, deadline, what, passing=passing)
+        found: dict[K, V] = {}
+        for item, answer in answers.items():
             if isinstance(answer, KafkaError):
                 raise answer
+            found[item] = answer
         return found
 
     # Coordinators…
@@ -317,15 +330,15 @@ class AdminCore:
     async def ask_coordinators(
         self,
         keys: Sequence[str],
-        request: Callable[[list[str]], Any],
-        read: Callable[[Any], Mapping[str, Any]],
+        request: Callable[[list[str]], Request[ResponseT]],
+        read: Callable[[ResponseT], Mapping[str, V | KafkaError]],
         deadline: float,
         what: str,
         *,
         node_id: int | None = None,
         key_type: int = GROUP,
         batch: int = _GROUPS_PER_REQUEST,
-    ) -> dict[str, Any]:
+    ) -> dict[str, V | KafkaError]:
         """Ask the coordinators of groups or transactions; return for each what `read` makes of it, or its `KafkaError`.
 
         `request` gets at most `batch` keys of one coordinator.
@@ -352,44 +365,50 @@ class AdminCore:
     async def ask_coordinator(
         self,
         key: str,
-        request: Callable[[], Any],
-        code: Callable[[Any], int],
+        request: Callable[[], Request[ResponseT]],
+        code: Callable[[ResponseT], int],
         deadline: float,
         what: str,
         *,
         node_id: int | None = None,
         key_type: int = GROUP,
-    ) -> Any:
+    ) -> ResponseT:
         """Ask the coordinator of one group or transaction; return its response, or raise the error of its `code`."""
 
-        def read(response: Any) -> dict[str, Any]:
+        def read(response: ResponseT) -> dict[str, ResponseT | KafkaError]:
             kind = "transaction" if key_type == TRANSACTION else "group"
             return {key: error_of(code(response), f"{what}: {kind} {key!r}") or response}
 
         answers = await self.ask_coordinators(
             [key], lambda _: request(), read, deadline, what, node_id=node_id, key_type=key_type
         )
-        if isinstance(answers[key], KafkaError):
-            raise answers[key]
-        return answers[key]
+        answer = answers[key]
+        if isinstance(answer, KafkaError):
+            raise answer
+        return answer
 
     def coordinator_of(self, key: str, key_type: int = GROUP) -> int:
         """Return the id of the broker that was found to coordinate a group or a transaction, -1 if there is none."""
         known = self.client.cluster.get_coordinator(key_type, key)
         return -1 if known is None else int(known)
 
-    async def find_coordinators(self, keys: list[str], key_type: int, deadline: float, what: str) -> dict[str, Any]:
+    async def find_coordinators(
+        self, keys: list[str], key_type: int, deadline: float, what: str
+    ) -> dict[str, int | KafkaError]:
         """Look coordinators up; return the id of each, or a `KafkaError`."""
         await self.versions(deadline)
-        cluster = self.client.cluster
-        found: dict[str, Any] = {}
+        found: dict[str, int | KafkaError] = {}
         async for attempt in self.attempts(deadline, what):
             with attempt:
                 left = [key for key in keys if key not in found or _is_passing(found[key])]
                 errors = await self._look_up(key_type, left, attempt.deadline, what)
-                found.update({key: errors.get(key, cluster.get_coordinator(key_type, key)) for key in left})
-                any(attempt.again(found[key]) for key in left if _is_passing(found[key]))
-        return {key: found[key] if isinstance(found[key], KafkaError) else int(found[key]) for key in keys}
+                found.update({key: errors.get(key) or self.coordinator_of(key, key_type) for key in left})
+                any(
+                    attempt.again(error)
+                    for key in left
+                    if isinstance(error := found[key], KafkaError) and _is_passing(error)
+                )
+        return {key: found[key] for key in keys}
 
     def _is_known(self, key_type: int, key: str) -> bool:
         known = self.client.cluster.get_coordinator(key_type, key)
@@ -441,7 +460,7 @@ class AdminCore:
             by_topic.setdefault(partition.topic, []).append(partition)
         for topic in await self.topic_metadata(list(by_topic), deadline, what):
             places = {entry.partition_index: entry for entry in topic.partitions}
-            for partition in by_topic.get(topic.name, ()):
+            for partition in by_topic.get(topic.name or "", ()):
                 entry = places.get(partition.partition)
                 if topic.error_code:
                     kind = for_code(topic.error_code)
@@ -455,13 +474,13 @@ class AdminCore:
     async def ask_leaders(
         self,
         partitions: Sequence[TopicPartition],
-        request: Callable[[list[TopicPartition]], Any],
-        read: Callable[[Any], Mapping[TopicPartition, Any]],
+        request: Callable[[list[TopicPartition]], Request[ResponseT]],
+        read: Callable[[ResponseT], Mapping[TopicPartition, V | KafkaError]],
         deadline: float,
         what: str,
         *,
         node_id: int | None = None,
-    ) -> dict[TopicPartition, Any]:
+    ) -> dict[TopicPartition, V | KafkaError]:
         """Ask the leaders of partitions, or one broker; return for each what `read` makes of it, or a `KafkaError`."""
         looks = 0
 
@@ -479,18 +498,18 @@ class AdminCore:
                     places.setdefault(leader, []).append(partition)
             return places, errors
 
-        def passing(answer: Any) -> bool:
+        def passing(answer: V | KafkaError) -> bool:
             unknown = isinstance(answer, UnknownTopicOrPartitionError)
             return _is_passing(answer) and (not unknown or looks < _LOOKS_FOR_UNKNOWN)
 
         return await self.decide(partitions, locate, request, read, deadline, what, passing=passing)
 
 
-def _is_passing(answer: Any) -> bool:
+def _is_passing(answer: object) -> bool:
     return isinstance(answer, KafkaError) and answer.retriable and not isinstance(answer, KafkaTimeoutError)
 
 
-def _error_of(answer: Any) -> KafkaError | None:
+def _error_of(answer: object) -> KafkaError | None:
     found = answer if isinstance(answer, KafkaError) else getattr(answer, "error", None)
     return found if isinstance(found, KafkaError) else None
 

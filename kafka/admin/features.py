@@ -10,7 +10,7 @@ from kafka.acl import Named
 from kafka.admin.calls import Calls
 from kafka.admin.results import Outcome, Result, error_of
 from kafka.errors import IllegalArgumentError
-from kafka.protocol.admin import ApiVersionsRequest, UpdateFeaturesRequest
+from kafka.protocol.admin import ApiVersionsRequest, UpdateFeaturesRequest, UpdateFeaturesResponse
 from kafka.protocol.negotiation import ApiVersions
 
 __all__ = ["Features", "FeaturesDescription", "UpdateFeatureType", "VersionRange"]
@@ -101,7 +101,7 @@ class Features(Calls):
         if validate_only and version < _TYPES_SINCE:
             raise self._core.unsupported("validate_only", "3.3")
 
-        def entry(name: str) -> Any:
+        def entry(name: str) -> UpdateFeaturesRequest.FeatureUpdateKey:
             update_type, level = wanted[name]
             if version >= _TYPES_SINCE:
                 more: dict[str, Any] = {"upgrade_type": int(update_type)}
@@ -109,11 +109,11 @@ class Features(Calls):
                 more = {"allow_downgrade": update_type is not UpdateFeatureType.UPGRADE}
             return kind.FeatureUpdateKey(feature=name, max_version_level=level, **more)
 
-        def request(names: list[str]) -> Any:
+        def request(names: list[str]) -> UpdateFeaturesRequest:
             more = {"validate_only": validate_only} if version >= _TYPES_SINCE else {}
             return kind(timeout_ms=self._core.left(deadline), feature_updates=[entry(name) for name in names], **more)
 
-        def read(response: Any) -> dict[str, Outcome]:
+        def read(response: UpdateFeaturesResponse) -> dict[str, Outcome]:
             whole = error_of(response.error_code, "update_features()", response.error_message)
             found = dict.fromkeys(wanted, Outcome(whole))
             if version <= _EACH_UNTIL and whole is None:
@@ -145,7 +145,7 @@ class Features(Calls):
         return await self._core.ask(request, deadline, what, node_id=node_id, checked=True)
 
 
-def _update(name: str, given: Any) -> tuple[UpdateFeatureType, int]:
+def _update(name: str, given: int | tuple[UpdateFeatureType | str, int]) -> tuple[UpdateFeatureType, int]:
     update_type, level = given if isinstance(given, tuple) else (UpdateFeatureType.UPGRADE, given)
     if isinstance(level, bool) or not isinstance(level, int):
         raise TypeError(f"the level of feature {name!r} must be an int, not {level!r}")

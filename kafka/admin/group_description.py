@@ -26,6 +26,8 @@ from kafka.structs import GroupInformation, MemberInformation, TopicPartition
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from kafka.protocol.api import Request, Response
+
 __all__ = [
     "DescribedGroup",
     "GroupDescription",
@@ -41,6 +43,7 @@ _MANY_MEMBERS_SINCE: Final = 3
 _CLASSIC_MEMBER: Final = 0
 
 G = TypeVar("G", bound="DescribedGroup")
+ResponseT = TypeVar("ResponseT", bound="Response")
 
 
 class DescribedGroup(ItemResult):
@@ -263,7 +266,7 @@ class GroupDescriptions(Calls):
         if include_operations and not versions.reaches(DescribeGroupsRequest.API_KEY, _OPERATIONS_SINCE):
             raise self._core.unsupported("include_authorized_operations", "2.3")
         what = "describe_groups()"
-        described: dict[str, Any] = {}
+        described: dict[str, GroupDescription | KafkaError] = {}
         if versions.reaches(ApiKey.ConsumerGroupDescribe) and not classic_only:
             described = await self._ask_descriptions(
                 deadline, groups, ConsumerGroupDescribeRequest, include_operations, _of_consumers, what, node_id=node_id
@@ -284,20 +287,20 @@ class GroupDescriptions(Calls):
         self,
         deadline: float,
         groups: list[str],
-        kind: Any,
+        kind: type[Request[ResponseT]],
         include_operations: bool,
-        describe: Callable[[Any], Any],
+        describe: Callable[[Any], G],
         what: str,
         field: str = "group_ids",
         *,
         node_id: int | None = None,
-    ) -> dict[str, Any]:
+    ) -> dict[str, G | KafkaError]:
         """Return the description of each group, or its error."""
 
-        def request(some: list[str]) -> Any:
+        def request(some: list[str]) -> Request[ResponseT]:
             return kind(include_authorized_operations=include_operations, **{field: some})
 
-        def read(response: Any) -> dict[str, Any]:
+        def read(response: ResponseT) -> dict[str, G | KafkaError]:
             return {
                 group.group_id: error_of(group.error_code, f"group {group.group_id!r}", group.error_message)
                 or describe(group)
@@ -306,7 +309,9 @@ class GroupDescriptions(Calls):
 
         return await self._core.ask_coordinators(groups, request, read, deadline, what, node_id=node_id)
 
-    def _descriptions(self, kind: type[G], answers: Mapping[str, Any], node_id: int | None = None) -> dict[str, G]:
+    def _descriptions(
+        self, kind: type[G], answers: Mapping[str, G | KafkaError], node_id: int | None = None
+    ) -> dict[str, G]:
         """Return the answers of coordinators as descriptions, with the coordinator of each group."""
         found: dict[str, G] = {}
         for group, answer in answers.items():

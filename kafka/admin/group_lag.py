@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from kafka._runtime.tasks import TaskGroup
 from kafka.admin.group_description import GroupDescription, GroupDescriptions, MemberAssignment
 from kafka.admin.group_offsets import GroupOffsets, ListedOffsets
 from kafka.admin.groups import Groups, as_groups
@@ -163,8 +164,6 @@ class GroupLags(GroupDescriptions, GroupOffsets, Groups):
             listed = await self._list_groups(deadline, None, [], [], raise_errors=False)
             failed_brokers = listed.failed
             groups = [one.group_id for one in listed if one.group_type.lower() in _WITH_OFFSETS]
-        offsets: ListedOffsets
-        descriptions: dict[str, GroupDescription]
         offsets, descriptions = await self._both(deadline, groups)
         owners = {group: _owners(descriptions[group]) for group in groups}
         wanted: dict[TopicPartition, None] = {}
@@ -192,12 +191,11 @@ class GroupLags(GroupDescriptions, GroupOffsets, Groups):
             lags[group] = GroupLag(group, rows, description, error)
         return Lags(lags, failed_brokers)
 
-    async def _both(self, deadline: float, groups: list[str]) -> Any:
-        calls: list[Any] = [
-            self._list_group_offsets(deadline, dict.fromkeys(groups)),
-            self._describe_groups(deadline, groups),
-        ]
-        return await self._core.gather(calls)
+    async def _both(self, deadline: float, groups: list[str]) -> tuple[ListedOffsets, dict[str, GroupDescription]]:
+        async with TaskGroup(self._core.loop) as both:
+            offsets = both.spawn(self._list_group_offsets(deadline, dict.fromkeys(groups)))
+            descriptions = both.spawn(self._describe_groups(deadline, groups))
+        return offsets.result(), descriptions.result()
 
 
 def _owners(description: GroupDescription) -> dict[TopicPartition, str]:

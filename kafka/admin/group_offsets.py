@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka.admin.groups import as_group, as_groups
 from kafka.admin.offsets import IsolationLevel, Offsets, OffsetSpec, OffsetTimestamp, as_timestamp
@@ -19,8 +19,17 @@ from kafka.errors import (
     UnstableOffsetCommitError,
     for_code,
 )
-from kafka.protocol.commit import OffsetCommitRequest, OffsetDeleteRequest, OffsetFetchRequest
+from kafka.protocol.commit import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetDeleteRequest,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
 from kafka.structs import OffsetAndMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.protocol.commit import OffsetDeleteResponse
 
 __all__ = ["GroupOffsets", "ListedOffsets", "ResetOffset", "Shift", "as_group_specs"]
 
@@ -154,7 +163,7 @@ class GroupOffsets(Offsets):
             raise self._core.unsupported("listing the offsets of all partitions", "0.10.2")
         if stable and version < _STABLE_SINCE:
             raise self._core.unsupported("require_stable", "2.5")
-        kind: Any = OffsetFetchRequest[version]
+        kind: type[OffsetFetchRequest] = OffsetFetchRequest[version]
         more = {"require_stable": stable} if version >= _STABLE_SINCE else {}
         many = version >= _MANY_GROUPS_SINCE
         names: dict[TopicPartition, TopicPartition] = {}  # one object for a partition, however many groups read it
@@ -167,13 +176,13 @@ class GroupOffsets(Offsets):
                 else [{"name": topic, "partition_indexes": numbers} for topic, numbers in by_topic(partitions).items()]
             )
 
-        def request(groups: list[str]) -> Any:
+        def request(groups: list[str]) -> OffsetFetchRequest:
             if many:
                 return kind(groups=[{"group_id": group, "topics": topics(group)} for group in groups], **more)
             return kind(group_id=groups[0], topics=topics(groups[0]), **more)
 
         async def ask(groups: list[str]) -> dict[str, Any]:
-            def read(response: Any) -> dict[str, Any]:
+            def read(response: OffsetFetchResponse) -> dict[str, Any]:
                 if not many:
                     return {groups[0]: _commits(groups[0], response, names)}
                 return {answer.group_id: _commits(answer.group_id, answer, names) for answer in response.groups}
@@ -224,7 +233,7 @@ class GroupOffsets(Offsets):
             for topic, numbers in by_topic(offsets).items()
         ]
 
-        def code(response: Any) -> int:
+        def code(response: OffsetCommitResponse) -> int:
             # The coordinator says for each partition that it is not one; these are one answer.
             codes = {entry.error_code for topic in response.topics for entry in topic.partitions}
             return min(codes) if len(codes) == 1 and issubclass(for_code(min(codes)), _MOVED) else 0
@@ -318,7 +327,7 @@ class GroupOffsets(Offsets):
         )
 
     async def _reset_group_offsets(
-        self, deadline: float, group: str, places: Any, node_id: int | None, *, dry_run: bool
+        self, deadline: float, group: str, places: object, node_id: int | None, *, dry_run: bool
     ) -> dict[TopicPartition, ResetOffset]:
         listed = await self._list_group_offsets(deadline, {group: None}, node_id)
         listed.raise_for_error()
@@ -370,7 +379,7 @@ class GroupOffsets(Offsets):
         return {one: at if isinstance(at, KafkaError) else at.offset for one, at in found.items()}
 
     async def _places_by_partition(
-        self, deadline: float, places: Any, committed: Mapping[TopicPartition, int]
+        self, deadline: float, places: object, committed: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, Any]:
         if not isinstance(places, Mapping):
             return dict.fromkeys(committed, places)
@@ -381,14 +390,18 @@ class GroupOffsets(Offsets):
                 error = error_of(topic.error_code, f"reset_group_offsets(): topic {topic.name!r}")
                 if error is not None:
                     raise error
-                if topic.name in places:
+                if topic.name is not None and topic.name in places:
                     for entry in topic.partitions:
                         found[TopicPartition(topic.name, entry.partition_index)] = places[topic.name]
         found.update({name: place for name, place in places.items() if isinstance(name, TopicPartition)})
         return found
 
 
-def _commits(group: str, answer: Any, names: dict[TopicPartition, TopicPartition]) -> Any:
+def _commits(
+    group: str,
+    answer: OffsetFetchResponse.OffsetFetchResponseGroup | OffsetFetchResponse,
+    names: dict[TopicPartition, TopicPartition],
+) -> Any:
     """Return the committed offsets of a group and the errors of its partitions, or the error of the group."""
     error = error_of(answer.error_code, f"list_group_offsets(): group {group!r}")
     if error is not None:
@@ -414,7 +427,7 @@ def _commits(group: str, answer: Any, names: dict[TopicPartition, TopicPartition
     return passing or (commits, failed)
 
 
-def _as_places(given: Any) -> Any:
+def _as_places(given: object) -> Any:
     """Return a place, or places by topic or partition, each in one of the forms that do not need a broker."""
     if isinstance(given, Mapping):
         return {
@@ -423,7 +436,7 @@ def _as_places(given: Any) -> Any:
     return _as_place(given)
 
 
-def _as_place(given: Any) -> Any:
+def _as_place(given: object) -> Any:
     if isinstance(given, (OffsetTimestamp, OffsetSpec, datetime, timedelta, Shift)) or given == "current":
         return given
     if isinstance(given, str):
@@ -437,7 +450,7 @@ def _as_place(given: Any) -> Any:
     return given
 
 
-def _outcomes(response: Any) -> dict[TopicPartition, type[KafkaError]]:
+def _outcomes(response: OffsetCommitResponse | OffsetDeleteResponse) -> dict[TopicPartition, type[KafkaError]]:
     return {
         TopicPartition(topic.name, entry.partition_index): for_code(entry.error_code)
         for topic in response.topics

@@ -10,7 +10,7 @@ from kafka.acl import Named
 from kafka.admin.calls import Calls
 from kafka.admin.results import Outcome, Result, error_of, raise_first
 from kafka.errors import KafkaError, NoError
-from kafka.protocol.admin import DeleteGroupsRequest, ListGroupsRequest
+from kafka.protocol.admin import DeleteGroupsRequest, DeleteGroupsResponse, ListGroupsRequest
 
 __all__ = [
     "GroupState",
@@ -100,7 +100,7 @@ def as_groups(groups: Any) -> list[str]:
     return list(dict.fromkeys(as_group(group) for group in groups))
 
 
-def as_group(group: Any) -> str:
+def as_group(group: object) -> str:
     """Return the name of a group."""
     if not isinstance(group, str):
         raise TypeError(f"the id of a group must be a str, not {group!r}")
@@ -201,7 +201,7 @@ class Groups(Calls):
     async def _delete_groups(self, deadline: float, groups: list[str], node_id: int | None) -> dict[str, Outcome]:
         await self._core.require(deadline, DeleteGroupsRequest.API_KEY, 0, "delete_groups()", "1.1")
 
-        def read(response: Any) -> dict[str, Any]:
+        def read(response: DeleteGroupsResponse) -> dict[str, Any]:
             return {entry.group_id: error_of(entry.error_code, entry.group_id) or True for entry in response.results}
 
         found = await self._core.ask_coordinators(

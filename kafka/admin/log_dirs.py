@@ -118,7 +118,7 @@ class LogDirs(Calls):
         kind = DescribeLogDirsRequest
         await self._core.require(deadline, kind.API_KEY, 0, "describe_log_dirs()", "1.0")
 
-        def request(node: int) -> Any:
+        def request(node: int) -> DescribeLogDirsRequest:
             partitions = wanted[node]
             return kind(
                 topics=None
@@ -181,7 +181,7 @@ class LogDirs(Calls):
         await self._core.require(deadline, kind.API_KEY, 0, "alter_replica_log_dirs()", "1.1")
         by_broker = _by_broker(wanted)
 
-        def request(node: int) -> Any:
+        def request(node: int) -> AlterReplicaLogDirsRequest:
             paths: dict[str, list[TopicPartition]] = {}
             for topic, number in by_broker[node]:
                 paths.setdefault(wanted[TopicPartitionReplica(topic, number, node)], []).append(
@@ -214,7 +214,7 @@ class LogDirs(Calls):
         return found
 
 
-def _replica(given: Any) -> TopicPartitionReplica:
+def _replica(given: object) -> TopicPartitionReplica:
     if not isinstance(given, tuple) or [type(part) for part in given] != [str, int, int]:
         raise TypeError(f"a replica must be a TopicPartitionReplica, not {given!r}")
     return TopicPartitionReplica(*given)

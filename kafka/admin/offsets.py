@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from kafka.acl import Named
 from kafka.admin.calls import Calls
@@ -17,6 +17,8 @@ from kafka.structs import OffsetAndTimestamp, TopicPartition
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from kafka.protocol.offset import ListOffsetsResponse, OffsetForLeaderEpochResponse
 
 __all__ = ["IsolationLevel", "OffsetSpec", "OffsetTimestamp", "Offsets", "as_timestamp"]
 
@@ -71,7 +73,7 @@ def _milliseconds(time: datetime) -> int:
     return (time.astimezone(timezone.utc) - _EPOCH) // timedelta(milliseconds=1)
 
 
-def as_timestamp(given: Any, now: Callable[[], datetime] = lambda: datetime.now(timezone.utc)) -> int:
+def as_timestamp(given: object, now: Callable[[], datetime] = lambda: datetime.now(timezone.utc)) -> int:
     """Return what ListOffsets takes, from an `OffsetSpec` or its name, a datetime, a timedelta (ago), or milliseconds.
 
     >>> [as_timestamp(given) for given in (OffsetSpec.LATEST, "earliest", 1704067200000)]
@@ -157,7 +159,7 @@ class Offsets(Calls):
             raise self._core.unsupported("read_committed", "0.11")
         part, entry = ListOffsetsRequest.ListOffsetsPartition, ListOffsetsRequest.ListOffsetsTopic
 
-        def request(some: list[TopicPartition]) -> Any:
+        def request(some: list[TopicPartition]) -> ListOffsetsRequest:
             return ListOffsetsRequest(
                 replica_id=-1,
                 isolation_level=int(level),
@@ -174,7 +176,7 @@ class Offsets(Calls):
                 timeout_ms=self._core.left(deadline),
             )
 
-        def read(response: Any) -> dict[TopicPartition, Any]:
+        def read(response: ListOffsetsResponse) -> dict[TopicPartition, Any]:
             return {
                 TopicPartition(topic.name, one.partition_index): error_of(
                     one.error_code, f"{topic.name}-{one.partition_index}"
@@ -207,7 +209,7 @@ class Offsets(Calls):
         kind = OffsetForLeaderEpochRequest
         await self._core.require(deadline, kind.API_KEY, 0, "offsets_for_leader_epochs()", "0.11")
 
-        def request(some: Sequence[TopicPartition]) -> Any:
+        def request(some: Sequence[TopicPartition]) -> OffsetForLeaderEpochRequest:
             return kind(
                 replica_id=-1,
                 topics=[
@@ -224,7 +226,7 @@ class Offsets(Calls):
                 ],
             )
 
-        def read(response: Any) -> dict[TopicPartition, Any]:
+        def read(response: OffsetForLeaderEpochResponse) -> dict[TopicPartition, Any]:
             return {
                 TopicPartition(topic.topic, one.partition): error_of(one.error_code, f"{topic.topic}-{one.partition}")
                 or (one.leader_epoch, one.end_offset)
@@ -235,7 +237,7 @@ class Offsets(Calls):
         found = await self._core.ask_leaders(list(wanted), request, read, deadline, "offsets_for_leader_epochs()")
         if raise_errors:
             raise_first(found.values(), found)
-        return found
+        return cast("dict[TopicPartition, tuple[int, int]]", found)
 
     async def _ends(
         self, deadline: float, partitions: Iterable[TopicPartition], level: IsolationLevel, spec: OffsetSpec
@@ -245,7 +247,7 @@ class Offsets(Calls):
         return {one: at if isinstance(at, KafkaError) else at.offset for one, at in found.items()}
 
 
-def _offset(entry: Any) -> OffsetAndTimestamp:
+def _offset(entry: ListOffsetsResponse.ListOffsetsPartitionResponse) -> OffsetAndTimestamp:
     if entry.old_style_offsets:  # of version 0
         return OffsetAndTimestamp(entry.old_style_offsets[0], -1)
     return OffsetAndTimestamp(entry.offset, entry.timestamp, entry.leader_epoch)

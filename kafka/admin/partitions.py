@@ -22,7 +22,7 @@ def as_partitions(partitions: Any) -> list[TopicPartition]:
     return list(dict.fromkeys(as_partition(partition) for partition in partitions))
 
 
-def as_partition(partition: Any) -> TopicPartition:
+def as_partition(partition: object) -> TopicPartition:
     """Return a partition, from a `TopicPartition` or a tuple."""
     if type(partition) is TopicPartition:
         return partition
@@ -31,7 +31,7 @@ def as_partition(partition: Any) -> TopicPartition:
     return TopicPartition(*partition)
 
 
-def as_offsets(offsets: Any) -> dict[TopicPartition, OffsetAndMetadata]:
+def as_offsets(offsets: object) -> dict[TopicPartition, OffsetAndMetadata]:
     """Return offsets to commit, from a dict whose values are `OffsetAndMetadata` or integers."""
     if not isinstance(offsets, Mapping):
         raise TypeError(f"offsets must be a dict from TopicPartition to OffsetAndMetadata, not {offsets!r}")

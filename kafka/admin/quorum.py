@@ -166,13 +166,13 @@ class Quorum(Calls):
         await self._core.ask(kind(broker_id=broker_id), deadline, "unregister_broker()", checked=True)
 
 
-def _directory(given: Any) -> UUID:
+def _directory(given: UUID) -> UUID:
     if not isinstance(given, UUID):
         raise TypeError(f"voter_directory_id must be a uuid.UUID, not {given!r}")
     return given
 
 
-def _endpoint(given: Any) -> RaftVoterEndpoint:
+def _endpoint(given: RaftVoterEndpoint | tuple[str, str, int]) -> RaftVoterEndpoint:
     if isinstance(given, RaftVoterEndpoint):
         return given
     if not isinstance(given, (tuple, list)) or [type(part) for part in given] != [str, str, int]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka.admin.calls import Calls
 from kafka.admin.results import ItemResult, Result, Results, raise_failed
 from kafka.protocol.users import AlterClientQuotasRequest, DescribeClientQuotasRequest
+
+if TYPE_CHECKING:
+    from kafka.protocol.users import AlterClientQuotasResponse, DescribeClientQuotasResponse
 
 __all__ = ["AlteredQuota", "ClientQuota", "Quotas"]
 
@@ -141,5 +144,5 @@ class Quotas(Calls):
         return found
 
 
-def _entity(entry: Any) -> Entity:
+def _entity(entry: DescribeClientQuotasResponse.EntryData | AlterClientQuotasResponse.EntryData) -> Entity:
     return {part.entity_type: part.entity_name for part in entry.entity}

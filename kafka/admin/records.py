@@ -9,7 +9,7 @@ from kafka.admin.calls import Calls
 from kafka.admin.partitions import as_partition, by_topic
 from kafka.admin.results import ItemResult
 from kafka.errors import BrokerResponseError, IllegalArgumentError, KafkaError
-from kafka.protocol.admin import DeleteRecordsRequest
+from kafka.protocol.admin import DeleteRecordsRequest, DeleteRecordsResponse
 from kafka.structs import TopicPartition
 
 __all__ = ["DeletedRecords", "Records", "RecordsToDelete"]
@@ -69,7 +69,7 @@ class Records(Calls):
         kind = DeleteRecordsRequest
         await self._core.require(deadline, kind.API_KEY, 0, "delete_records()", "0.11")
 
-        def request(some: list[TopicPartition]) -> Any:
+        def request(some: list[TopicPartition]) -> DeleteRecordsRequest:
             return kind(
                 topics=[
                     kind.DeleteRecordsTopic(
@@ -86,7 +86,7 @@ class Records(Calls):
                 timeout_ms=self._core.left(deadline),
             )
 
-        def read(response: Any) -> dict[TopicPartition, Any]:
+        def read(response: DeleteRecordsResponse) -> dict[TopicPartition, Any]:
             found = {}
             for topic in response.topics:
                 for entry in topic.partitions:
@@ -115,7 +115,7 @@ class Records(Calls):
         return found
 
 
-def _offset(given: Any) -> int:
+def _offset(given: object) -> int:
     offset = given.before_offset if isinstance(given, RecordsToDelete) else given
     if isinstance(offset, bool) or not isinstance(offset, int):
         raise TypeError(f"records are deleted before an offset, not before {given!r}")

@@ -215,7 +215,7 @@ class Replicas(Calls):
         }
 
 
-def _election_type(given: Any) -> ElectionType:
+def _election_type(given: object) -> ElectionType:
     if isinstance(given, str) and given.upper() in ElectionType.__members__:
         return ElectionType[given.upper()]
     if given in iter(ElectionType):
@@ -223,7 +223,7 @@ def _election_type(given: Any) -> ElectionType:
     raise IllegalArgumentError(f"election_type must be PREFERRED or UNCLEAN, not {given!r}")
 
 
-def _brokers(partition: Any, brokers: Any) -> list[int] | None:
+def _brokers(partition: object, brokers: Sequence[int] | None) -> list[int] | None:
     if brokers is None:
         return None
     found = list(brokers)

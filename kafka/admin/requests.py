@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from kafka._arguments import check_request
 from kafka.admin.calls import Calls
@@ -11,7 +11,13 @@ from kafka.admin.results import raise_first
 from kafka.cluster import GROUP, TRANSACTION
 from kafka.errors import IllegalArgumentError
 
+if TYPE_CHECKING:
+    from kafka.errors import KafkaError
+    from kafka.protocol.api import Request, Response
+
 __all__ = ["Requests"]
+
+ResponseT = TypeVar("ResponseT", bound="Response")
 
 _SHARE: Final = 2
 _KEY_TYPES: Final = {"group": GROUP, "transaction": TRANSACTION, "share": _SHARE}
@@ -20,7 +26,9 @@ _KEY_TYPES: Final = {"group": GROUP, "transaction": TRANSACTION, "share": _SHARE
 class Requests(Calls):
     """The calls that send a request as it is."""
 
-    async def send_request(self, request: Any, node_id: int | None = None, timeout_ms: float | None = None) -> Any:
+    async def send_request(
+        self, request: Request[ResponseT], node_id: int | None = None, timeout_ms: float | None = None
+    ) -> ResponseT:
         """Send a request to a broker, or to the one that it is for, and return the response.
 
         For None that is the controller, the coordinator of the group or transaction that the request names, the leader
@@ -36,7 +44,7 @@ class Requests(Calls):
         check_request(request)
         return await self._run(timeout_ms, self._send_request, request, node_id)
 
-    async def _send_request(self, deadline: float, request: Any, node_id: int | None) -> Any:
+    async def _send_request(self, deadline: float, request: Request[ResponseT], node_id: int | None) -> ResponseT:
         return await self._core.ask(request, deadline, type(request).__name__, node_id=node_id)
 
     async def send_requests(
@@ -56,14 +64,16 @@ class Requests(Calls):
         return await self._core.gather([self._send_request(deadline, request, node_id) for request, node_id in wanted])
 
     async def broadcast_request(
-        self, request: Any, broker_ids: Iterable[int] | None = None, timeout_ms: float | None = None
-    ) -> dict[int, Any]:
+        self, request: Request[ResponseT], broker_ids: Iterable[int] | None = None, timeout_ms: float | None = None
+    ) -> dict[int, ResponseT | KafkaError]:
         """Send a request to all brokers, or to some, at the same time; return the response or the error of each."""
         check_request(request)
         nodes = None if broker_ids is None else list(broker_ids)
         return await self._run(timeout_ms, self._broadcast_request, request, nodes)
 
-    async def _broadcast_request(self, deadline: float, request: Any, nodes: list[int] | None) -> dict[int, Any]:
+    async def _broadcast_request(
+        self, deadline: float, request: Request[ResponseT], nodes: list[int] | None
+    ) -> dict[int, ResponseT | KafkaError]:
         wanted = await self._core.brokers(deadline) if nodes is None else nodes
         return await self._core.ask_each(wanted, lambda _: request, deadline, type(request).__name__)
 
@@ -94,7 +104,7 @@ class Requests(Calls):
         found = await self._run(timeout_ms, self._find_coordinators, list(dict.fromkeys(keys)), int(kind))
         if raise_errors:
             raise_first(found.values(), found)
-        return found
+        return cast("dict[str, int]", found)
 
-    async def _find_coordinators(self, deadline: float, keys: list[str], key_type: int) -> dict[str, Any]:
+    async def _find_coordinators(self, deadline: float, keys: list[str], key_type: int) -> dict[str, int | KafkaError]:
         return await self._core.find_coordinators(keys, key_type, deadline, "find_coordinators()")

@@ -128,7 +128,7 @@ _SETTINGS = {
 }
 
 
-def _new_topic(entry: Any) -> NewTopic:
+def _new_topic(entry: object) -> NewTopic:
     if isinstance(entry, NewTopic):
         return entry
     if isinstance(entry, str):
@@ -146,7 +146,7 @@ def _new_topic(entry: Any) -> NewTopic:
     raise TypeError(f"new_topics must have names or NewTopic objects, not {entry!r}")
 
 
-def as_new_partitions(topics: Any) -> dict[str, NewPartitions]:
+def as_new_partitions(topics: object) -> dict[str, NewPartitions]:
     """Return how many partitions topics are to have, from a dict whose values are counts or `NewPartitions`.
 
     >>> as_new_partitions({"events": 6, "logs": {"count": 2}})["logs"]
@@ -167,7 +167,7 @@ def as_new_partitions(topics: Any) -> dict[str, NewPartitions]:
     return found
 
 
-def config_text(value: Any) -> str | None:
+def config_text(value: object) -> str | None:
     """Return the value of a setting as Kafka writes it.
 
     >>> [config_text(value) for value in (True, 5, "compact", ["compact", "delete"], None)]

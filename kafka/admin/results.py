@@ -55,7 +55,7 @@ class Result(dict[str, Any]):
     def get(self, key: str, default: None = None, /) -> Any | None: ...
     @overload
     def get(self, key: str, default: Any, /) -> Any: ...
-    def get(self, key: str, default: Any = None, /) -> Any:
+    def get(self, key: str, default: object = None, /) -> Any:
         """Return a field by its present or old name."""
         try:
             return self[key]
@@ -157,7 +157,7 @@ class Results(list[_I]):
         raise_failed(self, self)
 
 
-def raise_first(answers: Iterable[Any], results: Any) -> None:
+def raise_first(answers: Iterable[Any], results: object) -> None:
     """Raise the first answer that is an error, with the results of the whole call in ``error.results``."""
     for answer in answers:
         if isinstance(answer, KafkaError):
@@ -165,15 +165,16 @@ def raise_first(answers: Iterable[Any], results: Any) -> None:
             raise answer
 
 
-def raise_failed(items: Iterable[ItemResult], results: Any) -> None:
+def raise_failed(items: Iterable[ItemResult], results: object) -> None:
     """Raise the first error of the items, with the results of the whole call in ``error.results``."""
     failed = [item for item in items if not item.ok]
     if failed:
         _raise(failed, results)
 
 
-def _raise(failed: list[Any], results: Any) -> NoReturn:
-    error: KafkaError = failed[0].error
+def _raise(failed: list[ItemResult], results: object) -> NoReturn:
+    error = failed[0].error
+    assert error is not None
     if len(failed) > 1:
         text = f"{error.args[0]} ({len(failed)} items failed; error.results has the outcome of each)"
         error = type(error)(text)

@@ -16,6 +16,7 @@ from kafka.protocol.share import (
     AlterShareGroupOffsetsRequest,
     DeleteShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsResponse,
     ShareGroupDescribeRequest,
 )
 from kafka.structs import OffsetAndMetadata, TopicPartition
@@ -104,7 +105,7 @@ class ShareGroups(GroupDescriptions, Groups):
         kind = DescribeShareGroupOffsetsRequest
         await self._core.require(deadline, kind.API_KEY, 0, "list_share_group_offsets()", "4.1")
 
-        def request(groups: list[str]) -> Any:
+        def request(groups: list[str]) -> DescribeShareGroupOffsetsRequest:
             return kind(
                 groups=[
                     kind.DescribeShareGroupOffsetsRequestGroup(
@@ -120,7 +121,7 @@ class ShareGroups(GroupDescriptions, Groups):
                 ]
             )
 
-        def read(response: Any) -> dict[str, Any]:
+        def read(response: DescribeShareGroupOffsetsResponse) -> dict[str, Any]:
             return {
                 group.group_id: error_of(group.error_code, f"share group {group.group_id!r}", group.error_message)
                 or {

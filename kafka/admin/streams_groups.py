@@ -189,7 +189,7 @@ def _streams_group(group: Any) -> StreamsGroupDescription:
     )
 
 
-def _tasks(assignment: Any) -> TaskAssignment:
+def _tasks(assignment: object) -> TaskAssignment:
     return TaskAssignment(
         **{
             name: {one.subtopology_id: list(one.partitions) for one in getattr(assignment, f"{name}_tasks")}

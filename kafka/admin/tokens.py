@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from kafka.admin.calls import Calls
 from kafka.admin.results import Result
@@ -14,6 +14,9 @@ from kafka.protocol.sasl import (
     ExpireDelegationTokenRequest,
     RenewDelegationTokenRequest,
 )
+
+if TYPE_CHECKING:
+    from kafka.protocol.sasl import DescribeDelegationTokenResponse
 
 __all__ = ["DelegationToken", "Tokens"]
 
@@ -132,7 +135,7 @@ class Tokens(Calls):
         return [_token(token) for token in response.tokens]
 
 
-def _token(token: Any) -> DelegationToken:
+def _token(token: DescribeDelegationTokenResponse.DescribedDelegationToken) -> DelegationToken:
     own = f"{token.principal_type}:{token.principal_name}"
     requester = token.token_requester_principal_name
     return DelegationToken(
@@ -147,7 +150,7 @@ def _token(token: Any) -> DelegationToken:
     )
 
 
-def _principal(given: Any) -> tuple[str, str]:
+def _principal(given: str | tuple[str, str]) -> tuple[str, str]:
     parts = given.split(":", 1) if isinstance(given, str) else given
     if not isinstance(parts, (list, tuple)) or len(parts) != 2 or not all(isinstance(one, str) for one in parts):
         raise IllegalArgumentError(f"a principal is a type and a name, as 'User:alice', not {given!r}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from kafka.admin.calls import Calls
@@ -38,10 +38,15 @@ from kafka.errors import (
 )
 from kafka.protocol.admin import (
     CreatePartitionsRequest,
+    CreatePartitionsResponse,
     CreateTopicsRequest,
     DeleteTopicsRequest,
+    DeleteTopicsResponse,
 )
 from kafka.protocol.metadata import DescribeTopicPartitionsRequest
+
+if TYPE_CHECKING:
+    from kafka.protocol.admin import CreateTopicsResponse
 
 __all__ = ["Topics"]
 
@@ -109,7 +114,7 @@ class Topics(Calls):
         self,
         topics: Iterable[str],
         response_partition_limit: int = 2000,
-        cursor: Any = None,
+        cursor: object = None,
         timeout_ms: float | None = None,
     ) -> TopicPartitionsPage:
         """Describe the partitions of topics page by page, with their eligible leader replicas (Kafka 3.8).
@@ -194,7 +199,7 @@ class Topics(Calls):
         if validate_only and version < 1:
             raise self._core.unsupported("validate_only", "0.10.2")
 
-        def request(names: list[str]) -> Any:
+        def request(names: list[str]) -> CreateTopicsRequest:
             return CreateTopicsRequest(
                 topics=[_creatable(by_name[name]) for name in names],
                 timeout_ms=self._core.left(deadline),
@@ -245,7 +250,7 @@ class Topics(Calls):
             raise self._core.unsupported("deleting a topic by its id", "2.8")
         entry = DeleteTopicsRequest.DeleteTopicState
 
-        def request(some: list[str | UUID]) -> Any:
+        def request(some: list[str | UUID]) -> DeleteTopicsRequest:
             if version < _DELETION_BY_ID_SINCE:
                 return DeleteTopicsRequest(topic_names=some, timeout_ms=self._core.left(deadline))
             states = [
@@ -253,7 +258,7 @@ class Topics(Calls):
             ]
             return DeleteTopicsRequest(topics=states, timeout_ms=self._core.left(deadline))
 
-        def read(response: Any) -> dict[str | UUID, DeletedTopic]:
+        def read(response: DeleteTopicsResponse) -> dict[str | UUID, DeletedTopic]:
             results: dict[str | UUID, DeletedTopic] = {}
             for topic in response.responses:
                 outcome = DeletedTopic(
@@ -262,7 +267,7 @@ class Topics(Calls):
                     error_code=topic.error_code,
                     error_message=topic.error_message,
                 )
-                results[topic.name if topic.name in topics else topic.topic_id] = outcome
+                results[topic.name if topic.name is not None and topic.name in topics else topic.topic_id] = outcome
             return results
 
         found = await self._core.ask_controller(topics, request, read, deadline, "delete_topics()")
@@ -309,7 +314,7 @@ class Topics(Calls):
             CreatePartitionsRequest.CreatePartitionsAssignment,
         )
 
-        def request(names: list[str]) -> Any:
+        def request(names: list[str]) -> CreatePartitionsRequest:
             return CreatePartitionsRequest(
                 topics=[
                     entry(
@@ -325,7 +330,7 @@ class Topics(Calls):
                 validate_only=validate_only,
             )
 
-        def read(response: Any) -> dict[str, ResizedTopic]:
+        def read(response: CreatePartitionsResponse) -> dict[str, ResizedTopic]:
             return {
                 topic.name: ResizedTopic(
                     name=topic.name, error_code=topic.error_code, error_message=topic.error_message
@@ -398,7 +403,7 @@ class Topics(Calls):
         return set(names) - ready
 
 
-def _creatable(topic: NewTopic) -> Any:
+def _creatable(topic: NewTopic) -> CreateTopicsRequest.CreatableTopic:
     place, setting = CreateTopicsRequest.CreatableReplicaAssignment, CreateTopicsRequest.CreatableTopicConfig
     return CreateTopicsRequest.CreatableTopic(
         name=topic.name,
@@ -412,7 +417,7 @@ def _creatable(topic: NewTopic) -> Any:
     )
 
 
-def _created(topic: Any) -> CreatedTopic:
+def _created(topic: CreateTopicsResponse.CreatableTopicResult) -> CreatedTopic:
     configs = topic.configs
     return CreatedTopic(
         name=topic.name,
@@ -461,7 +466,7 @@ def _description(topic: Any, *, eligible: bool = False) -> TopicDescription:
     )
 
 
-def _eligible(entry: Any) -> dict[str, Any]:
+def _eligible(entry: object) -> dict[str, Any]:
     """Return the replicas that may be elected although they are not in sync (KIP-966); None where that is off."""
     names = ("eligible_leader_replicas", "last_known_elr")
     return {name: None if (found := getattr(entry, name)) is None else list(found) for name in names}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from kafka.acl import Named
 from kafka.admin.calls import Calls
@@ -14,7 +14,9 @@ from kafka.cluster import TRANSACTION
 from kafka.errors import KafkaError
 from kafka.protocol.transaction import (
     DescribeProducersRequest,
+    DescribeProducersResponse,
     DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
     InitProducerIdRequest,
     ListTransactionsRequest,
     WriteTxnMarkersRequest,
@@ -235,7 +237,7 @@ class Transactions(Calls):
         kind = DescribeTransactionsRequest
         await self._core.require(deadline, kind.API_KEY, 0, "describe_transactions()", "3.0")
 
-        def read(response: Any) -> dict[str, Any]:
+        def read(response: DescribeTransactionsResponse) -> dict[str, Any]:
             return {
                 one.transactional_id: error_of(
                     one.error_code, f"describe_transactions(): transaction {one.transactional_id!r}"
@@ -254,7 +256,7 @@ class Transactions(Calls):
         )
         if raise_errors:
             raise_first(found.values(), found)
-        return found
+        return cast("dict[str, TransactionDescription]", found)
 
     async def describe_producers(
         self,
@@ -291,7 +293,7 @@ class Transactions(Calls):
         kind = DescribeProducersRequest
         await self._core.require(deadline, kind.API_KEY, 0, "describe_producers()", "2.8")
 
-        def request(some: list[TopicPartition]) -> Any:
+        def request(some: list[TopicPartition]) -> DescribeProducersRequest:
             return kind(
                 topics=[
                     kind.TopicRequest(name=topic, partition_indexes=numbers)
@@ -299,7 +301,7 @@ class Transactions(Calls):
                 ]
             )
 
-        def read(response: Any) -> dict[TopicPartition, Any]:
+        def read(response: DescribeProducersResponse) -> dict[TopicPartition, Any]:
             return {
                 TopicPartition(topic.name, one.partition_index): error_of(
                     one.error_code, f"{topic.name}-{one.partition_index}", one.error_message
@@ -323,7 +325,7 @@ class Transactions(Calls):
         await self._core.require(deadline, DescribeProducersRequest.API_KEY, 0, "abort_transaction()", "2.8")
         partition = spec.topic_partition
 
-        def request(_: Any) -> Any:
+        def request(_: object) -> WriteTxnMarkersRequest:
             topic = kind.WritableTxnMarkerTopic(name=partition.topic, partition_indexes=[partition.partition])
             marker = kind.WritableTxnMarker(
                 producer_id=spec.producer_id,
@@ -411,6 +413,7 @@ class Transactions(Calls):
         partitions = [
             TopicPartition(topic.name, entry.partition_index)
             for topic in topics
+            if topic.name is not None
             for entry in topic.partitions
             if brokers is None or entry.leader_id in brokers
         ]
@@ -461,7 +464,7 @@ def _transactional_ids(given: Any) -> list[str]:
     return found
 
 
-def _described(one: Any, coordinator: int) -> TransactionDescription:
+def _described(one: DescribeTransactionsResponse.TransactionState, coordinator: int) -> TransactionDescription:
     return TransactionDescription(
         coordinator_id=coordinator,
         state=TransactionState.known(one.transaction_state),
@@ -473,7 +476,7 @@ def _described(one: Any, coordinator: int) -> TransactionDescription:
     )
 
 
-def _producer(entry: Any) -> ProducerState:
+def _producer(entry: DescribeProducersResponse.ProducerState) -> ProducerState:
     return ProducerState(
         producer_id=entry.producer_id,
         producer_epoch=entry.producer_epoch,

@@ -6,13 +6,17 @@ import hashlib
 import os
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import Any, Final
+from typing import Final
 
 from kafka.acl import Named
 from kafka.admin.calls import Calls
 from kafka.admin.results import Outcome, Result, error_of
 from kafka.errors import IllegalArgumentError, KafkaError
-from kafka.protocol.users import AlterUserScramCredentialsRequest, DescribeUserScramCredentialsRequest
+from kafka.protocol.users import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    DescribeUserScramCredentialsRequest,
+)
 
 __all__ = [
     "CredentialInfo",
@@ -38,7 +42,7 @@ class ScramMechanism(Named, IntEnum):
 _HASHES: Final = {ScramMechanism.SCRAM_SHA_256: "sha256", ScramMechanism.SCRAM_SHA_512: "sha512"}
 
 
-def _mechanism(given: Any) -> ScramMechanism:
+def _mechanism(given: ScramMechanism | str) -> ScramMechanism:
     found = ScramMechanism.build_from(given)
     if found is ScramMechanism.UNKNOWN:
         raise IllegalArgumentError("the mechanism must be SCRAM_SHA_256 or SCRAM_SHA_512, not UNKNOWN")
@@ -179,7 +183,7 @@ class Users(Calls):
         kind = AlterUserScramCredentialsRequest
         await self._core.require(deadline, kind.API_KEY, 0, "alter_user_scram_credentials()", "2.7")
 
-        def request(users: list[str]) -> Any:
+        def request(users: list[str]) -> AlterUserScramCredentialsRequest:
             some = [one for one in alterations if one.user in users]
             return kind(
                 deletions=[
@@ -200,7 +204,7 @@ class Users(Calls):
                 ],
             )
 
-        def read(response: Any) -> dict[str, Outcome]:
+        def read(response: AlterUserScramCredentialsResponse) -> dict[str, Outcome]:
             return {
                 entry.user: Outcome(error_of(entry.error_code, f"user {entry.user!r}", entry.error_message))
                 for entry in response.results
