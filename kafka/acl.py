@@ -17,7 +17,7 @@ class Named:
     """Enums whose members are also given by value, or by name in any case with ``-`` for ``_``."""
 
     @classmethod
-    def build_from(cls, given: Any) -> Self:
+    def build_from(cls, given: object) -> Self:
         """Return a member from a member, a value or a name.
 
         >>> ACLOperation.build_from("cluster-action")
@@ -31,7 +31,7 @@ class Named:
         raise IllegalArgumentError(f"{cls.__name__} has no {given!r}; it has {', '.join(kind.__members__)}")
 
     @classmethod
-    def known(cls, value: Any) -> Self:
+    def known(cls, value: object) -> Self:
         """Return the member with a value that a broker sent, UNKNOWN if a newer Kafka has added it.
 
         >>> ACLOperation.known(99)
@@ -41,7 +41,7 @@ class Named:
         return next((member for member in kind if member.value == value), kind.UNKNOWN)  # type: ignore[no-any-return]
 
     @classmethod
-    def value_for(cls, given: Any) -> Any:
+    def value_for(cls, given: object) -> Any:
         """Return the value of a member, given by member, value or name."""
         found: Any = cls.build_from(given)
         return found.value

@@ -289,7 +289,7 @@ class ClusterMetadata:
         except TypeError:  # not hashable
             explain_key("key", key, "a group's or transaction's id")
 
-    def add_group_coordinator(self, group: str, response: Any) -> NodeId | None:
+    def add_group_coordinator(self, group: str, response: object) -> NodeId | None:
         """Take a reply about a group's coordinator; its id, or None if the reply is an error."""
         return self.add_coordinator(response, GROUP, group)
 

@@ -1589,7 +1589,7 @@ class FailedPayloadsError(KafkaError):
 
     payload: Any = None
 
-    def __init__(self, payload: Any = None, *args: object, **facts: object) -> None:
+    def __init__(self, payload: object = None, *args: object, **facts: object) -> None:
         super().__init__(*args, **facts)
         self.payload = payload
 
@@ -1599,7 +1599,7 @@ class AsyncProducerQueueFull(KafkaError):
 
     failed_msgs: Any = ()
 
-    def __init__(self, failed_msgs: Any = (), *args: object, **facts: object) -> None:
+    def __init__(self, failed_msgs: object = (), *args: object, **facts: object) -> None:
         super().__init__(*args, **facts)
         self.failed_msgs = failed_msgs
 

@@ -55,7 +55,7 @@ class ProducerInterceptor:
         """Return the record, or another in its place. Called in the thread of `send()`, before the serializers."""
         return record
 
-    def on_acknowledgement(self, metadata: Any, exception: BaseException | None) -> None:
+    def on_acknowledgement(self, metadata: object, exception: BaseException | None) -> None:
         """Hear what became of a record: its `RecordMetadata`, and the exception if it was given up.
 
         The offset is -1 then. Called on the network thread, before the record's own callbacks: be brief.
@@ -117,7 +117,7 @@ class Interceptors:
                 thing = changed
         return thing
 
-    def tell(self, name: str, *facts: Any) -> None:
+    def tell(self, name: str, *facts: object) -> None:
         """Call the named method of each interceptor."""
         for hook in self._hooks[name]:
             try:
@@ -135,7 +135,7 @@ class Interceptors:
                     log.exception("The interceptor %r could not be closed", one)
 
 
-def _method(thing: Any, name: str) -> Callable[..., Any] | None:
+def _method(thing: object, name: str) -> Callable[..., Any] | None:
     method = getattr(thing, name, None)
     if getattr(method, "__func__", None) in _INHERITED:
         return None

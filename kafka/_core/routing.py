@@ -125,7 +125,7 @@ def _first(names: Iterable[str] | None) -> str | None:
     return next(iter(names or ()), None)
 
 
-def _leader(request: Any, cluster: ClusterMetadata) -> Route:
+def _leader(request: object, cluster: ClusterMetadata) -> Route:
     """Return the leader that all partitions of a request have in common."""
     partitions = list(_partitions(request, cluster))
     leaders = {cluster.leader_for_partition(partition) for partition in partitions}
@@ -136,7 +136,7 @@ def _leader(request: Any, cluster: ClusterMetadata) -> Route:
     return Route(Target.LEADER, partitions[0]) if partitions else Route(Target.ANY)
 
 
-def _partitions(request: Any, cluster: ClusterMetadata) -> Iterable[TopicPartition]:
+def _partitions(request: object, cluster: ClusterMetadata) -> Iterable[TopicPartition]:
     topics: Iterable[Any] = getattr(request, "topic_data", None) or getattr(request, "topics", None) or ()
     for topic in topics:
         name = getattr(topic, "name", None) or getattr(topic, "topic", None)

@@ -132,7 +132,7 @@ class Loop:
 
     # Asking for work to be done: from any thread…
 
-    def call_soon(self, callback: Callable[..., object], *args: Any) -> None:
+    def call_soon(self, callback: Callable[..., object], *args: object) -> None:
         """Run `callback(*args)` in the next pass. Safe from every thread, and from signal handlers."""
         self._ready.append((callback, args))
         # A pass looks at the queue again when it ends, and who has claimed the loop is about to turn
@@ -186,11 +186,11 @@ class Loop:
 
     # On the loop only…
 
-    def call_at(self, when: float, callback: Callable[..., object], *args: Any) -> Timer:
+    def call_at(self, when: float, callback: Callable[..., object], *args: object) -> Timer:
         """Run `callback(*args)` at `when` (as `time()` counts). Returns what cancels it."""
         return self._timers.add(when, callback, args)
 
-    def call_later(self, delay: float, callback: Callable[..., object], *args: Any) -> Timer:
+    def call_later(self, delay: float, callback: Callable[..., object], *args: object) -> Timer:
         """Run `callback(*args)` in `delay` seconds. Returns what cancels it."""
         return self._timers.add(self.clock.monotonic() + delay, callback, args)
 

@@ -50,11 +50,11 @@ class Scheduler(Protocol):
     current_task: Task[Any] | None
     _tasks: set[Task[Any]]
 
-    def call_soon(self, callback: Callable[..., object], *args: Any) -> None:
+    def call_soon(self, callback: Callable[..., object], *args: object) -> None:
         """Run a callback in the next pass."""
         ...
 
-    def call_at(self, when: float, callback: Callable[..., object], *args: Any) -> Timer:
+    def call_at(self, when: float, callback: Callable[..., object], *args: object) -> Timer:
         """Run a callback at a time."""
         ...
 
@@ -170,7 +170,7 @@ def _deferred(make: Callable[..., Coroutine[Any, Any, T]], args: tuple[Any, ...]
     return (yield from make(*args).__await__())
 
 
-def deferred(make: Callable[..., Coroutine[Any, Any, T]], *args: Any) -> Coroutine[Any, Any, T]:
+def deferred(make: Callable[..., Coroutine[Any, Any, T]], *args: object) -> Coroutine[Any, Any, T]:
     """Return what makes the coroutine `make(*args)` when it is first run.
 
     A client may be dropped before it is. Python warns of a coroutine that was made and never awaited, and it may free

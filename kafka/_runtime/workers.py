@@ -27,7 +27,7 @@ _MOST: Final = 4
 class Workers(Protocol):
     """Runs a blocking function somewhere and gives the future of its result."""
 
-    def submit(self, function: Callable[..., T], *args: Any) -> Future[T]:
+    def submit(self, function: Callable[..., T], *args: object) -> Future[T]:
         """Run `function(*args)`."""
         ...
 
@@ -48,7 +48,7 @@ class ThreadWorkers:
         self._jobs: deque[Callable[[], object]] = deque()
         self._running = 0
 
-    def submit(self, function: Callable[..., T], *args: Any) -> Future[T]:
+    def submit(self, function: Callable[..., T], *args: object) -> Future[T]:
         """Run `function(*args)` on a worker. The future's callbacks run there too.
 
         While the interpreter exits it runs in the caller's thread: Python 3.12 starts no thread then,
@@ -85,7 +85,7 @@ class ThreadWorkers:
 class InlineWorkers:
     """Runs at once, in the caller: for tests in memory."""
 
-    def submit(self, function: Callable[..., T], *args: Any) -> Future[T]:
+    def submit(self, function: Callable[..., T], *args: object) -> Future[T]:
         """Run `function(*args)` now."""
         future: Future[T] = Future()
         _run(future, function, args)

@@ -56,7 +56,7 @@ def checked_config(
         raise AIOConfigurationError(text, option=error.option) from None
 
 
-def as_offsets(offsets: Any) -> dict[TopicPartition, OffsetAndMetadata]:
+def as_offsets(offsets: object) -> dict[TopicPartition, OffsetAndMetadata]:
     """Return offsets to commit, which may be numbers, or pairs of a number and a text.
 
     >>> as_offsets({TopicPartition("t", 0): 5, TopicPartition("t", 1): (6, "note")})[TopicPartition("t", 1)]
@@ -72,7 +72,7 @@ def as_offsets(offsets: Any) -> dict[TopicPartition, OffsetAndMetadata]:
     return found
 
 
-def _as_offset(offset: Any) -> OffsetAndMetadata:
+def _as_offset(offset: object) -> OffsetAndMetadata:
     if isinstance(offset, OffsetAndMetadata):
         return offset
     if isinstance(offset, int) and not isinstance(offset, bool):

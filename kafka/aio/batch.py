@@ -37,7 +37,7 @@ class BatchBuilder:
         self._facts: tuple[int, int, int, int] | None = None
 
     def append(
-        self, *, timestamp: int | None, key: Any, value: Any, headers: Sequence[tuple[str, bytes | None]] = ()
+        self, *, timestamp: int | None, key: object, value: object, headers: Sequence[tuple[str, bytes | None]] = ()
     ) -> BatchedRecord | None:
         """Add a record; None if it does not fit any more, or the batch is closed.
 

@@ -354,7 +354,7 @@ class Cluster(Lifecycle):
 
     # Healing…
 
-    async def heal(self, response: Any = None, *, timeout_ms: float = _HEAL_TIMEOUT_MS) -> None:
+    async def heal(self, response: object = None, *, timeout_ms: float = _HEAL_TIMEOUT_MS) -> None:
         """Bring connections, topics and leaders in step with the cluster, and return when nothing is missing.
 
         With a metadata `response` that comes first, else fresh metadata. While a broker cannot be reached, or a
@@ -575,7 +575,7 @@ def _partition(partition: Any) -> PartitionEntry:
     )
 
 
-def _first(entry: Any, *names: str) -> Any:
+def _first(entry: object, *names: str) -> Any:
     for name in names:
         if hasattr(entry, name):
             return getattr(entry, name)

@@ -31,7 +31,7 @@ class AIORecordFuture(AsyncRecordFuture):
 
     __slots__ = ()
 
-    def _metadata(self, batch: Any, index: int, outcome: Any) -> Any:
+    def _metadata(self, batch: object, index: int, outcome: object) -> Any:
         return record_metadata(batch, index, outcome, self._timestamp)
 
 

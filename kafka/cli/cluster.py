@@ -14,7 +14,7 @@ from kafka.cli.quorum import VERBS
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from kafka.admin import KafkaAdminClient
+    from kafka.admin import ClusterDescription, KafkaAdminClient
 
 __all__ = ["COMMAND"]
 
@@ -26,7 +26,7 @@ _BROKER_COLUMNS: Final = [
 ]
 
 
-def _brokers(admin: KafkaAdminClient) -> tuple[Any, list[dict[str, Any]]]:
+def _brokers(admin: KafkaAdminClient) -> tuple[ClusterDescription, list[dict[str, Any]]]:
     """Return the description of the cluster and a row for each broker."""
     cluster = admin.describe_cluster()
     leaders: dict[int, int] = {}

@@ -12,13 +12,15 @@ from kafka.cli.output import Column, complain, counted, emit, print_table
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from kafka.admin import ConfigResource
+
 __all__ = ["COMMAND"]
 
 _KINDS: Final = ("topic", "broker", "broker-logger", "client-metrics", "group")
 _DEFAULT: Final = "default"
 
 
-def _resource(arguments: Namespace, changes: Any = None) -> Any:
+def _resource(arguments: Namespace, changes: Any = None) -> ConfigResource:
     from kafka.admin import ConfigResource
 
     kind, name = arguments.kind, arguments.name
@@ -105,13 +107,13 @@ def _change(arguments: Namespace, changes: dict[str, Any]) -> int:
         return 0
 
 
-def _reason(error: Any) -> str:
+def _reason(error: object) -> str:
     from kafka.cli.arguments import reason
 
     return reason(error)
 
 
-def _new(change: Any, before: str | None) -> str | None:
+def _new(change: object, before: str | None) -> str | None:
     """Return the value after a change, as far as it is known here."""
     from kafka.admin import AlterConfigOp
 

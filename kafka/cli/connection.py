@@ -199,7 +199,7 @@ def _toml_value(text: str) -> Any:
     return json.loads(text if text.startswith('"') else text.replace("_", ""))
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -412,7 +412,7 @@ class Interrupts:
         self._waiting: list[tuple[int, Any]] = []
         self._previous: dict[int, Any] = {}
 
-    def _handle(self, number: int, frame: Any) -> None:
+    def _handle(self, number: int, frame: object) -> None:
         if self._holds and not self._waiting:
             self._waiting.append((number, frame))
         else:  # also a second Ctrl-C, while the output takes nothing

@@ -17,6 +17,7 @@ from kafka.cli.produce import Delivery, pieces_of, record_of
 from kafka.cli.ranges import HELP, parse_partitions
 
 if TYPE_CHECKING:
+    from kafka.admin import TopicDescription
     from kafka.record import ConsumerRecord
 
 __all__ = ["VERBS"]
@@ -94,7 +95,7 @@ def _copy_records(arguments: Namespace, connection: Connection, target: Connecti
     return code
 
 
-def _description(connection: Connection, topic: str) -> Any:
+def _description(connection: Connection, topic: str) -> TopicDescription:
     found = connection.admin().describe_topics([topic])[0]
     found.raise_for_error()
     return found

@@ -13,6 +13,8 @@ from kafka.cli.output import Column, agreed, emit, report
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from kafka.admin import DelegationToken, UserScramCredentialUpsertion
+
 
 __all__ = ["COMMAND"]
 
@@ -71,7 +73,7 @@ def _delete_user(arguments: Namespace) -> int:
         return _apply_users(arguments, connection, changes, "deleted")
 
 
-def _alter_users(arguments: Namespace, changes: list[Any], done: str) -> int:
+def _alter_users(arguments: Namespace, changes: list[UserScramCredentialUpsertion], done: str) -> int:
     with Connection(arguments) as connection:
         return _apply_users(arguments, connection, changes, done)
 
@@ -95,7 +97,7 @@ _TOKEN_COLUMNS: Final = [
 ]
 
 
-def _token_row(token: Any, *, secret: bool) -> dict[str, Any]:
+def _token_row(token: DelegationToken, *, secret: bool) -> dict[str, Any]:
     from base64 import b64encode
 
     return {

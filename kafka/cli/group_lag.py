@@ -37,7 +37,7 @@ TOPIC: Final = Argument(
 
 def lag_rows(
     admin: KafkaAdminClient, groups: Sequence[str] | None, topics: Sequence[str] | None = None
-) -> tuple[list[dict[str, Any]], list[str]]:
+) -> tuple[list[dict[str, object]], list[str]]:
     """Return a row for each partition of the groups, of all groups for None; and lines about what is unknown."""
     lags = admin.group_lag(groups, topics or None)
     trouble = [f"broker {broker}: {reason(error)}" for broker, error in lags.failed_brokers.items()]

@@ -22,6 +22,7 @@ from kafka.cli.record_format import compile_format, unescape_bytes
 from kafka.cli.record_types import Undecodable
 
 if TYPE_CHECKING:
+    from kafka.admin import ClusterDescription, TopicDescription
     from kafka.consumer import KafkaConsumer
     from kafka.record import ConsumerRecord
     from kafka.structs import TopicPartition
@@ -284,7 +285,7 @@ def _decoded(data: bytes | None) -> str | None:
     return None if data is None else data.decode("utf-8", "surrogateescape")
 
 
-def _compact(value: Any) -> str:
+def _compact(value: object) -> str:
     import json
 
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -532,11 +533,13 @@ def _metadata(given: _Given, connection: Connection) -> int:
     return 0
 
 
-def _librdkafka(error: Any) -> str:
+def _librdkafka(error: object) -> str:
     return f"Broker: {getattr(error, 'description', error)}"
 
 
-def _metadata_json(cluster: Any, topics: list[Any], wanted: str | None, broker: int, name: str) -> str:
+def _metadata_json(
+    cluster: ClusterDescription, topics: list[TopicDescription], wanted: str | None, broker: int, name: str
+) -> str:
     found: dict[str, Any] = {
         "originating_broker": {"id": broker, "name": name},
         "query": {"topic": wanted or "*"},

@@ -106,7 +106,7 @@ def _print_as(
         raise UsageError(f"--format takes {', '.join(FORMATS)}, or a template with fields in braces, not {chosen!r}")
 
 
-def json_text(value: Any, indent: int | None = None) -> str:
+def json_text(value: object, indent: int | None = None) -> str:
     """Return JSON: bytes as text or base64, everything that JSON does not know as its text.
 
     >>> json_text({"id": b"abc", "raw": b"\\xff"})
@@ -117,7 +117,7 @@ def json_text(value: Any, indent: int | None = None) -> str:
     return json.dumps(value, indent=indent, ensure_ascii=False, default=_json_default)
 
 
-def _json_default(value: Any) -> Any:
+def _json_default(value: object) -> Any:
     if isinstance(value, (bytes, bytearray)):
         try:
             return bytes(value).decode()
@@ -210,11 +210,11 @@ def _cut(text: str, width: int) -> str:
     return f"{text}…"
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     """Return a value as a table shows it.
 
     >>> _cell(None), _cell(True), _cell([1, 2]), _cell(1.25)
@@ -259,7 +259,7 @@ def _print_csv(arguments: Namespace, rows: Sequence[Mapping[str, Any]], columns:
         writer.writerow([_csv_cell(row.get(key)) for key in keys])
 
 
-def _csv_cell(value: Any) -> Any:
+def _csv_cell(value: object) -> Any:
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -333,7 +333,7 @@ def _yaml_items(value: Any, depth: int) -> Iterable[str]:
 _YAML_WORDS: Final = {"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
 
 
-def _yaml_scalar(value: Any) -> str:
+def _yaml_scalar(value: object) -> str:
     if isinstance(value, str) and _is_plain_yaml(value):
         return value
     if isinstance(value, (Mapping, list, tuple)):

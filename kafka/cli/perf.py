@@ -229,10 +229,10 @@ def _verifiable_consumer(arguments: Namespace) -> int:
     from kafka.structs import OffsetAndMetadata
 
     class Tell(ConsumerRebalanceListener):
-        def on_partitions_assigned(self, assigned: Any) -> None:
+        def on_partitions_assigned(self, assigned: object) -> None:
             _event("partitions_assigned", partitions=_places(assigned))
 
-        def on_partitions_revoked(self, revoked: Any) -> None:
+        def on_partitions_revoked(self, revoked: object) -> None:
             _event("partitions_revoked", partitions=_places(revoked))
 
     with Connection(arguments) as connection:

@@ -68,7 +68,7 @@ def _find_one(name: str, version: int) -> Any:
     return _of_version(found[0], version)
 
 
-def _of_version(cls: StructMeta, version: int) -> Any:
+def _of_version(cls: StructMeta, version: int) -> StructMeta:
     try:
         return cls._of_version(version)
     except KafkaError as error:

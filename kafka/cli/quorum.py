@@ -11,10 +11,9 @@ from kafka.cli.output import Column, agreed, emit, print_table
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Sequence
     from uuid import UUID
 
-    from kafka.admin import QuorumDescription, RaftVoterEndpoint
+    from kafka.admin import QuorumDescription, QuorumReplica, RaftVoterEndpoint
 
 __all__ = ["VERBS"]
 
@@ -99,7 +98,7 @@ def _remove_voter(arguments: Namespace) -> int:
     return 0
 
 
-def _directory(arguments: Namespace, replicas: Sequence[Any]) -> UUID:
+def _directory(arguments: Namespace, replicas: list[QuorumReplica]) -> UUID:
     """Return the directory id that was given, or the one that the controller reports to the quorum."""
     from base64 import urlsafe_b64decode
     from uuid import UUID

@@ -24,7 +24,7 @@ __all__ = ["Print", "as_bytes", "compile_format", "console_layout", "record_json
 Print = Callable[["ConsumerRecord"], bytes]
 
 
-def as_bytes(value: Any) -> bytes:
+def as_bytes(value: object) -> bytes:
     """Return a decoded value as it is printed."""
     if isinstance(value, bytes):
         return value

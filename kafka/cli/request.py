@@ -109,7 +109,7 @@ def _fill(struct: Any, given: dict[str, Any], values: dict[str, Any]) -> None:
             setattr(struct, name, value)
 
 
-def _errors(reply: Any, where: str = "") -> Iterator[tuple[str, int]]:
+def _errors(reply: object, where: str = "") -> Iterator[tuple[str, int]]:
     """Yield the error codes in a reply, with the way to them.
 
     >>> list(_errors({"topics": [{"errorCode": 0}, {"errorCode": 3}], "errorCode": 0}))
@@ -128,7 +128,7 @@ def _errors(reply: Any, where: str = "") -> Iterator[tuple[str, int]]:
             yield from _errors(value, f"{where}[{number}]")
 
 
-def _newest(client: KafkaClient, cls: Any) -> int:
+def _newest(client: KafkaClient, cls: object) -> int:
     offered = client.get_api_versions()
     versions = ApiVersions.of_release(client.api_version or ()) if offered is None else ApiVersions(offered)
     return versions.highest(cls)

@@ -67,7 +67,7 @@ class Rates:
         self._seconds, self._at = at - self._at, at
         self._before, self._now = self._now, {}
 
-    def of(self, key: Any, value: float) -> float | None:
+    def of(self, key: object, value: float) -> float | None:
         """Return the change of a counter per second, None at the first look."""
         self._now[key] = value
         if key not in self._before or self._seconds <= 0:

@@ -246,7 +246,7 @@ def _watched(arguments: argparse.Namespace, start: Callable[[Any, dict[str, str]
 
     from kafka.spark.jobs.runner import asked_to_stop, watch
 
-    def run_until_asked(spark: Any) -> Any:
+    def run_until_asked(spark: object) -> Any:
         # From the first query on: a query that is stopped ends between two batches.
         with TemporaryDirectory(prefix="purekafka-") as directory, asked_to_stop() as asked:
             hold = Path(directory, "hold")

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from kafka.admin import KafkaAdminClient, TopicDescription
+    from kafka.cli.connection import Connection
     from kafka.cli.screen import Rates
     from kafka.structs import TopicPartition
 
@@ -100,7 +101,7 @@ def _describe(arguments: Namespace) -> int:
     return code or emit(arguments, rows, _DESCRIBE_COLUMNS, items=items, table=lambda: _print_topics(arguments, items))
 
 
-def _detailed(connection: Any, topics: list[TopicDescription], arguments: Namespace) -> list[dict[str, Any]]:
+def _detailed(connection: Connection, topics: list[TopicDescription], arguments: Namespace) -> list[dict[str, Any]]:
     from kafka.admin import ConfigResource, ConfigSourceType
     from kafka.structs import TopicPartition
 

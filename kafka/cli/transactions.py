@@ -13,6 +13,8 @@ from kafka.cli.output import Column, agreed, complain, counted, emit, print_tabl
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from kafka.admin import HangingTransaction
+
 __all__ = ["COMMAND"]
 
 _HANGING_COLUMNS: Final = [
@@ -105,7 +107,7 @@ def _producers(arguments: Namespace) -> int:
     return emit(arguments, rows, columns)
 
 
-def _hanging_rows(found: Any) -> list[dict[str, Any]]:
+def _hanging_rows(found: list[HangingTransaction]) -> list[dict[str, Any]]:
     return [
         {
             "topic": one.topic_partition.topic,

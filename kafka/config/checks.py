@@ -49,7 +49,7 @@ class Check(Protocol):
         """The accepted values, as they read after "must be"."""
         ...
 
-    def __call__(self, value: Any) -> Any:
+    def __call__(self, value: object) -> Any:
         """Return the value as the library uses it; raise ValueError if it is not acceptable."""
         ...
 
@@ -83,7 +83,7 @@ class Whole:
         """In words."""
         return _or_none(f"an integer{_range(self.least, self.most)}{' or inf' if self.infinite else ''}", self.optional)
 
-    def __call__(self, value: Any) -> Any:
+    def __call__(self, value: object) -> Any:
         """The integer."""
         if value is None and self.optional:
             return None
@@ -114,7 +114,7 @@ class Number:
         """In words."""
         return _or_none(f"a number{_range(self.least, self.most)}{'' if self.finite else ' or inf'}", self.optional)
 
-    def __call__(self, value: Any) -> Any:
+    def __call__(self, value: object) -> Any:
         """The number."""
         if value is None and self.optional:
             return None
@@ -137,7 +137,7 @@ class Flag:
 
     accepts = "True or False"
 
-    def __call__(self, value: Any) -> bool:
+    def __call__(self, value: object) -> bool:
         """The flag."""
         if not isinstance(value, bool):
             raise ValueError(value)
@@ -160,7 +160,7 @@ class Text:
         text = "a str" if self.empty else "a str that is not empty"
         return _or_none(f"{text}, of at most {_LONGEST_TEXT} bytes in UTF-8" if self.sent else text, self.optional)
 
-    def __call__(self, value: Any) -> Any:
+    def __call__(self, value: object) -> Any:
         """The text."""
         if value is None and self.optional:
             return None
@@ -194,7 +194,7 @@ class Choice:
         """In words."""
         return self.shown or _or_none("one of " + ", ".join(repr(name) for name in self.names), self.optional)
 
-    def __call__(self, value: Any) -> Any:
+    def __call__(self, value: object) -> Any:
         """The name."""
         if value is None and self.optional:
             return None
@@ -219,7 +219,7 @@ class Custom:
     def __init__(self, accepts: str, test: Callable[[Any], bool], convert: Callable[[Any], Any] | None = None) -> None:
         self.accepts, self.test, self.convert = accepts, test, convert
 
-    def __call__(self, value: Any) -> Any:
+    def __call__(self, value: object) -> Any:
         """The object."""
         if not self.test(value):
             raise ValueError(value)
@@ -236,7 +236,7 @@ class Items:
     def __init__(self, accepts: str, test: Callable[[Any], bool]) -> None:
         self.accepts, self.test = accepts, test
 
-    def __call__(self, value: Any) -> Any:
+    def __call__(self, value: object) -> Any:
         """The list, as a tuple."""
         items = (value,) if self.test(value) else value
         if isinstance(items, (str, bytes)) or not isinstance(items, Iterable):
@@ -262,7 +262,7 @@ class OneOf:
         """In words."""
         return ", or ".join(check.accepts for check in self.checks)
 
-    def __call__(self, value: Any) -> Any:
+    def __call__(self, value: object) -> Any:
         """The value, converted by the first check that accepts it."""
         return self._first(lambda check: check(value), value)
 
@@ -270,7 +270,7 @@ class OneOf:
         """The value, parsed by the first check that accepts the text."""
         return self._first(lambda check: check.parse(text), text)
 
-    def _first(self, call: Callable[[Check], Any], value: Any) -> Any:
+    def _first(self, call: Callable[[Check], Any], value: object) -> Any:
         for check in self.checks:
             try:
                 return call(check)
@@ -293,7 +293,7 @@ class Servers:
             self.optional,
         )
 
-    def __call__(self, value: Any) -> Any:
+    def __call__(self, value: object) -> Any:
         """The addresses as a list of ``host:port``, which is also what programs read."""
         if value is None and self.optional:
             return None
@@ -312,7 +312,7 @@ class ApiVersion:
 
     accepts = "None or 'auto' to ask the brokers, or a release such as (2, 8) or '2.8'"
 
-    def __call__(self, value: Any) -> tuple[int, ...] | None:
+    def __call__(self, value: object) -> tuple[int, ...] | None:
         """The release, None for auto."""
         if value is None or value == "auto":
             return None
@@ -331,7 +331,7 @@ class Reset:
 
     accepts = "'earliest', 'latest', 'none', or 'by_duration:' and an ISO 8601 duration such as 'by_duration:PT1H'"
 
-    def __call__(self, value: Any) -> str:
+    def __call__(self, value: object) -> str:
         """The policy."""
         if not isinstance(value, str):
             raise ValueError(value)
@@ -364,7 +364,7 @@ def duration_ms(text: str) -> int:
     return round((((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000)
 
 
-def _is_c_int(value: Any) -> bool:
+def _is_c_int(value: object) -> bool:
     return isinstance(value, int) and -INT32 <= value <= INT32
 
 
@@ -373,7 +373,7 @@ class SocketOptions:
 
     accepts = "a list of (level, option, value), level and option integers, the value an integer of 32 bits or bytes"
 
-    def __call__(self, value: Any) -> Any:
+    def __call__(self, value: object) -> Any:
         """The list, as a tuple of tuples."""
         if not isinstance(value, (list, tuple)):
             raise ValueError(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
-from typing import Any, Final
+from typing import Final
 
 from kafka.config.checks import (
     INT32,
@@ -30,23 +30,23 @@ _METADATA: Final = NETWORK | {"cluster"}
 _MEASURED: Final = LINKS | _GROUPS
 
 
-def _is_node(value: Any) -> bool:
+def _is_node(value: object) -> bool:
     return isinstance(value, (int, str)) and not isinstance(value, bool)
 
 
-def _is_proxy(value: Any) -> bool:
+def _is_proxy(value: object) -> bool:
     return value is None or (isinstance(value, str) and value.partition("://")[0] in {"socks5", "socks5h", "http"})
 
 
-def _is_socks(value: Any) -> bool:
+def _is_socks(value: object) -> bool:
     return value is None or (isinstance(value, str) and value.partition("://")[0] in {"socks5", "socks5h"})
 
 
-def _is_reporter(value: Any) -> bool:
+def _is_reporter(value: object) -> bool:
     return callable(getattr(value, "metric_change", None))
 
 
-def _is_software(value: Any) -> bool:
+def _is_software(value: object) -> bool:
     """Whether brokers take it for a client's software (KIP-511)."""
     return (
         isinstance(value, str) and re.fullmatch(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]{0,250}[a-zA-Z0-9])?", value) is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Final
 
 from kafka.config.checks import INT32, Choice, Custom, Flag, Items, Number, Reset, Text, Whole
 from kafka.config.option import Lazy, Option
@@ -17,11 +17,11 @@ _COMMITS: Final = frozenset({"consumer", "consumer_coordinator"})
 _OLD_GROUP: Final = "kafka-python-default-group"
 
 
-def _is_deserializer(value: Any) -> bool:
+def _is_deserializer(value: object) -> bool:
     return value is None or callable(value) or callable(getattr(value, "deserialize", None))
 
 
-def _is_assignor(value: Any) -> bool:
+def _is_assignor(value: object) -> bool:
     return hasattr(value, "assign") or (isinstance(value, str) and value != "")
 
 

@@ -69,7 +69,7 @@ class Option:
         self,
         name: str,
         kinds: frozenset[str],
-        default: Any,
+        default: object,
         check: Check,
         doc: str,
         *,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Final
 
 from kafka.config.checks import INT32, Choice, Custom, Flag, Items, Number, Text, Whole
 from kafka.config.option import Lazy, Option
@@ -13,15 +13,15 @@ __all__ = ["PRODUCER_OPTIONS"]
 _PRODUCER: Final = frozenset({"producer"})
 
 
-def _is_serializer(value: Any) -> bool:
+def _is_serializer(value: object) -> bool:
     return value is None or callable(value) or callable(getattr(value, "serialize", None))
 
 
-def _is_partitioner(value: Any) -> bool:
+def _is_partitioner(value: object) -> bool:
     return callable(value) or callable(getattr(value, "partition", None))
 
 
-def _is_interceptor(value: Any) -> bool:
+def _is_interceptor(value: object) -> bool:
     return any(hasattr(value, name) for name in ("on_send", "on_acknowledgement", "on_consume", "on_commit"))
 
 

@@ -51,7 +51,7 @@ class Config(MutableMapping[str, Any]):
             value = self._values[name] = value.get()
         return value
 
-    def __setitem__(self, name: str, value: Any) -> None:
+    def __setitem__(self, name: str, value: object) -> None:
         option = _find(self.kind, name)
         self._values[option.name] = _checked(self.kind, name, option, value)
         self.given |= {option.name}
@@ -89,7 +89,7 @@ class Config(MutableMapping[str, Any]):
         return f"<{CLASSES[self.kind]} configuration: {shown or 'defaults'}>"
 
 
-def _shown(option: Option, value: Any) -> str:
+def _shown(option: Option, value: object) -> str:
     return "'***'" if option.secret and value is not None else repr(_without_passwords(value))
 
 
@@ -156,7 +156,7 @@ def _changed(kind: str, declared: Mapping[str, Any], given: Mapping[str, Any]) -
     }
 
 
-def _is_untouched(kind: str, option: Option, value: Any, chosen: Mapping[str, Any]) -> bool:
+def _is_untouched(kind: str, option: Option, value: object, chosen: Mapping[str, Any]) -> bool:
     """Whether one of two spellings has the default: a program that starts from DEFAULT_CONFIG gives both."""
     if option.name not in _HISTORIC.values():
         return False
@@ -194,14 +194,14 @@ def _with_defaults(kind: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _checked(kind: str, spelling: str, option: Option, value: Any) -> Any:
+def _checked(kind: str, spelling: str, option: Option, value: object) -> Any:
     try:
         return option.check(value)
     except (TypeError, ValueError):
         raise _unacceptable(kind, spelling, option, value) from None
 
 
-def _unacceptable(kind: str, spelling: str, option: Option, value: Any) -> KafkaConfigurationError:
+def _unacceptable(kind: str, spelling: str, option: Option, value: object) -> KafkaConfigurationError:
     return KafkaConfigurationError(
         f"{spelling} of {CLASSES[kind]} must be {option.check.accepts}, not {_shown(option, value)}", option=option.name
     )

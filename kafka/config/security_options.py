@@ -12,15 +12,15 @@ __all__ = ["MECHANISMS", "SASL_OPTIONS", "TLS_OPTIONS", "accept_mechanism"]
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "OAUTHBEARER", "AWS_MSK_IAM")
 
 
-def _is_path(value: Any) -> bool:
+def _is_path(value: object) -> bool:
     return value is None or isinstance(value, str) or hasattr(value, "__fspath__")
 
 
-def _is_password(value: Any) -> bool:
+def _is_password(value: object) -> bool:
     return value is None or isinstance(value, (str, bytes, bytearray)) or callable(value)
 
 
-def _is_context(value: Any) -> bool:
+def _is_context(value: object) -> bool:
     return value is None or hasattr(value, "wrap_bio")
 
 
@@ -28,7 +28,7 @@ def _is_mapping(value: Any) -> bool:
     return value is None or (hasattr(value, "keys") and all(isinstance(key, str) for key in value))
 
 
-def _is_token_provider(value: Any) -> bool:
+def _is_token_provider(value: object) -> bool:
     return value is None or callable(getattr(value, "token", None))
 
 
@@ -40,7 +40,7 @@ def accept_mechanism(name: str) -> None:
     _accepted.add(name)
 
 
-def _is_registered(value: Any) -> bool:
+def _is_registered(value: object) -> bool:
     return value in _accepted
 
 

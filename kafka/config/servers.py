@@ -28,7 +28,7 @@ class ServerAddress(NamedTuple):
         return host_port(self.host, self.port)
 
 
-def parse_servers(given: Any) -> tuple[ServerAddress, ...]:
+def parse_servers(given: object) -> tuple[ServerAddress, ...]:
     """The addresses in their order, without repetitions.
 
     >>> parse_servers("b1,b2:9093")
@@ -46,11 +46,11 @@ def parse_servers(given: Any) -> tuple[ServerAddress, ...]:
     return tuple(dict.fromkeys(addresses))
 
 
-def _split(item: Any) -> list[Any]:
+def _split(item: object) -> list[Any]:
     return item.split(",") if isinstance(item, str) else [item]
 
 
-def _is_pair(item: Any) -> bool:
+def _is_pair(item: object) -> bool:
     return isinstance(item, (tuple, list)) and len(item) == 2 and isinstance(item[0], str) and type(item[1]) is int
 
 

@@ -501,6 +501,6 @@ NOT_CONFIRMED: Final = (
 )
 
 
-async def _result(value: Any) -> Any:
+async def _result(value: object) -> Any:
     """Return a hook's result, awaited if it is a coroutine."""
     return await value if isinstance(value, Awaitable) else value

@@ -88,7 +88,7 @@ class ClassicMember(BaseCoordinator):
                 return offer
             await self.assignments.wait_lost()  # it was removed meanwhile, and owns nothing now
 
-    def _metadata(self, assignor: Any, topics: list[str]) -> Any:
+    def _metadata(self, assignor: object, topics: list[str]) -> Any:
         ask = getattr(assignor, "metadata", None)
         metadata = ConsumerProtocolMemberMetadata(0, topics, b"") if ask is None else ask(topics)
         if not isinstance(metadata, ConsumerProtocolMemberMetadata):

@@ -219,7 +219,7 @@ class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
             return
         task.under_way = True
 
-        def ended(outcome: Any) -> None:
+        def ended(outcome: object) -> None:
             task.under_way = False
             if not isinstance(outcome, KafkaError):
                 return
@@ -307,7 +307,7 @@ class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
     def _begin_commit(self, offsets: Offsets, ids: OwnershipIds | None, callback: OnCommitted | None) -> Future[Any]:
         future: Future[Any] = Future()
 
-        def ended(outcome: Any) -> None:
+        def ended(outcome: object) -> None:
             if callback is not None:
                 self._committed.append((callback, offsets, outcome))
                 self._set_due()
@@ -472,7 +472,7 @@ class ConsumerCoordinator(ConsumerCoordinatorNames, ClassicMember):
                     error,
                 )
 
-    async def _try(self, coro: Any, deadline: float, what: str) -> None:
+    async def _try(self, coro: Coroutine[Any, Any, None], deadline: float, what: str) -> None:
         try:
             await self.application.run(coro, deadline, what)
         except KafkaTimeoutError as error:

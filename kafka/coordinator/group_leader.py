@@ -113,7 +113,7 @@ class AssignorCalls:
                 return assignor
         raise KafkaError(f"the group chose the assignor {name!r}, which this member did not offer")
 
-    async def ask(self, assignor: Any, action: Callable[[], T]) -> T:
+    async def ask(self, assignor: object, action: Callable[[], T]) -> T:
         """Call one assignor. Its errors are raised as a KafkaError that names it."""
         return await self._do(action, [assignor])
 
@@ -121,7 +121,7 @@ class AssignorCalls:
         """Call all assignors."""
         return await self._do(action, self._assignors)
 
-    async def tell(self, assignor: Any, assignment: Any, generation: int) -> None:
+    async def tell(self, assignor: object, assignment: object, generation: int) -> None:
         """Pass the assignment of this member to an assignor; both methods may be missing."""
         hears = [getattr(assignor, name, None) for name in ("on_assignment", "on_generation_assignment")]
         facts = (assignment, generation)

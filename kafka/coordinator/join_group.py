@@ -51,7 +51,7 @@ def join_request(
     protocol_type: str,
     protocols: Iterable[tuple[str, Any]],
     reason: str,
-) -> Any:
+) -> JoinGroupRequest:
     """Return the request to join."""
     protocol: Any = JoinGroupRequest.JoinGroupRequestProtocol
     return JoinGroupRequest(
@@ -89,7 +89,7 @@ def sync_request(
     group_instance_id: str | None,
     protocol_type: str,
     assignments: Mapping[str, bytes],
-) -> Any:
+) -> SyncGroupRequest:
     """Return the request for the assignment; the leader sends the assignments of all members with it."""
     entry: Any = SyncGroupRequest.SyncGroupRequestAssignment
     return SyncGroupRequest(
@@ -120,7 +120,7 @@ def _check_type(answered: str | None, ours: str) -> None:
         raise InconsistentGroupProtocolError(f"the group has protocol type {answered!r}, this member uses {ours!r}")
 
 
-def leave_request(group_id: str, member_id: str, reason: str, versions: ApiVersions) -> Any:
+def leave_request(group_id: str, member_id: str, reason: str, versions: ApiVersions) -> LeaveGroupRequest:
     """Return the request to leave, in the form of the broker's version."""
     if versions.version_for(LeaveGroupRequest(group_id=group_id)) < _LEAVES_BY_LIST_SINCE:
         return LeaveGroupRequest(group_id=group_id, member_id=member_id)

@@ -11,6 +11,7 @@ from kafka.metrics.stats import Avg, Count, Max, Rate
 if TYPE_CHECKING:
     from kafka.coordinator.heartbeat import Heartbeat
     from kafka.coordinator.rebalance import Subscription
+    from kafka.metrics.metric import MetricName
     from kafka.metrics.sensor import Sensor
 
 __all__ = ["ConsumerCoordinatorMetrics", "GroupCoordinatorMetrics"]
@@ -60,10 +61,10 @@ class GroupCoordinatorMetrics:
     def _sensor(self, name: str) -> Sensor:
         return self.metrics.sensor(f"{self.metric_group_name}.{name}")
 
-    def _name(self, name: str, description: str) -> Any:
+    def _name(self, name: str, description: str) -> MetricName:
         return self.metrics.metric_name(name, self.metric_group_name, description, self._tags)
 
-    def _add(self, sensor: Sensor, name: str, description: str, stat: Any) -> None:
+    def _add(self, sensor: Sensor, name: str, description: str, stat: Max | Rate | Avg) -> None:
         metric_name = self._name(name, description)
         if metric_name not in self.metrics.metrics:  # two consumers may share a registry
             sensor.add(metric_name, stat)
@@ -87,7 +88,7 @@ class ConsumerCoordinatorMetrics:
         """Record a commit's response."""
         self.commit_latency.record(seconds * 1000)
 
-    def _name(self, name: str, description: str) -> Any:
+    def _name(self, name: str, description: str) -> MetricName:
         return self.metrics.metric_name(name, self.metric_group_name, description)
 
     def _add(self, name: str, description: str, stat: Any) -> None:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from kafka._core.client import Client
     from kafka.coordinator.lookup import CoordinatorFinder
     from kafka.coordinator.rebalance import Ownership, OwnershipIds
+    from kafka.protocol.negotiation import ApiVersions
 
 __all__ = ["AutoCommitTask", "OffsetCommitter"]
 
@@ -212,7 +213,7 @@ class OffsetCommitter:
                 f"offsets of partitions that are no longer assigned to this consumer cannot be committed: {names}"
             )
 
-    def _check_committed(self, response: Any, who: Identity) -> None:
+    def _check_committed(self, response: object, who: Identity) -> None:
         unauthorized = set()
         for partition, code in committed_codes(response, self._client.cluster.topic_name_for_id):
             if not code:
@@ -283,7 +284,7 @@ class OffsetCommitter:
 
     # The coordinator…
 
-    async def _connected(self, deadline: float) -> tuple[str, Any, Any]:
+    async def _connected(self, deadline: float) -> tuple[str, int | str, ApiVersions]:
         """Return the broker to ask, connected, and its API versions."""
         client = self._client
         release = client.versions.release if client.versions is not None else None
@@ -300,6 +301,7 @@ class OffsetCommitter:
         except KafkaError as error:
             self._moved(error)
             raise
+        assert link.versions is not None  # which an open connection begins with
         return use, node_id, link.versions
 
     def _moved(self, error: KafkaError) -> None:

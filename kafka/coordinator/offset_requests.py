@@ -36,7 +36,7 @@ class Identity(NamedTuple):
 
 def commit_request(
     version: int, who: Identity, offsets: Mapping[TopicPartition, OffsetAndMetadata], topic_id: TopicIds
-) -> Any:
+) -> OffsetCommitRequest:
     """Return the request, in `version`, or in 9 if the id of a topic is unknown."""
     if version >= _BY_ID_SINCE and any(topic_id(partition.topic) is None for partition in offsets):
         version = _BY_ID_SINCE - 1
@@ -75,7 +75,7 @@ def committed_codes(response: Any, name_of: TopicNames) -> Iterator[tuple[TopicP
 
 def fetch_request(
     version: int, who: Identity, partitions: Iterable[TopicPartition], topic_id: TopicIds, *, stable: bool
-) -> Any:
+) -> OffsetFetchRequest:
     """Return the request for a group's committed offsets."""
     wanted = by_topic(partitions)
     if version >= _BY_ID_SINCE and any(topic_id(topic) is None for topic, _ in wanted):

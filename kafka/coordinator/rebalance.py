@@ -122,7 +122,7 @@ class Rendezvous:
                 self._waiting.remove(call)
 
 
-def tell(listener: Any, kind: CallKind, partitions: Iterable[TopicPartition]) -> Any:
+def tell(listener: object, kind: CallKind, partitions: Iterable[TopicPartition]) -> Any:
     """Call a listener's method; without on_partitions_lost it is on_partitions_revoked.
 
     >>> class Listener:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 __all__ = ["Partitioner"]
 
@@ -23,7 +22,7 @@ class Partitioner:
 
     def __call__(
         self,
-        key: Any,
+        key: object,
         all_partitions: Sequence[int] | None = None,
         available_partitions: Sequence[int] | None = None,  # noqa: ARG002 - for subclasses
     ) -> int:
@@ -32,7 +31,7 @@ class Partitioner:
             raise NotImplementedError(f"{type(self).__name__} has neither __call__ nor partition")
         return self.partition(key, all_partitions)
 
-    def partition(self, key: Any, partitions: Sequence[int] | None = None) -> int:
+    def partition(self, key: object, partitions: Sequence[int] | None = None) -> int:
         """Return the partition of a key among these partitions, or those given to the constructor."""
         if type(self).__call__ is Partitioner.__call__:
             raise NotImplementedError(f"{type(self).__name__} has neither __call__ nor partition")

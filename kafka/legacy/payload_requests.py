@@ -80,7 +80,7 @@ def _by_topic(payloads: Iterable[Any], entry: Callable[[Any], Any]) -> list[tupl
 # Produce
 
 
-def produce_request(version: int, payloads: Iterable[ProduceRequestPayload], acks: int, timeout: int) -> Any:
+def produce_request(version: int, payloads: Iterable[ProduceRequestPayload], acks: int, timeout: int) -> ProduceRequest:
     """Make a request of a version; its messages are of the format that goes with the version."""
     if version < _FIRST_WITH_RECORD_BATCHES:
         wanted = [payload._replace(messages=_message_set(payload.messages)) for payload in payloads]
@@ -142,7 +142,9 @@ def produce_responses(response: Any) -> list[ProduceResponsePayload]:
 # Fetch
 
 
-def fetch_request(version: int, payloads: Iterable[FetchRequestPayload], max_wait_time: int, min_bytes: int) -> Any:
+def fetch_request(
+    version: int, payloads: Iterable[FetchRequestPayload], max_wait_time: int, min_bytes: int
+) -> FetchRequest:
     """Make a request of a version, which waits for ``max_wait_time`` ms for ``min_bytes``."""
     topics = [
         {
@@ -204,7 +206,7 @@ def offset_responses(response: Any) -> list[OffsetResponsePayload]:
     ]
 
 
-def _offsets(found: Any) -> list[int]:
+def _offsets(found: object) -> list[int]:
     several = getattr(found, "old_style_offsets", None)
     if several:
         return list(several)
@@ -212,7 +214,7 @@ def _offsets(found: Any) -> list[int]:
     return [] if single < 0 else [single]
 
 
-def list_offset_request(version: int, payloads: Iterable[ListOffsetRequestPayload]) -> Any:
+def list_offset_request(version: int, payloads: Iterable[ListOffsetRequestPayload]) -> ListOffsetsRequest:
     """Make a request for the first message at or after a time, which brokers have since 0.10.1."""
     return ListOffsetsRequest[max(version, 1)](-1, _by_topic(payloads, lambda p: (p.partition, p.time)))
 
@@ -229,7 +231,7 @@ def list_offset_responses(response: Any) -> list[ListOffsetResponsePayload]:
 # Committed offsets
 
 
-def commit_request(version: int, group: str, payloads: Iterable[OffsetCommitRequestPayload]) -> Any:
+def commit_request(version: int, group: str, payloads: Iterable[OffsetCommitRequestPayload]) -> OffsetCommitRequest:
     """Make a request to commit positions, as a program that is not a member of the group."""
     topics = _by_topic(payloads, lambda p: (p.partition, p.offset, _text(p.metadata)))
     if version == 0:
@@ -250,7 +252,7 @@ def commit_responses(response: Any) -> list[OffsetCommitResponsePayload]:
     ]
 
 
-def offset_fetch_request(version: int, group: str, payloads: Iterable[OffsetFetchRequestPayload]) -> Any:
+def offset_fetch_request(version: int, group: str, payloads: Iterable[OffsetFetchRequestPayload]) -> OffsetFetchRequest:
     """Make a request for committed positions: version 0 reads them from ZooKeeper, later ones from Kafka."""
     return OffsetFetchRequest[version](group, _by_topic(payloads, lambda p: p.partition))
 

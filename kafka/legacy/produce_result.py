@@ -32,7 +32,7 @@ class FutureProduceResult(Future[Any]):
         self.topic_partition = topic_partition
         self._latch = Event()
 
-    def success(self, value: Any) -> Self:
+    def success(self, value: object) -> Self:
         """Complete with ``(base_offset, timestamp_ms)``."""
         super().success(value)
         self._latch.set()

@@ -149,7 +149,7 @@ class SimpleClient(SimpleClientInternals):
         self._set_up(*state["settings"])
         self.brokers, self.topics_to_brokers, self.topic_partitions = state["tables"]
 
-    def __deepcopy__(self, memo: Any) -> Self:
+    def __deepcopy__(self, memo: object) -> Self:
         return self.copy()
 
     def __enter__(self) -> Self:
@@ -414,13 +414,13 @@ class SimpleClient(SimpleClientInternals):
         release = self.client.api_version
         return release is not None and release[:3] <= _LAST_WITH_ZOOKEEPER
 
-    def _any_node(self) -> Any:
+    def _any_node(self) -> int | str | None:
         return self.client.least_loaded_node()
 
     def _send_to_leaders(
         self,
         payloads: Iterable[Any],
-        api: Any,
+        api: object,
         make: Callable[[int, list[Any]], Any],
         read: Callable[[Any], list[Any]] | None,
         oldest: bool = False,
@@ -453,7 +453,7 @@ class SimpleClient(SimpleClientInternals):
                 by_leader[int(leader.nodeId)].append(payload)
         return by_leader
 
-    def _submit(self, node_id: int, request: Any) -> Future[Any]:
+    def _submit(self, node_id: int, request: object) -> Future[Any]:
         try:
             return self.client.submit(node_id, request, timeout=self.timeout)
         except KafkaError as error:  # the broker has left

@@ -26,7 +26,7 @@ class HistoricConnection:
         self._node_id = node_id
         self._sent: list[tuple[Future[Any], Future[Any]]] = []
 
-    def send(self, request: Any, *_: Any, **__: Any) -> Future[Any]:
+    def send(self, request: object, *_: object, **__: Any) -> Future[Any]:
         """Send a request; the future is completed by who calls `recv`."""
         outcome: Future[Any] = Future()
         self._sent.append((self._client.client.submit(self._node_id, request, timeout=self._client.timeout), outcome))
@@ -48,7 +48,7 @@ class SimpleClientInternals:
     """What `SimpleClient` inherits."""
 
     @staticmethod
-    def _raise_on_response_error(resp: Any) -> None:
+    def _raise_on_response_error(resp: object) -> None:
         from kafka.legacy.simple_client import check_error
 
         check_error(resp)

@@ -125,7 +125,7 @@ class WeakMethod:
         self.method = WeakMethod_(object_dot_method)
         self._hash = hash(object_dot_method)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: Any) -> Any:
         """Call the method."""
         method = self.method()
         if method is None:
@@ -151,7 +151,7 @@ class ReentrantTimer:
     >>> timer.stop()
     """
 
-    def __init__(self, t: float, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+    def __init__(self, t: float, fn: Callable[..., Any], *args: object, **kwargs: Any) -> None:
         if t <= 0:
             raise ValueError(f"Invalid timeout value {t!r}: it is in ms, greater than 0")
         if not callable(fn):
@@ -196,7 +196,7 @@ def _call_every(
             log.exception("The timer's function failed; it is called again after %g s", interval)
 
 
-def try_method_on_system_exit(obj: Any, method: str, *args: Any, **kwargs: Any) -> None:
+def try_method_on_system_exit(obj: object, method: str, *args: object, **kwargs: Any) -> None:
     """Call a method of an object when the interpreter exits, unless the object is gone."""
     import atexit
     import weakref

@@ -60,7 +60,7 @@ def _split(message: str) -> tuple[str, str]:
     return api, message[len(api) :]
 
 
-def _new_partitions(given: Any) -> Any:
+def _new_partitions(given: object) -> Any:
     """``(topic, (count, [[1, 2], [2, 3]]))``: count and replicas were a pair."""
     if not isinstance(given, (tuple, list)) or len(given) != 2 or not isinstance(given[1], (tuple, list)):
         return given

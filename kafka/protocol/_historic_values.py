@@ -91,7 +91,7 @@ class _AliasMeta(type):
 
     _stands_for: Any
 
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, cls._stands_for._unbound)
 
     def __getitem__(cls, version: int) -> Any:

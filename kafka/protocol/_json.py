@@ -22,7 +22,7 @@ def to_json(message: Any, version: int) -> dict[str, Any]:
     return _struct_to_json(type(message)._unbound._of_version(version), message)
 
 
-def _struct_to_json(cls: StructMeta, struct: Any) -> dict[str, Any]:
+def _struct_to_json(cls: StructMeta, struct: object) -> dict[str, Any]:
     struct = as_struct(cls, struct, describe(cls))
     layout = layout_of(cls)
     out = {wire.field.json_name: _to_json(wire, getattr(struct, wire.name)) for wire in layout.plain}
@@ -48,7 +48,7 @@ def _to_json(wire: WireField, value: Any) -> Any:
     return value
 
 
-def from_json(cls: StructMeta, data: Any, where: str = "") -> Any:
+def from_json(cls: StructMeta, data: object, where: str = "") -> Any:
     """Build a message of a bound class; a name that it does not have is an error."""
     if not isinstance(data, Mapping):
         raise KafkaProtocolError(f"{where or describe(cls)} is made of an object, not of {data!r}")
@@ -66,7 +66,7 @@ def from_json(cls: StructMeta, data: Any, where: str = "") -> Any:
     return cls(**values)
 
 
-def _from_json(wire: WireField, value: Any, where: str) -> Any:
+def _from_json(wire: WireField, value: object, where: str) -> Any:
     if value is None:
         return None
     if wire.is_array:

@@ -130,7 +130,7 @@ class KafkaProtocol:
     CONSUMER_METADATA_KEY = 10
 
     @classmethod
-    def encode_produce_request(cls, payloads: Iterable[Any] = (), acks: int = 1, timeout: int = 1000) -> Any:
+    def encode_produce_request(cls, payloads: Iterable[Any] = (), acks: int = 1, timeout: int = 1000) -> ProduceRequest:
         """Make a request of ``ProduceRequestPayload``."""
         if acks not in (1, 0, -1):
             raise ValueError(f"acks is 1, 0 or -1, not {acks!r}")
@@ -146,7 +146,9 @@ class KafkaProtocol:
         ]
 
     @classmethod
-    def encode_fetch_request(cls, payloads: Iterable[Any] = (), max_wait_time: int = 100, min_bytes: int = 4096) -> Any:
+    def encode_fetch_request(
+        cls, payloads: Iterable[Any] = (), max_wait_time: int = 100, min_bytes: int = 4096
+    ) -> FetchRequest:
         """Make a request of ``FetchRequestPayload``."""
         topics = _by_topic(payloads, lambda p: (p.partition, p.offset, p.max_bytes))
         return FetchRequest[0](-1, max_wait_time, min_bytes, topics)
@@ -174,7 +176,7 @@ class KafkaProtocol:
                 yield OffsetAndMessage(offset, found)
 
     @classmethod
-    def encode_offset_request(cls, payloads: Iterable[Any] = ()) -> Any:
+    def encode_offset_request(cls, payloads: Iterable[Any] = ()) -> ListOffsetsRequest:
         """Make a request of ``OffsetRequestPayload``."""
         topics = _by_topic(payloads, lambda p: (p.partition, p.time, p.max_offsets))
         return ListOffsetsRequest[0](-1, topics)
@@ -185,7 +187,7 @@ class KafkaProtocol:
         return [OffsetResponsePayload(topic, *values) for topic, values in _partitions(response.topics)]
 
     @classmethod
-    def encode_list_offset_request(cls, payloads: Iterable[Any] = ()) -> Any:
+    def encode_list_offset_request(cls, payloads: Iterable[Any] = ()) -> ListOffsetsRequest:
         """Make a request of ``ListOffsetRequestPayload``."""
         topics = _by_topic(payloads, lambda p: (p.partition, p.time))
         return ListOffsetsRequest[1](-1, topics)
@@ -196,12 +198,14 @@ class KafkaProtocol:
         return [ListOffsetResponsePayload(topic, *values) for topic, values in _partitions(response.topics)]
 
     @classmethod
-    def encode_metadata_request(cls, topics: Sequence[str] = (), payloads: Sequence[str] | None = None) -> Any:
+    def encode_metadata_request(
+        cls, topics: Sequence[str] = (), payloads: Sequence[str] | None = None
+    ) -> MetadataRequest:
         """Make a request for these topics, or for all."""
         return MetadataRequest[0](list(topics if payloads is None else payloads))
 
     @classmethod
-    def decode_metadata_response(cls, response: Any) -> Any:
+    def decode_metadata_response(cls, response: object) -> object:
         """Return the response."""
         return response
 
@@ -216,7 +220,7 @@ class KafkaProtocol:
         return ConsumerMetadataResponse(*FindCoordinatorResponse[0].unframe(data)[1])
 
     @classmethod
-    def encode_offset_commit_request(cls, group: str, payloads: Iterable[Any]) -> Any:
+    def encode_offset_commit_request(cls, group: str, payloads: Iterable[Any]) -> OffsetCommitRequest:
         """Make a request of ``OffsetCommitRequestPayload``."""
         topics = _by_topic(payloads, lambda p: (p.partition, p.offset, p.metadata))
         return OffsetCommitRequest[0](group, topics)
@@ -227,7 +231,9 @@ class KafkaProtocol:
         return [OffsetCommitResponsePayload(topic, *values) for topic, values in _partitions(response.topics)]
 
     @classmethod
-    def encode_offset_fetch_request(cls, group: str, payloads: Iterable[Any], from_kafka: bool = False) -> Any:
+    def encode_offset_fetch_request(
+        cls, group: str, payloads: Iterable[Any], from_kafka: bool = False
+    ) -> OffsetFetchRequest:
         """Make a request of ``OffsetFetchRequestPayload``; the offsets are in Kafka or in ZooKeeper."""
         return OffsetFetchRequest[int(from_kafka)](group, _by_topic(payloads, lambda p: p.partition))
 

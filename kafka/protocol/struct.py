@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from kafka.protocol.codec.compiler import Codec
+    from kafka.protocol.fields import Buffer
 
 _S = TypeVar("_S", bound="Struct")
 
@@ -50,19 +51,19 @@ class UnsupportedField:
     def __init__(self, field: Field) -> None:
         self._field = field
 
-    def __get__(self, instance: Any, owner: type) -> Any:
+    def __get__(self, instance: object, owner: type) -> Any:
         return self if instance is None else self._field.fresh_default(None)
 
-    def __set__(self, instance: Any, value: Any) -> None:
+    def __set__(self, instance: object, value: object) -> None:
         if not self._field.ignorable and not self._field.is_default(value):
             raise cannot_carry(type(instance), self._field, value)
 
 
 def _alias(official: str) -> property:
-    def get(struct: Any) -> Any:
+    def get(struct: object) -> Any:
         return getattr(struct, official)
 
-    def put(struct: Any, value: Any) -> None:
+    def put(struct: object, value: object) -> None:
         setattr(struct, official, value)
 
     return property(get, put)
@@ -102,15 +103,15 @@ class _NoTags:
 
     __slots__ = ()
 
-    def __get__(self, struct: Any, owner: type) -> None:
+    def __get__(self, struct: object, owner: type) -> None:
         return None
 
-    def __set__(self, struct: Any, value: Any) -> None:
+    def __set__(self, struct: object, value: object) -> None:
         if value is not None:
             raise KafkaProtocolError(f"{describe(type(struct))} has no tagged fields: it is not a flexible version")
 
 
-def check_encodable(struct: Any, cls: Any) -> None:
+def check_encodable(struct: object, cls: object) -> None:
     """Raise where an instance of another version, or of none, holds what the version of ``cls`` cannot carry."""
     held_by: Any = type(struct)
     for field in _fields_without_a_place(held_by, cls):
@@ -154,7 +155,7 @@ def describe(cls: Any) -> str:
 class _SchemaOfFields:
     """The wire format in the declarative style, made when it is looked at."""
 
-    def __get__(self, struct: Any, owner: StructMeta) -> Schema:
+    def __get__(self, struct: object, owner: StructMeta) -> Schema:
         from kafka.protocol._declarative import schema_of
 
         _need_version(owner)
@@ -371,7 +372,7 @@ class Struct(metaclass=StructMeta):
     API_VERSION: ClassVar[int]
     SCHEMA: ClassVar[Any] = _SchemaOfFields()
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: Any) -> None:
         # Runs once per class: the compiled initialiser takes this one's place.
         cls = type(self)
         if cls._schema is not None:
@@ -403,7 +404,7 @@ class Struct(metaclass=StructMeta):
         return parts
 
     @classmethod
-    def decode(cls, data: Any, version: int | None = None, *, start: int = 0) -> Self:
+    def decode(cls, data: Buffer, version: int | None = None, *, start: int = 0) -> Self:
         """Read a message from bytes; whatever they are, only a ``KafkaProtocolError`` comes out.
 
         It must fill ``data`` from ``start`` to the end.
@@ -418,7 +419,7 @@ class Struct(metaclass=StructMeta):
         return meta._unbound._codec(version).decode(data, start=start)  # type: ignore[no-any-return]
 
     @classmethod
-    def decode_prefix(cls, data: Any, *, start: int = 0) -> tuple[Self, int]:
+    def decode_prefix(cls, data: Buffer, *, start: int = 0) -> tuple[Self, int]:
         """Read a message that more bytes may follow; return it and the position of its end.
 
         Kafka's brokers ignore bytes behind the last field of a request, and librdkafka sends some.
@@ -537,7 +538,7 @@ def _need_version(cls: StructMeta) -> int:
     return cls._version
 
 
-def _rebuild(cls: StructMeta, version: int | None, state: dict[str, Any], unknown_tags: Any) -> Any:
+def _rebuild(cls: StructMeta, version: int | None, state: dict[str, Any], unknown_tags: object) -> Any:
     made = (cls if version is None or cls._schema is not None else cls._of_version(version))(**state)
     if unknown_tags:
         made.unknown_tags = unknown_tags

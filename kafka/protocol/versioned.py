@@ -12,11 +12,16 @@ ConsumerProtocolSubscription[1](topics=['events'], user_data=b'rack-7', owned_pa
 from __future__ import annotations
 
 import struct
-from typing import Any, NamedTuple, TypeVar
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from kafka.errors import KafkaProtocolError
 from kafka.protocol.codec.interpreter import decode_prefix
+from kafka.protocol.fields import Buffer
 from kafka.protocol.struct import Struct, StructMeta
+
+if TYPE_CHECKING:
+    from kafka.protocol.control_records import ControlRecordTypeSchema
 
 _S = TypeVar("_S", bound=Struct)
 _VERSION = struct.Struct(">h")
@@ -27,7 +32,7 @@ def encode_versioned(message: Struct) -> bytes:
     return _VERSION.pack(message.API_VERSION) + message.encode()
 
 
-def decode_versioned(cls: type[_S], data: Any) -> _S:
+def decode_versioned(cls: type[_S], data: Buffer) -> _S:
     """Read version and message; ``cls`` is a message class without a version."""
     version = _leading_number(data, cls.__name__)
     meta: StructMeta = cls
@@ -40,7 +45,7 @@ def decode_versioned(cls: type[_S], data: Any) -> _S:
     return message  # type: ignore[no-any-return]
 
 
-def _leading_number(data: Any, what: str) -> int:
+def _leading_number(data: Buffer, what: str) -> int:
     if len(data) < _VERSION.size:
         raise KafkaProtocolError(f"{what} needs at least {_VERSION.size} bytes, not {len(data)}")
     return int(_VERSION.unpack_from(data)[0])
@@ -56,7 +61,7 @@ class LogEntry(NamedTuple):
     value: Struct | None
 
 
-def _record_types(module: Any) -> dict[int, tuple[Any, Any]]:
+def _record_types(module: ModuleType) -> dict[int, tuple[Any, Any]]:
     found = {}
     for name in module.__all__:
         if name.endswith("Key"):
@@ -65,7 +70,7 @@ def _record_types(module: Any) -> dict[int, tuple[Any, Any]]:
     return found
 
 
-def decode_group_log(key: Any, value: Any) -> LogEntry:
+def decode_group_log(key: Buffer | None, value: Buffer | None) -> LogEntry:
     """Decode a record of ``__consumer_offsets``: a committed offset, a group, or a member of one.
 
     >>> key = bytes.fromhex('0001 0001 67 0001 74 00000000')
@@ -77,14 +82,14 @@ def decode_group_log(key: Any, value: Any) -> LogEntry:
     return _decode_log(group_log, key, value)
 
 
-def decode_transaction_log(key: Any, value: Any) -> LogEntry:
+def decode_transaction_log(key: Buffer | None, value: Buffer | None) -> LogEntry:
     """Decode a record of ``__transaction_state``."""
     from kafka.protocol import transaction_log
 
     return _decode_log(transaction_log, key, value)
 
 
-def _decode_log(module: Any, key: Any, value: Any) -> LogEntry:
+def _decode_log(module: ModuleType, key: Buffer | None, value: Buffer | None) -> LogEntry:
     if key is None:
         raise KafkaProtocolError(f"a record of {module.__name__.rpartition('.')[2]} always has a key")
     record_type = _leading_number(key, "a key")
@@ -99,7 +104,7 @@ def _decode_log(module: Any, key: Any, value: Any) -> LogEntry:
 # Control records
 
 
-def decode_control_record(key: Any, value: Any) -> tuple[str, Struct]:
+def decode_control_record(key: Buffer, value: Buffer) -> tuple[str, Struct]:
     """Decode a control record: ``('commit', EndTxnMarker)``, ``('abort', EndTxnMarker)``, or its type in words.
 
     >>> kind, marker = decode_control_record(bytes.fromhex('0000 0001'), bytes.fromhex('0000 00000005'))
@@ -110,7 +115,7 @@ def decode_control_record(key: Any, value: Any) -> tuple[str, Struct]:
 
     _leading_number(key, "the key of a control record")
     # Version 0 is the only one; a later one may only add to it, so it is read whatever the key says.
-    known: Any = control_records.ControlRecordTypeSchema[0]
+    known: type[ControlRecordTypeSchema] = control_records.ControlRecordTypeSchema[0]
     schema, _ = decode_prefix(known, memoryview(key)[_VERSION.size :])
     kind = {0: "abort", 1: "commit"}.get(schema.type)
     if kind is None:

@@ -28,7 +28,7 @@ __all__ = ["ExchangeMechanism", "SaslMechanism", "is_loopback", "secret_text"]
 _NONSENSE: Final = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
 
 
-def secret_text(given: Any, option: str) -> str:
+def secret_text(given: object, option: str) -> str:
     """Return a password that was given as text, as bytes in UTF-8, or as a callable that returns one of these.
 
     A callable is asked at each authentication, so that passwords may change. Errors do not show what it gave.

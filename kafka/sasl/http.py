@@ -158,7 +158,7 @@ class _Attempt:
         self._connection = kind(host, **options)
         return self._connection
 
-    def _connected(self, sock: Any) -> None:
+    def _connected(self, sock: object) -> None:
         self._sock = sock
         if self._given_up:  # send nothing any more
             raise TimeoutError("the time was up before there was a connection")

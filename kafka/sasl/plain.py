@@ -21,7 +21,7 @@ class SaslMechanismPlain(ExchangeMechanism):
     name: ClassVar[str] = "PLAIN"
 
     def __init__(
-        self, *, sasl_plain_username: str | None = None, sasl_plain_password: Any = None, **_config: Any
+        self, *, sasl_plain_username: str | None = None, sasl_plain_password: object = None, **_config: Any
     ) -> None:
         super().__init__()
         if sasl_plain_username is None or sasl_plain_password is None:

@@ -95,7 +95,7 @@ class SaslMechanismScram(ExchangeMechanism):
         self,
         *,
         sasl_plain_username: str | None = None,
-        sasl_plain_password: Any = None,
+        sasl_plain_password: object = None,
         sasl_scram_delegation_token: bool = False,
         nonce: Callable[[], str] = _new_nonce,
         prepare: bool = True,

@@ -61,7 +61,7 @@ class AvroCodec:
             raise AvroError(f"{len(data) - end} bytes are left behind the value")
         return value
 
-    def encode(self, value: Any, prefix: bytes = b"") -> bytes:
+    def encode(self, value: object, prefix: bytes = b"") -> bytes:
         """Return the bytes of a value."""
         out = bytearray(prefix)
         try:
@@ -75,7 +75,7 @@ class AvroCodec:
         return bytes(out)
 
 
-def _not_compiled(*_: Any) -> Any:
+def _not_compiled(*_: object) -> Any:
     raise AvroError("the schema refers to a type that is not complete")
 
 
@@ -142,15 +142,15 @@ def _is_int(bits: int) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _is_bytes(value: Any) -> bool:
+def _is_bytes(value: object) -> bool:
     return isinstance(value, (bytes, bytearray))
 
 
-def _is_latin(value: Any) -> bool:
+def _is_latin(value: object) -> bool:
     return isinstance(value, str) and all(ord(char) < 256 for char in value)
 
 
@@ -205,11 +205,11 @@ def _decimal(schema: Mapping[str, Any], form: str, size: int | None) -> _Logical
     """Return the decimals of a schema; in JSON they are text such as 12.50. A fixed type has a size."""
     scale = int(schema.get("scale", 0))
 
-    def of(data: bytes) -> Any:
+    def of(data: bytes) -> Decimal | str:
         number = Decimal(int.from_bytes(data, "big", signed=True)).scaleb(-scale)
         return number if form == "native" else format(number, "f")
 
-    def to(value: Any) -> bytes:
+    def to(value: object) -> bytes:
         scaled = Decimal(str(value)).scaleb(scale)
         number = int(scaled)
         if number != scaled:
@@ -217,7 +217,7 @@ def _decimal(schema: Mapping[str, Any], form: str, size: int | None) -> _Logical
         length = size or (number + (number < 0)).bit_length() // 8 + 1
         return number.to_bytes(length, "big", signed=True)
 
-    def accepts(value: Any) -> bool:
+    def accepts(value: object) -> bool:
         if isinstance(value, bool) or not isinstance(value, (Decimal, int) if form == "native" else (str, int, float)):
             return False
         try:
@@ -429,7 +429,7 @@ class _Compiler:
             value, at = parts[number].read(data, at)
             return (value if not tagged or value is None else {parts[number].name: value}), at
 
-        def chosen(value: Any) -> tuple[int, Any] | None:
+        def chosen(value: object) -> tuple[int, Any] | None:
             """Return the branch of a value; an object with the name of a branch chooses it."""
             if isinstance(value, Mapping) and len(value) == 1:
                 (name,) = value
@@ -438,7 +438,7 @@ class _Compiler:
                         return number, value[name]
             return next(((number, value) for number, part in enumerate(parts) if part.accepts(value)), None)
 
-        def write(value: Any, out: bytearray) -> None:
+        def write(value: object, out: bytearray) -> None:
             found = chosen(value)
             if found is None:
                 raise AvroError(f"{_shown(value)} is not one of {', '.join(part.name for part in parts)}")
@@ -489,7 +489,7 @@ def _record_writer(record: AvroCodec, fields: list[_Field]) -> Write:
 
 
 def _record_test(fields: list[_Field]) -> Callable[[Any], bool]:
-    def accepts(value: Any) -> bool:
+    def accepts(value: object) -> bool:
         return (
             isinstance(value, Mapping)
             and value.keys() <= {field.name for field in fields}
@@ -532,7 +532,7 @@ def _block(data: bytes, at: int, items: AvroCodec | None = None) -> tuple[int, i
 def _checking(codec: AvroCodec) -> Write:
     write, accepts = codec.write, codec.accepts
 
-    def checked(value: Any, out: bytearray) -> None:
+    def checked(value: object, out: bytearray) -> None:
         if not accepts(value):
             raise AvroError(f"{_shown(value)} does not fit into {codec.name}")
         write(value, out)
@@ -541,7 +541,7 @@ def _checking(codec: AvroCodec) -> Write:
 
 
 def _of_type(codec: AvroCodec, write: Write, types: tuple[type, ...]) -> Write:
-    def checked(value: Any, out: bytearray) -> None:
+    def checked(value: object, out: bytearray) -> None:
         if not isinstance(value, types):
             raise AvroError(f"{_shown(value)} does not fit into {codec.name}")
         write(value, out)
@@ -549,7 +549,7 @@ def _of_type(codec: AvroCodec, write: Write, types: tuple[type, ...]) -> Write:
     return checked
 
 
-def _write_part(codec: AvroCodec, value: Any, out: bytearray, place: str) -> None:
+def _write_part(codec: AvroCodec, value: object, out: bytearray, place: str) -> None:
     """Write a part of a value; an error names the whole way to it."""
     try:
         codec.write(value, out)
@@ -571,7 +571,7 @@ class _PartError(AvroError):
         return f"{'.'.join(reversed(self.places)).replace('.[', '[')}: {self.args[0]}"
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:59]}…"
 

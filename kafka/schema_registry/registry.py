@@ -162,14 +162,14 @@ class SchemaRegistry:
         schema: Schema = found
         return schema
 
-    def _remember(self, key: Hashable, found: Any) -> None:
+    def _remember(self, key: Hashable, found: object) -> None:
         self._remembered[key] = found
         if len(self._remembered) > _REMEMBERED:
             self._remembered.popitem(last=False)
 
     # HTTP…
 
-    def _request(self, method: str, path: str, what: str, body: Any = None) -> Any:
+    def _request(self, method: str, path: str, what: str, body: object = None) -> Any:
         """Make a request at the first address that answers, and return the JSON of the answer."""
         from kafka.sasl.http import http_request
 

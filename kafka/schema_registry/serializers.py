@@ -38,7 +38,7 @@ class Codec(Protocol):
     def decode(self, data: bytes, at: int) -> Any:
         """Return the value in the bytes from `at` on."""
 
-    def encode(self, value: Any, prefix: bytes) -> bytes:
+    def encode(self, value: object, prefix: bytes) -> bytes:
         """Return the bytes of a value behind a prefix."""
 
 
@@ -78,7 +78,7 @@ class SchemaDeserializer:
         self._form = _form(form)
         self._codecs: dict[int, Codec] = {}
 
-    def deserialize(self, topic: str, headers: Any, data: bytes | None) -> Any:  # noqa: ARG002 - the form of 3.x
+    def deserialize(self, topic: str, headers: object, data: bytes | None) -> Any:  # noqa: ARG002 - the form of 3.x
         """Return the value of the bytes; None stays None."""
         return None if data is None else self.decode(data)
 
@@ -147,11 +147,11 @@ class SchemaSerializer:
         """Return the subject whose schema the records of a topic have."""
         return self._subject or f"{topic}-{self._part}"
 
-    def serialize(self, topic: str, headers: Any, data: Any) -> bytes | None:  # noqa: ARG002 - the form of 3.x
+    def serialize(self, topic: str, headers: object, data: object) -> bytes | None:  # noqa: ARG002 - the form of 3.x
         """Return the bytes of a value; None stays a null."""
         return None if data is None else self.encode(topic, data)
 
-    def encode(self, topic: str, value: Any) -> bytes:
+    def encode(self, topic: str, value: object) -> bytes:
         """Return the bytes of a value; SchemaMismatchError if it does not fit into the schema."""
         subject = self.subject(topic)
         writer = self._writers.get(subject)
@@ -235,7 +235,7 @@ class _JsonCodec:
     def decode(self, data: bytes, at: int) -> Any:
         return json.loads(data[at:])
 
-    def encode(self, value: Any, prefix: bytes) -> bytes:
+    def encode(self, value: object, prefix: bytes) -> bytes:
         if self._validator is None:
             self._validator = self._make_validator()
         found = next(self._validator.iter_errors(value), None)

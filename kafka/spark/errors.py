@@ -133,7 +133,7 @@ def concise(method: F) -> F:
     """
 
     @wraps(method)
-    def called(*args: Any, **kwargs: Any) -> Any:
+    def called(*args: object, **kwargs: Any) -> Any:
         try:
             return method(*args, **kwargs)
         except KafkaError as error:

@@ -103,18 +103,18 @@ def _since(ranges: list[OffsetRange], millis: int, at_times: AtTimes) -> list[Of
 # The meaning of a condition…
 
 
-def _is_refused(conditions: Iterable[Condition], column: str, value: Any) -> bool:
+def _is_refused(conditions: Iterable[Condition], column: str, value: object) -> bool:
     """Whether some condition certainly does not hold for a value that all records of a partition share."""
     return any(_holds(each, value) is False for each in conditions if each.column == column)
 
 
-def _holds(condition: Condition, value: Any) -> bool | None:
+def _holds(condition: Condition, value: object) -> bool | None:
     """Return whether a condition holds for a value that is not null; None where SQL's answer is null, or unknown."""
     found = _answer(condition.kind, condition.value, value)
     return found if found is None else found is not condition.negated
 
 
-def _answer(kind: str, given: Any, value: Any) -> bool | None:
+def _answer(kind: str, given: Any, value: object) -> bool | None:
     if kind in {"IsNull", "IsNotNull"}:
         return kind == "IsNotNull"
     if kind == "In":
@@ -162,11 +162,11 @@ def _interval(condition: Condition, number: Callable[[Any], int | None]) -> tupl
     }.get(kind, (None, None))
 
 
-def _whole(value: Any) -> int | None:
+def _whole(value: object) -> int | None:
     return value if type(value) is int else None
 
 
-def _microseconds(value: Any) -> int | None:
+def _microseconds(value: object) -> int | None:
     if not isinstance(value, datetime) or value.tzinfo is None:
         return None
     return (value - _EPOCH) // _MICROSECOND

@@ -29,7 +29,7 @@ class LagListener(StreamingQueryListener):
     def __init__(self, tell: Callable[[str, dict[TopicPartition, int]], object]) -> None:
         self._tell = tell
 
-    def onQueryStarted(self, event: Any) -> None:
+    def onQueryStarted(self, event: object) -> None:
         """A query began; it has no lag yet."""
 
     def onQueryProgress(self, event: Any) -> None:
@@ -39,10 +39,10 @@ class LagListener(StreamingQueryListener):
         if found:  # neither unknown nor of other sources
             self._tell(progress.name or str(progress.id), found)
 
-    def onQueryIdle(self, event: Any) -> None:
+    def onQueryIdle(self, event: object) -> None:
         """There is nothing new; the last lag stays true."""
 
-    def onQueryTerminated(self, event: Any) -> None:
+    def onQueryTerminated(self, event: object) -> None:
         """A query ended."""
 
 

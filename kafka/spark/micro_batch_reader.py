@@ -99,13 +99,13 @@ class KafkaStreamReader(RangeReader, DataSourceStreamReader):
         return self._initial
 
     @concise
-    def latestOffset(self, start: Mapping[str, Mapping[str, int]] | None = None, limit: Any = None) -> Nested:
+    def latestOffset(self, start: Mapping[str, Mapping[str, int]] | None = None, limit: object = None) -> Nested:
         """Return where the next micro-batch ends: its start if there is to be none."""
         self._seen = self._end(None if start is None else from_nested(start), limit)
         self._asked = True
         return to_nested(self._seen)
 
-    def _end(self, start: Offsets | None, limit: Any) -> Offsets:
+    def _end(self, start: Offsets | None, limit: object) -> Offsets:
         if start is None:
             return self._end_untold()
         if self._is_first(start) or self._is_held():
@@ -215,7 +215,7 @@ class KafkaStreamReader(RangeReader, DataSourceStreamReader):
             self._cluster = None
 
 
-def _takes_all(limit: Any) -> bool:
+def _takes_all(limit: object) -> bool:
     return type(limit).__name__ == "ReadAllAvailable"
 
 

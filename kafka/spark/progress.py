@@ -15,7 +15,7 @@ from kafka.structs import TopicPartition
 __all__ = ["lag", "committed_offsets", "local_path"]
 
 
-def lag(progress: Any) -> dict[TopicPartition, int] | None:
+def lag(progress: object) -> dict[TopicPartition, int] | None:
     """Return how many offsets of each partition a query had not processed when it reported this progress.
 
     ``progress`` is what ``query.lastProgress`` gives, or the progress of a listener's event. Returns None where the lag
@@ -42,7 +42,7 @@ def lag(progress: Any) -> dict[TopicPartition, int] | None:
     return found
 
 
-def _field(holder: Any, name: str) -> Any:
+def _field(holder: object, name: str) -> Any:
     return holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name, None)
 
 

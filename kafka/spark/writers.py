@@ -72,7 +72,7 @@ def check_columns(schema: StructType, options: SinkOptions) -> None:
             )
 
 
-def _fits(name: str, kind: Any) -> bool:
+def _fits(name: str, kind: object) -> bool:
     if name in {"key", "value"}:
         return isinstance(kind, _TEXT)
     if name == "topic":
@@ -172,7 +172,7 @@ if hasattr(datasource, "DataSourceStreamArrowWriter"):  # since Spark 4.1
             return self.write_batches(iterator)
 
 
-def stream_writer(options: SinkOptions, schema: StructType) -> Any:
+def stream_writer(options: SinkOptions, schema: StructType) -> ArrowStreamWriter | _RowStreamWriter:
     """Return the writer for the release of Spark that runs."""
     if hasattr(datasource, "DataSourceStreamArrowWriter"):
         return ArrowStreamWriter(options, schema)

@@ -191,7 +191,7 @@ class MemorySocket:
         """Accept False only."""
         assert not flag, "the client's sockets do not block"
 
-    def setsockopt(self, *option: Any) -> None:
+    def setsockopt(self, *option: object) -> None:
         """Remember the option in `options`."""
         self.options.append(option)
 
@@ -335,7 +335,7 @@ class MemorySelector(selectors.BaseSelector):
         """Stop watching a socket."""
         return self._keys.pop(fileobj.fileno())
 
-    def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+    def modify(self, fileobj: object, events: int, data: object = None) -> selectors.SelectorKey:
         """Watch for other events."""
         self.unregister(fileobj)
         return self.register(fileobj, events, data)

@@ -47,7 +47,7 @@ def make_assignors(strategies: Iterable[Any]) -> list[Any]:
     return found
 
 
-def _make(strategy: Any) -> Any:
+def _make(strategy: object) -> Any:
     if isinstance(strategy, str):
         if strategy not in _BY_NAME:
             raise KafkaConfigurationError(
@@ -58,7 +58,7 @@ def _make(strategy: Any) -> Any:
     return strategy() if isinstance(strategy, type) else strategy
 
 
-def is_builtin(assignor: Any) -> bool:
+def is_builtin(assignor: object) -> bool:
     """Whether an assignor is one of this library's, not a subclass.
 
     >>> is_builtin(RangePartitionAssignor())

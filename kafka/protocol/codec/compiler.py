@@ -27,6 +27,7 @@ from kafka.protocol.struct import Struct, UnknownFieldError, describe
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from kafka.protocol.fields import Buffer
     from kafka.protocol.struct import StructMeta
 
 
@@ -53,7 +54,7 @@ def compile_codec(cls: StructMeta) -> Codec:  # noqa: C901 - five small function
     views = has_records(layout_of(cls))
     join = b"".join
 
-    def encode_into(message: Any, parts: list[bytes]) -> None:
+    def encode_into(message: object, parts: list[bytes]) -> None:
         before = len(parts)
         try:
             straight_encode(message, parts)
@@ -71,7 +72,7 @@ def compile_codec(cls: StructMeta) -> Codec:  # noqa: C901 - five small function
         except CODEC_ERRORS:
             return interpreter.encode(cls, self)
 
-    def decode(data: Any, version: int | None = None, *, start: int = 0) -> Any:
+    def decode(data: Buffer, version: int | None = None, *, start: int = 0) -> Any:
         if version is not None and version != cls._version:
             return cls._unbound._codec(version).decode(data, start=start)
         # The code relies on what slices of bytes are. A bytearray, as frames are received in, is
@@ -86,7 +87,7 @@ def compile_codec(cls: StructMeta) -> Codec:  # noqa: C901 - five small function
             pass
         return interpreter.decode(cls, data, start)
 
-    def decode_prefix(data: Any, start: int) -> tuple[Any, int]:
+    def decode_prefix(data: Buffer, start: int) -> tuple[Any, int]:
         if data.__class__ is not bytes and not (views and data.__class__ is bytearray):
             data = _as_bytes(data)
         try:
@@ -100,7 +101,7 @@ def compile_codec(cls: StructMeta) -> Codec:  # noqa: C901 - five small function
     return Codec(encode_into, decode, decode_prefix)
 
 
-def _as_bytes(data: Any) -> bytes:
+def _as_bytes(data: Buffer) -> bytes:
     try:
         return bytes(memoryview(data.read() if hasattr(data, "read") else data))
     except TypeError:
@@ -163,7 +164,7 @@ def _maker(field: Field) -> Callable[[StructMeta, Any], Any]:
     return _structs if reshape is None else lambda cls, items: _structs(cls, [*map(reshape, types.as_sequence(items))])
 
 
-def _structs(cls: StructMeta, items: Any) -> list[Any]:
+def _structs(cls: StructMeta, items: object) -> list[Any]:
     # Of what class an item is asks the encoder.
     return [
         item if isinstance(item, Struct) else interpreter.as_struct(cls, item, describe(cls))
@@ -171,7 +172,7 @@ def _structs(cls: StructMeta, items: Any) -> list[Any]:
     ]
 
 
-def _struct(cls: StructMeta, item: Any) -> Any:
+def _struct(cls: StructMeta, item: object) -> Any:
     if isinstance(item, Struct):
         return item  # of what class is asked when it is written
     return interpreter.as_struct(cls, item, describe(cls))

@@ -13,6 +13,7 @@ from typing import Any
 from kafka.errors import KafkaProtocolError
 from kafka.protocol import types
 from kafka.protocol.codec.layout import Layout, WireField, element_as_field, element_min_size, layout_of, null_marker
+from kafka.protocol.fields import Buffer
 from kafka.protocol.struct import Struct, StructMeta, check_encodable, describe
 
 
@@ -21,7 +22,7 @@ class Reader:
 
     __slots__ = ("_view", "position")
 
-    def __init__(self, data: Any, start: int = 0) -> None:
+    def __init__(self, data: Buffer, start: int = 0) -> None:
         self._view = memoryview(data).toreadonly()
         self.position = start
 
@@ -41,7 +42,7 @@ class Reader:
         return self._view[start : self.position]
 
 
-def decode(cls: StructMeta, data: Any, start: int = 0) -> Any:
+def decode(cls: StructMeta, data: Buffer, start: int = 0) -> Any:
     """Decode one message of a bound class; all bytes from ``start`` on must be used."""
     reader = Reader(data, start)
     message = _decode_struct(layout_of(cls), reader, describe(cls))
@@ -50,7 +51,7 @@ def decode(cls: StructMeta, data: Any, start: int = 0) -> Any:
     return message
 
 
-def decode_prefix(cls: StructMeta, data: Any, start: int = 0) -> tuple[Any, int]:
+def decode_prefix(cls: StructMeta, data: Buffer, start: int = 0) -> tuple[Any, int]:
     """Decode a message that more bytes may follow; return it and the position of its end."""
     reader = Reader(data, start)
     return _decode_struct(layout_of(cls), reader, describe(cls)), reader.position
@@ -138,7 +139,7 @@ def _wire_type(wire: WireField) -> types.AbstractType:
     return wire.element()  # type: ignore[no-any-return]
 
 
-def encode(cls: StructMeta, message: Any) -> bytes:
+def encode(cls: StructMeta, message: object) -> bytes:
     """Encode a message as the version of the bound class."""
     return _encode_struct(layout_of(cls), message, describe(cls))
 
@@ -165,7 +166,7 @@ def _tagged(tags: dict[int, bytes], where: str) -> bytes:
         raise _misfit(f"{where}.tagged_fields", f" {error}") from None
 
 
-def _encode_named(wire: WireField, struct: Any, where: str) -> bytes:
+def _encode_named(wire: WireField, struct: object, where: str) -> bytes:
     where = f"{where}.{wire.name}"
     try:
         return _encode_field(wire, getattr(struct, wire.name), where)
@@ -175,7 +176,7 @@ def _encode_named(wire: WireField, struct: Any, where: str) -> bytes:
         raise _misfit(where, " holds what it cannot (not shown)" if wire.field.secret else f" {error}") from None
 
 
-def _encode_field(wire: WireField, value: Any, where: str) -> bytes:
+def _encode_field(wire: WireField, value: object, where: str) -> bytes:
     if wire.is_array:
         return _encode_array(wire, value, where)
     if wire.is_struct:
@@ -187,7 +188,7 @@ def _encode_field(wire: WireField, value: Any, where: str) -> bytes:
     return _wire_type(wire).encode(value)
 
 
-def _encode_array(wire: WireField, items: Any, where: str) -> bytes:
+def _encode_array(wire: WireField, items: object, where: str) -> bytes:
     sized = _sized(wire)
     if items is None:
         return sized._encode_length(None)  # type: ignore[no-any-return]
@@ -205,7 +206,7 @@ def _encode_array(wire: WireField, items: Any, where: str) -> bytes:
     return b"".join(parts)
 
 
-def as_struct(cls: StructMeta, value: Any, where: str) -> Any:
+def as_struct(cls: StructMeta, value: object, where: str) -> Any:
     """Return ``value`` as a struct: tuples are in wire order, mappings by name, a lone value is the only field."""
     if isinstance(value, Struct):
         if type(value)._unbound is not cls._unbound:

@@ -68,7 +68,7 @@ def _long_uvarint(data: bytes, position: int, first: int) -> tuple[int, int]:
     raise Malformed
 
 
-def _blob(value: Any) -> Any:
+def _blob(value: object) -> Any:
     """Return bytes-like data whose ``len`` is its size in bytes."""
     if isinstance(value, bytearray | Gathered):
         return value
@@ -77,7 +77,7 @@ def _blob(value: Any) -> Any:
     raise Malformed
 
 
-def _sequence(value: Any) -> list[Any]:
+def _sequence(value: object) -> list[Any]:
     try:
         return list(types.as_sequence(value))
     except KafkaProtocolError:  # the interpreter says it with the field's name
@@ -163,7 +163,7 @@ def _write_tags(known: list[tuple[int, bytes]], tagged: dict[str | int, Any]) ->
     return b"".join(out)
 
 
-def _check_other_version(value: Any, cls: StructMeta) -> None:
+def _check_other_version(value: object, cls: StructMeta) -> None:
     """Let through an instance of the same struct, of another version or of none, that this version can carry."""
     if not isinstance(value, Struct) or type(value)._unbound is not cls._unbound:
         raise Malformed
@@ -217,7 +217,7 @@ class Source:
         self._serial += 1
         return f"{stem}{self._serial}"
 
-    def constant(self, stem: str, value: Any) -> str:
+    def constant(self, stem: str, value: object) -> str:
         for known, held in self.globals.items():
             if held is value and known.startswith(stem):
                 return known
