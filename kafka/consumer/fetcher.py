@@ -5,8 +5,8 @@ application's thread. It acts only for a cause: a response, records that were ta
 metadata, the end of a pause after an error.
 
 Bounds: a partition is fetched while less than max_partition_fetch_bytes of it are buffered (the response that is being
-taken does not count, so the next one is under way meanwhile). What is buffered and what requests in flight may bring
-fit into fetch_buffer_memory together, except that a broker returns a first batch whole even if it is larger.
+taken does not count, so the next one is under way meanwhile). The buffered bytes and the bytes that requests in flight
+may bring fit into fetch_buffer_memory together, except that a broker returns a first batch whole even if it is larger.
 """
 
 from __future__ import annotations
@@ -320,8 +320,8 @@ class Fetcher:
     def _share(self, node_id: int, room: int) -> int:
         """Return how many of these bytes a request to the broker may bring; 0 if it must wait for another response.
 
-        What the requests in flight leave is divided among the brokers without one: a broker that has no new records
-        holds its request for fetch_max_wait_ms, and the others are asked meanwhile.
+        The bytes that the requests in flight leave are divided among the brokers without one: a broker that has no new
+        records holds its request for fetch_max_wait_ms, and the others are asked meanwhile.
         """
         if room <= 0:
             return 0
