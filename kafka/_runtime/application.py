@@ -10,7 +10,7 @@ the coroutine is awaited in the caller's task.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from kafka.errors import IllegalStateError
 from kafka.future import Future
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kafka._runtime.asyncio_driver import AsyncioDriver, ThreadedAsyncioDriver
     from kafka._runtime.loop import Loop
     from kafka._runtime.network_thread import ThreadDriver
+    from kafka._runtime.tasks import Pending
 
 __all__ = ["Application", "ApplicationLoop", "ApplicationTask", "ApplicationThread", "Wakeup", "complete"]
 
@@ -30,8 +31,12 @@ T = TypeVar("T")
 class Application(Protocol):
     """The means of an application-side coroutine to wait."""
 
-    async def wait(self, future: Future[Any], deadline: float | None = None) -> bool:
+    async def wait(self, future: Future[Any] | Pending, deadline: float | None = None) -> bool:
         """Wait for a future; whether it is done by the deadline (as the loop's `time()` counts)."""
+        ...
+
+    def pending(self) -> Pending:
+        """Return a future that one coroutine will wait for: where thousands wait, it is cheaper than others."""
         ...
 
     async def run(self, coro: Coroutine[Any, Any, T], deadline: float | None = None, what: str = "the call") -> T:
@@ -57,9 +62,13 @@ class ApplicationThread:
     def __init__(self, driver: ThreadDriver) -> None:
         self._driver = driver
 
-    async def wait(self, future: Future[Any], deadline: float | None = None) -> bool:
+    async def wait(self, future: Future[Any] | Pending, deadline: float | None = None) -> bool:
         """See `Application.wait`."""
-        return self._driver.wait(future, deadline)
+        return self._driver.wait(cast("Future[Any]", future), deadline)
+
+    def pending(self) -> Pending:
+        """See `Application.pending`."""
+        return Future[None]()
 
     async def run(self, coro: Coroutine[Any, Any, T], deadline: float | None = None, what: str = "the call") -> T:
         """See `Application.run`."""
@@ -84,7 +93,7 @@ class ApplicationLoop:
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
 
-    async def wait(self, future: Future[Any], deadline: float | None = None) -> bool:
+    async def wait(self, future: Future[Any] | Pending, deadline: float | None = None) -> bool:
         """See `Application.wait`."""
         while not future.is_done:
             remaining = None if deadline is None else deadline - self._loop.time()
@@ -92,6 +101,10 @@ class ApplicationLoop:
                 break
             self._loop.turn(remaining)
         return future.is_done
+
+    def pending(self) -> Pending:
+        """See `Application.pending`."""
+        return Future[None]()
 
     async def run(self, coro: Coroutine[Any, Any, T], deadline: float | None = None, what: str = "the call") -> T:
         """See `Application.run`."""
@@ -118,11 +131,13 @@ class ApplicationTask:
     def __init__(self, driver: AsyncioDriver | ThreadedAsyncioDriver) -> None:
         self._driver = driver
 
-    async def wait(self, future: Future[Any], deadline: float | None = None) -> bool:
+    def wait(self, future: Future[Any] | Pending, deadline: float | None = None) -> Coroutine[Any, Any, bool]:
         """See `Application.wait`."""
-        if not future.is_done:
-            await self._driver.wait(future, deadline)
-        return future.is_done
+        return self._driver.wait(future, deadline)
+
+    def pending(self) -> Pending:
+        """See `Application.pending`."""
+        return self._driver.pending()
 
     async def run(self, coro: Coroutine[Any, Any, T], deadline: float | None = None, what: str = "the call") -> T:
         """See `Application.run`."""

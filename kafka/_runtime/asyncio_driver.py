@@ -13,14 +13,19 @@ import asyncio
 import contextlib
 import contextvars
 import threading
-from collections.abc import Coroutine
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from kafka._runtime.loop import Loop
 from kafka._runtime.network_thread import ThreadDriver
-from kafka._runtime.tasks import Task
+from kafka._runtime.tasks import Pending, Task
 from kafka.errors import KafkaTimeoutError
 from kafka.future import Future
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from kafka._runtime.timers import Timer
 
 __all__ = ["SLICE", "AsyncioDriver", "ThreadedAsyncioDriver", "asyncio_driver"]
 
@@ -58,25 +63,48 @@ class AsyncioDriver:
 
         Cancelling the asyncio task cancels the coroutine, and so does the deadline, with KafkaTimeoutError.
         """
-        return await _run(self.loop.spawn(coro), self._aio, self._context, self._left(deadline), what)
+        return await _run(self, self.loop.spawn(coro), deadline, what)
 
-    async def wait(self, future: Future[Any], deadline: float | None = None) -> None:
-        """Wait for a future in the calling asyncio task, until the deadline at most."""
-        await _wait(future, self._aio, self._context, self._left(deadline))
+    async def wait(self, future: Future[Any] | Pending, deadline: float | None = None) -> bool:
+        """Wait for a future in the calling asyncio task, until the deadline at most; whether it is done.
+
+        Leaves no callback behind.
+        """
+        # Hot when many tasks wait.
+        if future.is_done:
+            return True
+        wait = _Wait.of(future, self._aio) if isinstance(future, Future) else cast("_Wait", future)
+        timer = None if deadline is None else self._call_at(deadline, wait.end)
+        try:
+            await wait.done
+        finally:
+            if timer is not None:
+                timer.cancel()
+            if isinstance(future, Future) and not future.is_done:
+                future.discard(wait)
+        return future.is_done
+
+    def pending(self) -> Pending:
+        """Return a future that one task waits for: where thousands wait, it is cheaper than others."""
+        return _Wait(self._aio)
 
     def turn(self) -> None:
         """Make one pass now, rather than when asyncio next looks at the selector."""
         self._turn()
 
-    def _left(self, deadline: float | None) -> float | None:
-        return None if deadline is None else deadline - self.loop.time()
+    def _call_at(self, when: float, callback: Callable[[], object]) -> Timer:
+        """Let the loop call back at a time; the event loop has one timer, for the first of all."""
+        timer = self.loop.call_at(when, callback)
+        if (self._armed_for is None or when < self._armed_for) and not self.loop.in_pass:
+            self._arm()
+        return timer
 
     async def close(self, timeout: float = _CLOSE_GRACE) -> None:
         """End everything that runs on the loop, within `timeout` seconds; idempotent."""
         if self.loop.closed:
             return
         try:
-            await _wait(self.loop.spawn(self.loop.wind_down(timeout), "close"), self._aio, self._context)
+            await self.wait(self.loop.spawn(self.loop.wind_down(timeout), "close"))
         finally:
             self.abort()
 
@@ -126,45 +154,45 @@ class AsyncioDriver:
         loop.turn(0, look=look, budget=SLICE)
         if loop.has_ready:
             loop.wakeup()
-        elif (deadline := loop.next_deadline()) != self._armed_for:
-            if self._timer is not None:
-                self._timer.cancel()
-            self._armed_for, self._timer = deadline, None
-            if deadline is not None:
-                left = max(0.0, deadline - loop.time())
-                self._timer = self._aio.call_later(left, self._on_timer, context=self._context)
+        else:
+            self._arm()
+
+    def _arm(self) -> None:
+        deadline = self.loop.next_deadline()
+        if deadline == self._armed_for:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._armed_for, self._timer = deadline, None
+        if deadline is not None:
+            left = max(0.0, deadline - self.loop.time())
+            self._timer = self._aio.call_later(left, self._on_timer, context=self._context)
 
     def _on_timer(self) -> None:
         self._timer = self._armed_for = None
         self._turn()
 
 
-async def _wait(
-    future: Future[Any], aio: asyncio.AbstractEventLoop, context: contextvars.Context, seconds: float | None = None
-) -> None:
-    """Wait for a future of ours in a task of asyncio, for `seconds` at most. Leaves no callback behind."""
-    wait = _Wait(aio)
-    future.add_both(wait)
-    timer = None if seconds is None else aio.call_later(max(0.0, seconds), wait.end, context=context)
-    try:
-        await wait.done
-    finally:
-        if timer is not None:
-            timer.cancel()
-        if not future.is_done:
-            future.discard(wait)
-
-
 class _Wait:
-    """Ends the wait of a task of asyncio when a future of ours calls it, on any thread."""
+    """Ends the wait of a task of asyncio: a future of ours calls it, or the loop completes it, on any thread."""
 
     # One object for the cycle collector to look at, where ten thousand tasks may wait.
-    __slots__ = ("_aio", "_thread", "done")
+    __slots__ = ("_aio", "_error", "_thread", "done", "is_done")
 
     def __init__(self, aio: asyncio.AbstractEventLoop) -> None:
         self._aio = aio
         self._thread = threading.get_ident()
+        self._error: BaseException | None = None
         self.done: asyncio.Future[None] = aio.create_future()
+        self.is_done = False
+        """Whether there is an outcome: the wait may have ended without one, by its deadline."""
+
+    @classmethod
+    def of(cls, future: Future[Any], aio: asyncio.AbstractEventLoop) -> Self:
+        """Return the wait for a future."""
+        wait = cls(aio)
+        future.add_both(wait)
+        return wait
 
     def __call__(self, _result: object) -> None:
         if threading.get_ident() == self._thread:
@@ -177,19 +205,36 @@ class _Wait:
                 raise
 
     def end(self) -> None:
-        if not self.done.done():
-            self.done.set_result(None)
+        done = self.done
+        if not done.done():
+            done.set_result(None)
+
+    # As a `Pending`, which the loop completes…
+
+    def try_success(self, _value: None) -> bool:
+        if self.is_done:
+            return False
+        self.is_done = True
+        self(None)
+        return True
+
+    def try_failure(self, error: BaseException) -> bool:
+        if self.is_done:
+            return False
+        self._error = error
+        return self.try_success(None)
+
+    def result(self) -> None:
+        if self._error is not None:
+            raise self._error
 
 
-async def _run(
-    task: Task[T], aio: asyncio.AbstractEventLoop, context: contextvars.Context, seconds: float | None, what: str
-) -> T:
+async def _run(driver: AsyncioDriver | ThreadedAsyncioDriver, task: Task[T], deadline: float | None, what: str) -> T:
     """Wait for a task of ours in a task of asyncio; cancelling the latter, or its deadline, cancels the former."""
     try:
-        await _wait(task, aio, context, seconds)
-        if not task.is_done:
+        if not await driver.wait(task, deadline):
             task.cancel()
-            await _wait(task, aio, context, _CANCEL_GRACE)
+            await driver.wait(task, driver.loop.time() + _CANCEL_GRACE)
             if not task.succeeded():
                 raise KafkaTimeoutError(f"{what} took too long")
     except BaseException:  # cancelled, mostly
@@ -214,14 +259,30 @@ class ThreadedAsyncioDriver:
     async def run(self, coro: Coroutine[Any, Any, T], deadline: float | None = None, what: str = "the call") -> T:
         """See `AsyncioDriver.run`."""
         self._driver.start()
-        seconds = None if deadline is None else deadline - self.loop.time()
-        return await _run(self.loop.spawn(coro), self._aio, self._context, seconds, what)
+        return await _run(self, self.loop.spawn(coro), deadline, what)
 
-    async def wait(self, future: Future[Any], deadline: float | None = None) -> None:
+    async def wait(self, future: Future[Any] | Pending, deadline: float | None = None) -> bool:
         """See `AsyncioDriver.wait`."""
+        if future.is_done:
+            return True
+        assert isinstance(future, Future)
         self._driver.start()
-        seconds = None if deadline is None else deadline - self.loop.time()
-        await _wait(future, self._aio, self._context, seconds)
+        wait = _Wait.of(future, self._aio)
+        timer = None
+        if deadline is not None:
+            timer = self._aio.call_later(max(0.0, deadline - self.loop.time()), wait.end, context=self._context)
+        try:
+            await wait.done
+        finally:
+            if timer is not None:
+                timer.cancel()
+            if not future.is_done:
+                future.discard(wait)
+        return future.is_done
+
+    def pending(self) -> Pending:
+        """See `AsyncioDriver.pending`."""
+        return Future[None]()
 
     def turn(self) -> None:
         """The network thread makes the passes: nothing to do."""

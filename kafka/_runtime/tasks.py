@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Event",
+    "Pending",
     "Scope",
     "Shield",
     "Task",
@@ -42,6 +43,27 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+
+
+class Pending(Protocol):
+    """What one application-side coroutine waits for and the loop completes: a `Future`, or what is cheaper to await."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is an outcome."""
+        ...
+
+    def result(self) -> None:
+        """Return, or raise the exception."""
+        ...
+
+    def try_success(self, value: None, /) -> bool:
+        """Complete it unless it is complete; tells whether this call did it."""
+        ...
+
+    def try_failure(self, error: BaseException, /) -> bool:
+        """Complete it with an exception unless it is complete; tells whether this call did it."""
+        ...
 
 
 class Scheduler(Protocol):

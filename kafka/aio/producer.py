@@ -104,7 +104,8 @@ class AIOKafkaProducer(Lifecycle):
         self._client_view: AIOKafkaClient | None = None
         self._waiters: dict[Any, list[asyncio.Future[None]]] = {}  # of send_and_wait(), by batch
         self._end_was_cancelled = False
-        self._slice_began = self._turns_seen = 0
+        self._slice_began = self._turns_seen = self._slices = 0
+        self._late: set[int] = set()  # tasks that have sent since the slice ended
 
     # Its life…
 
@@ -118,6 +119,7 @@ class AIOKafkaProducer(Lifecycle):
         self._plain, self._hashes = calls.plain, calls.hashes
         self._lock, self._sticky, self._topics = accumulator.lock, accumulator.sticky, accumulator.topics
         self._time = calls.core.client.environment.clock.time
+        self._turned = calls.core.loop
         return calls.core.loop
 
     async def _begin(self) -> None:
@@ -173,8 +175,8 @@ class AIOKafkaProducer(Lifecycle):
         if self._phase is not Phase.STARTED or get_ident() != self._thread or not self._aio_runs():
             self._refuse()
         now = int(self._time() * 1000)
-        if not 0 <= now - self._slice_began < _SLICE_MS:
-            now = await self._yield(now)
+        if not 0 <= now - self._slice_began < _SLICE_MS and not self._may_continue(now):
+            now = await self._yield()
         try:
             if headers is None and partition is None and timestamp_ms is None:
                 place = self._add(topic, value, key, now)
@@ -224,17 +226,34 @@ class AIOKafkaProducer(Lifecycle):
                             return batch, index
         return None
 
-    async def _yield(self, now: int) -> int:
-        """Let the other tasks of the event loop run, unless they had a turn since the last time; return the time."""
-        loop = self._calls.core.loop
-        if loop.turns == self._turns_seen:
-            # Calls that come meanwhile wait, too, and continue in the order in which they came.
-            await asyncio.sleep(0)
-            if self._phase is not Phase.STARTED:
-                self._refuse()
-            now = int(self._time() * 1000)
-        self._slice_began, self._turns_seen = now, loop.turns
+    def _may_continue(self, now: int) -> bool:
+        """Whether a call need not let the other tasks of the event loop run, now that the slice is over."""
+        turns = self._turned.turns
+        if turns != self._turns_seen:  # they had a turn
+            self._begin_slice(now, turns)
+            return True
+        # A task that sends for the first time since then delays the others by one record only.
+        task = id(asyncio.current_task())
+        if task in self._late:
+            return False
+        self._late.add(task)
+        return True
+
+    async def _yield(self) -> int:
+        """Let the other tasks of the event loop run; return the time."""
+        slices = self._slices
+        await asyncio.sleep(0)
+        if self._phase is not Phase.STARTED:
+            self._refuse()
+        now = int(self._time() * 1000)
+        if slices == self._slices:  # the first of the tasks that waited: the slice is for all of them
+            self._begin_slice(now, self._turned.turns)
         return now
+
+    def _begin_slice(self, now: int, turns: int) -> None:
+        self._slices += 1
+        self._slice_began, self._turns_seen = now, turns
+        self._late.clear()
 
     def _explain(self, error: Exception, headers: object, partition: object) -> None:
         """Raise what says it better: in the words of asyncio's clients, or with a hint."""
@@ -264,8 +283,8 @@ class AIOKafkaProducer(Lifecycle):
         if self._phase is not Phase.STARTED or get_ident() != self._thread or not self._aio_runs():
             self._refuse()
         now = int(self._time() * 1000)
-        if not 0 <= now - self._slice_began < _SLICE_MS:
-            now = await self._yield(now)
+        if not 0 <= now - self._slice_began < _SLICE_MS and not self._may_continue(now):
+            now = await self._yield()
         place = None
         try:
             if headers is None and partition is None and timestamp_ms is None:

@@ -210,22 +210,29 @@ class ProducerCalls(Generic[FutureT]):
         sent = ProducerCalls.send(self, topic, value, key, headers, partition, timestamp_ms, deadline)
         return sent if isinstance(sent, RecordFuture) else await sent
 
-    async def _add_later(
+    def _add_later(
         self,
         state: Topic,
         where: Partition | None,
         record: Record,
         facts: tuple[int, int, int, int],
         deadline: float | None,
-    ) -> FutureT:
-        """Wait until there is memory for a record, and add it."""
+    ) -> Coroutine[Any, Any, FutureT]:
+        """Return the coroutine that waits until there is memory for a record, and adds it."""
         # Hot when many tasks wait: few calls, and few objects for the cycle collector to look at.
-        accumulator = self.accumulator
-        reservation = accumulator.reservation(state, where, record)
-        if deadline is None:
-            deadline = self.core.now() + self.max_block
-        place = await self._with_memory(reservation, deadline, "send()", accumulator.add_reserved, state, where, record)
-        return self.record_future(*place, *facts)
+        reservation = self.accumulator.reservation(state, where, record, self.application.pending())
+        return self._with_memory(reservation, deadline, "send()", self._add_reserved, state, where, record, facts)
+
+    def _add_reserved(
+        self,
+        reservation: Reservation,
+        state: Topic,
+        where: Partition | None,
+        record: Record,
+        facts: tuple[int, int, int, int],
+    ) -> FutureT | None:
+        place = self.accumulator.add_reserved(reservation, state, where, record)
+        return None if place is None else self.record_future(*place, *facts)
 
     def _failed(self, topic: str, error: BaseException) -> FutureT:
         """Return a future that has failed already."""
@@ -277,7 +284,10 @@ class ProducerCalls(Generic[FutureT]):
             place = self.accumulator.extend(state, values, start, timestamp)
             if place is None:
                 record = (timestamp, None, values[start], None)
-                place = (*await self._add_reserved(state, None, record, deadline, "send_many()"), 1)
+                reservation = self.accumulator.reservation(state, None, record, self.application.pending())
+                add = self.accumulator.add_reserved
+                found = await self._with_memory(reservation, deadline, "send_many()", add, state, None, record)
+                place = (*found, 1)
                 deadline = None
             sent.add(*place)
             start += place[2]
@@ -289,9 +299,8 @@ class ProducerCalls(Generic[FutureT]):
         """Queue batches that have their records already; waits for memory."""
         added = self.accumulator.add_built(topic, built)
         while built:
-            reservation = Reservation(built[0][1].size)
-            deadline = self.core.now() + self.max_block
-            added += await self._with_memory(reservation, deadline, what, self._add_built_reserved, topic, built)
+            reservation = Reservation(built[0][1].size, ready=self.application.pending())
+            added += await self._with_memory(reservation, None, what, self._add_built_reserved, topic, built)
         return added
 
     def _add_built_reserved(
@@ -323,44 +332,33 @@ class ProducerCalls(Generic[FutureT]):
         with self._measured("metadata-wait"):
             return await self.application.run(core.find_topic(topic, deadline, limit), deadline + 1, what)
 
-    async def _add_reserved(
-        self,
-        state: Topic,
-        where: Partition | None,
-        record: Record,
-        deadline: float | None,
-        what: str,
-    ) -> tuple[ProducerBatch, int]:
-        accumulator = self.accumulator
-        reservation = accumulator.reservation(state, where, record)
-        if deadline is None:
-            deadline = self.core.now() + self.max_block
-        return await self._with_memory(reservation, deadline, what, accumulator.add_reserved, state, where, record)
-
     async def _with_memory(
-        self, reservation: Reservation, deadline: float, what: str, add: Callable[..., T | None], *args: Any
+        self, reservation: Reservation, deadline: float | None, what: str, add: Callable[..., T | None], *args: Any
     ) -> T:
         """Wait for memory, in the order of arrival, until ``add(reservation, *args)`` succeeds.
 
         Cancelling the wait frees its place.
         """
-        core = self.core
+        core, accumulator, application = self.core, self.accumulator, self.application
         self._check_may_wait(what)
         began = core.now()
+        if deadline is None:
+            deadline = began + self.max_block
         try:
-            self.accumulator.wait(reservation)
-            while await self.application.wait(reservation.ready, deadline):
+            accumulator.wait(reservation)
+            while await application.wait(reservation.ready, deadline):
                 reservation.ready.result()
                 added = add(reservation, *args)
                 if added is not None:
                     return added
+                accumulator.wait_again(reservation, application.pending())
         except BaseException:
-            self.accumulator.cancel(reservation)
+            accumulator.cancel(reservation)
             raise
         finally:
             if core.metrics is not None:
                 core.metrics.waited("bufferpool-wait", core.now() - began)
-        self.accumulator.cancel(reservation)
+        accumulator.cancel(reservation)
         if core.metrics is not None:
             core.metrics.exhausted()
         raise BufferExhaustedError(

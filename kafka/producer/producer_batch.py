@@ -152,13 +152,13 @@ class ProducerBatch(Future[None]):
         "builder",
         "created",
         "error",
-        "expected",
         "hurried",
         "keeper",
         "outcome",
         "partition",
         "reserved",
         "sealed",
+        "share",
         "timer",
         "unsure",
     )
@@ -177,8 +177,8 @@ class ProducerBatch(Future[None]):
         """Bytes of buffer_memory that it holds."""
         self.hurried = False
         """A call waits for it: it is sent without waiting for more records."""
-        self.expected = False
-        """A call was woken because its record fits into it, and has not added it yet."""
+        self.share: object = None
+        """The calls that were woken because their records fit into it, while some have not added theirs yet."""
         self.keeper: object = None
         """Keeps the face alive while records are under way, so that a producer without a reference still delivers."""
         self.sealed: SealedBatch | SealedMessages | None = None

@@ -24,14 +24,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from threading import RLock
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kafka.errors import IllegalStateError, RecordTooLargeError
-from kafka.producer.buffer_pool import BufferPool, Reservation
+from kafka.producer.buffer_pool import BufferPool, Reservation, Share
 from kafka.producer.producer_batch import BatchOwner, Partition, ProducerBatch, Topic, taken_up
-from kafka.record.batch_builder import FULL, BatchBuilder, record_size
+from kafka.record.batch_builder import FULL, BatchBuilder, encode_headers, record_size
 from kafka.record.header import V2_HEADER_SIZE
 from kafka.record.message_v0_v1 import LegacyBuilder, message_size
+
+if TYPE_CHECKING:
+    from kafka._runtime.tasks import Pending
 
 __all__ = ["RecordAccumulator", "too_large"]
 
@@ -41,6 +44,8 @@ Record = tuple[int, "bytes | None", "bytes | None", Any]
 _REQUEST_OVERHEAD: Final = 512
 # Bytes of a batch with one record without headers, in any format, beside its key and its value; or less.
 _FRAMING: Final = 128
+# Bytes of a record beside its key, value and headers, in a batch of default size that is open for minutes.
+_RECORD_FRAMING: Final = 18
 
 
 class AccumulatorOwner(BatchOwner, Protocol):
@@ -128,6 +133,9 @@ class RecordAccumulator:
             if inside:
                 return self._add_inside(topic, partition, record)
             size = self._room_for(topic, partition, record)
+            opened = self.sticky.get(topic.name) if partition is None else partition.open
+            if opened is not None and opened.share is not None and not self.memory.has(size):
+                return None  # the batch has room, but for calls that were first
             if partition is None:
                 found = self._append_to_next(topic, record)
                 if found is not None:
@@ -136,12 +144,19 @@ class RecordAccumulator:
                 return None
             return self._open(topic, partition, size, None, record)
 
-    def reservation(self, topic: Topic, partition: Partition | None, record: Record) -> Reservation:
+    def reservation(
+        self, topic: Topic, partition: Partition | None, record: Record, ready: Pending | None = None
+    ) -> Reservation:
         """Return the reservation for a record that `add` has found no memory for; `wait` puts it into the queue."""
         size = self._room_for(topic, partition, record)
         _, key, value, headers = record
-        bytes_ = record_size(key, value, headers) if self.magic > 1 else message_size(self.magic, key, value)
-        return Reservation(size, partition or topic, bytes_)
+        if self.magic > 1:
+            bytes_ = len(key or b"") + len(value or b"") + _RECORD_FRAMING
+            if headers:
+                bytes_ += len(encode_headers(headers))
+        else:
+            bytes_ = message_size(self.magic, key, value)
+        return Reservation(size, partition or topic, bytes_, ready)
 
     def wait(self, reservation: Reservation) -> None:
         """Queue a reservation: its future is done when the call can try again."""
@@ -154,46 +169,65 @@ class RecordAccumulator:
         if first:  # while calls wait, batches do not linger
             self._owner.hurry_soon()
 
+    def wait_again(self, reservation: Reservation, ready: Pending) -> None:
+        """Queue a reservation in its old place, after `add_reserved` has found no room for it."""
+        reservation.record_size = self._batch_size  # for a batch that it opens itself
+        with self.lock:
+            granted = self.memory.queue_again(reservation, ready)
+        _wake_soon(self._owner, granted)
+
     def cancel(self, reservation: Reservation) -> None:
         """Wait for memory no more."""
         with self.lock:
+            share = reservation.share
+            if share is not None and (batch := share.batch) is not None and batch.share is share:
+                batch.builder.limit += reservation.record_size  # its room
+                reservation.record_size = 0
             granted = self.memory.cancel(reservation)
-            batch, reservation.batch = reservation.batch, None
-            if batch is not None:
-                self._keep_open(batch, reservation.target)
+            if share is not None and not share.members:
+                self._all_added(share)
         _wake_soon(self._owner, granted)
 
     def add_reserved(
         self, reservation: Reservation, topic: Topic, partition: Partition | None, record: Record
     ) -> tuple[ProducerBatch, int] | None:
-        """Add the record of a reservation that is ready; None where it must wait again, for its future of now."""
+        """Add the record of a reservation that is ready; None where it must wait again (`wait_again`)."""
         with self.lock:
             self.check_admits()
-            found = self._append(topic, partition, record)  # other calls may have opened a batch
-            if found is None and partition is None:
-                found = self._append_to_next(topic, record)
-            if found is None and reservation.held:
-                return self._open(topic, partition, reservation.size, reservation, record)
-            joined, reservation.batch = reservation.batch, None
-            granted = self.memory.queue_again(reservation) if found is None else self.memory.cancel(reservation)
-            if joined is not None:
-                self._keep_open(joined, reservation.target)
-            if found is not None and found[0] is not joined:
-                self._keep_open(found[0], reservation.target)
+            share = reservation.share
+            if share is not None and (batch := share.batch) is not None and batch.share is share:
+                batch.builder.limit += reservation.record_size  # its room
+                reservation.record_size = 0
+                found = _append(batch, record)
+            else:
+                found = self._append(topic, partition, record)  # other calls may have opened a batch
+                if found is None and partition is None:
+                    found = self._append_to_next(topic, record)
+                if found is None and share is not None and share.held:
+                    reservation.record_size = 0
+                    found = self._open(topic, partition, share.held, share, record)
+            granted: list[Reservation] = []
+            if self.memory.leave(reservation) is share is not None:
+                granted = self.memory.give_back(share)
+                self._all_added(share)
         _wake_soon(self._owner, granted)
         return found
 
-    def _keep_open(self, batch: ProducerBatch, target: object) -> None:
-        """Wake the next call whose record fits into an open batch, and let the batch wait for it. The lock is held."""
-        following = None
+    def _all_added(self, share: Share) -> None:
+        """Wake more calls whose records fit into the batch of a share, or let it be sent. The lock is held."""
+        batch = share.batch
+        if batch is None or batch.share is not share:  # closed already
+            return
+        joined = self.memory.join(share, self._batch_size - batch.builder.size)
+        if joined:
+            batch.builder.limit -= sum(reservation.record_size for reservation in joined)
+            _wake_soon(self._owner, joined)
+            return
         if batch.partition.open is batch:
-            following = self.memory.join(target, self._batch_size - batch.builder.size)
-        was_expected, batch.expected = batch.expected, following is not None
-        if following is not None:
-            following.batch = batch
-            _wake_soon(self._owner, [following])
-        elif was_expected:
-            self._owner.look_soon(batch.partition)
+            batch.share = None
+        else:
+            self.close(batch)
+        self._owner.look_soon(batch.partition)
 
     def extend(
         self, topic: Topic, values: list[bytes | None], start: int, timestamp: int
@@ -242,12 +276,15 @@ class RecordAccumulator:
     def _add_built(
         self, topic: Topic, partition: Partition | None, builder: BatchBuilder, reservation: Reservation | None
     ) -> ProducerBatch:
+        share = None if reservation is None else reservation.share
         if partition is None:
             partition = self._sticky_partition(topic)
         if (opened := partition.open) is not None:  # its records were first
             self.close(opened)
         batch = ProducerBatch(partition, builder, self._owner.now(), 0)
-        self._queue(batch, builder.size, reservation)
+        self._queue(batch, builder.size, share)
+        if reservation is not None:
+            self.memory.leave(reservation)
         if partition is topic.sticky:
             topic.filled += builder.size
         return batch
@@ -300,15 +337,7 @@ class RecordAccumulator:
         record: Record,
     ) -> tuple[ProducerBatch, int] | None:
         batch = self.sticky.get(topic.name) if partition is None else partition.open
-        if batch is None:
-            return None
-        timestamp, key, value, headers = record  # to spell them out is faster than append(*record)
-        append, batch.append = batch.append, taken_up
-        try:
-            index = append(timestamp, key, value, headers)
-        finally:
-            batch.append = append
-        return None if index == FULL else (batch, index)
+        return None if batch is None else _append(batch, record)
 
     def _append_to_next(self, topic: Topic, record: Record) -> tuple[ProducerBatch, int] | None:
         """Close the full batch for records without a partition; add one to the next one if that is open."""
@@ -317,7 +346,7 @@ class RecordAccumulator:
             if not self._fresh and not self._left:
                 self._owner.work_soon()
             self._left.append(full.partition)
-            self.close(full)
+            self._leave_to_share(full)
         partition = self._sticky_partition(topic)
         found = self._append(topic, partition, record)
         if found is not None:
@@ -346,26 +375,27 @@ class RecordAccumulator:
         topic: Topic,
         partition: Partition | None,
         reserved: int,
-        reservation: Reservation | None,
+        share: Share | None,
         record: Record,
     ) -> tuple[ProducerBatch, int]:
-        """Open a batch that begins with this record; the memory is there, or the reservation's."""
+        """Open a batch that begins with this record; the memory is there, or the share's."""
         sticky = partition is None
-        target = partition or topic
         if partition is None:
             partition = self._sticky_partition(topic)
         if (opened := partition.open) is not None:
-            self.close(opened)
+            self._leave_to_share(opened)
         batch = ProducerBatch(partition, self._builder(self._batch_size), self._owner.now(), 0)
         index = batch.append(*record)
-        self._queue(batch, reserved, reservation)
+        self._queue(batch, reserved, share)
+        if share is not None:
+            # The room of the others is not for calls that find the batch meanwhile.
+            batch.builder.limit -= sum(each.record_size for each in share.members)
+            share.batch, batch.share = batch, share
         partition.open = batch
         if sticky:
             self.sticky[topic.name] = batch
         if partition.queue[-1] is not batch:  # a call from inside has queued another: later records are behind that
             self._shut(batch)
-        if reservation is not None:
-            self._keep_open(batch, target)
         return batch, index
 
     def _builder(self, limit: int) -> BatchBuilder | LegacyBuilder:
@@ -373,7 +403,7 @@ class RecordAccumulator:
             return BatchBuilder(limit, self._codec, self._level)
         return LegacyBuilder(self.magic, limit, self._codec, self._level)
 
-    def _queue(self, batch: ProducerBatch, size: int, reservation: Reservation | None) -> None:
+    def _queue(self, batch: ProducerBatch, size: int, share: Share | None) -> None:
         """Queue a batch for sending, and allocate its memory.
 
         Ctrl-C may come between any two steps. No call appends to a batch that is in no queue, and the loop is called
@@ -381,7 +411,7 @@ class RecordAccumulator:
         """
         try:
             batch.keeper = self._owner.keeper()
-            self.memory.allocate(batch, size, reservation)
+            self.memory.allocate(batch, size, share)
             batch.partition.topic.used_at = batch.created
             batch.partition.queue.append(batch)
             self.incomplete[batch] = None
@@ -424,6 +454,15 @@ class RecordAccumulator:
         if size < batch.reserved and (granted := self.memory.release(batch, size)):
             _wake_soon(self._owner, granted)
 
+    def _leave_to_share(self, batch: ProducerBatch) -> None:
+        """Close a batch, or if calls were woken to add to it, let no other call find it: they close it."""
+        share, batch.share = batch.share, None
+        if share is None:
+            self.close(batch)
+        else:
+            self._shut(batch)
+            batch.share = share
+
     def _shut(self, batch: ProducerBatch) -> bool:
         """Let no call find a batch to add to; whether it could be found until now."""
         partition = batch.partition
@@ -431,8 +470,9 @@ class RecordAccumulator:
         # In this order: one that is not open is not the one for records without a key either.
         if self.sticky.get(name) is batch:
             self.sticky.pop(name, None)
+        shared, batch.share = batch.share is not None, None  # calls that were woken to add to it find it closed
         if partition.open is not batch:
-            return False
+            return shared
         partition.open = None
         return True
 
@@ -488,6 +528,9 @@ class RecordAccumulator:
                 for partition in topic.ordered:
                     if partition.open is not None:
                         self.close(partition.open)
+            for batch in self.incomplete:
+                if batch.share is not None:
+                    self.close(batch)
             waiting = self.memory.refuse_all()
         for reservation in waiting:
             reservation.ready.try_failure(error)
@@ -547,6 +590,16 @@ def too_large(size: int, name: str, limit: int, topic: str, partition: Partition
         f"The record to {where} takes {size} bytes, which is more than {name} ({limit}) allows",
         **({} if partition is None else {"topic_partition": partition.tp}),
     )
+
+
+def _append(batch: ProducerBatch, record: Record) -> tuple[ProducerBatch, int] | None:
+    timestamp, key, value, headers = record  # to spell them out is faster than append(*record)
+    append, batch.append = batch.append, taken_up
+    try:
+        index = append(timestamp, key, value, headers)
+    finally:
+        batch.append = append
+    return None if index == FULL else (batch, index)
 
 
 def _wake(reservations: list[Reservation]) -> None:

@@ -188,8 +188,10 @@ class Sender:
             return
         head = queue[0]
         due = partition.not_before
-        if partition.open is head and not head.hurried:
-            due = max(due, head.created + self._patience(head))
+        if head.share is not None:
+            due = max(due, head.created + _EXPECTED_WITHIN)
+        elif partition.open is head and not head.hurried:
+            due = max(due, head.created + self._patience())
         if due > self.loop.time():
             self._rest_until(partition, due)
             return
@@ -202,10 +204,8 @@ class Sender:
         sink.waiting.append(partition)
         sink.pump_soon()
 
-    def _patience(self, batch: ProducerBatch) -> float:
+    def _patience(self) -> float:
         """Return the seconds for which a batch is kept open for more records."""
-        if batch.expected:
-            return _EXPECTED_WITHIN
         return 0.0 if self.accumulator.memory.has_waiters else self.linger
 
     def _window(self, partition: Partition) -> int:

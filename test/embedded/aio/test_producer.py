@@ -474,6 +474,36 @@ def test_ten_thousand_tasks_that_wait_for_room_are_all_served(run_once, broker):
     assert len(set(values(broker))) == 10_000
 
 
+@pytest.mark.slow
+def test_a_record_of_ten_thousand_tasks_that_wait_costs_at_most_twice_that_of_one_task_that_waits(run_once, broker):
+    """The buffer has room for one record: each send() waits for the one before it."""
+    costs = {}
+
+    async def main():
+        async with AIOKafkaProducer(
+            bootstrap_servers=broker.bootstrap_servers, buffer_memory=200, max_batch_size=200
+        ) as producer:
+            memory = producer._calls.accumulator.memory
+
+            async def some(count):
+                for _ in range(count):
+                    await producer.send("events", b"x" * 100)
+
+            await some(300)
+            for tasks, each in ((1, 1000), (10_000, 1)):
+                sending = [asyncio.ensure_future(some(each)) for _ in range(tasks)]
+                began = time.thread_time()  # the broker has threads of its own
+                await asyncio.sleep(0)
+                assert memory.waiting >= tasks - 1 - (tasks > 1)
+                await asyncio.gather(*sending)
+                await producer.flush()
+                costs[tasks] = (time.thread_time() - began) / (tasks * each)
+
+    run_once(main())
+    print({tasks: f"{seconds * 1e6:.0f} us" for tasks, seconds in costs.items()})
+    assert costs[10_000] < 2 * costs[1]
+
+
 def test_a_full_buffer_says_so_after_max_block_ms(run_once, broker):
     async def main():
         async with AIOKafkaProducer(

@@ -328,13 +328,14 @@ class InTaskDriver:
         finally:
             task.cancel()
 
-    async def wait(self, future: Future[Any], deadline: float | None = None) -> None:
+    async def wait(self, future: Future[Any], deadline: float | None = None) -> bool:
         while not future.is_done:
             remaining = None if deadline is None else deadline - self.loop.time()
             if remaining is not None and remaining <= 0:
                 break
             self.loop.turn(remaining)
             await asyncio.sleep(0)
+        return future.is_done
 
     def turn(self) -> None:
         self.loop.turn(0)

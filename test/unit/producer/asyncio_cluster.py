@@ -44,7 +44,7 @@ class AsyncioMemoryDriver:
             raise KafkaTimeoutError(f"{what} took too long")
         return task.result()
 
-    async def wait(self, future: Future[Any], deadline: float | None = None) -> None:
+    async def wait(self, future: Future[Any], deadline: float | None = None) -> bool:
         done = asyncio.get_running_loop().create_future()
         future.add_both(lambda _: done.done() or done.set_result(None))
         timer = None if deadline is None else self.loop.call_at(deadline, lambda: done.done() or done.set_result(None))
@@ -53,6 +53,10 @@ class AsyncioMemoryDriver:
         finally:
             if timer is not None:
                 timer.cancel()
+        return future.is_done
+
+    def pending(self) -> Future[None]:
+        return Future()
 
     async def close(self) -> None:
         self.loop.close(0.0)

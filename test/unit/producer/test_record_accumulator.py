@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kafka.errors import ClientClosedError, IllegalStateError, RecordTooLargeError
+from kafka.future import Future
 from kafka.producer.buffer_pool import Reservation
 from kafka.producer.producer_batch import ProducerBatch
 from kafka.producer.record_accumulator import RecordAccumulator
@@ -112,24 +113,102 @@ def test_without_memory_a_record_is_not_added_and_its_reservation_makes_the_send
     assert not reservation.ready.is_done
 
 
-def test_memory_of_a_settled_batch_goes_to_the_oldest_reservation_and_its_batch_is_joined_by_others() -> None:
+def done(waiting: list[Reservation]) -> list[bool]:
+    return [one.ready.is_done for one in waiting]
+
+
+def test_memory_of_a_settled_batch_goes_to_the_oldest_call_and_those_whose_records_fit_into_its_batch() -> None:
+    filled = Filled(buffer_memory=1000)
+    first = filled.add(b"x" * 900, partition=1)
+    assert first is not None
+    waiting = [filled.reserve() for _ in range(5)]
+    filled.accumulator.settled(first[0])
+    assert done(waiting) == [True, True, False, False, False], "a third one may be too large by some bytes"
+    batch, _ = filled.add_reserved(waiting[0])
+    assert batch.share is not None
+    filled.called.clear()
+    assert filled.add_reserved(waiting[1]) == (batch, 1)
+    assert done(waiting) == [True, True, True, False, False], "there was room for it"
+    assert filled.called == []
+    assert filled.add_reserved(waiting[2]) == (batch, 2)
+    assert batch.share is None
+    assert filled.called == ["look 0"], "no call is expected any more"
+    assert batch.builder.limit == 1000
+    filled.accumulator.close_for_sending(batch)
+    filled.accumulator.settled(batch)
+    assert done(waiting) == [True] * 5
+    for one in waiting[3:]:
+        filled.accumulator.cancel(one)
+    assert filled.accumulator.memory.free == 1000
+
+
+def test_other_calls_take_no_room_from_those_that_were_woken_for_a_batch() -> None:
+    filled = Filled(buffer_memory=1000)
+    first = filled.add(b"x" * 900, partition=1)
+    assert first is not None
+    one, two = filled.reserve(), filled.reserve()
+    filled.accumulator.settled(first[0])
+    batch, _ = filled.add_reserved(one)
+    assert filled.add(b"x" * 200, partition=0) == (batch, 1), "there is room for both"
+    assert filled.add(partition=0) is None
+    assert filled.add_reserved(two) == (batch, 2)
+    assert filled.add(b"x" * 50, partition=0) == (batch, 3)
+
+
+@pytest.mark.parametrize("leaving", [0, 1])
+def test_a_call_that_is_cancelled_when_it_was_woken_leaves_its_room_to_the_others(leaving: int) -> None:
     filled = Filled(buffer_memory=1000)
     first = filled.add(b"x" * 900, partition=1)
     assert first is not None
     waiting = [filled.reserve() for _ in range(4)]
     filled.accumulator.settled(first[0])
-    assert [one.ready.is_done for one in waiting] == [True, False, False, False]
-    place = filled.add_reserved(waiting[0])
-    assert [one.ready.is_done for one in waiting] == [True, True, False, False]
-    assert place[0].expected
-    filled.called.clear()
-    assert filled.add_reserved(waiting[1]) == (place[0], 1)
-    assert [one.ready.is_done for one in waiting] == [True, True, True, False], "each wakes the next one"
-    assert filled.called == []
-    filled.accumulator.cancel(waiting[2])
-    assert waiting[3].ready.is_done, "one that is cancelled too"
-    assert filled.add_reserved(waiting[3]) == (place[0], 2)
-    assert filled.called == ["look 0"], "no call is expected any more"
+    if leaving:
+        batch, _ = filled.add_reserved(waiting[0])
+        filled.accumulator.cancel(waiting[1])
+    else:
+        filled.accumulator.cancel(waiting[0])
+        batch, index = filled.add_reserved(waiting[1])
+        assert index == 0
+    assert done(waiting) == [True, True, True, False]
+    assert filled.add_reserved(waiting[2]) == (batch, 1)
+    assert done(waiting) == [True] * 4
+    filled.accumulator.cancel(waiting[3])
+    assert batch.share is None
+    assert batch.builder.limit == 1000
+    assert filled.add(b"x" * 200, partition=0) == (batch, 2)
+
+
+def test_when_all_calls_that_were_woken_are_cancelled_their_memory_is_free_again() -> None:
+    filled = Filled(buffer_memory=1000)
+    first = filled.add(b"x" * 900, partition=1)
+    assert first is not None
+    waiting = [filled.reserve() for _ in range(2)]
+    filled.accumulator.settled(first[0])
+    for one in waiting:
+        assert filled.accumulator.memory.free == 0
+        filled.accumulator.cancel(one)
+        filled.accumulator.cancel(one)
+    assert filled.accumulator.memory.free == 1000
+
+
+def test_a_batch_that_another_replaces_is_closed_when_the_calls_that_were_woken_for_it_have_added_theirs() -> None:
+    filled = Filled(buffer_memory=2000)
+    first = filled.add(b"x" * 900, partition=1)
+    second = filled.add(b"x" * 900, partition=2)
+    assert first is not None
+    assert second is not None
+    one, two = filled.reserve(), filled.reserve()
+    filled.accumulator.settled(first[0])
+    batch, _ = filled.add_reserved(one)
+    filled.accumulator.settled(second[0])
+    replacing, _ = filled.add(b"x" * 700, partition=0) or (None, None)
+    assert replacing is not batch
+    assert filled.topic.partitions[0].open is replacing
+    assert filled.accumulator.memory.free == 0
+    assert filled.add_reserved(two) == (batch, 1)
+    assert batch.share is None
+    assert 0 < filled.accumulator.memory.free == 2000 - 1000 - batch.builder.size
+    assert list(filled.topic.partitions[0].queue) == [batch, replacing]
 
 
 def test_a_call_that_was_woken_for_a_batch_that_is_closed_by_then_waits_in_its_place() -> None:
@@ -141,11 +220,45 @@ def test_a_call_that_was_woken_for_a_batch_that_is_closed_by_then_waits_in_its_p
     batch, _ = filled.add_reserved(one)
     filled.accumulator.close_for_sending(batch)
     assert filled.add_reserved(two) is None
+    filled.accumulator.wait_again(two, Future())
     assert not two.ready.is_done
     filled.accumulator.settled(batch)
     assert two.ready.is_done, "it is the oldest again"
     assert filled.add_reserved(two)[1] == 0
     assert three.ready.is_done
+
+
+def test_a_record_that_is_larger_than_its_room_waits_for_a_batch_that_it_opens() -> None:
+    filled = Filled(buffer_memory=1000)
+    first = filled.add(b"x" * 900, partition=1)
+    assert first is not None
+    one, two = filled.reserve(b"x" * 450), filled.reserve(b"x" * 453)
+    filled.accumulator.settled(first[0])
+    batch, _ = filled.add_reserved(one, b"x" * 450)
+    assert two.ready.is_done
+    where = filled.topic.partitions[0]
+    record = (10 * 365 * 86_400_000, None, b"x" * 453, [("header", b"x" * 20)])
+    assert filled.accumulator.add_reserved(two, filled.topic, where, record) is None
+    filled.accumulator.wait_again(two, Future())
+    assert not two.ready.is_done
+    filled.accumulator.close_for_sending(batch)
+    filled.accumulator.settled(batch)
+    assert filled.accumulator.add_reserved(two, filled.topic, where, record)[1] == 0
+
+
+def test_a_pause_closes_a_batch_that_calls_were_woken_for_too() -> None:
+    filled = Filled(buffer_memory=1000)
+    first = filled.add(b"x" * 900, partition=1)
+    assert first is not None
+    one, two = filled.reserve(), filled.reserve()
+    filled.accumulator.settled(first[0])
+    batch, _ = filled.add_reserved(one)
+    filled.accumulator.pause(IllegalStateError("not now"))
+    with pytest.raises(IllegalStateError, match="not now"):
+        filled.add_reserved(two)
+    filled.accumulator.cancel(two)
+    assert batch.share is None
+    assert filled.accumulator.memory.free == 1000 - batch.builder.size
 
 
 @pytest.mark.parametrize(("size", "limit"), [(3500, "buffer_memory"), (6000, "max_request_size")])

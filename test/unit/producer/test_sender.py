@@ -208,10 +208,10 @@ def test_a_batch_waits_for_records_of_calls_that_were_woken_for_it(make_producer
     core = producer.core
     topic = core.accumulator.topics["events"]
     batch, _ = core.accumulator.add(topic, topic.partitions[0], (1, None, b"x", None))
-    batch.expected = True
+    batch.share = object()
     producer.rest(0.005)
     assert not sent(cluster)
-    batch.expected = False
+    batch.share = None
     core.look_soon(topic.partitions[0])
     producer.rest(0.001)
     assert sent(cluster) == [Sent(-1, -1, 1)]
@@ -224,6 +224,6 @@ def test_a_call_that_was_woken_and_does_not_come_delays_a_batch_by_milliseconds_
     core = producer.core
     topic = core.accumulator.topics["events"]
     batch, _ = core.accumulator.add(topic, topic.partitions[0], (1, None, b"x", None))
-    batch.expected = True
+    batch.share = object()
     producer.rest(0.02)
     assert sent(cluster) == [Sent(-1, -1, 1)]
