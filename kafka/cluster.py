@@ -409,7 +409,7 @@ class ClusterMetadata:
         # A look at a topic must not create it. One that is wanted and does not exist is created by the request that
         # follows the look.
         may_create = self.config["allow_auto_create_topics"] and self.creates_topics and wanted.issuperset(names)
-        topic: Any = MetadataRequest.MetadataRequestTopic
+        topic = MetadataRequest.MetadataRequestTopic
         return MetadataRequest(
             topics=[topic(name=name) for name in names],
             allow_auto_topic_creation=may_create,

@@ -21,6 +21,7 @@ from kafka.structs import OffsetAndTimestamp, TopicPartition
 
 if TYPE_CHECKING:
     from kafka._core.client import Client
+    from kafka.protocol.offset import ListOffsetsResponse
 
 __all__ = ["OffsetLookup", "no_leader"]
 
@@ -102,7 +103,7 @@ class OffsetLookup:
         assert link.versions is not None
         version = link.versions.version_for(ListOffsetsRequest())
         topics: dict[str, list[Any]] = {}
-        part: Any = ListOffsetsRequest.ListOffsetsPartition
+        part = ListOffsetsRequest.ListOffsetsPartition
         for partition, timestamp in wanted.items():
             if version < _BY_TIME and timestamp >= 0:
                 raise UnsupportedVersionError("Brokers before 0.10.1 cannot find an offset by a timestamp")
@@ -110,7 +111,7 @@ class OffsetLookup:
             topics.setdefault(partition.topic, []).append(
                 part(partition_index=partition.partition, timestamp=timestamp, current_leader_epoch=epoch)
             )
-        topic: Any = ListOffsetsRequest.ListOffsetsTopic
+        topic = ListOffsetsRequest.ListOffsetsTopic
         request = ListOffsetsRequest(
             replica_id=-1,
             isolation_level=int(self._committed_only and version >= _ISOLATION),
@@ -131,7 +132,7 @@ def no_leader(partition: TopicPartition, leader: int | None) -> KafkaError:
     return LeaderNotAvailableError("no leader now", topic_partition=partition)
 
 
-def _read(response: Any, wanted: Iterable[TopicPartition]) -> tuple[Found, Failed]:
+def _read(response: ListOffsetsResponse, wanted: Iterable[TopicPartition]) -> tuple[Found, Failed]:
     entries = {(topic.name, entry.partition_index): entry for topic in response.topics for entry in topic.partitions}
     found: Found = {}
     failed: Failed = {}

@@ -26,7 +26,9 @@ from kafka.structs import GroupInformation, MemberInformation, TopicPartition
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from kafka.protocol.admin import DescribeGroupsResponse
     from kafka.protocol.api import Request, Response
+    from kafka.protocol.group import ConsumerGroupDescribeResponse
 
 __all__ = [
     "DescribedGroup",
@@ -392,7 +394,7 @@ def assigned_partitions(assignment: Any) -> list[TopicPartition]:
     ]
 
 
-def _classic(group: Any) -> GroupDescription:
+def _classic(group: DescribeGroupsResponse.DescribedGroup) -> GroupDescription:
     of_consumers = group.protocol_type == "consumer"
     return GroupDescription.known(
         group,
@@ -417,7 +419,7 @@ def _classic(group: Any) -> GroupDescription:
     )
 
 
-def _of_consumers(group: Any) -> GroupDescription:
+def _of_consumers(group: ConsumerGroupDescribeResponse.DescribedGroup) -> GroupDescription:
     return GroupDescription.known(
         group,
         group_type="consumer",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from kafka.admin.calls import Calls
 from kafka.admin.partitions import as_partitions, by_topic
@@ -11,6 +11,9 @@ from kafka.admin.results import ItemResult, Result, error_of, raise_first
 from kafka.errors import KafkaError, NoError
 from kafka.protocol.admin import AlterReplicaLogDirsRequest, DescribeLogDirsRequest
 from kafka.structs import TopicPartition, TopicPartitionReplica
+
+if TYPE_CHECKING:
+    from kafka.protocol.admin import DescribeLogDirsResponse
 
 __all__ = ["BrokerLogDirs", "DescribedLogDirs", "LogDir", "LogDirs", "ReplicaLogDir"]
 
@@ -227,7 +230,7 @@ def _by_broker(replicas: Iterable[TopicPartitionReplica]) -> dict[int, list[Topi
     return found
 
 
-def _log_dir(entry: Any) -> LogDir:
+def _log_dir(entry: DescribeLogDirsResponse.DescribeLogDirsResult) -> LogDir:
     return LogDir(
         error_code=entry.error_code,
         error_message=None,

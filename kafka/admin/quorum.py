@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from kafka.admin.calls import Calls
@@ -11,6 +11,9 @@ from kafka.admin.results import Result
 from kafka.errors import IllegalArgumentError, UnknownError
 from kafka.protocol.admin import UnregisterBrokerRequest
 from kafka.protocol.quorum import AddRaftVoterRequest, DescribeQuorumRequest, RemoveRaftVoterRequest
+
+if TYPE_CHECKING:
+    from kafka.protocol.quorum import DescribeQuorumResponse
 
 __all__ = ["Quorum", "QuorumDescription", "QuorumNode", "QuorumReplica", "RaftVoterEndpoint"]
 
@@ -180,7 +183,7 @@ def _endpoint(given: RaftVoterEndpoint | tuple[str, str, int]) -> RaftVoterEndpo
     return RaftVoterEndpoint(name=given[0], host=given[1], port=given[2])
 
 
-def _replica(entry: Any) -> QuorumReplica:
+def _replica(entry: DescribeQuorumResponse.ReplicaState) -> QuorumReplica:
     return QuorumReplica(
         replica_id=entry.replica_id,
         replica_directory_id=entry.replica_directory_id,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from kafka.admin.calls import Calls
 from kafka.admin.partitions import as_partition, as_partitions, by_topic
@@ -16,6 +16,9 @@ from kafka.protocol.admin import (
     ListPartitionReassignmentsRequest,
 )
 from kafka.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.protocol.admin import ElectLeadersResponse
 
 __all__ = ["ElectLeadersResult", "ElectedPartition", "ElectionType", "Reassignment", "Replicas"]
 
@@ -232,7 +235,7 @@ def _brokers(partition: object, brokers: Sequence[int] | None) -> list[int] | No
     return found
 
 
-def _elections(response: Any) -> ElectLeadersResult:
+def _elections(response: ElectLeadersResponse) -> ElectLeadersResult:
     topics = []
     partitions: Results[ElectedPartition] = Results()
     for topic in response.replica_election_results:

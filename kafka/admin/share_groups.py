@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from kafka.admin.group_description import DescribedGroup, GroupDescriptions, assigned_partitions
 from kafka.admin.group_offsets import as_group_specs
@@ -20,6 +20,9 @@ from kafka.protocol.share import (
     ShareGroupDescribeRequest,
 )
 from kafka.structs import OffsetAndMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.protocol.share import ShareGroupDescribeResponse
 
 __all__ = ["ShareGroupDescription", "ShareGroupOffset", "ShareGroups", "ShareMember"]
 
@@ -199,7 +202,7 @@ class ShareGroups(GroupDescriptions, Groups):
         return await self.delete_groups(group_ids, timeout_ms=timeout_ms)
 
 
-def _share_group(group: Any) -> ShareGroupDescription:
+def _share_group(group: ShareGroupDescribeResponse.DescribedGroup) -> ShareGroupDescription:
     return ShareGroupDescription.known(
         group,
         group_type="share",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from kafka.admin.group_description import DescribedGroup, GroupDescriptions
 from kafka.admin.group_offsets import GroupOffsets, ListedOffsets
@@ -12,6 +12,9 @@ from kafka.admin.results import Outcome, Result
 from kafka.errors import KafkaError
 from kafka.protocol.streams import StreamsGroupDescribeRequest
 from kafka.structs import OffsetAndMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.protocol.streams import StreamsGroupDescribeResponse
 
 __all__ = [
     "InternalTopic",
@@ -148,7 +151,7 @@ class StreamsGroups(GroupDescriptions, GroupOffsets, Groups):
         return await self.delete_group_offsets(group_id, partitions, timeout_ms=timeout_ms)
 
 
-def _streams_group(group: Any) -> StreamsGroupDescription:
+def _streams_group(group: StreamsGroupDescribeResponse.DescribedGroup) -> StreamsGroupDescription:
     topology = group.topology
     return StreamsGroupDescription.known(
         group,

@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from kafka._runtime.loop import Loop
     from kafka.config import Config
     from kafka.future import Future
+    from kafka.protocol.api import Request, Response
 
 __all__ = ["AIOKafkaClient", "ConnectionGroup", "CoordinationType"]
 
 T = TypeVar("T")
+ResponseT = TypeVar("ResponseT", bound="Response")
 
 
 class ConnectionGroup(IntEnum):
@@ -138,7 +140,9 @@ class AIOKafkaClient(Lifecycle):
 
     # Sending…
 
-    async def send(self, node_id: int, request: Any, *, group: int | str = ConnectionGroup.DEFAULT) -> Any:
+    async def send(
+        self, node_id: int, request: Request[ResponseT], *, group: int | str = ConnectionGroup.DEFAULT
+    ) -> ResponseT:
         """Send a request to a broker, connecting first if need be, and return the response."""
         self._check_usable()
         check_node(node_id)

@@ -38,6 +38,7 @@ from kafka.structs import SubscriptionPattern, TopicPartition
 
 if TYPE_CHECKING:
     from kafka.coordinator.classic_member import ClassicMember
+    from kafka.protocol.group import ConsumerGroupHeartbeatResponse
 
 __all__ = ["ConsumerGroupMember"]
 
@@ -171,7 +172,7 @@ class ConsumerGroupMember:
         return fields
 
     def _by_id(self, partitions: Iterable[TopicPartition]) -> list[Any]:
-        entry: Any = ConsumerGroupHeartbeatRequest.TopicPartitions
+        entry = ConsumerGroupHeartbeatRequest.TopicPartitions
         ids = {name: topic_id for topic_id, name in self._names.items()}
         found: dict[UUID, list[int]] = defaultdict(list)
         for topic, number in sorted(partitions):
@@ -181,7 +182,7 @@ class ConsumerGroupMember:
 
     # Reconciling…
 
-    def _take(self, response: Any) -> None:
+    def _take(self, response: ConsumerGroupHeartbeatResponse) -> None:
         owner = self._owner
         if owner.state is MemberState.JOINING:
             owner.move(MemberEvent.JOINED)
@@ -256,7 +257,7 @@ class ConsumerGroupMember:
         """Request topics by id: a pattern that the broker matches leads to topics that are not named here."""
         owner = self._owner
         cluster = owner.client.cluster
-        topic: Any = MetadataRequest.MetadataRequestTopic
+        topic = MetadataRequest.MetadataRequestTopic
         try:
             request = MetadataRequest(
                 topics=[topic(topic_id=topic_id, name=None) for topic_id in sorted(unknown, key=lambda each: each.int)],

@@ -8,7 +8,7 @@ the application is stuck. `Heartbeat` does no I/O and has no timers: a clock and
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar
 
 from kafka._runtime.clock import SYSTEM_CLOCK, Clock
 from kafka.config import Config, defaults, resolve
@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from kafka._runtime.loop import Loop
     from kafka._runtime.timers import Timer
     from kafka.coordinator.states import Generation
+    from kafka.protocol.api import Request, Response
 
 __all__ = ["Heartbeat", "HeartbeatTask", "PollTimer"]
+
+ResponseT = TypeVar("ResponseT", bound="Response")
 
 # In seconds: the shortest wait for the end of the poll interval, and the time that an application has to show that it
 # waits in poll() and is not stuck.
@@ -191,7 +194,7 @@ class HeartbeatSender(Protocol):
     heartbeat: Heartbeat
     retry_backoff: float
 
-    async def ask(self, request: Any, use: str, timeout: float | None = None) -> Any:
+    async def ask(self, request: Request[ResponseT], use: str, timeout: float | None = None) -> ResponseT:
         """Send a request to the coordinator."""
 
     def heartbeat_answered(self, seconds: float) -> None:

@@ -14,6 +14,7 @@ from kafka.protocol.group import (
 
 if TYPE_CHECKING:
     from kafka.coordinator.states import Generation
+    from kafka.protocol.group import JoinGroupResponse, LeaveGroupResponse, SyncGroupResponse
     from kafka.protocol.negotiation import ApiVersions
 
 __all__ = [
@@ -53,7 +54,7 @@ def join_request(
     reason: str,
 ) -> JoinGroupRequest:
     """Return the request to join."""
-    protocol: Any = JoinGroupRequest.JoinGroupRequestProtocol
+    protocol = JoinGroupRequest.JoinGroupRequestProtocol
     return JoinGroupRequest(
         group_id=group_id,
         session_timeout_ms=session_timeout_ms,
@@ -66,12 +67,12 @@ def join_request(
     )
 
 
-def is_member_id_required(response: Any) -> bool:
+def is_member_id_required(response: JoinGroupResponse) -> bool:
     """Whether the coordinator assigned the member id and the member must join again with it (KIP-394)."""
     return bool(response.error_code == Code.MEMBER_ID_REQUIRED)
 
 
-def check_joined(response: Any, protocol_type: str) -> None:
+def check_joined(response: JoinGroupResponse, protocol_type: str) -> None:
     """Raise the response's error, or a mismatch of the protocol."""
     if response.error_code == InvalidSessionTimeoutError.errno:
         raise InvalidSessionTimeoutError(
@@ -91,7 +92,7 @@ def sync_request(
     assignments: Mapping[str, bytes],
 ) -> SyncGroupRequest:
     """Return the request for the assignment; the leader sends the assignments of all members with it."""
-    entry: Any = SyncGroupRequest.SyncGroupRequestAssignment
+    entry = SyncGroupRequest.SyncGroupRequestAssignment
     return SyncGroupRequest(
         group_id=group_id,
         generation_id=generation.generation_id,
@@ -103,7 +104,7 @@ def sync_request(
     )
 
 
-def check_synced(response: Any, protocol_type: str, generation: Generation) -> None:
+def check_synced(response: SyncGroupResponse, protocol_type: str, generation: Generation) -> None:
     """Raise the response's error, or a mismatch of the protocol."""
     if response.error_code:
         raise for_code(response.error_code)("the coordinator refused the sync")
@@ -124,14 +125,14 @@ def leave_request(group_id: str, member_id: str, reason: str, versions: ApiVersi
     """Return the request to leave, in the form of the broker's version."""
     if versions.version_for(LeaveGroupRequest(group_id=group_id)) < _LEAVES_BY_LIST_SINCE:
         return LeaveGroupRequest(group_id=group_id, member_id=member_id)
-    member: Any = LeaveGroupRequest.MemberIdentity
+    member = LeaveGroupRequest.MemberIdentity
     return LeaveGroupRequest(
         group_id=group_id,
         members=[member(member_id=member_id, group_instance_id=None, reason=reason[:_LONGEST_REASON] or None)],
     )
 
 
-def check_left(response: Any) -> None:
+def check_left(response: LeaveGroupResponse) -> None:
     """Raise the response's error."""
     for code in (response.error_code, *(member.error_code for member in response.members or ())):
         if code:

@@ -7,7 +7,7 @@ requests of one connection one after another.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from kafka._core.client import COORDINATOR
 from kafka._runtime.application import Application, ApplicationLoop, complete
@@ -27,8 +27,11 @@ if TYPE_CHECKING:
     from kafka._core.client import Client
     from kafka._runtime.loop import Loop
     from kafka.config import Config
+    from kafka.protocol.api import Request, Response
 
 __all__ = ["COMMITS", "COORDINATOR_LOST", "JOINS", "CoordinatorFinder", "pause_after"]
+
+ResponseT = TypeVar("ResponseT", bound="Response")
 
 log = logging.getLogger(__name__)
 
@@ -130,7 +133,7 @@ class CoordinatorFinder:
             else:
                 return node_id
 
-    async def ask(self, request: Any, use: str, timeout: float | None = None) -> Any:
+    async def ask(self, request: Request[ResponseT], use: str, timeout: float | None = None) -> ResponseT:
         """Send a request to the coordinator and return the response; its error codes are the caller's to read."""
         if timeout is None:
             timeout = self.request_timeout

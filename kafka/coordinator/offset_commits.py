@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from kafka._core.client import Client
     from kafka.coordinator.lookup import CoordinatorFinder
     from kafka.coordinator.rebalance import Ownership, OwnershipIds
+    from kafka.protocol.commit import OffsetCommitResponse
     from kafka.protocol.negotiation import ApiVersions
 
 __all__ = ["AutoCommitTask", "OffsetCommitter"]
@@ -213,7 +214,7 @@ class OffsetCommitter:
                 f"offsets of partitions that are no longer assigned to this consumer cannot be committed: {names}"
             )
 
-    def _check_committed(self, response: object, who: Identity) -> None:
+    def _check_committed(self, response: OffsetCommitResponse, who: Identity) -> None:
         unauthorized = set()
         for partition, code in committed_codes(response, self._client.cluster.topic_name_for_id):
             if not code:

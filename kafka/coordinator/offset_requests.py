@@ -7,12 +7,15 @@ several groups' since 8 (KIP-709). In version 0 the offsets are in ZooKeeper.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
 from kafka.coordinator.protocol import by_topic
 from kafka.protocol.commit import OffsetCommitRequest, OffsetFetchRequest
 from kafka.structs import OffsetAndMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.protocol.commit import OffsetCommitResponse, OffsetFetchResponse
 
 __all__ = ["Identity", "commit_request", "committed_codes", "fetch_request", "fetched_entries", "fetched_group_code"]
 
@@ -40,8 +43,8 @@ def commit_request(
     """Return the request, in `version`, or in 9 if the id of a topic is unknown."""
     if version >= _BY_ID_SINCE and any(topic_id(partition.topic) is None for partition in offsets):
         version = _BY_ID_SINCE - 1
-    partition_type: Any = OffsetCommitRequest.OffsetCommitRequestPartition
-    topic_type: Any = OffsetCommitRequest.OffsetCommitRequestTopic
+    partition_type = OffsetCommitRequest.OffsetCommitRequestPartition
+    topic_type = OffsetCommitRequest.OffsetCommitRequestTopic
     topics = []
     for topic, numbers in by_topic(offsets):
         entries = []
@@ -65,7 +68,7 @@ def commit_request(
     return OffsetCommitRequest[version](**fields)
 
 
-def committed_codes(response: Any, name_of: TopicNames) -> Iterator[tuple[TopicPartition, int]]:
+def committed_codes(response: OffsetCommitResponse, name_of: TopicNames) -> Iterator[tuple[TopicPartition, int]]:
     """Yield the partitions of a response with their error codes."""
     for topic in response.topics:
         name = _name(topic, name_of)
@@ -82,28 +85,28 @@ def fetch_request(
         version = _BY_ID_SINCE - 1
     fields: dict[str, Any] = {"require_stable": stable} if version >= _STABLE_SINCE else {}
     if version < _BY_GROUPS_SINCE:
-        topic_type: Any = OffsetFetchRequest.OffsetFetchRequestTopic
+        topic_type = OffsetFetchRequest.OffsetFetchRequestTopic
         topics = [topic_type(name=topic, partition_indexes=numbers) for topic, numbers in wanted]
         return OffsetFetchRequest[version](group_id=who.group_id, topics=topics, **fields)
-    topics_type: Any = OffsetFetchRequest.OffsetFetchRequestTopics
+    topics_type = OffsetFetchRequest.OffsetFetchRequestTopics
     entries = []
     for topic, numbers in wanted:
         name = {"topic_id": topic_id(topic)} if version >= _BY_ID_SINCE else {"name": topic}
         entries.append(topics_type(partition_indexes=numbers, **name))
-    group_type: Any = OffsetFetchRequest.OffsetFetchRequestGroup
+    group_type = OffsetFetchRequest.OffsetFetchRequestGroup
     member: dict[str, Any] = {}
     if version > _BY_GROUPS_SINCE and who.member_id:
         member = {"member_id": who.member_id, "member_epoch": who.generation_id}
     return OffsetFetchRequest[version](groups=[group_type(group_id=who.group_id, topics=entries, **member)], **fields)
 
 
-def fetched_group_code(response: Any) -> int:
+def fetched_group_code(response: OffsetFetchResponse) -> int:
     """Return the error code of the whole response; 0 without an error."""
     return next((group.error_code for group in response.groups or ()), response.error_code or 0)
 
 
 def fetched_entries(
-    response: Any, name_of: TopicNames
+    response: OffsetFetchResponse, name_of: TopicNames
 ) -> Iterator[tuple[TopicPartition, int, OffsetAndMetadata | None]]:
     """Yield the partitions of a response, each with its error code and its offset, or None without one."""
     topics = response.topics or (topic for group in response.groups or () for topic in group.topics)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka.codec import CODEC_NONE
 from kafka.errors import KafkaProtocolError
@@ -36,6 +36,12 @@ from kafka.protocol.legacy import KafkaProtocol, create_message_set
 from kafka.protocol.offset import ListOffsetsRequest
 from kafka.protocol.produce import ProduceRequest
 from kafka.record import MemoryRecords, MemoryRecordsBuilder
+
+if TYPE_CHECKING:
+    from kafka.protocol.commit import OffsetCommitResponse, OffsetFetchResponse
+    from kafka.protocol.fetch import FetchResponse
+    from kafka.protocol.offset import ListOffsetsResponse
+    from kafka.protocol.produce import ProduceResponse
 
 __all__ = [
     "NEWEST",
@@ -130,7 +136,7 @@ def _contents(given: Any) -> Iterator[tuple[bytes | None, bytes | None]]:
             yield found.key, found.value
 
 
-def produce_responses(response: Any) -> list[ProduceResponsePayload]:
+def produce_responses(response: ProduceResponse) -> list[ProduceResponsePayload]:
     """Return a payload for each partition."""
     return [
         ProduceResponsePayload(topic.name, found.index, found.error_code, found.base_offset)
@@ -159,7 +165,7 @@ def fetch_request(
     return FetchRequest[version](replica_id=-1, max_wait_ms=max_wait_time, min_bytes=min_bytes, topics=topics)
 
 
-def fetch_responses(response: Any) -> list[FetchResponsePayload]:
+def fetch_responses(response: FetchResponse) -> list[FetchResponsePayload]:
     """Return a payload for each partition, with the messages within compressed ones.
 
     If the broker cut off the first message, a `PartialMessage` stands in its place.
@@ -219,7 +225,7 @@ def list_offset_request(version: int, payloads: Iterable[ListOffsetRequestPayloa
     return ListOffsetsRequest[max(version, 1)](-1, _by_topic(payloads, lambda p: (p.partition, p.time)))
 
 
-def list_offset_responses(response: Any) -> list[ListOffsetResponsePayload]:
+def list_offset_responses(response: ListOffsetsResponse) -> list[ListOffsetResponsePayload]:
     """Return a payload for each partition."""
     return [
         ListOffsetResponsePayload(topic.name, found.partition_index, found.error_code, found.timestamp, found.offset)
@@ -243,7 +249,7 @@ def _text(metadata: str | bytes | None) -> str:
     return metadata.decode() if isinstance(metadata, bytes) else metadata or ""
 
 
-def commit_responses(response: Any) -> list[OffsetCommitResponsePayload]:
+def commit_responses(response: OffsetCommitResponse) -> list[OffsetCommitResponsePayload]:
     """Return a payload for each partition."""
     return [
         OffsetCommitResponsePayload(topic.name, found.partition_index, found.error_code)
@@ -257,7 +263,7 @@ def offset_fetch_request(version: int, group: str, payloads: Iterable[OffsetFetc
     return OffsetFetchRequest[version](group, _by_topic(payloads, lambda p: p.partition))
 
 
-def offset_fetch_responses(response: Any) -> list[OffsetFetchResponsePayload]:
+def offset_fetch_responses(response: OffsetFetchResponse) -> list[OffsetFetchResponsePayload]:
     """Return a payload for each partition."""
     return [
         OffsetFetchResponsePayload(

@@ -13,11 +13,17 @@ True
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka.errors import UnsupportedVersionError, for_code
 from kafka.protocol.broker_release import KNOWN_RELEASES, Release, apis_of, infer_release
 from kafka.protocol.registry import APIS, Api, ApiKey
+
+if TYPE_CHECKING:
+    from kafka.protocol.admin import ApiVersionsResponse
+    from kafka.protocol.api import Request, Response
+
+RequestT = TypeVar("RequestT", bound="Request[Response]")
 
 __all__ = ["ApiVersions"]
 
@@ -52,7 +58,7 @@ class ApiVersions(Mapping[int, tuple[int, int]]):
         return cls(apis_of(given), given)
 
     @classmethod
-    def from_response(cls, response: Any) -> ApiVersions:
+    def from_response(cls, response: ApiVersionsResponse) -> ApiVersions:
         """Read an ApiVersionsResponse of any version; raise the error that it has."""
         if response.error_code:
             raise for_code(response.error_code)("the ApiVersions request failed")
@@ -85,7 +91,7 @@ class ApiVersions(Mapping[int, tuple[int, int]]):
             return False
         return version is None or common[0] <= version <= common[1]
 
-    def version_for(self, request: Any) -> int:
+    def version_for(self, request: Request[Response] | type[Request[Response]]) -> int:
         """Return the version to send `request` in: its own if it is bound to one, else the newest of both sides."""
         bound = getattr(type(request), "API_VERSION", None)  # of an instance, it would compose an error to be dropped
         if bound is None:
@@ -111,7 +117,7 @@ class ApiVersions(Mapping[int, tuple[int, int]]):
         newest = known.max_version if at_most is None else min(at_most, known.max_version)
         raise self._lacking(known, f"wanted is {known.min_version}-{newest}")
 
-    def choose(self, request: Any, at_most: int | None = None) -> Any:
+    def choose(self, request: type[RequestT], at_most: int | None = None) -> type[RequestT]:
         """Return the request class bound to the version to use."""
         return request[self.highest(request, at_most)]
 

@@ -257,8 +257,8 @@ class _Reading:
 
     def _fetch(self, node: int, ranges: list[RangePosition]) -> Future[Any]:
         topics: dict[str, list[Any]] = {}
-        part: Any = FetchRequest.FetchPartition
-        topic: Any = FetchRequest.FetchTopic
+        part = FetchRequest.FetchPartition
+        topic = FetchRequest.FetchTopic
         for each in ranges:
             topics.setdefault(each.tp.topic, []).append(
                 part(
