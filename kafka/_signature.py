@@ -6,7 +6,7 @@ Trying a call and catching TypeError would hide the TypeErrors of the user's own
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 __all__ = ["Arity", "arity"]
 
@@ -22,7 +22,7 @@ class Arity(NamedTuple):
         return self.required <= count <= self.most
 
 
-def arity(function: Callable[..., Any]) -> Arity | None:
+def arity(function: Callable[..., object]) -> Arity | None:
     """The arity of a callable; None where Python cannot tell, as for some functions written in C.
 
     >>> arity(lambda topic, value, headers=None: value)

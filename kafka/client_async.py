@@ -388,7 +388,7 @@ class KafkaClient:
 
     # Tasks…
 
-    def schedule(self, task: Callable[[], Any], at: float) -> Future[Any]:
+    def schedule(self, task: Callable[[], object], at: float) -> Future[Any]:
         """Call `task()` in the first poll after `at` (seconds since the epoch); the future is of its result.
 
         A task that is scheduled already gets the new time.
@@ -402,7 +402,7 @@ class KafkaClient:
         self._scheduled[task] = (self._loop.call_later(delay, self._due, task), future)
         return future
 
-    def unschedule(self, task: Callable[[], Any]) -> None:
+    def unschedule(self, task: Callable[[], object]) -> None:
         """Remove a task; nothing happens if it is not scheduled."""
         check_callable("task", task)
         found = self._scheduled.pop(task, None)
@@ -411,7 +411,7 @@ class KafkaClient:
         if task in self._overdue:
             self._overdue.remove(task)
 
-    def _due(self, task: Callable[[], Any]) -> None:
+    def _due(self, task: Callable[[], object]) -> None:
         self._overdue.append(task)
         if self._delayed_tasks:
             self._run_overdue()

@@ -48,7 +48,7 @@ class ProducerInterceptor:
     ...         return record._replace(headers=[*(record.headers or ()), ("trace", b"1f")])
     """
 
-    def configure(self, configs: Mapping[str, Any]) -> None:
+    def configure(self, configs: Mapping[str, object]) -> None:
         """Receive the client's configuration; called once, first. The constructor raises its exception."""
 
     def on_send(self, record: ProducerRecord) -> ProducerRecord:
@@ -68,10 +68,10 @@ class ProducerInterceptor:
 class ConsumerInterceptor:
     """Sees what a consumer returns, and what it commits."""
 
-    def configure(self, configs: Mapping[str, Any]) -> None:
+    def configure(self, configs: Mapping[str, object]) -> None:
         """Receive the client's configuration; called once, first. The constructor raises its exception."""
 
-    def on_consume(self, records: Mapping[TopicPartition, Sequence[Any]]) -> Mapping[TopicPartition, Sequence[Any]]:
+    def on_consume(self, records: Mapping[TopicPartition, Sequence[object]]) -> Mapping[TopicPartition, Sequence[Any]]:
         """Return the records that `poll()` is to return. Called in the thread of `poll()`."""
         return records
 
@@ -92,7 +92,7 @@ class Interceptors:
     b'A'
     """
 
-    def __init__(self, listed: Iterable[Any], configs: Mapping[str, Any]) -> None:
+    def __init__(self, listed: Iterable[object], configs: Mapping[str, object]) -> None:
         self._all = [one() if isinstance(one, type) else one for one in listed]
         self._hooks = {name: [hook for one in self._all if (hook := _method(one, name))] for name in _HOOKS}
         for one in self._all:

@@ -43,7 +43,7 @@ class Application(Protocol):
         """Run a library-side coroutine on the loop and return its result; KafkaTimeoutError at the deadline."""
         ...
 
-    async def call(self, function: Callable[..., Any], *args: object) -> Any:
+    async def call(self, function: Callable[..., object], *args: object) -> Any:
         """Call user code, a listener for instance, and return its result."""
         ...
 
@@ -74,7 +74,7 @@ class ApplicationThread:
         """See `Application.run`."""
         return self._driver.run(coro, deadline, what)
 
-    async def call(self, function: Callable[..., Any], *args: object) -> Any:
+    async def call(self, function: Callable[..., object], *args: object) -> Any:
         """See `Application.call`."""
         return function(*args)
 
@@ -112,7 +112,7 @@ class ApplicationLoop:
 
         return run_here(self._loop, self._loop.spawn(coro, what), deadline)
 
-    async def call(self, function: Callable[..., Any], *args: object) -> Any:
+    async def call(self, function: Callable[..., object], *args: object) -> Any:
         """See `Application.call`."""
         return function(*args)
 
@@ -143,7 +143,7 @@ class ApplicationTask:
         """See `Application.run`."""
         return await self._driver.run(coro, deadline, what)
 
-    async def call(self, function: Callable[..., Any], *args: object) -> Any:
+    async def call(self, function: Callable[..., object], *args: object) -> Any:
         """See `Application.call`: an awaitable result is awaited, so that listeners may be coroutine functions.
 
         The first cancellation of the caller takes effect when the listener has ended, as with a listener that does not

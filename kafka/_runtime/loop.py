@@ -373,7 +373,7 @@ class Loop:
                     return
 
     @staticmethod
-    def _guarded(callback: Callable[..., object], args: tuple[Any, ...]) -> None:
+    def _guarded(callback: Callable[..., object], args: tuple[object, ...]) -> None:
         try:
             callback(*args)
         except Exception:

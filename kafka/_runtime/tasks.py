@@ -188,7 +188,7 @@ class Task(Future[T], Generic[T]):
 
 
 @coroutine
-def _deferred(make: Callable[..., Coroutine[Any, Any, T]], args: tuple[Any, ...]) -> Generator[Any, Any, T]:
+def _deferred(make: Callable[..., Coroutine[Any, Any, T]], args: tuple[object, ...]) -> Generator[Any, Any, T]:
     return (yield from make(*args).__await__())
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from itertools import count
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 __all__ = ["Backoff", "Timer", "TimerHeap"]
 
@@ -24,7 +24,7 @@ class Timer:
 
     __slots__ = ("_heap", "args", "callback", "when")
 
-    def __init__(self, when: float, callback: Callable[..., object], args: tuple[Any, ...], heap: TimerHeap) -> None:
+    def __init__(self, when: float, callback: Callable[..., object], args: tuple[object, ...], heap: TimerHeap) -> None:
         self.when = when
         self.callback: Callable[..., object] | None = callback
         self.args = args
@@ -72,7 +72,7 @@ class TimerHeap:
         """Entries held, dead ones among them (what the memory bound is about)."""
         return len(self._entries)
 
-    def add(self, when: float, callback: Callable[..., object], args: tuple[Any, ...] = ()) -> Timer:
+    def add(self, when: float, callback: Callable[..., object], args: tuple[object, ...] = ()) -> Timer:
         """Arrange for `callback(*args)` at `when`."""
         timer = Timer(when, callback, args, self)
         heappush(self._entries, (when, next(self._order), timer))

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 from threading import Event, Lock, Thread, main_thread
-from typing import Any, Final, Generic, Protocol, TypeVar, cast
+from typing import Final, Generic, Protocol, TypeVar, cast
 
 from kafka.future import Future
 
@@ -149,7 +149,7 @@ class _Outcome(Generic[T]):
         self.error: BaseException | None = None
 
 
-def _run(future: Future[T], function: Callable[..., T], args: tuple[Any, ...]) -> None:
+def _run(future: Future[T], function: Callable[..., T], args: tuple[object, ...]) -> None:
     try:
         value = function(*args)
     except BaseException as error:  # a worker has no caller; the future passes it on

@@ -76,7 +76,7 @@ class AdminCalls(
         self._application = application
 
 
-def _admin_config(configs: Mapping[str, Any], declared: Mapping[str, Any]) -> Config:
+def _admin_config(configs: Mapping[str, object], declared: Mapping[str, object]) -> Config:
     """Return the configuration of an admin client, with a client_id."""
     given = {name: value for name, value in configs.items() if name != "client_id" or value is not None}
     config = resolve("admin", given, declared)

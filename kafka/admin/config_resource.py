@@ -153,7 +153,7 @@ class ConfigResource:
         self,
         resource_type: ConfigResourceType | str,
         name: str | int,
-        configs: Mapping[str, Any] | Iterable[str] | None = None,
+        configs: Mapping[str, object] | Iterable[str] | None = None,
     ) -> None:
         if isinstance(resource_type, str):
             resource_type = ConfigResourceType[resource_type.upper().replace("-", "_")]

@@ -81,7 +81,7 @@ class GroupLag:
         return self._summed((one.member_id, one.lag) for one in self.partitions)
 
     @staticmethod
-    def _summed(pairs: Iterable[tuple[Any, int | None]]) -> dict[Any, int]:
+    def _summed(pairs: Iterable[tuple[object, int | None]]) -> dict[Any, int]:
         found: dict[Any, int] = {}
         for key, lag in pairs:
             found[key] = found.get(key, 0) + (lag or 0)

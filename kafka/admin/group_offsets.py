@@ -296,7 +296,7 @@ class GroupOffsets(Offsets):
     async def reset_group_offsets(
         self,
         group_id: str,
-        offset_specs: Mapping[TopicPartition | str, Any] | OffsetSpec | datetime | timedelta | Shift | str,
+        offset_specs: Mapping[TopicPartition | str, object] | OffsetSpec | datetime | timedelta | Shift | str,
         group_coordinator_id: int | None = None,
         timeout_ms: float | None = None,
         *,

@@ -45,7 +45,7 @@ class Quotas(Calls):
 
     async def describe_client_quotas(
         self,
-        components: Mapping[str, Any] | None = None,
+        components: Mapping[str, object] | None = None,
         strict: bool = False,
         timeout_ms: float | None = None,
     ) -> list[ClientQuota]:

@@ -49,8 +49,8 @@ class Requests(Calls):
 
     async def send_requests(
         self,
-        requests_and_node_ids: Iterable[tuple[Any, int | None]],
-        response_fn: Callable[[Any], Any] = lambda response: response,
+        requests_and_node_ids: Iterable[tuple[object, int | None]],
+        response_fn: Callable[[Any], object] = lambda response: response,
         timeout_ms: float | None = None,
     ) -> list[Any]:
         """Send requests to brokers, all at the same time; return what `response_fn` makes of each response."""

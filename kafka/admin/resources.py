@@ -55,7 +55,7 @@ class NewTopic:
         num_partitions: int = -1,
         replication_factor: int = -1,
         replica_assignments: Mapping[int, Sequence[int]] | None = None,
-        topic_configs: Mapping[str, Any] | None = None,
+        topic_configs: Mapping[str, object] | None = None,
     ) -> None:
         check_topic(name)
         if num_partitions != -1 and num_partitions < 1:

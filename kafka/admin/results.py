@@ -157,7 +157,7 @@ class Results(list[_I]):
         raise_failed(self, self)
 
 
-def raise_first(answers: Iterable[Any], results: object) -> None:
+def raise_first(answers: Iterable[object], results: object) -> None:
     """Raise the first answer that is an error, with the results of the whole call in ``error.results``."""
     for answer in answers:
         if isinstance(answer, KafkaError):

@@ -36,7 +36,7 @@ class TopicSetup(Topics, Configs):
     """The call that sets topics up."""
 
     async def ensure_topics(
-        self, new_topics: Iterable[NewTopic | str] | Mapping[str, Any], timeout_ms: float | None = None
+        self, new_topics: Iterable[NewTopic | str] | Mapping[str, object], timeout_ms: float | None = None
     ) -> dict[str, EnsuredTopic]:
         """Create the topics that do not exist, wait until they can be written to, and compare the others.
 

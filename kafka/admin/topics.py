@@ -156,7 +156,7 @@ class Topics(Calls):
 
     async def create_topics(
         self,
-        new_topics: Iterable[NewTopic | str] | Mapping[str, Any],
+        new_topics: Iterable[NewTopic | str] | Mapping[str, object],
         timeout_ms: float | None = None,
         validate_only: bool = False,
         raise_errors: bool = True,
@@ -280,7 +280,7 @@ class Topics(Calls):
 
     async def create_partitions(
         self,
-        topic_partitions: Mapping[str, NewPartitions | int | Mapping[str, Any]],
+        topic_partitions: Mapping[str, NewPartitions | int | Mapping[str, object]],
         timeout_ms: float | None = None,
         validate_only: bool = False,
         raise_errors: bool = True,

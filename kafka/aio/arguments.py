@@ -30,8 +30,8 @@ class AIOConfigurationError(KafkaConfigurationError, ValueError):
 def checked_config(
     kind: str,
     name: str,
-    given: Mapping[str, Any],
-    defaults: Mapping[str, Any] = SHARED_DEFAULTS,
+    given: Mapping[str, object],
+    defaults: Mapping[str, object] = SHARED_DEFAULTS,
     resolve: Callable[[str, Mapping[str, Any]], Config] = resolve,
 ) -> Config:
     """Return the configuration of the asyncio client `name`, which takes the options of `kind`.

@@ -210,7 +210,7 @@ class Cluster(Lifecycle):
     _kind = "cluster"
 
     def __init__(
-        self, bootstrap_hosts: str | Iterable[Any], *, loop: asyncio.AbstractEventLoop | None = None, **configs: Any
+        self, bootstrap_hosts: str | Iterable[object], *, loop: asyncio.AbstractEventLoop | None = None, **configs: Any
     ) -> None:
         super().__init__(loop)
         self.bootstrap_hosts = bootstrap_hosts if isinstance(bootstrap_hosts, str) else list(bootstrap_hosts)
@@ -398,7 +398,7 @@ class Cluster(Lifecycle):
             except NoBrokersAvailable as nobody:
                 raise nobody from error
 
-    async def process_brokers(self, brokers: Iterable[Any]) -> set[int]:
+    async def process_brokers(self, brokers: Iterable[object]) -> set[int]:
         """Connect to the brokers that are new, and abort connections to those not listed.
 
         Returns the ids of the brokers that could not be reached.
@@ -447,7 +447,7 @@ class Cluster(Lifecycle):
                 group.spawn(connect(broker_id, connection))
         return unreachable
 
-    def process_topics(self, topics: Iterable[Any]) -> set[str]:
+    def process_topics(self, topics: Iterable[object]) -> set[str]:
         """Take partitions and leaders of these topics; other topics stay as they are known.
 
         Returns the names of topics that lack data, or have a partition without a leader that is connected.

@@ -57,7 +57,7 @@ class ListenerTask(ApplicationTask):
         self.timeout: float | None = None
         """The seconds that a listener may take."""
 
-    async def call(self, function: Callable[..., Any], *args: object) -> Any:
+    async def call(self, function: Callable[..., object], *args: object) -> Any:
         """Call user code; an awaitable result is awaited, in a task that the first cancellation does not reach."""
         context = contextvars.Context() if self.context is None else self.context.copy()
         context.run(self._inside.set, self._owner)

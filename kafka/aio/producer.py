@@ -321,7 +321,7 @@ class AIOKafkaProducer(Lifecycle):
                 del self, batch, outcome
         return record_metadata(batch, index, outcome, now)
 
-    async def send_many(self, topic: str, records: Iterable[Any]) -> AIOSentRecords:
+    async def send_many(self, topic: str, records: Iterable[object]) -> AIOSentRecords:
         """Send values, or tuples ``(key, value[, headers[, partition[, timestamp_ms]]])``; return their futures.
 
         Values that are bytes and need no serializer cost a fraction of as many calls of `send()`. Awaiting the result
@@ -572,7 +572,7 @@ class _Waking:
 class _Watch:
     """Logs a batch that failed and that no task waits for, in one line, and passes outcomes on."""
 
-    def __init__(self, then: Any, waiters: Mapping[Any, Any]) -> None:
+    def __init__(self, then: Any, waiters: Mapping[Any, object]) -> None:
         self._then = then
         self._waiters = waiters
 

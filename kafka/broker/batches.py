@@ -20,7 +20,7 @@ __all__ = ["decode", "encode", "fields_of", "wait_for_records"]
 _NO_LIMIT = 2**31 - 1
 
 
-def encode(records: Iterable[Any], timestamp_ms: int) -> bytes:
+def encode(records: Iterable[object], timestamp_ms: int) -> bytes:
     """Return a batch of the records: values, or tuples of key, value and perhaps headers; text becomes UTF-8.
 
     >>> from kafka.record.header import read_header

@@ -66,7 +66,7 @@ class Broker:
         advertise: str | None = None,
         data_dir: str | Path | None = None,
         fsync: bool = False,
-        configs: Mapping[str, Any] | None = None,
+        configs: Mapping[str, object] | None = None,
         as_version: str | None = None,
         racks: Sequence[str] = (),
         ssl_context: ssl.SSLContext | None = None,
@@ -355,7 +355,7 @@ class Broker:
     # Topics
 
     def create_topic(
-        self, name: str, partitions: int = 1, replication_factor: int = 1, configs: Mapping[str, Any] | None = None
+        self, name: str, partitions: int = 1, replication_factor: int = 1, configs: Mapping[str, object] | None = None
     ) -> None:
         """Create a topic."""
         check_topic(name, partitions)
@@ -395,7 +395,7 @@ class Broker:
         return self.append_many(topic, [(key, value, headers)], partition=partition, timestamp_ms=timestamp_ms)
 
     def append_many(
-        self, topic: str, records: Iterable[Any], *, partition: int | None = 0, timestamp_ms: int | None = None
+        self, topic: str, records: Iterable[object], *, partition: int | None = 0, timestamp_ms: int | None = None
     ) -> int:
         """Append records, as one batch for each partition; return the first one's offset.
 

@@ -318,7 +318,7 @@ class Connection:
             self.options = settings(arguments)
         _log(arguments.verbose)
 
-    def _configs(self, kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _configs(self, kind: str, given: Mapping[str, object]) -> dict[str, Any]:
         from kafka.config import BY_SPELLING, parse
 
         texts = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafka.cli.arguments import CommandError, UsageError
 from kafka.cli.connection import Connection
@@ -66,7 +66,7 @@ def _offsets(arguments: Namespace) -> int:
     return emit(arguments, rows, Column.of("topic", "partition", "offset", "metadata"))
 
 
-def _export(path: str, rows: Iterable[tuple[Any, ...]]) -> None:
+def _export(path: str, rows: Iterable[tuple[object, ...]]) -> None:
     """Write CSV as Kafka's own script does: topic,partition,offset without a heading."""
     if path == "-":
         csv.writer(sys.stdout, lineterminator="\n").writerows(rows)

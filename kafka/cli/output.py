@@ -60,10 +60,10 @@ class Column(NamedTuple):
 
 def emit(
     arguments: Namespace,
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Mapping[str, object]],
     columns: Sequence[Column],
     *,
-    items: Sequence[Mapping[str, Any]] | None = None,
+    items: Sequence[Mapping[str, object]] | None = None,
     table: Callable[[], None] | None = None,
 ) -> int:
     """Print rows in the chosen format, and return the exit code: 3 if there are none and --fail-if-empty is given.
@@ -86,9 +86,9 @@ def emit(
 
 def _print_as(
     arguments: Namespace,
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Mapping[str, object]],
     columns: Sequence[Column],
-    found: Sequence[Mapping[str, Any]],
+    found: Sequence[Mapping[str, object]],
 ) -> None:
     chosen = arguments.format
     if chosen == "json":
@@ -134,7 +134,7 @@ def _json_default(value: object) -> Any:
 
 
 def print_table(
-    arguments: Namespace, rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], out: TextIO | None = None
+    arguments: Namespace, rows: Sequence[Mapping[str, object]], columns: Sequence[Column], out: TextIO | None = None
 ) -> None:
     """Print aligned columns; numbers to the right. On a terminal too narrow for them, the widest texts are cut."""
     out = out or sys.stdout
@@ -248,7 +248,7 @@ def colored(arguments: Namespace, out: TextIO) -> bool:
 # Other formats…
 
 
-def _print_csv(arguments: Namespace, rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> None:
+def _print_csv(arguments: Namespace, rows: Sequence[Mapping[str, object]], columns: Sequence[Column]) -> None:
     import csv
 
     keys = list(rows[0]) if rows else [column.key for column in columns]
@@ -271,7 +271,7 @@ def _csv_cell(value: object) -> Any:
     return value
 
 
-def _print_template(template: str, rows: Sequence[Mapping[str, Any]]) -> None:
+def _print_template(template: str, rows: Sequence[Mapping[str, object]]) -> None:
     template = unescape(template)
     try:
         for row in rows:

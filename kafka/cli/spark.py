@@ -256,7 +256,7 @@ def _watched(arguments: argparse.Namespace, start: Callable[[Any, dict[str, str]
     return 0
 
 
-def _on_spark(arguments: argparse.Namespace, work: Callable[[Any], Any]) -> Any:
+def _on_spark(arguments: argparse.Namespace, work: Callable[[Any], object]) -> Any:
     """Do something with a session; an error of Spark ends the job with its cause in one line."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException

@@ -184,7 +184,7 @@ class Choice:
         names: Collection[str],
         *,
         optional: bool = False,
-        synonyms: Mapping[Any, Any] | None = None,
+        synonyms: Mapping[Any, object] | None = None,
         shown: str = "",
     ) -> None:
         self.names, self.optional, self.synonyms, self.shown = names, optional, synonyms or {}, shown
@@ -216,7 +216,9 @@ class Choice:
 class Custom:
     """Anything that passes a test: callables, objects with certain methods."""
 
-    def __init__(self, accepts: str, test: Callable[[Any], bool], convert: Callable[[Any], Any] | None = None) -> None:
+    def __init__(
+        self, accepts: str, test: Callable[[Any], bool], convert: Callable[[Any], object] | None = None
+    ) -> None:
         self.accepts, self.test, self.convert = accepts, test, convert
 
     def __call__(self, value: object) -> Any:
@@ -270,7 +272,7 @@ class OneOf:
         """The value, parsed by the first check that accepts the text."""
         return self._first(lambda check: check.parse(text), text)
 
-    def _first(self, call: Callable[[Check], Any], value: object) -> Any:
+    def _first(self, call: Callable[[Check], object], value: object) -> Any:
         for check in self.checks:
             try:
                 return call(check)

@@ -75,7 +75,7 @@ class Option:
         *,
         since: str = "",
         aliases: tuple[str, ...] = (),
-        defaults: Mapping[str, Any] | None = None,
+        defaults: Mapping[str, object] | None = None,
         secret: bool = False,
         obsolete: str = "",
         idle: Mapping[str, str] | None = None,

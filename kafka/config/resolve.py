@@ -116,7 +116,7 @@ def _original_defaults(kind: str) -> dict[str, Any]:
     return found | {old: found[name] for old, name in _HISTORIC.items() if name in found}
 
 
-def resolve(kind: str, given: Mapping[str, Any], declared: Mapping[str, Any] | None = None) -> Config:
+def resolve(kind: str, given: Mapping[str, object], declared: Mapping[str, object] | None = None) -> Config:
     """The configuration for a class from its keywords, or `KafkaConfigurationError`.
 
     Options may be spelled as in the table, by an alias, or with dots as the Java client has them. `declared` is the
@@ -144,7 +144,7 @@ def resolve(kind: str, given: Mapping[str, Any], declared: Mapping[str, Any] | N
     return Config(kind, values, frozenset(chosen))
 
 
-def _changed(kind: str, declared: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def _changed(kind: str, declared: Mapping[str, object], given: Mapping[str, object]) -> dict[str, Any]:
     """What differs from the defaults of a kind, without the options that are given, under whichever spelling."""
     original = _original_defaults(kind)
     names = {BY_SPELLING[spelling].name for spelling in given if spelling in BY_SPELLING}
@@ -156,7 +156,7 @@ def _changed(kind: str, declared: Mapping[str, Any], given: Mapping[str, Any]) -
     }
 
 
-def _is_untouched(kind: str, option: Option, value: object, chosen: Mapping[str, Any]) -> bool:
+def _is_untouched(kind: str, option: Option, value: object, chosen: Mapping[str, object]) -> bool:
     """Whether one of two spellings has the default: a program that starts from DEFAULT_CONFIG gives both."""
     if option.name not in _HISTORIC.values():
         return False
@@ -180,7 +180,7 @@ def parse(kind: str, texts: Mapping[str, str]) -> dict[str, Any]:
     return found
 
 
-def _with_defaults(kind: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
+def _with_defaults(kind: str, chosen: Mapping[str, object]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for name, option in OPTIONS.items():
         if kind not in option.kinds:

@@ -127,7 +127,7 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
     def _on_join_prepare(self, generation: int, member_id: str) -> Any:
         """Give up partitions that must not be owned while the member joins."""
 
-    def _perform_assignment(self, leader_id: str, protocol: str, members: Sequence[Any]) -> Any:
+    def _perform_assignment(self, leader_id: str, protocol: str, members: Sequence[object]) -> Any:
         """As leader: return ``{member_id: bytes}`` from the members (member_id, metadata, group_instance_id)."""
         raise NotImplementedError
 
@@ -292,7 +292,7 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
     async def _offer(self) -> Sequence[tuple[str, Any]]:
         return self.group_protocols()
 
-    async def _send_join(self, reason: str, protocols: Sequence[tuple[str, Any]]) -> Any:
+    async def _send_join(self, reason: str, protocols: Sequence[tuple[str, object]]) -> Any:
         timeout = max(self.heartbeat.poll_interval + _JOIN_GRACE, self.client.settings.request_timeout)
         while True:
             response = await self.ask(
@@ -332,7 +332,7 @@ class BaseCoordinator(CoordinatorNames, CoordinatorFinder):
         join_group.check_synced(response, self.protocol_type(), self.generation)
         return bytes(response.assignment)
 
-    def _on_assignment_skipped(self, protocol: str, members: Sequence[Any]) -> Any:
+    def _on_assignment_skipped(self, protocol: str, members: Sequence[object]) -> Any:
         """Called on a leader that need not assign because nothing changed."""
 
     # Errors…

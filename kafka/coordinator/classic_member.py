@@ -139,7 +139,7 @@ class ClassicMember(BaseCoordinator):
                 "assign() in place of subscribe(), or a newer broker"
             )
 
-    async def _perform_assignment(self, leader_id: str, protocol: str, members: Sequence[Any]) -> Mapping[str, Any]:  # noqa: ARG002
+    async def _perform_assignment(self, leader_id: str, protocol: str, members: Sequence[object]) -> Mapping[str, Any]:  # noqa: ARG002
         assignor = self._assignor_calls.named(protocol)
         wants = group_leader.read_members(members)
         await self._watch(group_leader.topics_of(wants))
@@ -150,7 +150,7 @@ class ClassicMember(BaseCoordinator):
         empty = ConsumerProtocolMemberAssignment(0, [], b"")
         return {member: found.get(member, empty) for member in wants}
 
-    async def _on_assignment_skipped(self, protocol: str, members: Sequence[Any]) -> None:  # noqa: ARG002
+    async def _on_assignment_skipped(self, protocol: str, members: Sequence[object]) -> None:  # noqa: ARG002
         await self._watch(group_leader.topics_of(group_leader.read_members(members)))
 
     async def _watch(self, topics: frozenset[str]) -> None:

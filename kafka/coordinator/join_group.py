@@ -50,7 +50,7 @@ def join_request(
     session_timeout_ms: int,
     rebalance_timeout_ms: int,
     protocol_type: str,
-    protocols: Iterable[tuple[str, Any]],
+    protocols: Iterable[tuple[str, object]],
     reason: str,
 ) -> JoinGroupRequest:
     """Return the request to join."""

@@ -21,7 +21,7 @@ class GroupCoordinatorMetrics:
     """Heartbeats, joins and syncs: their numbers and durations."""
 
     def __init__(
-        self, heartbeat: Heartbeat, metrics: Metrics | None, prefix: str, tags: Mapping[str, Any] | None = None
+        self, heartbeat: Heartbeat, metrics: Metrics | None, prefix: str, tags: Mapping[str, object] | None = None
     ) -> None:
         self.heartbeat_state = heartbeat
         self.metrics = metrics if metrics is not None else Metrics()

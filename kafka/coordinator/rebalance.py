@@ -56,7 +56,7 @@ class RebalanceCall:
         self,
         kind: CallKind,
         partitions: Iterable[TopicPartition],
-        action: Callable[[], Any],
+        action: Callable[[], object],
         after: Callable[[], object] = lambda: None,
     ) -> None:
         self.kind = kind

@@ -75,7 +75,7 @@ class MultiProcessConsumer(Consumer):
         for index in range(min(num_procs, len(own))):
             self._start_process((*settings, own[index::num_procs]))
 
-    def _start_process(self, settings: tuple[Any, ...]) -> None:
+    def _start_process(self, settings: tuple[object, ...]) -> None:
         process = subprocess.Popen(  # noqa: S603 - our own interpreter and program
             [sys.executable, "-c", _PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )

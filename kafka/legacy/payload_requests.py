@@ -105,7 +105,7 @@ def _message_set(messages: Iterable[Any]) -> list[Any]:
     return create_message_set([(value, key) for key, value in pairs], codec)
 
 
-def _record_batch(messages: Iterable[Any]) -> bytes:
+def _record_batch(messages: Iterable[object]) -> bytes:
     """Encode messages as one batch, which is what a partition of a request may hold since version 3."""
     codec, pairs = _expanded(messages)
     builder = MemoryRecordsBuilder(2, codec, _NO_LIMIT)

@@ -286,7 +286,7 @@ class SimpleClient(SimpleClientInternals):
 
     def send_produce_request(
         self,
-        payloads: Iterable[Any] = (),
+        payloads: Iterable[object] = (),
         acks: int = 1,
         timeout: int = 1000,
         fail_on_error: bool = True,
@@ -309,7 +309,7 @@ class SimpleClient(SimpleClientInternals):
 
     def send_fetch_request(
         self,
-        payloads: Iterable[Any] = (),
+        payloads: Iterable[object] = (),
         fail_on_error: bool = True,
         callback: Callback = None,
         max_wait_time: int = 100,
@@ -325,7 +325,7 @@ class SimpleClient(SimpleClientInternals):
         return self._results(responses, fail_on_error, callback)
 
     def send_offset_request(
-        self, payloads: Iterable[Any] = (), fail_on_error: bool = True, callback: Callback = None
+        self, payloads: Iterable[object] = (), fail_on_error: bool = True, callback: Callback = None
     ) -> list[Any]:
         """Send `OffsetRequestPayload`; return an `OffsetResponsePayload` for each.
 
@@ -341,7 +341,7 @@ class SimpleClient(SimpleClientInternals):
         return self._results(responses, fail_on_error, callback)
 
     def send_list_offset_request(
-        self, payloads: Iterable[Any] = (), fail_on_error: bool = True, callback: Callback = None
+        self, payloads: Iterable[object] = (), fail_on_error: bool = True, callback: Callback = None
     ) -> list[Any]:
         """Send `ListOffsetRequestPayload`; return a `ListOffsetResponsePayload` for each. Needs Kafka 0.10.1."""
         responses = self._send_to_leaders(
@@ -355,7 +355,7 @@ class SimpleClient(SimpleClientInternals):
     def send_offset_commit_request(
         self,
         group: str | bytes,
-        payloads: Iterable[Any] = (),
+        payloads: Iterable[object] = (),
         fail_on_error: bool = True,
         callback: Callback = None,
     ) -> list[Any]:
@@ -368,7 +368,7 @@ class SimpleClient(SimpleClientInternals):
     def send_offset_fetch_request(
         self,
         group: str | bytes,
-        payloads: Iterable[Any] = (),
+        payloads: Iterable[object] = (),
         fail_on_error: bool = True,
         callback: Callback = None,
     ) -> list[Any]:
@@ -378,7 +378,7 @@ class SimpleClient(SimpleClientInternals):
     def send_offset_fetch_request_kafka(
         self,
         group: str | bytes,
-        payloads: Iterable[Any] = (),
+        payloads: Iterable[object] = (),
         fail_on_error: bool = True,
         callback: Callback = None,
     ) -> list[Any]:
@@ -386,7 +386,7 @@ class SimpleClient(SimpleClientInternals):
         return self._fetch_offsets(1, group, payloads, fail_on_error, callback)
 
     def _fetch_offsets(
-        self, version: int, group: str | bytes, payloads: Iterable[Any], fail_on_error: bool, callback: Callback
+        self, version: int, group: str | bytes, payloads: Iterable[object], fail_on_error: bool, callback: Callback
     ) -> list[Any]:
         wanted = _with_names(payloads)
         request = payload_requests.offset_fetch_request(version, _name(group), wanted)
@@ -419,9 +419,9 @@ class SimpleClient(SimpleClientInternals):
 
     def _send_to_leaders(
         self,
-        payloads: Iterable[Any],
+        payloads: Iterable[object],
         api: object,
-        make: Callable[[int, list[Any]], Any],
+        make: Callable[[int, list[Any]], object],
         read: Callable[[Any], list[Any]] | None,
         oldest: bool = False,
     ) -> list[Any]:

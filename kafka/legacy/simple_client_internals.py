@@ -75,14 +75,14 @@ class SimpleClientInternals:
         raise KafkaConnectionError(f"no broker has the address {host}:{port}")
 
     def _send_broker_unaware_request(
-        self: Any, payloads: Iterable[Any], encoder_fn: Encoder, decoder_fn: Callable[[Any], Any]
+        self: Any, payloads: Iterable[object], encoder_fn: Encoder, decoder_fn: Callable[[Any], object]
     ) -> Any:
         """Send one request to any broker and decode the response."""
         with self._asking():
             return decoder_fn(self.client.ask(encoder_fn(payloads=payloads), self._any_node()))
 
     def _send_broker_aware_request(
-        self: Any, payloads: Iterable[Any], encoder_fn: Encoder, decoder_fn: Decoder
+        self: Any, payloads: Iterable[object], encoder_fn: Encoder, decoder_fn: Decoder
     ) -> list[Any]:
         """Send payloads to the leaders of their partitions, in requests that the caller encodes."""
         found: list[Any] = self._send_to_leaders(

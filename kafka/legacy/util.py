@@ -121,7 +121,7 @@ class WeakMethod:
     1
     """
 
-    def __init__(self, object_dot_method: Callable[..., Any]) -> None:
+    def __init__(self, object_dot_method: Callable[..., object]) -> None:
         self.method = WeakMethod_(object_dot_method)
         self._hash = hash(object_dot_method)
 
@@ -151,7 +151,7 @@ class ReentrantTimer:
     >>> timer.stop()
     """
 
-    def __init__(self, t: float, fn: Callable[..., Any], *args: object, **kwargs: Any) -> None:
+    def __init__(self, t: float, fn: Callable[..., object], *args: object, **kwargs: Any) -> None:
         if t <= 0:
             raise ValueError(f"Invalid timeout value {t!r}: it is in ms, greater than 0")
         if not callable(fn):
@@ -187,7 +187,7 @@ class ReentrantTimer:
 
 
 def _call_every(
-    ended: Event, interval: float, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ended: Event, interval: float, fn: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, Any]
 ) -> None:
     while not ended.wait(interval):
         try:
@@ -258,7 +258,7 @@ class Timer:
             raise KafkaTimeoutError(self._error_message or f"the time is up after {self.elapsed_ms:.0f} ms")
 
 
-def synchronized(func: Callable[..., Any]) -> Callable[..., Any]:
+def synchronized(func: Callable[..., object]) -> Callable[..., Any]:
     """Run a method while its object's ``_lock`` is held."""
 
     @functools.wraps(func)

@@ -19,7 +19,7 @@ from kafka.protocol.types import Schema
 # Classes that state a schema
 
 
-def init_by_schema(struct: Struct, schema: Schema, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def init_by_schema(struct: Struct, schema: Schema, args: tuple[object, ...], kwargs: dict[str, Any]) -> None:
     """Set the fields of an instance; fields that are not given are None."""
     if len(args) > len(schema.names):
         raise UnknownFieldError(

@@ -133,7 +133,7 @@ class Field:
         if not self.spec_name:
             self.spec_name = "".join(part[:1].upper() + part[1:] for part in name.split("_"))
 
-    def resolve(self, structs: Mapping[str, Any]) -> None:
+    def resolve(self, structs: Mapping[str, object]) -> None:
         """Put the struct in the place of its name, which is how neighbours in a message refer to each other."""
         if isinstance(self.type, str):
             self.type = structs[self.type]

@@ -130,7 +130,9 @@ class KafkaProtocol:
     CONSUMER_METADATA_KEY = 10
 
     @classmethod
-    def encode_produce_request(cls, payloads: Iterable[Any] = (), acks: int = 1, timeout: int = 1000) -> ProduceRequest:
+    def encode_produce_request(
+        cls, payloads: Iterable[object] = (), acks: int = 1, timeout: int = 1000
+    ) -> ProduceRequest:
         """Make a request of ``ProduceRequestPayload``."""
         if acks not in (1, 0, -1):
             raise ValueError(f"acks is 1, 0 or -1, not {acks!r}")
@@ -147,7 +149,7 @@ class KafkaProtocol:
 
     @classmethod
     def encode_fetch_request(
-        cls, payloads: Iterable[Any] = (), max_wait_time: int = 100, min_bytes: int = 4096
+        cls, payloads: Iterable[object] = (), max_wait_time: int = 100, min_bytes: int = 4096
     ) -> FetchRequest:
         """Make a request of ``FetchRequestPayload``."""
         topics = _by_topic(payloads, lambda p: (p.partition, p.offset, p.max_bytes))
@@ -176,7 +178,7 @@ class KafkaProtocol:
                 yield OffsetAndMessage(offset, found)
 
     @classmethod
-    def encode_offset_request(cls, payloads: Iterable[Any] = ()) -> ListOffsetsRequest:
+    def encode_offset_request(cls, payloads: Iterable[object] = ()) -> ListOffsetsRequest:
         """Make a request of ``OffsetRequestPayload``."""
         topics = _by_topic(payloads, lambda p: (p.partition, p.time, p.max_offsets))
         return ListOffsetsRequest[0](-1, topics)
@@ -187,7 +189,7 @@ class KafkaProtocol:
         return [OffsetResponsePayload(topic, *values) for topic, values in _partitions(response.topics)]
 
     @classmethod
-    def encode_list_offset_request(cls, payloads: Iterable[Any] = ()) -> ListOffsetsRequest:
+    def encode_list_offset_request(cls, payloads: Iterable[object] = ()) -> ListOffsetsRequest:
         """Make a request of ``ListOffsetRequestPayload``."""
         topics = _by_topic(payloads, lambda p: (p.partition, p.time))
         return ListOffsetsRequest[1](-1, topics)
@@ -220,7 +222,7 @@ class KafkaProtocol:
         return ConsumerMetadataResponse(*FindCoordinatorResponse[0].unframe(data)[1])
 
     @classmethod
-    def encode_offset_commit_request(cls, group: str, payloads: Iterable[Any]) -> OffsetCommitRequest:
+    def encode_offset_commit_request(cls, group: str, payloads: Iterable[object]) -> OffsetCommitRequest:
         """Make a request of ``OffsetCommitRequestPayload``."""
         topics = _by_topic(payloads, lambda p: (p.partition, p.offset, p.metadata))
         return OffsetCommitRequest[0](group, topics)
@@ -232,7 +234,7 @@ class KafkaProtocol:
 
     @classmethod
     def encode_offset_fetch_request(
-        cls, group: str, payloads: Iterable[Any], from_kafka: bool = False
+        cls, group: str, payloads: Iterable[object], from_kafka: bool = False
     ) -> OffsetFetchRequest:
         """Make a request of ``OffsetFetchRequestPayload``; the offsets are in Kafka or in ZooKeeper."""
         return OffsetFetchRequest[int(from_kafka)](group, _by_topic(payloads, lambda p: p.partition))

@@ -164,7 +164,7 @@ class MessageSet(AbstractType):
     HEADER_SIZE: ClassVar[int] = LOG_OVERHEAD
 
     @classmethod
-    def encode(cls, items: Iterable[tuple[int, Any]], prepend_size: bool = True) -> bytes:
+    def encode(cls, items: Iterable[tuple[int, object]], prepend_size: bool = True) -> bytes:
         """Return the bytes of ``(offset, message)`` pairs, with the size of it all in front.
 
         The messages are encoded already, or instances of :class:`Message`. A file is taken for a set with its size.

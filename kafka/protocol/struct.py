@@ -521,7 +521,7 @@ class Struct(metaclass=StructMeta):
         return _json.to_json(self, _need_version(type(self)) if version is None else version)
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any], version: int | None = None) -> Self:
+    def from_json(cls, data: Mapping[str, object], version: int | None = None) -> Self:
         """Build a message from plain data; takes official names and ours."""
         from kafka.protocol import _json
 

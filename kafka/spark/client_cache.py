@@ -43,7 +43,7 @@ class ClientCache(Generic[T]):
         self._kept: dict[str, T] = {}
         self._pid = os.getpid()
 
-    def get(self, options: Mapping[str, Any]) -> T:
+    def get(self, options: Mapping[str, object]) -> T:
         """Return the one for these options, made now if need be."""
         if os.getpid() != self._pid:  # connections inherited by a fork belong to the parent
             self._kept.clear()
@@ -57,7 +57,7 @@ class ClientCache(Generic[T]):
         self._kept[key] = found  # the last used is the last to go
         return found
 
-    def drop(self, options: Mapping[str, Any]) -> None:
+    def drop(self, options: Mapping[str, object]) -> None:
         """Close the one for these options."""
         found = self._kept.pop(repr(sorted(options.items())), None)
         if found is not None:

@@ -122,7 +122,7 @@ class Marker(NamedTuple):
 class Markers:
     """The markers of a sink's tasks: committed offsets of groups that have the names of the transactional ids."""
 
-    def __init__(self, configs: Mapping[str, Any], place: TopicPartition) -> None:
+    def __init__(self, configs: Mapping[str, object], place: TopicPartition) -> None:
         self._admin = admin_client(configs)
         self._place = place
         self._timeout_ms: float = resolve("producer", configs)["max_block_ms"]
@@ -199,7 +199,7 @@ def task_identity() -> TaskIdentity:
     return TaskIdentity(query, int(batch), context.partitionId(), run)
 
 
-def write_once(options: SinkOptions, identity: TaskIdentity, batches: Iterable[Any]) -> TaskOutcome:
+def write_once(options: SinkOptions, identity: TaskIdentity, batches: Iterable[object]) -> TaskOutcome:
     """Write the Arrow batches of a task unless that is done."""
     prepare_worker(freeze=options.freeze)
     transactor = transactors.get(options.client)
@@ -220,7 +220,7 @@ class Transactor:
     that had it and aborts what that left open, as a new producer would.
     """
 
-    def __init__(self, configs: Mapping[str, Any]) -> None:
+    def __init__(self, configs: Mapping[str, object]) -> None:
         from kafka.producer.transaction_handover import HandoverProducer
 
         self.producer = HandoverProducer(**{"transaction_timeout_ms": _TIMEOUT_MS, **configs})
@@ -270,7 +270,7 @@ class _Task:
         self._name = f"{self._id_prefix}{identity.task}"
         self._place = TopicPartition(options.topic, 0)
 
-    def write(self, batches: Iterable[Any]) -> TaskOutcome:
+    def write(self, batches: Iterable[object]) -> TaskOutcome:
         """Write the rows, or find that they are written."""
         identity, producer = self._identity, self._transactor.producer
         producer.take_over(self._name)

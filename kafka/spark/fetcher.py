@@ -145,7 +145,7 @@ class TaskClock:
 class TaskClient:
     """The client of tasks with the same options, and its clock."""
 
-    def __init__(self, options: Mapping[str, Any], clock: TaskClock | None = None) -> None:
+    def __init__(self, options: Mapping[str, object], clock: TaskClock | None = None) -> None:
         self.clock = clock or TaskClock()
         config = resolve("consumer", options)
         self.client = KafkaClient(config=config, environment=Environment(clock=self.clock))

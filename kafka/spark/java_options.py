@@ -71,7 +71,7 @@ def client_options(kind: str, given: Mapping[str, str]) -> dict[str, Any]:
     return found
 
 
-def check_together(kind: str, options: Mapping[str, Any]) -> None:
+def check_together(kind: str, options: Mapping[str, object]) -> None:
     """Refuse options that do not go together, while that is the driver's to tell and not a task's.
 
     >>> check_together("producer", {"transactional_id": "t", "acks": 1})

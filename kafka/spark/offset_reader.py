@@ -225,7 +225,7 @@ def _topic_sentence(kind: type[BrokerResponseError], topic: str, options: Source
     )
 
 
-def _make(options: Mapping[str, Any]) -> KafkaClient:
+def _make(options: Mapping[str, object]) -> KafkaClient:
     return KafkaClient(config=resolve("consumer", options))
 
 

@@ -43,7 +43,7 @@ def _make_producer(options: Mapping[str, Any]) -> KafkaProducer:
 _producers: Final = ClientCache(_make_producer)
 
 
-def write(options: SinkOptions, batches: Iterable[Any]) -> dict[str, int]:
+def write(options: SinkOptions, batches: Iterable[object]) -> dict[str, int]:
     """Write the rows of Arrow batches; return how many went to each partition when all are acknowledged."""
     prepare_worker(freeze=options.freeze)
     producer = _producers.get(options.client)

@@ -239,7 +239,7 @@ def _append_by_default(writer: Any) -> Any:
 def _note_modes(module: str, name: str) -> None:
     """Make a writer remember its mode, which Spark does not expose."""
 
-    def noting(original: Callable[..., Any]) -> Callable[..., Any]:
+    def noting(original: Callable[..., object]) -> Callable[..., Any]:
         def mode(self: Any, saveMode: str | None) -> Any:  # noqa: N803 - its name there
             setattr(self, _MODE, saveMode or getattr(self, _MODE, None))
             return original(self, saveMode)
@@ -249,8 +249,8 @@ def _note_modes(module: str, name: str) -> None:
     _patch(module, name, "mode", noting)
 
 
-def _map_format(module: str, name: str, after: Callable[[Any], Any]) -> None:
-    def mapping(original: Callable[..., Any]) -> Callable[..., Any]:
+def _map_format(module: str, name: str, after: Callable[[Any], object]) -> None:
+    def mapping(original: Callable[..., object]) -> Callable[..., Any]:
         def format(self: Any, source: str) -> Any:  # noqa: A001 - its name there
             if str(source).lower() == _OFFICIAL:
                 return after(original(self, _OWN))

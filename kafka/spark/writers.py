@@ -8,7 +8,7 @@ again. With exactlyOnce a streaming query writes in transactions, see `exactly_o
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import datasource
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamWriter, WriterCommitMessage
@@ -102,7 +102,7 @@ class KafkaBatchWriter(Sink, DataSourceArrowWriter):
             )
 
     @concise
-    def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
+    def write(self, iterator: Iterator[object]) -> WriterCommitMessage:
         """Write the rows of a task."""
         from kafka.spark.row_sender import write
 
@@ -119,7 +119,7 @@ class StreamSink(Sink):
     """The part that streaming writers share: the end of a task, and the calls on the driver."""
 
     @concise
-    def write_batches(self, batches: Iterable[Any]) -> WriterCommitMessage:
+    def write_batches(self, batches: Iterable[object]) -> WriterCommitMessage:
         """Write the rows of a task."""
         if self.options.exactly_once:
             from kafka.spark.exactly_once import task_identity, write_once
@@ -167,7 +167,7 @@ if hasattr(datasource, "DataSourceStreamArrowWriter"):  # since Spark 4.1
     class ArrowStreamWriter(StreamSink, datasource.DataSourceStreamArrowWriter):
         """Writes the micro-batches of a query."""
 
-        def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
+        def write(self, iterator: Iterator[object]) -> WriterCommitMessage:
             """Write the rows of a task."""
             return self.write_batches(iterator)
 

@@ -136,7 +136,7 @@ class ScriptedBroker:
         for session in self.sessions:
             session.sock.close()
 
-    def on(self, api: str, handler: Handler | Mapping[str, Any]) -> None:
+    def on(self, api: str, handler: Handler | Mapping[str, object]) -> None:
         """Answer an API with a handler, or always with the same fields."""
         fixed = handler
         self.handlers[api_named(api).name] = handler if callable(handler) else lambda _request, _session: fixed

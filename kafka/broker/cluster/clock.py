@@ -13,7 +13,6 @@ import time
 from asyncio import AbstractEventLoop, TimerHandle
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
-from typing import Any
 
 __all__ = ["BrokerClock", "Timer", "Timers"]
 
@@ -89,7 +88,7 @@ class Timer:
 
     __slots__ = ("args", "call", "deadline")
 
-    def __init__(self, deadline: float, call: Callable[..., object], args: tuple[Any, ...]) -> None:
+    def __init__(self, deadline: float, call: Callable[..., object], args: tuple[object, ...]) -> None:
         self.deadline = deadline
         self.call: Callable[..., object] | None = call
         self.args = args

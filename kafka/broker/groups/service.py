@@ -194,7 +194,7 @@ def message_of(error: BrokerResponseError) -> str:
     return str(error.args[0]) if error.args else type(error).description
 
 
-def when_answered(answer: Answer[T], make: Callable[[T], Any]) -> Any:
+def when_answered(answer: Answer[T], make: Callable[[T], object]) -> Any:
     """Return the reply now if the answer is there, else a future of it."""
     if answer.is_set:
         return make(answer.value)

@@ -27,7 +27,7 @@ _BY_NAME: Final[dict[str, type[AbstractPartitionAssignor]]] = {
 }
 
 
-def make_assignors(strategies: Iterable[Any]) -> list[Any]:
+def make_assignors(strategies: Iterable[object]) -> list[Any]:
     """Return assignors from classes, instances or names; each consumer has its own, as some have state.
 
     >>> [assignor.name for assignor in make_assignors(["sticky", RangePartitionAssignor])]
@@ -67,7 +67,7 @@ def is_builtin(assignor: object) -> bool:
     return type(assignor) in _BY_NAME.values()
 
 
-def common_protocol(assignors: Iterable[Any]) -> RebalanceProtocol:
+def common_protocol(assignors: Iterable[object]) -> RebalanceProtocol:
     """Return the rebalance protocol of a member with these assignors: cooperative if all support it (KIP-429).
 
     >>> common_protocol([RangePartitionAssignor(), CooperativeStickyAssignor()]).name

@@ -106,7 +106,7 @@ def _reply(
     return reply
 
 
-def _by_topic(call: Call[FetchResponse], shown: Iterable[tuple[RequestedPartition, Any]]) -> list[Any]:
+def _by_topic(call: Call[FetchResponse], shown: Iterable[tuple[RequestedPartition, object]]) -> list[Any]:
     """Group partitions that follow each other by topic."""
     topics: list[Any] = []
     last: Any = None
