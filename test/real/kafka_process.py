@@ -327,12 +327,21 @@ class KafkaCluster:
     def add_scram_user(
         self, user: str, password: str, mechanism: str = "SCRAM-SHA-256", iterations: int = 4096
     ) -> None:
-        """Give a user a SCRAM credential; brokers know it within moments."""
+        """Give a user a SCRAM credential, and wait until every running node accepts it."""
         if self.release.kraft:
             wire.add_scram_user(self._any_address(), user, password, mechanism, iterations)
         else:
             with zookeeper.ZooKeeper(self.zookeeper_address()) as session:
                 zookeeper.add_scram_user(session, user, password, mechanism, iterations)
+        listener = next(one for one in self._listeners if one.protocol.startswith("SASL_"))
+        tls = listener.protocol == "SASL_SSL"
+        deadline = time.monotonic() + START_TIMEOUT
+
+        def known(node: int) -> bool:
+            return wire.knows_scram_user(self.address(node, listener.name), user, mechanism, tls=tls)
+
+        for node in self.running():
+            self._children[node].wait_for(lambda node=node: known(node), f"SCRAM user {user}", deadline)  # type: ignore[misc]
 
     def tool(
         self, main: str, *args: str, text: str | None = None, timeout: float = 60.0

@@ -131,7 +131,7 @@ def test_a_proxy_that_cannot_reach_a_broker_says_so(proxy: Start) -> None:
     try:
         with pytest.raises(NoBrokersAvailable, match=r"the SOCKS5 proxy .* cannot reach"):
             KafkaClient(
-                bootstrap_servers=f"127.0.0.1:{port}", proxy_url=f"socks5://{address}", bootstrap_timeout_ms=500
+                bootstrap_servers=f"127.0.0.1:{port}", proxy_url=f"socks5://{address}", bootstrap_timeout_ms=3000
             ).close()
     finally:
         ports.release(port)

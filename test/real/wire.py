@@ -9,11 +9,13 @@ from __future__ import annotations
 import hashlib
 import os
 import socket
+import ssl
 import struct
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 
-METADATA, CREATE_TOPICS, ALTER_SCRAM = 3, 19, 51
+METADATA, SASL_HANDSHAKE, CREATE_TOPICS, ALTER_SCRAM = 3, 17, 19, 51
 LEADER_NOT_AVAILABLE = 5
 MECHANISMS = {"SCRAM-SHA-256": (1, "sha256"), "SCRAM-SHA-512": (2, "sha512")}
 
@@ -87,14 +89,40 @@ def add_scram_user(address: tuple[str, int], user: str, password: str, mechanism
         raise WireError(f"SCRAM user {user} not created: error {code}")
 
 
+def knows_scram_user(
+    address: tuple[str, int], user: str, mechanism: str, *, tls: bool = False, timeout: float = 5.0
+) -> bool:
+    """Whether a broker has a user's SCRAM credential: it answers the first message of such a user, and of no other."""
+    with ExitStack() as stack:
+        sock: socket.socket = stack.enter_context(socket.create_connection(address, timeout))
+        if tls:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            sock = stack.enter_context(context.wrap_socket(sock))
+        # Messages without a header follow the handshake of version 0, which every release with SCRAM has.
+        code = _Reader(_ask(sock, SASL_HANDSHAKE, 0, _string(mechanism))).take(">h")
+        if code:
+            raise WireError(f"{mechanism} is not enabled: error {code}")
+        message = f"n,,n={user},r=purekafka".encode()
+        sock.sendall(struct.pack(">i", len(message)) + message)
+        try:
+            return sock.recv(1) != b""
+        except ConnectionResetError:
+            return False
+
+
 def _roundtrip(address: tuple[str, int], api: int, version: int, body: bytes, timeout: float) -> bytes:
-    header = struct.pack(">hhi", api, version, 7) + _string("purekafka-test")
     with socket.create_connection(address, timeout) as sock:
-        sock.sendall(struct.pack(">i", len(header) + len(body)) + header + body)
-        with sock.makefile("rb") as stream:
-            size, correlation = struct.unpack(">ii", _exactly(stream.read(8), 8))
-            assert correlation == 7
-            return _exactly(stream.read(size - 4), size - 4)
+        return _ask(sock, api, version, body)
+
+
+def _ask(sock: socket.socket, api: int, version: int, body: bytes) -> bytes:
+    header = struct.pack(">hhi", api, version, 7) + _string("purekafka-test")
+    sock.sendall(struct.pack(">i", len(header) + len(body)) + header + body)
+    with sock.makefile("rb") as stream:
+        size, correlation = struct.unpack(">ii", _exactly(stream.read(8), 8))
+        assert correlation == 7
+        return _exactly(stream.read(size - 4), size - 4)
 
 
 def _exactly(data: bytes, size: int) -> bytes:

@@ -54,6 +54,7 @@ from kafka.errors import (
     UnsupportedEndpointTypeError,
     UnsupportedVersionError,
 )
+from kafka.protocol.acl import DescribeAclsRequest
 from kafka.protocol.admin import ListGroupsRequest
 from test.real.conftest import StartKafka
 from test.real.kafka_process import KafkaCluster
@@ -216,8 +217,14 @@ def test_groups_with_members(admin: KafkaAdminClient, topic: str, group: str, pr
     ) as consumer:
         while len(consumer.assignment()) < 2:
             consumer.poll(timeout_ms=100)
-        listed = {one.group_id: one for one in admin.list_groups(states_filter=["Stable"], types_filter=[protocol])}
-        assert listed[group].group_type.lower() == protocol
+
+        def listed() -> Any:
+            """Return the group when it is stable: the member has told its coordinator that it has its partitions."""
+            consumer.poll(timeout_ms=100)
+            stable = admin.list_groups(states_filter=["Stable"], types_filter=[protocol])
+            return next((one for one in stable if one.group_id == group), None)
+
+        assert until(listed).group_type.lower() == protocol
         assert (group, "consumer") in admin.list_consumer_groups()
         found = admin.describe_groups([group, "nobody"], include_authorized_operations=True)
         (member,) = found[group].members
@@ -256,7 +263,8 @@ def test_committed_offsets(admin: KafkaAdminClient, topic: str, group: str):
 
 def test_share_groups(admin: KafkaAdminClient, topic: str, group: str):
     partition = TopicPartition(topic, 0)
-    assert admin.alter_share_group_offsets(group, {partition: 3}) == {partition: NoError}
+    # The coordinator learns of a new topic a little later than its broker names the topic's leaders.
+    until(lambda: admin.alter_share_group_offsets(group, {partition: 3}) == {partition: NoError})
     assert admin.describe_share_groups([group])[group].group_state == "Empty"
     assert until(lambda: admin.list_share_group_offsets(group)[group])[partition].start_offset == 3
     assert [one.group_id for one in admin.list_groups(types_filter=["share"])] == [group]
@@ -305,8 +313,15 @@ def test_acls(admin: KafkaAdminClient, cluster: KafkaCluster, topic: str):
     prefix = ACL("User:bob", "*", "write", "deny", ResourcePattern("topic", topic[:8], "prefixed"))
     assert admin.create_acls([*acls, prefix]).ok
     until(lambda: set(admin.describe_acls(EVERYTHING)[0]) == {*acls, prefix})
+    every = DescribeAclsRequest(1, None, 1, None, None, 1, 1)
+    until(  # bob's requests go to the leaders and to the group's coordinator, which may be any of the brokers
+        lambda: all(
+            sum(len(resource.acls) for resource in answer.resources) == len(acls) + 1
+            for answer in admin.broadcast_request(every).values()
+        )
+    )
     with log_in(cluster, "bob", "pässword") as bob:
-        until(lambda: bob.list_topics() == [topic])
+        assert bob.list_topics() == [topic]
         with pytest.raises(TopicAuthorizationFailedError):
             bob.delete_topics([topic])
         bob.group_lag(["readers"])

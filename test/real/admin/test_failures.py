@@ -53,6 +53,7 @@ def test_a_controller_that_is_killed_costs_attempts(cluster: KafkaCluster):
         thread.join(120)
         assert failures == []
         assert not thread.is_alive()
+        admin.wait_for_topics(names, timeout_ms=60_000)  # any broker may be asked, and each learns of them by itself
         assert set(names) <= set(admin.list_topics())
         assert admin.list_group_offsets("readers")["readers"][TopicPartition("events", 0)].offset == COUNT - 1
         assert admin.describe_metadata_quorum().leader_id != controller

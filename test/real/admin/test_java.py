@@ -26,6 +26,7 @@ from kafka.admin import (
 )
 from kafka.broker import Broker
 from kafka.protocol.group import JoinGroupRequest, SyncGroupRequest
+from kafka.protocol.sasl import DescribeDelegationTokenRequest
 from kafka.protocol.share import ShareGroupHeartbeatRequest
 from kafka.protocol.streams import StreamsGroupHeartbeatRequest
 from test.real.admin.java_admin import Call, java_facts, our_facts
@@ -391,7 +392,13 @@ def test_facts_about_apache_kafka(kafka_version: str, stack: ExitStack):
     }
     with KafkaAdminClient(bootstrap_servers=cluster.bootstrap("SASL_PLAINTEXT"), **token_login) as eve:
         token = eve.create_delegation_token(["User:bob", "User:carol"], max_lifetime_ms=3_600_000)
-        until(lambda: [one.token_id for one in eve.describe_delegation_token()] == [token.token_id])
+        ask = DescribeDelegationTokenRequest(owners=None)
+        until(  # any broker may be asked, by us and by Java
+            lambda: all(
+                [one.token_id for one in answer.tokens] == [token.token_id]
+                for answer in eve.broadcast_request(ask).values()
+            )
+        )
         module = "org.apache.kafka.common.security.scram.ScramLoginModule"
         security = {
             "security.protocol": "SASL_PLAINTEXT",
@@ -406,9 +413,14 @@ def test_facts_about_apache_kafka(kafka_version: str, stack: ExitStack):
     state.producers["preparing-commit"].commit_transaction()
     state.producers["preparing-abort"].abort_transaction()
     wanted = calls([1, 2], down=True)
+    lasting = {"EMPTY", "ONGOING", "COMPLETE_COMMIT", "COMPLETE_ABORT", "PREPARE_COMMIT", "PREPARE_ABORT"}
+
+    def states() -> set[str]:
+        (described,) = our_facts(admin, wanted[-1:])
+        return {one["state"] for one in described.values() if "state" in one}
+
+    until(lambda: states() == lasting)  # what was committed or aborted is completed a little later
     found = dict(zip((json.dumps(call) for call in wanted), our_facts(admin, wanted), strict=True))
-    states = {one["state"] for one in found[json.dumps(wanted[-1])].values() if "state" in one}
-    assert states == {"EMPTY", "ONGOING", "COMPLETE_COMMIT", "COMPLETE_ABORT", "PREPARE_COMMIT", "PREPARE_ABORT"}
     assert found[json.dumps({"call": "listPartitionReassignments"})]
     assert any(one["isFenced"] for one in found[json.dumps({"call": "describeCluster"})]["nodes"])
     assert "\n".join(differences(admin, kafka_version, cluster.bootstrap_servers, wanted)) == ""

@@ -14,9 +14,10 @@ from typing import Any
 from uuid import UUID
 
 from kafka.errors import KafkaError
-from kafka.protocol.admin import CreateTopicsRequest
+from kafka.protocol.admin import CreateTopicsRequest, DeleteTopicsRequest
 from kafka.protocol.api import Request
 from kafka.protocol.broker_release import apis_of
+from kafka.protocol.fields import ZERO_UUID
 from kafka.protocol.metadata import MetadataRequest
 from kafka.protocol.offset import ListOffsetsRequest
 from kafka.protocol.registry import api_named
@@ -25,6 +26,20 @@ TIMEOUT = 20.0
 RELEASE = (4, 3)
 CLOSED = "closed the connection"
 SILENT = "did not answer"
+
+
+_BARRIER = "barrier"
+#: Requests that the controller carries out; the broker answers others by what it has learnt from the metadata log.
+_CHANGES = {
+    "AlterClientQuotasRequest",
+    "AlterConfigsRequest",
+    "AlterUserScramCredentialsRequest",
+    "CreatePartitionsRequest",
+    "CreateTopicsRequest",
+    "DeleteTopicsRequest",
+    "IncrementalAlterConfigsRequest",
+    "UpdateFeaturesRequest",
+}
 
 
 def versions(api: str) -> range:
@@ -41,6 +56,7 @@ class Transcript:
         self.said: dict[str, Any] = {}
         self._socket: socket.socket | None = None
         self._numbers = itertools.count(1)
+        self._changed = False
 
     def close(self) -> None:
         if self._socket is not None:
@@ -68,15 +84,34 @@ class Transcript:
         return reply
 
     def quietly(self, request: Request) -> Any:
-        """Ask without writing it down."""
+        """Ask without writing it down; what the controller has changed before, the broker knows by then."""
+        if type(request).__name__ in _CHANGES:
+            self._changed = True
+        elif self._changed:
+            self._changed = False
+            self._learn_of_changes()
+        return self._exchange(request)
+
+    def _learn_of_changes(self) -> None:
+        """Wait until the broker, which learns of changes in order, knows of a topic made and deleted after them."""
+        look = MetadataRequest[12](topics=[(ZERO_UUID, _BARRIER)], allow_auto_topic_creation=False)
+        self._exchange(CreateTopicsRequest[7](topics=[(_BARRIER, 1, 1, [], [])], timeout_ms=10_000))
+        self.until(look, lambda reply: not reply.topics[0].error_code)
+        self._exchange(DeleteTopicsRequest[6](topics=[(_BARRIER, ZERO_UUID)], timeout_ms=10_000))
+        self.until(look, lambda reply: bool(reply.topics[0].error_code))
+
+    def _exchange(self, request: Request) -> Any:
         number = next(self._numbers)
         self._connection().sendall(request.frame(number, "differential"))
         answered, reply = type(request).RESPONSE_TYPE.unframe(self._frame())
         assert answered == number
         return reply
 
-    def raw(self, label: str, data: bytes, *, wait: float = 2.0) -> None:
-        """Send bytes on a connection of their own, and write down what comes back."""
+    def raw(self, label: str, data: bytes, *, wait: float = TIMEOUT) -> None:
+        """Send bytes on a connection of their own, and write down what comes back.
+
+        Only of bytes that neither broker answers the wait may be short.
+        """
         with socket.create_connection(self.address, TIMEOUT) as sock:
             sock.settimeout(wait)
             try:

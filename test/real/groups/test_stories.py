@@ -19,7 +19,8 @@ from kafka.errors import (
     TopicAuthorizationFailedError,
 )
 from kafka.producer import KafkaProducer
-from kafka.protocol.admin import CreateAclsRequest, DeleteAclsRequest, DeleteTopicsRequest
+from kafka.protocol.acl import CreateAclsRequest, DeleteAclsRequest, DescribeAclsRequest
+from kafka.protocol.admin import DeleteTopicsRequest
 from kafka.protocol.group import LeaveGroupRequest
 from kafka.structs import TopicPartition
 from test.real import sasl
@@ -183,6 +184,18 @@ class Rights:
         what = {"resource_type": kind, "resource_name": name, "resource_pattern_type": PREFIXED}
         answer = self._client.ask(CreateAclsRequest(creations=[what | who]))
         assert [result.error_code for result in answer.results] == [0]
+        ask = DescribeAclsRequest(
+            resource_type_filter=kind,
+            resource_name_filter=name,
+            pattern_type_filter=PREFIXED,
+            principal_filter="User:alice",
+            host_filter=None,
+            operation=READ,
+            permission_type=ALLOW,
+        )
+        deadline = time.monotonic() + PATIENCE
+        while not self._client.ask(ask).resources:  # the controller has made it; the broker learns of it a little later
+            assert time.monotonic() < deadline
 
     def take(self, kind: int, name: str) -> None:
         who = {"principal_filter": "User:alice", "host_filter": "*", "operation": READ, "permission_type": ALLOW}

@@ -38,7 +38,7 @@ def acls(script: Script) -> None:
 
     def found(*wanted: Any) -> None:
         # Brokers learn of changes a little after the controller has made them.
-        script.until(here, lambda: DescribeAclsRequest[3](*wanted), lambda reply: bool(reply.resources), seconds=3)
+        script.until(here, lambda: DescribeAclsRequest[3](*wanted), lambda reply: bool(reply.resources))
 
     script.wait(here, lambda: DescribeAclsRequest[3](*anyone), lambda reply: len(reply.resources) == 4)
     found(*anyone)
@@ -66,7 +66,7 @@ def scram(script: Script) -> None:
         def is_there(reply: Any) -> bool:
             return any(each.user == "ann" and len(each.credential_infos) == 2 for each in reply.results)
 
-        script.until(here, lambda: DescribeUserScramCredentialsRequest[0](users), is_there, seconds=3)
+        script.until(here, lambda: DescribeUserScramCredentialsRequest[0](users), is_there)
 
     alter([], [("ann", 1, 4096, b"salt", b"salted"), ("ann", 2, 8192, b"salt", b"salted")])
     alter([], [("ann", 1, 4096, b"salt", b"salted")])

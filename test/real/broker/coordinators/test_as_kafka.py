@@ -15,7 +15,7 @@ from test.real import sasl
 from test.real.kafka_process import KafkaCluster
 
 from .group_scripts import CONSUMER_SCRIPTS, GROUP_SCRIPTS
-from .sasl_scripts import SASL_SCRIPTS, SESSION_SCRIPTS
+from .sasl_scripts import SASL_SCRIPTS, SESSION_SCRIPTS, TOKEN_SCRIPTS
 from .script import Script
 from .security_scripts import SECURITY_SCRIPTS
 from .transaction_scripts import TRANSACTION_SCRIPTS
@@ -92,22 +92,37 @@ def test_the_embedded_broker_lets_in_whom_kafka_does(
         assert notes_of(run, ("127.0.0.1", broker.port())) == notes_of(run, real_with_sasl)
 
 
-SESSIONS = {"connections.max.reauth.ms": "2500", "delegation.token.secret.key": "between us"}
+TOKENS = {"delegation.token.secret.key": "between us"}
+SESSIONS = {"connections.max.reauth.ms": "5000"}
+# At the second listener sessions do not end.
+OF_LISTENERS = {
+    f"listener.name.short.{mechanism}.{name}": value
+    for mechanism in ("plain", "scram-sha-256")
+    for name, value in SESSIONS.items()
+}
+USERS = [("PLAIN", "alice", "secret"), ("PLAIN", "eve", "secret"), ("SCRAM-SHA-256", "alice", "secret")]
 
 
 @pytest.fixture(scope="module")
-def real_with_sessions(kafka_version: str) -> Iterator[tuple[str, int]]:
+def real_with_sessions(kafka_version: str) -> Iterator[KafkaCluster]:
     security = [sasl.plain({"alice": "secret", "eve": "secret"}), sasl.scram("SCRAM-SHA-256")]
-    listeners = ["SASL_PLAINTEXT"]
-    with KafkaCluster(kafka_version, listeners=listeners, security=security, properties=SESSIONS) as cluster:
+    listeners = ["SHORT:SASL_PLAINTEXT", "LASTING:SASL_PLAINTEXT"]
+    with KafkaCluster(
+        kafka_version, listeners=listeners, security=security, properties=OF_LISTENERS | TOKENS
+    ) as cluster:
         cluster.add_scram_user("alice", "secret", "SCRAM-SHA-256")
-        yield cluster.address(1, "SASL_PLAINTEXT")
+        yield cluster
 
 
 @pytest.mark.parametrize("run", SESSION_SCRIPTS, ids=lambda run: run.__name__)
-def test_sessions_end_and_tokens_are_handed_on_as_with_kafka(
-    run: Callable[[Script], None], real_with_sessions: tuple[str, int]
-) -> None:
-    users = [("PLAIN", "alice", "secret"), ("PLAIN", "eve", "secret"), ("SCRAM-SHA-256", "alice", "secret")]
-    with Broker(sasl=users, configs=SESSIONS) as broker:
-        assert notes_of(run, ("127.0.0.1", broker.port())) == notes_of(run, real_with_sessions)
+def test_sessions_end_as_with_kafka(run: Callable[[Script], None], real_with_sessions: KafkaCluster) -> None:
+    with Broker(sasl=USERS, configs=SESSIONS | TOKENS) as broker:
+        theirs = real_with_sessions.address(1, "SHORT")
+        assert notes_of(run, ("127.0.0.1", broker.port())) == notes_of(run, theirs)
+
+
+@pytest.mark.parametrize("run", TOKEN_SCRIPTS, ids=lambda run: run.__name__)
+def test_tokens_are_handed_on_as_with_kafka(run: Callable[[Script], None], real_with_sessions: KafkaCluster) -> None:
+    with Broker(sasl=USERS, configs=TOKENS) as broker:
+        theirs = real_with_sessions.address(1, "LASTING")
+        assert notes_of(run, ("127.0.0.1", broker.port())) == notes_of(run, theirs)
