@@ -931,14 +931,14 @@ def test_with_a_stated_release_metadata_comes_with_the_first_polls(make, cluster
 def test_ctrl_c_ends_a_poll_and_the_client_works_on():
     client = KafkaClient(bootstrap_servers="127.0.0.1:1", bootstrap=False, api_version=(3, 9))
     timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012
+        timer.start()
         client.poll(timeout_ms=20_000)
     timer.join()
     client.poll(timeout_ms=1)
     timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012
+        timer.start()
         client.check_version(timeout=20)
     timer.join()
     client.close()

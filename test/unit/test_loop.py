@@ -820,8 +820,8 @@ def test_a_callback_that_waits_costs_others_no_deadline_and_no_ctrl_c(driver):
     with pytest.raises(KafkaTimeoutError):
         driver.run(never(), driver.loop.time() + 0.1)
     timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012
+        timer.start()
         driver.wait(Future(), driver.loop.time() + 20)
     assert time.monotonic() - before < 15
     timer.join()
@@ -854,7 +854,7 @@ def test_close_from_a_callback_in_a_waiting_thread_does_not_wait_for_the_network
 
     driver.loop.call_later(0.01, callback)
     assert driver.wait(future, driver.loop.time() + 40)
-    assert time.monotonic() - before < 5  # a join would have taken its whole time, for this thread has the loop
+    assert time.monotonic() - before < 15  # a join would have taken its whole time, for this thread has the loop
     driver.close()
     assert not driver._thread.is_alive()
 
@@ -923,12 +923,12 @@ def test_ctrl_c_ends_a_blocking_call_at_once(inline):
 
     driver.start()
     timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
     began = time.monotonic()
     try:
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt):  # noqa: PT012
+            timer.start()
             driver.run(waits())
-        assert time.monotonic() - began < 5  # a busy machine takes its time; unheard, it would wait for ever
+        assert time.monotonic() - began < 60  # a busy machine takes its time; unheard, it would wait for ever
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
         assert ended.wait(5)
     finally:

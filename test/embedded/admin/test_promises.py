@@ -160,14 +160,14 @@ def test_a_wrong_password_is_said_at_once():
 
 def test_the_constructor_names_each_address_and_needs_no_controller():
     with pytest.raises(NoBrokersAvailable, match=r"127\.0\.0\.1:1: .*127\.0\.0\.1:2: ") as caught:
-        KafkaAdminClient(bootstrap_servers="127.0.0.1:1,127.0.0.1:2", bootstrap_timeout_ms=300)
+        KafkaAdminClient(bootstrap_servers="127.0.0.1:1,127.0.0.1:2", bootstrap_timeout_ms=2000)
     assert "refused" in str(caught.value)
     with Broker(nodes=3) as broker:
         broker.intercept("Metadata", _without_controller)
         with KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers) as admin:
             assert admin.list_topics() == []
             with pytest.raises(KafkaError, match="controller"):
-                admin.create_topics(["events"], timeout_ms=500)
+                admin.create_topics(["events"], timeout_ms=2000)
 
 
 def _without_controller(exchange: object) -> object:
@@ -179,7 +179,7 @@ def test_without_a_bootstrap_timeout_the_first_call_connects():
     with KafkaAdminClient(bootstrap_servers="127.0.0.1:1", bootstrap_timeout_ms=0) as admin:
         assert not admin.bootstrap_connected()
         with pytest.raises(NoBrokersAvailable, match=r"127\.0\.0\.1:1"):
-            admin.list_topics(timeout_ms=300)
+            admin.list_topics(timeout_ms=2000)
 
 
 def test_the_examples_of_the_manual_pass_a_strict_type_check(tmp_path: Path):

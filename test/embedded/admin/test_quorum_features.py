@@ -115,7 +115,7 @@ def test_coordinators_are_found(admin: KafkaAdminClient, broker: Broker):
     with pytest.raises(IllegalArgumentError, match="coordinator_type"):
         admin.find_coordinator("g", "nonsense")
     broker.fail("FindCoordinator", 15, times=100)
-    answers = admin.find_coordinators(["g0"], timeout_ms=500, raise_errors=False)
+    answers = admin.find_coordinators(["g0"], timeout_ms=2000, raise_errors=False)
     assert isinstance(answers["g0"], CoordinatorNotAvailableError)
 
 

@@ -895,10 +895,15 @@ def test_an_idle_consumer_turns_nothing_between_two_deadlines(run_once):
         async def main():
             async with consumer(broker, "t", fetch_max_wait_ms=10_000, metadata_max_age_ms=60_000) as reader:
                 waiting = asyncio.ensure_future(reader.getone())
-                await asyncio.sleep(1)
-                before = reader._core.loop.turns
-                await asyncio.sleep(2)
-                turns = reader._core.loop.turns - before
+
+                async def turns_of_a_second():
+                    before = reader._core.loop.turns
+                    await asyncio.sleep(1)
+                    return reader._core.loop.turns - before
+
+                while await turns_of_a_second():  # until all partitions have their positions
+                    pass
+                turns = await turns_of_a_second() + await turns_of_a_second()
                 waiting.cancel()
                 await asyncio.gather(waiting, return_exceptions=True)
                 return turns

@@ -262,9 +262,10 @@ def test_fetch_sees_what_comes_just_before_it_begins_to_wait(
 
     monkeypatch.setattr(Connection, "_wait_for", append_first)
     began = time.monotonic()
-    reply = client.ask(fetch(topic, max_wait_ms=9_000))
+    client.socket.settimeout(60)
+    reply = client.ask(fetch(topic, max_wait_ms=30_000))
     assert values(only(reply).records) == [b"x"]
-    assert time.monotonic() - began < 8
+    assert time.monotonic() - began < 20  # a busy machine adds to it
 
 
 def test_fetch_does_not_wait_for_what_is_deleted_just_before_it_begins_to_wait(

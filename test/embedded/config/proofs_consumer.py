@@ -88,7 +88,7 @@ def iteration_ends_when_nothing_comes(subject: Subject) -> None:
     _read(used, 2)
     began = time.monotonic()
     assert list(used.thing) == []
-    assert 0.15 < time.monotonic() - began < 5
+    assert 0.15 < time.monotonic() - began < 30  # for ever by default
 
 
 @proves("check_crcs")

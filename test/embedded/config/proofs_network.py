@@ -81,13 +81,12 @@ def changes_are_told(subject: Subject) -> None:
 def canonical_names_take_the_place_of_addresses(subject: Subject) -> None:
     canonical = socket.getnameinfo(("127.0.0.1", 1), 0)[0]
     port = free_port()
-    error = subject.attempt(
-        f"127.0.0.1:{port}",
-        client_dns_lookup="resolve_canonical_bootstrap_servers_only",
-        bootstrap_timeout_ms=100,
-    )
-    assert isinstance(error, NoBrokersAvailable)
-    assert f"{canonical}:{port}" in str(error)
+
+    def named(said: str) -> bool:
+        return f"{canonical}:{port}" in said
+
+    how = {"client_dns_lookup": "resolve_canonical_bootstrap_servers_only"}
+    assert named(_give_up(subject, f"127.0.0.1:{port}", named, **how))
     assert f"127.0.0.1:{port}" in str(subject.attempt(f"127.0.0.1:{port}", bootstrap_timeout_ms=100))
 
 
@@ -110,7 +109,7 @@ def nobody_answers_for_so_long(subject: Subject) -> None:
     began = time.monotonic()
     error = subject.attempt(f"127.0.0.1:{free_port()}", bootstrap_timeout_ms=300)
     assert isinstance(error, NoBrokersAvailable)
-    assert 0.1 < time.monotonic() - began < 5  # 30 by default
+    assert 0.1 < time.monotonic() - began < 15  # 30 by default
 
 
 @proves("bootstrap_timeout_ms", kinds="connection")
@@ -121,7 +120,7 @@ def the_version_is_sought_for_so_long(subject: Subject) -> None:
     try:
         used.thing.get_api_versions()
     except KafkaError:
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 15  # 30 by default
     else:
         raise AssertionError("somebody answered")
 
@@ -272,7 +271,7 @@ def a_coordinator_that_does_not_answer_is_looked_up_again(subject: Subject) -> N
     broker.intercept("FindCoordinator", lambda _: NO_REPLY, times=1)
     began = time.monotonic()
     subject.use(broker, group_id="g", request_timeout_ms=200)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 15  # 30 by default
 
 
 @proves("default_api_timeout_ms", kinds="admin")
@@ -284,7 +283,7 @@ def a_call_of_an_administrator_takes_so_long(subject: Subject) -> None:
     try:
         used.thing.describe_cluster()
     except KafkaTimeoutError:
-        assert time.monotonic() - began < 5  # 60 by default
+        assert time.monotonic() - began < 15  # 60 by default
     else:
         raise AssertionError("a broker answered")
 
@@ -299,7 +298,7 @@ def a_call_takes_so_long(subject: Subject) -> None:
     try:
         used.thing.position(TopicPartition(TOPIC, 0))
     except KafkaTimeoutError:
-        assert time.monotonic() - began < 5  # 60 by default
+        assert time.monotonic() - began < 15  # 60 by default
     else:
         raise AssertionError("somebody answered")
 

@@ -188,14 +188,14 @@ def a_larger_record_is_refused(subject: Subject) -> None:
 @proves("buffer_memory", "max_block_ms")
 def send_blocks_so_long_while_so_much_waits(subject: Subject) -> None:
     broker = subject.broker()
-    used = subject.use(broker, buffer_memory=5000, max_block_ms=1000, batch_size=1000)
+    used = subject.use(broker, buffer_memory=5000, max_block_ms=3000, batch_size=1000)
     broker.intercept("Produce", lambda _: NO_REPLY)
     began = time.monotonic()
     try:
         for _ in range(100):
             used.thing.send(TOPIC, b"v" * 200)
     except BufferExhaustedError:
-        assert 0.8 < time.monotonic() - began < 10  # 60 by default
+        assert 2.5 < time.monotonic() - began < 30  # 60 by default
     else:
         raise AssertionError("20,000 bytes went into 5,000")
 
@@ -239,11 +239,11 @@ def a_batch_is_sent_again_so_often(subject: Subject) -> None:
 @proves("delivery_timeout_ms")
 def a_record_is_given_up_after_so_long(subject: Subject) -> None:
     broker = subject.broker()
-    used = subject.use(broker, delivery_timeout_ms=1000, request_timeout_ms=500)
+    used = subject.use(broker, delivery_timeout_ms=3000, request_timeout_ms=1500)
     broker.fail("Produce", [NotEnoughReplicasError], times=1000)
     began = time.monotonic()
     assert isinstance(_failure(used.thing.send(TOPIC, b"v")), KafkaTimeoutError)
-    assert 0.8 < time.monotonic() - began < 10  # 120 by default
+    assert 2.5 < time.monotonic() - began < 30  # 120 by default
 
 
 @proves("metadata_max_idle_ms")

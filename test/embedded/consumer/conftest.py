@@ -29,7 +29,7 @@ def make_consumer(broker: Broker) -> Iterator[MakeConsumer]:
             chosen = {
                 "bootstrap_servers": broker.bootstrap_servers,
                 "auto_offset_reset": "earliest",
-                "consumer_timeout_ms": 2000,
+                "consumer_timeout_ms": 30_000,
                 "retry_backoff_ms": 10,
                 "reconnect_backoff_ms": 10,
                 **configs,

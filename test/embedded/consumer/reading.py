@@ -9,7 +9,7 @@ from kafka.broker import Broker
 from kafka.consumer import KafkaConsumer
 from kafka.structs import TopicPartition
 
-TIMEOUT = 15.0
+TIMEOUT = 60.0  # for what comes at once, if the machine is not busy
 
 
 def tp(partition: int = 0, topic: str = "events") -> TopicPartition:

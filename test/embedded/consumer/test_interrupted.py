@@ -207,7 +207,7 @@ def test_errors_of_the_application_s_own_code_change_no_positions(broker: Broker
     assert engine is not None
     engine._is_due = broken  # type: ignore[method-assign]
     with pytest.raises(RuntimeError):
-        consumer.poll(timeout_ms=1000)
+        consumer.poll(timeout_ms=30_000)
     del engine._is_due
     assert consumer.position(tp()) == 20
 

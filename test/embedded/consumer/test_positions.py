@@ -64,7 +64,7 @@ def test_a_leader_that_hangs_holds_up_its_own_partitions_alone(
     assert lookups(broker, 2) == 1
     began = time.monotonic()
     consumer.close()
-    assert time.monotonic() - began < TIMEOUT
+    assert time.monotonic() - began < 20  # a busy machine adds to it; the request that has no answer has 30
 
 
 def test_a_leader_that_fails_is_let_rest_and_the_others_are_asked(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
+from itertools import islice
 
 import pytest
 
@@ -44,7 +45,7 @@ def test_records_that_are_written_while_it_waits_come_at_once(broker: Broker, ma
     broker.append("events", b"late")
     before = time.monotonic()
     assert [record.value for record in read(consumer, 1)] == [b"late"]
-    assert time.monotonic() - before < 5
+    assert time.monotonic() - before < 15  # a busy machine adds to it; the long poll would take 20
 
 
 def test_poll_returns_no_more_than_asked_for_and_serves_partitions_in_turn(
@@ -68,9 +69,9 @@ def test_poll_returns_no_more_than_asked_for_and_serves_partitions_in_turn(
 
 def test_iteration_ends_after_its_timeout_and_goes_on_where_it_was(broker: Broker, make_consumer: MakeConsumer) -> None:
     fill(broker, 100)
-    consumer = make_consumer(
-        "events", consumer_timeout_ms=2000
-    )  # long enough for a busy machine to bring the next record
+    consumer = make_consumer("events", consumer_timeout_ms=2000)
+    read(consumer, 1)  # what comes first may take a busy machine longer
+    consumer.seek(tp(), 0)
     for record in consumer:
         if record.offset == 29:
             break
@@ -99,6 +100,8 @@ def test_a_seek_in_an_iteration_is_followed(broker: Broker, make_consumer: MakeC
         seen.append(record.offset)
         if record.offset == 4:
             consumer.seek(tp(), 98)
+        if record.offset == 99:
+            break
     assert seen == [0, 1, 2, 3, 4, 98, 99]
 
 
@@ -110,7 +113,7 @@ def test_seek_during_a_long_poll_is_served_at_once(broker: Broker, make_consumer
     consumer.seek(tp(), 5)
     before = time.monotonic()
     assert [record.offset for record in read(consumer, 5)] == [5, 6, 7, 8, 9]
-    assert time.monotonic() - before < 5
+    assert time.monotonic() - before < 15  # a busy machine adds to it; the long poll would take 20
 
 
 def test_a_seek_while_a_fetch_is_put_together_is_not_answered_by_that(
@@ -195,12 +198,14 @@ def test_a_paused_partition_gives_nothing_and_keeps_what_was_fetched(
 
 def test_pausing_within_an_iteration_takes_effect_at_once(broker: Broker, make_consumer: MakeConsumer) -> None:
     fill(broker, 50, 0)
-    consumer = make_consumer("events")
+    consumer = make_consumer("events", consumer_timeout_ms=2000)
+    read(consumer, 1)  # what comes first may take a busy machine longer
+    consumer.seek(tp(), 0)
     assert next(consumer).offset == 0
     consumer.pause(tp(0))
     assert list(consumer) == []
     consumer.resume(tp(0))
-    assert [record.offset for record in consumer] == list(range(1, 50))
+    assert [record.offset for record in islice(consumer, 49)] == list(range(1, 50))
 
 
 def test_positions_survive_a_new_assignment(broker: Broker, make_consumer: MakeConsumer) -> None:

@@ -153,10 +153,11 @@ def test_a_crashed_broker_is_replaced_and_the_whole_cluster_may_be_away(
     broker.stop_node(1, crash=True)
     broker.stop_node(2, crash=True)
 
-    assert consumer.poll(timeout_ms=300) == {}
-    health = consumer.health()
-    assert not health["ok"]
-    assert all(entry["problem"] for entry in health["partitions"].values())
+    deadline = time.monotonic() + TIMEOUT
+    while not all(entry["problem"] for entry in consumer.health()["partitions"].values()):
+        assert consumer.poll(timeout_ms=100) == {}
+        assert time.monotonic() < deadline, consumer.health()
+    assert not consumer.health()["ok"]
     broker.start_node(1)
     broker.start_node(2)
     for partition in range(4):
@@ -248,13 +249,13 @@ def test_without_a_policy_the_application_hears_of_it_and_goes_on_by_seeking(
     consumer.assign([tp()])
     for _ in range(2):
         with pytest.raises(NoOffsetForPartitionError):
-            consumer.poll(timeout_ms=5000)
+            consumer.poll(timeout_ms=30_000)
     with pytest.raises(NoOffsetForPartitionError):
-        consumer.position(tp(), timeout_ms=5000)
+        consumer.position(tp(), timeout_ms=30_000)
     consumer.seek(tp(), 99)
     for _ in range(2):
         with pytest.raises(OffsetOutOfRangeError):
-            consumer.poll(timeout_ms=5000)
+            consumer.poll(timeout_ms=30_000)
     consumer.seek(tp(), 8)
     assert [record.offset for record in read(consumer, 2)] == [8, 9]
 
@@ -309,7 +310,7 @@ def test_a_record_that_the_deserializer_refuses_can_be_stepped_over(
     assert [record.value for record in read(consumer, 1)] == [1]
     for _ in range(2):
         with pytest.raises(RecordDeserializationError) as caught:
-            consumer.poll(timeout_ms=1000)
+            consumer.poll(timeout_ms=30_000)
     error = caught.value
     assert (error.topic_partition, error.offset, error.value_bytes, error.key_bytes) == (tp(), 1, b"{bad", b"k")
     assert consumer.position(tp()) == 1
@@ -337,7 +338,7 @@ def test_stepping_over_a_record_keeps_what_was_fetched_ahead(broker: Broker, mak
     broker.fail("Fetch", [NotLeaderForPartitionError], times=1000)  # what comes now was fetched before
     for _ in range(2):
         with pytest.raises(RecordDeserializationError) as caught:
-            consumer.poll(timeout_ms=1000)
+            consumer.poll(timeout_ms=30_000)
         consumer.seek(tp(), caught.value.offset + 1)
         assert consumer.position(tp()) == caught.value.offset + 1
         found += [record.value for record in read(consumer, 1)]
@@ -380,7 +381,7 @@ def test_a_damaged_batch_is_refused_after_what_came_before(broker: Broker, make_
     assert [record.offset for record in read(consumer, 10)] == list(range(10))
     for _ in range(2):
         with pytest.raises(CorruptRecordError) as caught:
-            consumer.poll(timeout_ms=5000)
+            consumer.poll(timeout_ms=30_000)
     assert caught.value.topic_partition == tp()
     broker.clear_faults()
     consumer.seek(tp(), 10)
@@ -402,7 +403,7 @@ def test_memory_is_bounded_and_reading_goes_on(broker: Broker, make_consumer: Ma
     seen = 0
     consumer.pause(*consumer.assignment())
     while seen < 1200:
-        records = consumer.poll(timeout_ms=2000)
+        records = consumer.poll(timeout_ms=30_000)
         assert records
         seen += sum(map(len, records.values()))
         held = sum(entry["buffered_bytes"] for entry in consumer.health()["partitions"].values())
@@ -448,7 +449,7 @@ def test_a_broker_without_new_records_does_not_keep_the_others_from_being_asked(
             consumer.assign([tp(0), tp(1)])
             began = time.monotonic()
             assert len(read(consumer, 500)) == 500
-            assert time.monotonic() - began < 10
+            assert time.monotonic() - began < 15  # a busy machine adds to it
 
 
 def test_paused_partitions_that_fill_the_memory_do_not_stop_the_others(
@@ -501,11 +502,13 @@ def test_a_topic_that_may_not_be_read_reaches_poll(broker: Broker, make_consumer
 
 def test_wakeup_ends_the_wait_from_another_thread(make_consumer: MakeConsumer) -> None:
     consumer = make_consumer("events")
-    threading.Timer(0.2, consumer.wakeup).start()
+    timer = threading.Timer(0.2, consumer.wakeup)
+    timer.start()
     before = time.monotonic()
     with pytest.raises(WakeupError):
         consumer.poll(timeout_ms=20_000)
-    assert time.monotonic() - before < 5
+    assert time.monotonic() - before < 15  # a busy machine adds to it
+    timer.join()
     assert consumer.poll(timeout_ms=10) == {}
     consumer.wakeup()
     with pytest.raises(WakeupError):
@@ -525,7 +528,7 @@ def test_wakeup_ends_the_wait_of_who_sleeps_in_the_selector(make_consumer: MakeC
     before = time.monotonic()
     with pytest.raises(WakeupError):
         consumer.poll(timeout_ms=60_000) if name == "poll" else next(consumer)
-    assert time.monotonic() - before < 10
+    assert time.monotonic() - before < 45  # a busy machine adds to it
     timer.join()
 
 
@@ -609,11 +612,13 @@ def test_iterating_over_nothing_says_so(make_consumer: MakeConsumer) -> None:
 
 def test_ctrl_c_ends_the_wait(make_consumer: MakeConsumer) -> None:
     consumer = make_consumer("events")
-    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     before = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012
+        timer.start()
         consumer.poll(timeout_ms=20_000)
-    assert time.monotonic() - before < 5  # a busy machine adds to it; unheard, it would be 20
+    assert time.monotonic() - before < 15  # a busy machine adds to it; unheard, it would be 20
+    timer.join()
     assert consumer.poll(timeout_ms=10) == {}
 
 
@@ -625,7 +630,7 @@ def test_close_is_bounded_and_leaves_nothing_with_all_brokers_down(broker: Broke
         broker.stop_node(2, crash=True)
         before = time.monotonic()
         consumer.close(timeout_ms=500)
-        assert time.monotonic() - before < 5  # a busy machine adds to it; unbounded, requests have 30
+        assert time.monotonic() - before < 20  # a busy machine adds to it; unbounded, requests have 30
 
 
 def test_close_ends_the_sessions_at_the_brokers(broker: Broker, make_consumer: MakeConsumer) -> None:
@@ -649,6 +654,10 @@ def test_a_forgotten_consumer_warns(broker: Broker) -> None:
 def test_an_idle_consumer_makes_no_turns_but_for_its_fetches(broker: Broker, make_consumer: MakeConsumer) -> None:
     consumer = make_consumer("events", fetch_max_wait_ms=500)
     consumer.poll(timeout_ms=500)
+    deadline = time.monotonic() + TIMEOUT
+    while [entry["position"] for entry in consumer.health()["partitions"].values()] != [0] * 4:
+        consumer.poll(timeout_ms=500)
+        assert time.monotonic() < deadline, consumer.health()
     broker.forget_requests()
     engine = consumer._engine
     assert engine is not None
@@ -677,11 +686,11 @@ def test_partitions_without_records_do_not_hold_up_one_that_has_many(
     broker: Broker, make_consumer: MakeConsumer
 ) -> None:
     fill(broker, 1000, 0)
-    consumer = make_consumer("events", max_partition_fetch_bytes=500, fetch_max_wait_ms=5000, max_poll_records=20)
+    consumer = make_consumer("events", max_partition_fetch_bytes=500, fetch_max_wait_ms=20_000, max_poll_records=20)
     before = time.monotonic()
     assert [record.offset for record in read(consumer, 1000)] == list(range(1000))
     # Each time its buffer is full the long poll asks for the others alone; its turn must not wait for that to end.
-    assert time.monotonic() - before < 5
+    assert time.monotonic() - before < 20
 
 
 def test_health_is_what_json_takes_and_counts_the_group(broker: Broker, make_consumer: MakeConsumer) -> None:

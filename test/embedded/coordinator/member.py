@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from kafka.broker import Broker
 
-PATIENCE = 20.0
+PATIENCE = 60.0  # for what comes at once, if the machine is not busy
 LONG = 10.0
 
 

@@ -67,11 +67,9 @@ def test_one_that_is_waited_for_comes_after_one_that_is_repeated(broker, one, re
 
 def test_those_that_are_not_waited_for_do_not_wait_for_each_other(broker, one):
     broker.forget_requests()
-    began = time.monotonic()
     slow = broker.delay("OffsetCommit", 0.2, times=1)
     futures = [one.coordinator.commit_async({T0: OffsetAndMetadata(number)}, None) for number in range(2, 7)]
     one.commit(t0=9)
     assert all(future.succeeded() for future in futures)
     assert sent(broker) == [2, 3, 4, 5, 6, 9]
-    assert time.monotonic() - began < 5
     slow.remove()

@@ -340,7 +340,7 @@ def test_what_this_release_does_not_have_is_refused(broker):
 
 
 def test_a_full_buffer_blocks_and_then_says_so(make, broker, topic):
-    producer = make(buffer_memory=5000, batch_size=1000, max_block_ms=100)
+    producer = make(buffer_memory=5000, batch_size=1000, max_block_ms=2000)
     producer.partitions_for(topic)
 
     def fill():

@@ -495,7 +495,7 @@ def test_close_with_the_coordinator_silent_returns_in_time(broker, topic, produc
     with broker.intercept("EndTxn", lambda _exchange: NO_REPLY, before=True):
         started = time.monotonic()
         producer.close(timeout=0.3)
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 15  # a busy machine adds to it; unbounded, requests have 30
 
 
 # Calls that make no sense
