@@ -82,7 +82,7 @@ class JavaClient:
         return placed
 
     def consume(
-        self, servers: str, topic: str, *, count: int, timeout: float = 15.0, **config: str
+        self, servers: str, topic: str, *, count: int, timeout: float = 60.0, **config: str
     ) -> list[dict[str, Any]]:
         """Read records until there are so many or the time is up; with ``group_id`` as a member, committing."""
         request = {"op": "consume", "topic": topic, "count": count, "timeout_ms": int(timeout * 1000)}

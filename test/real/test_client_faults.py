@@ -60,6 +60,7 @@ class Driven:
 
 @pytest.fixture
 def driven(three: KafkaCluster) -> Iterator[Driven]:
+    three.wait_ready()  # a node that was started again knows of itself before the others do
     made = Driven(three)
     yield made
     made.close()

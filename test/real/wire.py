@@ -33,7 +33,7 @@ class Metadata:
     in_sync: dict[str, list[int]]  # topic -> number of replicas in sync of each partition
 
 
-def metadata(address: tuple[str, int], *topics: str, timeout: float = 5.0) -> Metadata:
+def metadata(address: tuple[str, int], *topics: str, timeout: float = 20.0) -> Metadata:
     """Ask one broker what it knows of the cluster, and of some topics (v0: of all, when none is named)."""
     body = struct.pack(">i", len(topics)) + b"".join(_string(topic) for topic in topics)
     reply = _Reader(_roundtrip(address, METADATA, 0, body, timeout))
@@ -90,7 +90,7 @@ def add_scram_user(address: tuple[str, int], user: str, password: str, mechanism
 
 
 def knows_scram_user(
-    address: tuple[str, int], user: str, mechanism: str, *, tls: bool = False, timeout: float = 5.0
+    address: tuple[str, int], user: str, mechanism: str, *, tls: bool = False, timeout: float = 20.0
 ) -> bool:
     """Whether a broker has a user's SCRAM credential: it answers the first message of such a user, and of no other."""
     with ExitStack() as stack:

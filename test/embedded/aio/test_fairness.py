@@ -93,8 +93,10 @@ def filled(request):
             ) as producer:
                 for _ in range(FILLED_WITH // 1000):
                     await producer.send_many("events", [b"%0100d" % number for number in range(1000)])
+                await producer.flush()  # stop() would give up what a busy machine has not sent within 10 seconds
 
         asyncio.run(fill())
+        assert broker.offsets("events")[2] == FILLED_WITH
         yield broker, fetched, judge
 
 

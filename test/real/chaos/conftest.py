@@ -16,8 +16,6 @@ from test.real.groups.conftest import QUICK_SESSIONS
 from test.real.kafka_process import KafkaCluster
 
 NODES = (1, 2, 3)
-# With the 3 s of the other tests a busy machine loses nodes that nobody has hurt.
-SLOWER = {"broker.session.timeout.ms": "5000"}
 
 
 @dataclass
@@ -51,7 +49,7 @@ def whole_site(kafka_version: str) -> Iterator[Site]:
                 nodes=len(NODES),
                 listeners=["CLIENT:PLAINTEXT"],
                 advertised_ports={node: proxy.port for node, proxy in proxies.items()},
-                properties=QUICK_SESSIONS | SLOWER,
+                properties=QUICK_SESSIONS,
             )
         )
         for node, proxy in proxies.items():

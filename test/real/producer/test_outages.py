@@ -118,7 +118,7 @@ def freeze(three: KafkaCluster, topic: str, count: int, seconds: float, *, idemp
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_a_frozen_leader_costs_no_record(three: KafkaCluster) -> None:
-    freeze(three, "frozen", 10_000, 4.0, idempotent=True, rate=1500)
+    freeze(three, "frozen", 10_000, 8.0, idempotent=True, rate=1500)  # another leads after 6 s
 
 
 @pytest.mark.soak
