@@ -127,7 +127,7 @@ class CuttingProxy:
         done = threading.Event()
         self._cut_asked.append(done)
         self._waker.send(b"x")
-        assert done.wait(10), "the proxy is stuck"
+        assert done.wait(60), "the proxy is stuck"
 
     def stop_cutting(self) -> None:
         """Take back all orders."""

@@ -132,7 +132,7 @@ def _kraft(plan: NodePlan, everyone: Sequence[NodePlan]) -> dict[str, str]:
         "node.id": str(plan.node_id),
         "controller.quorum.voters": voters,
         "controller.listener.names": CONTROLLER,
-        # A broker that is gone is noticed in 6 s instead of 9. In 3 s a busy machine loses brokers that nobody has hurt.
+        # A broker that is gone is noticed in 6 s instead of 9; in 3 s a busy machine loses brokers that run.
         "broker.heartbeat.interval.ms": "500",
         "broker.session.timeout.ms": "6000",
     }

@@ -50,7 +50,7 @@ class JavaTools:
         self._java.kill()
         self._scratch.close()
 
-    def run(self, main: str, *args: str, text: str = "", timeout: float = 60.0) -> Ended:
+    def run(self, main: str, *args: str, text: str = "", timeout: float = 200.0) -> Ended:
         """Run a tool, given by its class in Kafka's package of tools, to its end."""
         name = main if main.startswith("kafka.") else PACKAGE + main
         request = {"main": name, "args": args, "stdin": text, "timeout_ms": int(timeout * 1000)}

@@ -41,7 +41,7 @@ def _temporary() -> Path:
 
 
 def run(
-    version: str, main: str, *args: str, text: str | None = None, timeout: float = 60.0
+    version: str, main: str, *args: str, text: str | None = None, timeout: float = 200.0
 ) -> subprocess.CompletedProcess[str]:
     """Run a Java program with the jars of a release to its end; output is captured, nothing is checked."""
     argv = command(version, *QUICK_START, "-Xmx256m", main, *args)

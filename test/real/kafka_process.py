@@ -35,7 +35,7 @@ from .scratch import Scratch
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-START_TIMEOUT = 60.0
+START_TIMEOUT = 200.0  # for what takes seconds, if the machine is not busy
 STOP_TIMEOUT = 30.0
 HEAP_MB = 256
 
@@ -344,7 +344,7 @@ class KafkaCluster:
             self._children[node].wait_for(lambda node=node: known(node), f"SCRAM user {user}", deadline)  # type: ignore[misc]
 
     def tool(
-        self, main: str, *args: str, text: str | None = None, timeout: float = 60.0
+        self, main: str, *args: str, text: str | None = None, timeout: float = 200.0
     ) -> subprocess.CompletedProcess[str]:
         """Run a Java program of this release, for example ``org.apache.kafka.tools.TopicCommand``, to its end."""
         return jvm.run(self.version, main, *args, text=text, timeout=timeout)

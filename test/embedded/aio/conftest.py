@@ -13,12 +13,16 @@ import pytest
 
 
 def _selector_loop() -> asyncio.AbstractEventLoop:
-    return asyncio.SelectorEventLoop()
+    loop = asyncio.SelectorEventLoop()
+    # Under -X dev each of 100,000 tasks would note where it was made, which takes minutes; there is a loop for that.
+    loop.set_debug(False)
+    return loop
 
 
 def _uvloop() -> asyncio.AbstractEventLoop:
     uvloop = pytest.importorskip("uvloop")
     loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    loop.set_debug(False)
     return loop
 
 

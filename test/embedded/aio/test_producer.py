@@ -76,7 +76,7 @@ def test_futures_are_citizens_of_asyncio(run, broker):
             assert future.get_loop() is asyncio.get_running_loop()
             done, pending = await asyncio.wait([await producer.send("events", b"w") for _ in range(10)])
             assert (len(done), len(pending)) == (10, 0)
-            assert (await asyncio.wait_for(await producer.send("events", b"x"), 10)).offset == 110
+            assert (await asyncio.wait_for(await producer.send("events", b"x"), 60)).offset == 110
             assert (await asyncio.shield(await producer.send("events", b"x"))).offset == 111
             several = [await producer.send("events", b"x") for _ in range(5)]
             assert sorted([(await each).offset for each in asyncio.as_completed(several)]) == list(range(112, 117))

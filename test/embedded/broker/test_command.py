@@ -50,7 +50,7 @@ def seconds_of(pid: int) -> float:
 
 def refused(*words: str, code: int = 1) -> str:
     """Run a broker that cannot start; the one line that it says."""
-    result = subprocess.run([*COMMAND, *words], capture_output=True, text=True, timeout=30, check=False)
+    result = subprocess.run([*COMMAND, *words], capture_output=True, text=True, timeout=60, check=False)
     assert (result.returncode, result.stdout) == (code, ""), result
     (line,) = result.stderr.splitlines()
     return line.removeprefix("purekafka broker: ")
@@ -65,7 +65,7 @@ def test_it_serves_until_it_is_told_to_stop(how: signal.Signals) -> None:
             assert {topic.name: len(topic.partitions) for topic in topics} == {"events": 4, "other": 1}
             process.send_signal(how)
             assert client.is_closed()
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
         assert process.stderr is not None
         assert process.stderr.read() == ""
 
@@ -119,7 +119,7 @@ def test_files_say_when_it_is_ready_and_where(tmp_path: Path) -> None:
         assert ready.read_text(encoding="utf-8") == f"127.0.0.1:{ports[0]}\n"
         assert port.read_text(encoding="utf-8") == f"{ports[0]}\n"
         process.terminate()
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
     assert list(tmp_path.iterdir()) == []
 
 
@@ -162,7 +162,7 @@ def test_signals_reach_the_command(how: signal.Signals) -> None:
             assert process.stdout is not None
             assert process.stdout.readline() == "up\n"
             process.send_signal(how)
-            assert process.wait(20) == 128 + how
+            assert process.wait(60) == 128 + how
         finally:
             if process.poll() is None:
                 process.kill()
@@ -174,7 +174,7 @@ def test_the_health_check_of_the_documentation() -> None:
         address = f"127.0.0.1:{ports[0]}"
         assert subprocess.run([*check, address], capture_output=True, timeout=60, check=False).returncode == 0
         process.terminate()
-        process.wait(10)
+        process.wait(60)
         assert subprocess.run([*check, address], capture_output=True, timeout=60, check=False).returncode == 1
 
 
@@ -223,7 +223,7 @@ def test_words_that_mean_nothing_are_said_in_one_line(words: tuple[str, ...], sa
 
 
 def test_unknown_options_are_told_with_the_command_s_own_usage() -> None:
-    result = subprocess.run([*COMMAND, "--prot", "1"], capture_output=True, text=True, timeout=30, check=False)
+    result = subprocess.run([*COMMAND, "--prot", "1"], capture_output=True, text=True, timeout=60, check=False)
     assert result.returncode == 2
     assert result.stderr.startswith("purekafka broker: unknown option --prot: did you mean --port?")
 
@@ -232,7 +232,7 @@ def test_unknown_options_are_told_with_the_command_s_own_usage() -> None:
 def test_an_output_that_takes_nothing_is_said_in_one_line() -> None:
     with open("/dev/full", "w", encoding="utf-8") as full:
         words = [sys.executable, "-m", "kafka", "protocol", "list"]
-        result = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, timeout=30, check=False)
+        result = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
     assert (result.returncode, result.stderr) == (1, "purekafka protocol list: No space left on device\n")
 
 

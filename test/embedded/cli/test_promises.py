@@ -194,7 +194,7 @@ def test_c18_top_leaves_the_terminal_as_it_was(broker: Broker) -> None:
                 shown += data
         except OSError:  # the end of a terminal
             pass
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
     os.close(master)
     text = shown.decode()
     assert text.startswith("\x1b[?1049h\x1b[?25l")

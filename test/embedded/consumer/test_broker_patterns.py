@@ -13,7 +13,7 @@ from kafka.errors import IllegalStateError, InvalidRegularExpressionError, Unsup
 
 from .conftest import MakeConsumer
 
-WAIT = 20.0
+WAIT = 60.0
 
 
 def topics_read(consumer: KafkaConsumer, wanted: set[str]) -> set[str]:

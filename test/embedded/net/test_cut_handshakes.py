@@ -10,7 +10,7 @@ from kafka import KafkaProducer
 from kafka.broker import Broker
 from test.embedded.cutting import DOWN, UP, CuttingProxy
 
-WAIT = 20
+WAIT = 60
 QUICK = {"retry_backoff_ms": 5, "reconnect_backoff_ms": 5, "reconnect_backoff_max_ms": 20}
 
 

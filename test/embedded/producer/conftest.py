@@ -11,7 +11,7 @@ import pytest
 from kafka import KafkaProducer
 from kafka.broker import Broker
 
-WAIT = 20
+WAIT = 60
 
 
 @pytest.fixture(scope="module")

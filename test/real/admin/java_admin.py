@@ -38,7 +38,7 @@ _JAVA_NAMES = {"DelegationTokenRequestNotAllowed": "UnsupportedByAuthentication"
 def java_facts(version: str, config: Mapping[str, str], calls: Iterable[Call]) -> list[Any]:
     """Return what Java's Admin answers to each call."""
     given = json.dumps(
-        {"config": {"default.api.timeout.ms": "20000", "request.timeout.ms": "10000", **config}, "calls": list(calls)}
+        {"config": {"default.api.timeout.ms": "60000", "request.timeout.ms": "30000", **config}, "calls": list(calls)}
     )
     ended = jvm.run(version, str(SOURCE), text=given)
     assert ended.returncode == 0, ended.stderr[-4000:]

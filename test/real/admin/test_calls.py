@@ -313,7 +313,15 @@ def test_acls(admin: KafkaAdminClient, cluster: KafkaCluster, topic: str):
     prefix = ACL("User:bob", "*", "write", "deny", ResourcePattern("topic", topic[:8], "prefixed"))
     assert admin.create_acls([*acls, prefix]).ok
     until(lambda: set(admin.describe_acls(EVERYTHING)[0]) == {*acls, prefix})
-    every = DescribeAclsRequest(1, None, 1, None, None, 1, 1)
+    every = DescribeAclsRequest(
+        resource_type_filter=1,
+        resource_name_filter=None,
+        pattern_type_filter=1,
+        principal_filter=None,
+        host_filter=None,
+        operation=1,
+        permission_type=1,
+    )
     until(  # bob's requests go to the leaders and to the group's coordinator, which may be any of the brokers
         lambda: all(
             sum(len(resource.acls) for resource in answer.resources) == len(acls) + 1

@@ -43,7 +43,7 @@ def tool(broker: Broker, main: str, *words: str, text: str | None = None) -> str
     """Run a tool to its end; what it printed."""
     java = jvm.command(NEWEST, *_java_flags(), "-Xmx256m", f"-Dlog4j2.configurationFile={QUIET}", main)
     argv = [*java, "--bootstrap-server", broker.bootstrap_servers, *words]
-    result = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=60, check=False)
+    result = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=200, check=False)
     assert result.returncode == 0, f"{main}\n{result.stdout}\n{result.stderr}"
     assert "Exception" not in result.stderr, result.stderr
     return result.stdout
