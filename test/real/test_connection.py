@@ -44,7 +44,7 @@ BOB = {"sasl_plain_username": "bob", "sasl_plain_password": "hunter2"}
 
 @pytest.fixture(scope="module")
 def secured(authority: Authority, token_server: TokenServer) -> Iterator[KafkaCluster]:
-    """One node with a listener for each kind of security, whose sessions last three seconds."""
+    """One node with a listener for each kind of security, whose sessions last six seconds."""
     server = authority.issue("conn-server")
     security = (
         sasl.plain({"alice": "secret"}),
@@ -54,7 +54,7 @@ def secured(authority: Authority, token_server: TokenServer) -> Iterator[KafkaCl
         broker_tls(authority, server, client_auth="required", listener="MTLS"),
     )
     listeners = ("PLAINTEXT", "SASL_PLAINTEXT", "SASL_SSL", "SSL", "MTLS:SSL")
-    properties = {"connections.max.reauth.ms": "3000"}
+    properties = {"connections.max.reauth.ms": "6000"}
     with KafkaCluster(need_kafka(NEWEST), listeners=listeners, security=security, properties=properties) as cluster:
         cluster.add_scram_user("bob", "hunter2", "SCRAM-SHA-256")
         cluster.add_scram_user("bob", "hunter2", "SCRAM-SHA-512", iterations=8192)
@@ -65,13 +65,13 @@ def groups(servers: str, **config: Any) -> Any:
     """Connect, ask something that needs authentication, and return the client's version of the broker."""
     with KafkaClient(bootstrap_servers=servers, **config) as client:
         future = client.submit(client.least_loaded_node() or 1, ListGroupsRequest())
-        client.poll(timeout_ms=10_000, future=future)
+        client.poll(timeout_ms=60_000, future=future)
         assert future.succeeded(), future
         assert future.value.error_code == 0
         return client.api_version
 
 
-def refused(servers: str, error: type[KafkaError], match: str, *, within: float = 10.0, **config: Any) -> None:
+def refused(servers: str, error: type[KafkaError], match: str, *, within: float = 20.0, **config: Any) -> None:
     """Connecting fails with this error, and not when its time is up, which is 30 seconds."""
     began = time.monotonic()
     with pytest.raises(error, match=match):
@@ -90,7 +90,7 @@ def test_each_release_is_recognised(kafka_matrix: KafkaCluster) -> None:
         with KafkaClient(bootstrap_servers=kafka_matrix.bootstrap_servers) as client:
             found = client.api_version
             future = client.submit(client.least_loaded_node() or 1, MetadataRequest(topics=[]))
-            client.poll(timeout_ms=10_000, future=future)
+            client.poll(timeout_ms=60_000, future=future)
             assert future.value.brokers
     assert time.monotonic() - began < 10
     assert found is not None
@@ -105,9 +105,9 @@ def test_the_newest_release_without_security(kafka: KafkaCluster) -> None:
 def test_a_connection_by_hand(kafka: KafkaCluster) -> None:
     host, port = kafka.address(kafka.nodes[0])
     conn = BrokerConnection(host, port, socket.AF_INET)
-    assert conn.connect_blocking(10)
+    assert conn.connect_blocking(60)
     future = conn.send(MetadataRequest(topics=None))
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not future.is_done and time.monotonic() < deadline:
         conn.recv()
     assert future.value.brokers
@@ -120,9 +120,9 @@ def test_a_thread_drives_the_core_and_leaves_nothing(kafka: KafkaCluster) -> Non
     before = len(os.listdir("/proc/self/fd"))
     core = Client(resolve("client", {"bootstrap_servers": kafka.bootstrap_servers}))
     driver = ThreadDriver(core.loop)
-    driver.run(core.bootstrap(), core.loop.time() + 10)
+    driver.run(core.bootstrap(), core.loop.time() + 60)
     for _ in range(100):
-        assert driver.run(core.request(ListGroupsRequest()), core.loop.time() + 10).error_code == 0
+        assert driver.run(core.request(ListGroupsRequest()), core.loop.time() + 60).error_code == 0
     core.loop.call_soon(core.shut_down)
     driver.close()
     assert len(os.listdir("/proc/self/fd")) == before
@@ -299,17 +299,20 @@ def test_kerberos(
 def test_the_session_is_renewed_under_load(
     secured: KafkaCluster, token_server: TokenServer, mechanism: str, credentials: dict[str, str]
 ) -> None:
-    """connections.max.reauth.ms is 3 s: the broker closes a connection that goes on without authenticating anew."""
+    """The broker closes a connection that is used for longer than that without a new authentication.
+
+    The client begins it after 85 to 95 % of that time; what it sent before may reach a busy broker after the end.
+    """
     config: dict[str, Any] = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": mechanism, **credentials}
     if mechanism == "OAUTHBEARER":
         config["sasl_oauth_token_provider"] = OidcTokenProvider(token_server.token_url, CLIENT_ID, CLIENT_SECRET)
     with KafkaClient(bootstrap_servers=secured.bootstrap("SASL_PLAINTEXT"), **config) as client:
         link = client.link(client.least_loaded_node() or 1)
-        end = time.monotonic() + 8
+        end = time.monotonic() + 13  # two sessions
         asked = 0
         while time.monotonic() < end:
             futures = [link.submit(ListGroupsRequest()) for _ in range(20)]
-            client.poll(timeout_ms=10_000, future=futures[-1])
+            client.poll(timeout_ms=60_000, future=futures[-1])
             for future in futures:
                 assert future.succeeded(), future
             asked += len(futures)

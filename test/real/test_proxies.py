@@ -49,7 +49,7 @@ def proxy(tmp_path: Path) -> Iterator[Start]:
 
 
 def _await(port: int, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not _answers(port):
         assert process.poll() is None, f"{process.args!r} ended"
         assert time.monotonic() < deadline
@@ -74,8 +74,8 @@ def works(kafka: KafkaCluster, topic: str, url: str, **options: Any) -> None:
     """A record goes there and comes back, and every connection leads through the proxy."""
     options = {"bootstrap_servers": kafka.bootstrap_servers, "proxy_url": url, **options}
     with KafkaProducer(**options) as producer:
-        producer.send(topic, b"through").get(timeout=20)
-    with KafkaConsumer(topic, auto_offset_reset="earliest", consumer_timeout_ms=20000, **options) as consumer:
+        producer.send(topic, b"through").get(timeout=60)
+    with KafkaConsumer(topic, auto_offset_reset="earliest", consumer_timeout_ms=60_000, **options) as consumer:
         assert next(iter(consumer)).value == b"through"
 
 
@@ -85,7 +85,7 @@ def refused(kafka: KafkaCluster, url: str, error: type[KafkaError], match: str) 
         KafkaClient(bootstrap_servers=kafka.bootstrap_servers, proxy_url=url, bootstrap_timeout_ms=30_000).close()
     assert "s3cret" not in str(caught.value)
     assert "wrong" not in str(caught.value)
-    assert time.monotonic() - began < 10  # at once, and not when its time is up
+    assert time.monotonic() - began < 20  # at once, and not when its time is up
 
 
 @pytest.mark.parametrize("scheme", ["socks5", "socks5h"])
