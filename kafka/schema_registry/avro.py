@@ -1,9 +1,10 @@
 """Avro's binary encoding: a schema is compiled once to functions that read and write values.
 
-`compile_avro` makes a codec in one of three forms. ``native`` has the values of Python: bytes, Decimal, datetime, UUID.
+`compile_avro` makes a codec in one of four forms. ``native`` has the values of Python: bytes, Decimal, datetime, UUID.
 ``json`` has what JSON can carry: bytes are text of one character for each byte, as in Avro's JSON encoding, decimals
 are text, other logical types are the numbers that are encoded. ``tagged`` is Avro's JSON encoding itself, in which a
-value of a union stands in an object under the name of its type. A value is read with the schema of its writer.
+value of a union stands in an object under the name of its type; ``short_tagged`` has these names without namespaces,
+as Avro's library for C and so kcat print them. A value is read with the schema of its writer.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ __all__ = ["FORMS", "AvroCodec", "AvroError", "compile_avro"]
 Read = Callable[[bytes, int], tuple[Any, int]]
 Write = Callable[[Any, bytearray], None]
 
-FORMS: Final = ("native", "json", "tagged")
+FORMS: Final = ("native", "json", "tagged", "short_tagged")
+_TAGGED: Final = ("tagged", "short_tagged")
 #: Values without bytes, such as nulls: a few bytes could announce any number of them, so there is a limit for an array.
 _MOST_EMPTY: Final = 1000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -293,7 +295,7 @@ class _Compiler:
 
     def _with_logical(self, codec: AvroCodec, kind: str, schema: Mapping[str, Any]) -> AvroCodec:
         name = schema.get("logicalType")
-        if self._form == "tagged" or name is None:
+        if self._form in _TAGGED or name is None:
             return codec
         size = int(schema["size"]) if kind == "fixed" else None
         if name == "decimal" and kind in {"bytes", "fixed"}:
@@ -419,7 +421,8 @@ class _Compiler:
 
     def _union(self, branches: list[Any], namespace: str) -> AvroCodec:
         parts = [self.compile(branch, namespace) for branch in branches]
-        tagged = self._form == "tagged"
+        tagged = self._form in _TAGGED
+        tags = [part.name.rpartition(".")[2] if self._form == "short_tagged" else part.name for part in parts]
         codec = AvroCodec("union")
 
         def read(data: bytes, at: int) -> tuple[Any, int]:
@@ -427,14 +430,14 @@ class _Compiler:
             if not 0 <= number < len(parts):
                 raise AvroError(f"{number} is not a branch of a union of {len(parts)}")
             value, at = parts[number].read(data, at)
-            return (value if not tagged or value is None else {parts[number].name: value}), at
+            return (value if not tagged or value is None else {tags[number]: value}), at
 
         def chosen(value: object) -> tuple[int, Any] | None:
             """Return the branch of a value; an object with the name of a branch chooses it."""
             if isinstance(value, Mapping) and len(value) == 1:
                 (name,) = value
                 for number, part in enumerate(parts):
-                    if part.name == name and part.accepts(value[name]):
+                    if name in {part.name, tags[number]} and part.accepts(value[name]):
                         return number, value[name]
             return next(((number, value) for number, part in enumerate(parts) if part.accepts(value)), None)
 

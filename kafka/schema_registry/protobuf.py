@@ -6,6 +6,7 @@ from base64 import b64decode
 from typing import Any, Final
 
 from kafka.schema_registry.avro import read_long, write_long
+from kafka.schema_registry.proto_text import parse_proto
 from kafka.schema_registry.registry import Schema, SchemaRegistry, SchemaRegistryError
 from kafka.schema_registry.serializers import SchemaMismatchError, missing_extra, used_by
 
@@ -18,47 +19,74 @@ _DEEPEST: Final = 100
 def protobuf_codec(registry: SchemaRegistry, schema: Schema, message: str | None) -> ProtobufCodec:
     """Return the codec of a schema; `message` names the type of messages that are written."""
     try:
-        from google.protobuf import descriptor_pb2, descriptor_pool
+        from google.protobuf import descriptor_pool
     except ImportError:
         raise missing_extra("Protobuf needs the package protobuf") from None
     pool = descriptor_pool.DescriptorPool()
+    known: set[str] = set()
 
-    def add(text: str, name: str | None) -> Any:
+    def add(one: Schema, name: str) -> Any:
         """Add a file to the pool; files that use it know it under a name."""
-        file = descriptor_pb2.FileDescriptorProto()
         try:
-            file.ParseFromString(b64decode(text, validate=True))
-            if name is not None:
-                file.name = name
+            file = _descriptor(one.text)
+            file.name = name
             for needed in file.dependency:
-                _add_standard(pool, needed)
-            return pool.Add(file) or pool.FindFileByName(file.name)
+                _add_standard(pool, needed, known)
+            _forget_missing(file, known)
+            known.add(name)
+            return pool.Add(file) or pool.FindFileByName(name)
         except Exception as error:  # of the package, which has several classes without a common one
+            where = "" if one is schema else f", which uses {name}"
             raise SchemaRegistryError(
-                f"schema id {schema.id}: the registry's descriptor cannot be used: {type(error).__name__}: {error}"
+                f"the Protobuf schema id {schema.id}{where} cannot be used: {type(error).__name__}: {error}"
             ) from None
 
-    for one in used_by(registry, schema, serialized=True):
-        add(one.schema.text, one.name)
-    text = registry.schema(schema.id, serialized=True).text
-    file = add(text, f"schema-{schema.id}.proto")
-    return ProtobufCodec(file, message)
+    for used in used_by(registry, schema):
+        add(used.schema, used.name)
+    return ProtobufCodec(add(schema, f"schema-{schema.id}.proto"), message)
 
 
-def _add_standard(pool: Any, name: str) -> None:
-    """Add a file of Protobuf itself, such as google/protobuf/timestamp.proto, to a pool."""
+def _descriptor(text: str) -> Any:
+    """Return the descriptor of a schema, which registries have as a .proto file or as a descriptor in base64."""
+    from google.protobuf import descriptor_pb2
+    from google.protobuf.message import DecodeError
+
+    try:
+        return descriptor_pb2.FileDescriptorProto.FromString(b64decode(text, validate=True))
+    except (ValueError, DecodeError):  # a .proto file has characters that base64 has not
+        return parse_proto(text)
+
+
+def _add_standard(pool: Any, name: str, known: set[str]) -> None:
+    """Add a file of Google's, such as google/protobuf/timestamp.proto, to a pool."""
     from importlib import import_module
 
     from google.protobuf import descriptor_pb2
 
-    if not name.startswith("google/protobuf/"):
+    if name in known or not name.startswith("google/"):
         return
-    module = import_module(f"{name.removesuffix('.proto').replace('/', '.')}_pb2")
+    try:
+        module = import_module(f"{name.removesuffix('.proto').replace('/', '.')}_pb2")
+    except ImportError:  # google/type and others are in packages that may be missing
+        return
     file = descriptor_pb2.FileDescriptorProto()
     module.DESCRIPTOR.CopyToProto(file)
     for needed in file.dependency:
-        _add_standard(pool, needed)
+        _add_standard(pool, needed, known)
+    known.add(name)
     pool.Add(file)
+
+
+def _forget_missing(file: Any, known: set[str]) -> None:
+    """Drop the imports of files that nobody has: they declare options, which are not needed to read records.
+
+    If they declare types that are used, the error of the pool names these.
+    """
+    kept = [name for name in file.dependency if name in known]
+    public = {file.dependency[index] for index in file.public_dependency}
+    del file.dependency[:], file.public_dependency[:], file.weak_dependency[:]
+    file.dependency.extend(kept)
+    file.public_dependency.extend(index for index, name in enumerate(kept) if name in public)
 
 
 class ProtobufCodec:

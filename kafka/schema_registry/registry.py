@@ -116,42 +116,17 @@ class SchemaRegistry:
 
     # Schemas…
 
-    def schema(self, schema_id: int, *, serialized: bool = False) -> Schema:
-        """Return the schema with an id; with `serialized` the text of Protobuf is its descriptor in base64."""
-        query = "?format=serialized" if serialized else ""
-        path = f"/schemas/ids/{schema_id}{query}"
-        return self._schema(("id", schema_id, serialized), path, f"schema id {schema_id}", schema_id)
+    def schema(self, schema_id: int) -> Schema:
+        """Return the schema with an id.
 
-    def version(self, subject: str, version: int, *, serialized: bool = False) -> Schema:
-        """Return a version of a subject."""
-        query = "?format=serialized" if serialized else ""
-        path = f"/subjects/{quote(subject, safe='')}/versions/{version}{query}"
-        key = ("version", subject, version, serialized)
-        return self._schema(key, path, f"version {version} of subject {subject!r}")
-
-    def latest(self, subject: str) -> Schema:
-        """Return the newest version of a subject. It is asked for each time, because it changes."""
-        path = f"/subjects/{quote(subject, safe='')}/versions/latest"
-        return _schema_of(self._request("GET", path, f"subject {subject!r}"))
-
-    def register(self, subject: str, schema: Schema) -> int:
-        """Register a schema under a subject, and return its id; a schema that is registered already keeps its id."""
-        key = ("register", subject, schema.text, schema.kind)
-        if key not in self._remembered:
-            body: dict[str, Any] = {"schema": schema.text}
-            if schema.kind != "AVRO":
-                body["schemaType"] = schema.kind
-            if schema.references:
-                body["references"] = [reference._asdict() for reference in schema.references]
-            path = f"/subjects/{quote(subject, safe='')}/versions"
-            self._remember(key, int(self._request("POST", path, f"subject {subject!r}", body)["id"]))
-        return int(self._remembered[key])
-
-    def _schema(self, key: Hashable, path: str, what: str, schema_id: int = -1) -> Schema:
+        An id that the registry does not know is not asked for again, because bytes of another format begin like ids.
+        """
+        key = ("id", schema_id)
         found = self._remembered.get(key)
         if found is None:
             try:
-                found = _schema_of(self._request("GET", path, what), schema_id)
+                answer = self._request("GET", f"/schemas/ids/{schema_id}", f"schema id {schema_id}")
+                found = _schema_of(answer, schema_id)
             except SchemaRegistryError as error:
                 if error.status != _NOT_FOUND:
                     raise
@@ -162,6 +137,88 @@ class SchemaRegistry:
         schema: Schema = found
         return schema
 
+    def version(self, subject: str, version: int) -> Schema:
+        """Return a version of a subject."""
+        key = ("version", subject, version)
+        found = self._remembered.get(key)
+        if found is None:
+            path = f"{_path(subject)}/versions/{version}"
+            found = _schema_of(self._request("GET", path, f"version {version} of subject {subject!r}"))
+            self._remember(key, found)
+        schema: Schema = found
+        return schema
+
+    def latest(self, subject: str) -> Schema:
+        """Return the newest version of a subject. It is asked for each time, because it changes."""
+        return _schema_of(self._request("GET", f"{_path(subject)}/versions/latest", f"subject {subject!r}"))
+
+    def register(self, subject: str, schema: Schema) -> int:
+        """Register a schema under a subject, and return its id; a schema that is registered already keeps its id.
+
+        SchemaRegistryError with the status 409 says that the schema is not compatible with the versions before it,
+        with 422 that it is not a valid schema.
+        """
+        key = ("register", subject, schema.text, schema.kind, schema.references)
+        if key not in self._remembered:
+            answer = self._request("POST", f"{_path(subject)}/versions", f"subject {subject!r}", _body(schema))
+            self._remember(key, int(answer["id"]))
+        return int(self._remembered[key])
+
+    def lookup(self, subject: str, schema: Schema) -> Schema:
+        """Return the schema with its id and version if it is registered under a subject.
+
+        A registry that does not have it answers with the status 404: SchemaRegistryError, with the code 40403.
+        """
+        answer = self._request("POST", _path(subject), f"the schema under subject {subject!r}", _body(schema))
+        return _schema_of({"schemaType": schema.kind, **answer})
+
+    # Subjects…
+
+    def subjects(self, *, deleted: bool = False) -> list[str]:
+        """Return the names of all subjects; with `deleted` also those that are deleted, but not permanently."""
+        return [str(name) for name in self._request("GET", f"/subjects{_deleted(deleted)}", "subjects", wanted=list)]
+
+    def versions(self, subject: str, *, deleted: bool = False) -> list[int]:
+        """Return the versions of a subject; with `deleted` also those that are deleted, but not permanently."""
+        path = f"{_path(subject)}/versions{_deleted(deleted)}"
+        return [int(number) for number in self._request("GET", path, f"subject {subject!r}", wanted=list)]
+
+    def delete(self, subject: str, version: int | None = None, *, permanent: bool = False) -> list[int]:
+        """Delete a version of a subject, or all of them, and return their numbers.
+
+        Records are still read by the ids of deleted schemas. With `permanent` what is deleted already is removed for
+        good, and records with its ids cannot be read any more.
+        """
+        query = "?permanent=true" if permanent else ""
+        if version is None:
+            answer = self._request("DELETE", f"{_path(subject)}{query}", f"subject {subject!r}", wanted=list)
+            numbers = [int(number) for number in answer]
+        else:
+            what = f"version {version} of subject {subject!r}"
+            numbers = [int(self._request("DELETE", f"{_path(subject)}/versions/{version}{query}", what, wanted=int))]
+        for key in list(self._remembered):
+            if isinstance(key, tuple) and key[0] in {"version", "register"} and key[1] == subject:
+                self._remembered.pop(key, None)
+        return numbers
+
+    def is_compatible(self, subject: str, schema: Schema, version: int | None = None) -> bool:
+        """Return whether a schema may follow a version of a subject, the newest one by default."""
+        path = f"/compatibility{_path(subject)}/versions/{'latest' if version is None else version}"
+        answer = self._request("POST", path, f"subject {subject!r}", _body(schema))
+        return bool(answer.get("is_compatible"))
+
+    def compatibility(self, subject: str | None = None) -> str:
+        """Return the compatibility that new versions must have, such as ``BACKWARD``: of a subject, or the global one.
+
+        The answer for a subject that has none is the status 404: SchemaRegistryError, with the code 40408.
+        """
+        answer = self._request("GET", _config(subject), _config_of(subject))
+        return str(answer.get("compatibilityLevel") or answer.get("compatibility"))
+
+    def set_compatibility(self, level: str, subject: str | None = None) -> None:
+        """Set the compatibility of a subject, or the global one: ``NONE``, ``BACKWARD``, ``FULL_TRANSITIVE``, …"""
+        self._request("PUT", _config(subject), _config_of(subject), {"compatibility": level})
+
     def _remember(self, key: Hashable, found: object) -> None:
         self._remembered[key] = found
         if len(self._remembered) > _REMEMBERED:
@@ -169,8 +226,8 @@ class SchemaRegistry:
 
     # HTTP…
 
-    def _request(self, method: str, path: str, what: str, body: object = None) -> Any:
-        """Make a request at the first address that answers, and return the JSON of the answer."""
+    def _request(self, method: str, path: str, what: str, body: object = None, wanted: type = dict) -> Any:
+        """Make a request at the first address that answers, and return the JSON of the answer, of a wanted type."""
         from kafka.sasl.http import http_request
 
         headers = dict(self._headers)
@@ -192,7 +249,7 @@ class SchemaRegistry:
             except KafkaConnectionError as error:
                 failures.append(str(error.args[0] if error.args else error))
                 continue
-            return _checked(answer.status, answer.reason, answer.body, f"{url}: {what}")
+            return _checked(answer.status, answer.reason, answer.body, f"{url}: {what}", wanted)
         raise SchemaRegistryError(f"the schema registry does not answer about {what}: {'; '.join(failures)}")
 
     def _context(self) -> ssl.SSLContext:
@@ -210,18 +267,45 @@ class SchemaRegistry:
         return self._ssl_context
 
 
-def _checked(status: int, reason: str, body: bytes, what: str) -> Any:
+def _path(subject: str) -> str:
+    return f"/subjects/{quote(subject, safe='')}"
+
+
+def _config(subject: str | None) -> str:
+    return "/config" if subject is None else f"/config/{quote(subject, safe='')}"
+
+
+def _config_of(subject: str | None) -> str:
+    return "the global compatibility" if subject is None else f"the compatibility of subject {subject!r}"
+
+
+def _deleted(deleted: bool) -> str:
+    return "?deleted=true" if deleted else ""
+
+
+def _body(schema: Schema) -> dict[str, Any]:
+    """Return what a request says of a schema; Avro is the type of one without a type."""
+    body: dict[str, Any] = {"schema": schema.text}
+    if schema.kind != "AVRO":
+        body["schemaType"] = schema.kind
+    if schema.references:
+        body["references"] = [reference._asdict() for reference in schema.references]
+    return body
+
+
+def _checked(status: int, reason: str, body: bytes, what: str, wanted: type) -> Any:
     try:
         found = json.loads(body) if body else {}
     except ValueError:
         found = None
-    if status // 100 == 2 and isinstance(found, dict):
+    if status // 100 == 2 and isinstance(found, wanted):
         return found
     code, message = 0, reason
-    if isinstance(found, dict):
+    if status // 100 == 2:
+        kind = {dict: "object", list: "array", int: "number"}[wanted]
+        message = f"the answer is not a JSON {kind}; this is not the URL of a schema registry"
+    elif isinstance(found, dict):
         code, message = int(found.get("error_code") or 0), str(found.get("message") or reason)
-    elif status // 100 == 2:
-        message = "the answer is not a JSON object; this is not the URL of a schema registry"
     raise SchemaRegistryError(f"schema registry {what}: {message} (status {status})", status, code)
 
 

@@ -62,8 +62,9 @@ class SchemaDeserializer:
     """A deserializer for a client, of all records that were written with a schema registry.
 
     ``kind`` (``AVRO``, ``JSON``, ``PROTOBUF``) refuses schemas of the other types. ``form`` is for Avro: ``native`` has
-    the values of Python, ``json`` what JSON can carry, ``tagged`` Avro's own JSON. A message of Protobuf is a dict with
-    the names of its fields, as in the JSON of Protobuf. A schema is looked up once, by the thread that reads records;
+    the values of Python, ``json`` what JSON can carry, ``tagged`` Avro's own JSON, ``short_tagged`` the same with the
+    names of types without namespaces. A message of Protobuf is a dict with the names of its fields, as in the JSON of
+    Protobuf. A schema is looked up once, by the thread that reads records;
     in a program with `kafka.aio` that blocks the event loop.
 
     >>> from kafka.schema_registry import SchemaDeserializer, SchemaRegistry
@@ -209,7 +210,7 @@ class Used(NamedTuple):
     schema: Schema
 
 
-def used_by(registry: SchemaRegistry, schema: Schema, *, serialized: bool = False) -> Iterator[Used]:
+def used_by(registry: SchemaRegistry, schema: Schema) -> Iterator[Used]:
     """Yield the schemas that a schema refers to, each behind the ones that it refers to itself."""
     seen: set[Reference] = set()
 
@@ -217,7 +218,7 @@ def used_by(registry: SchemaRegistry, schema: Schema, *, serialized: bool = Fals
         for reference in one.references:
             if reference not in seen:
                 seen.add(reference)
-                found = registry.version(reference.subject, reference.version, serialized=serialized)
+                found = registry.version(reference.subject, reference.version)
                 yield from visit(found)
                 yield Used(reference.name, found)
 

@@ -12,6 +12,7 @@ from kafka import KafkaConsumer, KafkaProducer
 from kafka.broker import Broker
 from kafka.errors import IllegalArgumentError, KafkaConfigurationError
 from kafka.schema_registry import (
+    Reference,
     Schema,
     SchemaDeserializer,
     SchemaMismatchError,
@@ -156,7 +157,7 @@ def test_schemas_are_remembered_up_to_a_limit(server: RegistryServer) -> None:
     """Bytes of another kind look like many ids, which must not fill the memory."""
     registry = SchemaRegistry(server.url)
     for number in range(1100):
-        registry._remember(("id", number, False), Schema("x"))
+        registry._remember(("id", number), Schema("x"))
     assert len(registry._remembered) == 1000
     assert registry.schema(1099).text == "x"
     assert not server.requests
@@ -174,6 +175,74 @@ def test_a_type_of_schema_that_is_not_wanted_is_refused(server: RegistryServer) 
             SchemaDeserializer(registry, **option)  # type: ignore[arg-type]
     with pytest.raises(SchemaMismatchError, match="the schema of subject 'events-value' is of type JSON, not AVRO"):
         SchemaSerializer(registry, kind="AVRO").encode("events", {})
+
+
+# Subjects…
+
+
+def test_subjects_are_listed_looked_up_and_deleted(server: RegistryServer) -> None:
+    registry = SchemaRegistry(server.url)
+    schema = Schema(USER)
+    for subject in ("a/b", "c"):
+        registry.register(subject, schema)
+    number = registry.register("c", Schema('"long"'))
+    assert registry.subjects() == ["a/b", "c"]
+    assert registry.versions("c") == [1, 2]
+    found = registry.lookup("c", Schema('"long"'))
+    assert found == Schema('"long"', id=number, subject="c", version=2)
+    assert (registry.version("c", 2), registry.version("c", 2)) == (found, found)
+    assert registry.delete("c", 2) == [2]
+    for call in (lambda: registry.lookup("c", Schema('"long"')), lambda: registry.version("c", 2)):
+        with pytest.raises(SchemaRegistryError) as failed:
+            call()
+        assert failed.value.status == 404
+    assert registry.delete("c") == [1]
+    assert registry.subjects() == ["a/b"]
+    assert (registry.subjects(deleted=True), registry.versions("c", deleted=True)) == (["a/b", "c"], [1])
+    assert registry.delete("c", permanent=True) == [1]
+    assert registry.subjects(deleted=True) == ["a/b"]
+
+
+def test_a_deleted_schema_is_registered_again(server: RegistryServer) -> None:
+    """What is remembered of a subject is forgotten when it is deleted."""
+    registry = SchemaRegistry(server.url)
+    number = registry.register("s", Schema(USER))
+    registry.delete("s")
+    assert registry.register("s", Schema(USER)) == number
+    assert server.subjects == {"s": [number]}
+
+
+def test_a_version_that_was_missing_is_asked_for_again(server: RegistryServer) -> None:
+    registry = SchemaRegistry(server.url)
+    with pytest.raises(SchemaRegistryError):
+        registry.version("s", 1)
+    server.add("s", USER)
+    assert registry.version("s", 1).text == USER
+
+
+def test_schemas_of_equal_text_with_other_references_are_other_schemas(server: RegistryServer) -> None:
+    registry = SchemaRegistry(server.url)
+    text = '{"type": "record", "name": "A", "fields": [{"name": "b", "type": "B"}]}'
+    numbers = [registry.register("s", Schema(text, references=(Reference("B", "b", at),))) for at in (1, 2)]
+    assert numbers[0] != numbers[1]
+
+
+def test_compatibility_is_asked_for_and_set(server: RegistryServer) -> None:
+    registry = SchemaRegistry(server.url)
+    registry.register("s", Schema(USER))
+    assert registry.is_compatible("s", Schema(USER))
+    assert not registry.is_compatible("s", Schema('"null"'), 1)
+    with pytest.raises(SchemaRegistryError, match="incompatible with an earlier one") as failed:
+        registry.register("s", Schema('"null"'))
+    assert (failed.value.status, failed.value.error_code) == (409, 409)
+    with pytest.raises(SchemaRegistryError, match="the compatibility of subject 's'") as failed:
+        registry.compatibility("s")
+    assert failed.value.error_code == 40408
+    registry.set_compatibility("FULL", "s")
+    registry.set_compatibility("BACKWARD")
+    assert (registry.compatibility("s"), registry.compatibility()) == ("FULL", "BACKWARD")
+    paths = [path for method, path, _ in server.requests if method in {"POST", "PUT"}]
+    assert paths[1:3] == [f"/compatibility/subjects/s/versions/{version}" for version in ("latest", 1)]
 
 
 # JSON Schema…
@@ -215,36 +284,40 @@ def test_values_of_a_json_schema_are_read_without_its_package(server: RegistrySe
 # Protobuf…
 
 
-def protobuf_file(server: RegistryServer) -> None:
-    """Register the descriptors of two files; the second one imports the first one and a file of Protobuf."""
-    from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
-
-    def field(message: Any, name: str, number: int, kind: Any, type_name: str = "") -> None:
-        found = message.field.add(name=name, number=number, type=kind, label=FieldDescriptorProto.LABEL_OPTIONAL)
-        if type_name:
-            found.type_name = type_name
-
-    money = FileDescriptorProto(name="whatever", package="shop", syntax="proto3")
-    field(money.message_type.add(name="Money"), "cents", 1, FieldDescriptorProto.TYPE_INT64)
-    orders = FileDescriptorProto(name="default", package="shop", syntax="proto3")
-    orders.dependency.extend(["money.proto", "google/protobuf/timestamp.proto"])
-    order = orders.message_type.add(name="Order")
-    field(order, "total_price", 1, FieldDescriptorProto.TYPE_MESSAGE, ".shop.Money")
-    field(order, "at", 2, FieldDescriptorProto.TYPE_MESSAGE, ".google.protobuf.Timestamp")
-    field(order.nested_type.add(name="Line"), "text", 1, FieldDescriptorProto.TYPE_STRING)
-    server.add("money", "// money", "PROTOBUF", serialized=b64encode(money.SerializeToString()).decode())
-    server.add(
-        "orders-value",
-        "// orders",
-        "PROTOBUF",
-        [{"name": "money.proto", "subject": "money", "version": 1}],
-        b64encode(orders.SerializeToString()).decode(),
-    )
+MONEY = 'syntax = "proto3"; package shop; message Money { int64 cents = 1; }'
+ORDERS = """\
+syntax = "proto3";
+package shop;
+import "money.proto";
+import "google/protobuf/timestamp.proto";
+import "acme/options.proto";  // that nobody has
+message Order {
+  Money total_price = 1 [(acme.secret) = true];
+  google.protobuf.Timestamp at = 2;
+  message Line { string text = 1; }
+}
+"""
 
 
-def test_messages_of_protobuf_are_written_and_read(server: RegistryServer) -> None:
+def protobuf_file(server: RegistryServer, *, descriptors: bool) -> None:
+    """Register two files, as text or as descriptors; the second one imports the first one and a file of Protobuf."""
+
+    def shown(text: str) -> str:
+        if not descriptors:
+            return text
+        from kafka.schema_registry.proto_text import parse_proto
+
+        return b64encode(parse_proto(text).SerializeToString()).decode()
+
+    server.add("money", shown(MONEY), "PROTOBUF")
+    references = [{"name": "money.proto", "subject": "money", "version": 1}]
+    server.add("orders-value", shown(ORDERS), "PROTOBUF", references)
+
+
+@pytest.mark.parametrize("descriptors", [False, True], ids=["text", "descriptor"])
+def test_messages_of_protobuf_are_written_and_read(descriptors: bool, server: RegistryServer) -> None:
     pytest.importorskip("google.protobuf", reason="protobuf is not installed: pip install 'purekafka[registry]'")
-    protobuf_file(server)
+    protobuf_file(server, descriptors=descriptors)
     registry = SchemaRegistry(server.url)
     value = {"total_price": {"cents": "5"}, "at": "2026-01-01T00:00:00Z"}
     data = SchemaSerializer(registry).encode("orders", value)
@@ -266,6 +339,20 @@ def test_messages_of_protobuf_are_written_and_read(server: RegistryServer) -> No
         SchemaSerializer(registry).encode("orders", {"nope": 1})
     with pytest.raises(SchemaMismatchError, match="the schema has no message 'Nope'; it has Line, Order"):
         SchemaSerializer(registry, message="Nope").encode("orders", {})
+
+
+def test_a_protobuf_schema_that_cannot_be_used_names_the_place(server: RegistryServer) -> None:
+    pytest.importorskip("google.protobuf", reason="protobuf is not installed: pip install 'purekafka[registry]'")
+    registry = SchemaRegistry(server.url)
+    for text, complaint in (
+        ('syntax = "proto3";\nmessage A { int32 x = ; }', r"line 2 of the \.proto file: ';' instead of a number"),
+        ('syntax = "proto3"; import "acme/a.proto"; message A { acme.B b = 1; }', r"acme\.B"),
+        ("// orders", "no message with the indexes .0."),
+    ):
+        number = server.add("orders-value", text, "PROTOBUF")
+        with pytest.raises((SchemaRegistryError, SchemaMismatchError), match=complaint) as failed:
+            SchemaDeserializer(registry).decode(b"\0" + number.to_bytes(4, "big") + b"\0")
+        assert f"schema id {number}" in str(failed.value)
 
 
 def test_protobuf_without_its_package_names_the_extra(server: RegistryServer, monkeypatch: Any) -> None:
