@@ -18,7 +18,7 @@ from kafka.cli.connection import Connection, Watchdog
 from kafka.cli.consume import Source, partitions_of
 from kafka.cli.produce import Delivery, pieces_of
 from kafka.cli.ranges import AdminOffsets, Place, resolve
-from kafka.cli.record_format import compile_format, unescape_bytes
+from kafka.cli.record_format import compile_format, token_starts, unescape_bytes
 from kafka.cli.record_types import Undecodable
 
 if TYPE_CHECKING:
@@ -177,45 +177,54 @@ def _topic(given: _Given) -> str:
 # Consuming…
 
 
-def _printer(given: _Given, connection: Connection) -> Callable[[ConsumerRecord], bytes]:
-    """Return the function that prints a record as -f, -J, -K, -D, -O, -Z and -s have it."""
+def _types(given: _Given, connection: Connection) -> tuple[dict[str, Any], dict[str, Callable[[bytes], str]]]:
+    """Return the functions of -s that print keys and values, and those of them that make JSON of Avro."""
     types: dict[str, Any] = {"key": None, "value": None}
+    avro: dict[str, Callable[[bytes], str]] = {}
     for word in given.every("s"):
         which, equals, name = word.partition("=")
         for part in (which,) if equals else types:
             if part not in types:
                 raise UsageError(f"-s takes key=TYPE or value=TYPE, not {word!r}")
             kind = name if equals else word
-            types[part] = _avro(connection) if kind == "avro" else _pack(kind, part)
-    if "J" in given.flags:  # which prints keys and payloads as text, whatever pack string -s has
-        return _json()
-    layout = given.last("f")
-    if layout is None:
-        key = given.last("K")  # kcat 1.7 knows -O, and prints no offset
-        layout = f"{'' if key is None else '%k' + _escaped(key)}%s{_escaped(given.last('D', chr(92) + 'n'))}"
-    null = b"NULL" if "Z" in given.flags else b""
-    show = compile_format(layout, key=types["key"], value=types["value"], null=null)
-    if not null:
-        return show
-    # kcat prints NULL for an empty key or payload too.
-    return lambda r: show(r._replace(key=r.key or None, value=r.value or None))
+            if kind == "avro":
+                from kafka.cli.kcat_avro import avro_formatter, avro_reader
+
+                avro[part] = avro_reader(connection)
+                types[part] = avro_formatter(avro[part], part)
+            else:
+                avro.pop(part, None)
+                types[part] = _pack(kind, part)
+    return types, avro
 
 
-def _avro(connection: Connection) -> Callable[[bytes], bytes]:
-    """Return the function that prints Avro's own JSON of a value with the id of a schema."""
-    import json
+class _Format:
+    """Prints a record as -f, -K, -D, -O, -Z and -s have it."""
 
-    from kafka.schema_registry import SchemaDeserializer, SchemaMismatchError
+    def __init__(self, given: _Given, types: Mapping[str, Any]) -> None:
+        layout = given.last("f")
+        if layout is None:
+            key = given.last("K")  # kcat 1.7 knows -O, and prints no offset
+            layout = f"{'' if key is None else '%k' + _escaped(key)}%s{_escaped(given.last('D', chr(92) + 'n'))}"
+        self._layout = layout
+        self._types = types
+        self._null = b"NULL" if "Z" in given.flags else b""
+        self.print = self._compile(layout)
 
-    deserializer = SchemaDeserializer(connection.registry("avro"), kind="AVRO", form="tagged")
+    def _compile(self, layout: str) -> Callable[[ConsumerRecord], bytes]:
+        show = compile_format(layout, key=self._types["key"], value=self._types["value"], null=self._null)
+        if not self._null:
+            return show
+        # kcat prints NULL for an empty key or payload too.
+        return lambda r: show(r._replace(key=r.key or None, value=r.value or None))
 
-    def shown(data: bytes) -> bytes:
-        try:
-            return json.dumps(deserializer.decode(data), ensure_ascii=False).encode()
-        except SchemaMismatchError as error:
-            raise Undecodable(str(error), b"") from None
-
-    return shown
+    def begin(self, record: ConsumerRecord) -> bytes:
+        """Return what stands before the part that cannot be printed: kcat writes one part after the other."""
+        done = b""
+        with suppress(Undecodable):
+            for at in token_starts(self._layout):
+                done = self._compile(self._layout[:at])(record)
+        return done
 
 
 def _escaped(text: str | None) -> str:
@@ -258,7 +267,9 @@ def _pack(layout: str, what: str) -> Callable[[bytes], bytes]:  # noqa: C901 - o
     return unpack
 
 
-def _json() -> Callable[[ConsumerRecord], bytes]:
+def _json(avro: Mapping[str, Callable[[bytes], str]]) -> Callable[[ConsumerRecord], bytes]:
+    """Return the function that prints a record for -J; Avro stands in it as it is, behind it the id of its schema."""
+
     def shown(r: ConsumerRecord) -> bytes:
         fields: dict[str, Any] = {
             "topic": r.topic,
@@ -272,8 +283,14 @@ def _json() -> Callable[[ConsumerRecord], bytes]:
         }
         if r.headers:
             fields["headers"] = [part for name, data in r.headers for part in (name, _decoded(data))]
-        fields["key"], fields["payload"] = _decoded(r.key), _decoded(r.value)
-        return _compact(fields).encode("utf-8", "surrogateescape") + b"\n"
+        if avro:
+            from kafka.cli.kcat_avro import avro_fields
+
+            text = f"{_compact(fields)[:-1]},{avro_fields(r, avro, lambda data: _compact(_decoded(data)))}}}"
+        else:
+            fields["key"], fields["payload"] = _decoded(r.key), _decoded(r.value)
+            text = _compact(fields)
+        return text.encode("utf-8", "surrogateescape") + b"\n"
 
     brokers: dict[tuple[str, int], int] = {}
     shown.brokers = brokers  # type: ignore[attr-defined]
@@ -295,7 +312,10 @@ class _Output:
     """Prints records, and stops after -c of them."""
 
     def __init__(self, given: _Given, connection: Connection) -> None:
-        self._show = _printer(given, connection)
+        types, avro = _types(given, connection)
+        # -J prints keys and payloads as text, whatever pack string -s has.
+        self._format = None if "J" in given.flags else _Format(given, types)
+        self._show = _json(avro) if self._format is None else self._format.print
         self._left: float = given.number("c") or float("inf")
         self._out = sys.stdout.buffer
 
@@ -317,7 +337,8 @@ class _Output:
             try:
                 self._out.write(self._show(record))
             except Undecodable as error:  # noqa: PERF203 - free where nothing is raised
-                self._out.write(error.args[1])  # kcat has written this part before it finds the error
+                begin = b"" if self._format is None else self._format.begin(record)
+                self._out.write(begin + error.args[1])  # kcat has written this before it finds the error
                 self._out.flush()
                 place = f"{record.topic} [{record.partition}] at offset {record.offset}"
                 raise CommandError(f"Failed to format message in {place}: {error.args[0]}: terminating") from None

@@ -19,7 +19,7 @@ from kafka.cli.record_types import Decode, Header, unpacker
 if TYPE_CHECKING:
     from kafka.record import ConsumerRecord
 
-__all__ = ["Print", "as_bytes", "compile_format", "console_layout", "record_json", "unescape_bytes"]
+__all__ = ["Print", "as_bytes", "compile_format", "console_layout", "record_json", "token_starts", "unescape_bytes"]
 
 Print = Callable[["ConsumerRecord"], bytes]
 
@@ -125,6 +125,15 @@ def compile_format(
     source = f"lambda r: pattern % ({''.join(f'{expression}, ' for expression in expressions)})"
     made: Print = eval(source, {**names, "pattern": pattern})  # noqa: S307 - made of the table above
     return made
+
+
+def token_starts(text: str) -> list[int]:
+    """Return where the tokens of a %-format begin.
+
+    >>> token_starts(r"%o of %t\n")
+    [0, 6]
+    """
+    return [found.start() for found in _TOKEN.finditer(text)]
 
 
 def _printer(decode: Decode | None, null: bytes) -> Callable[[bytes | None], bytes]:

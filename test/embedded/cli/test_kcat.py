@@ -64,6 +64,8 @@ def fill(broker: Broker) -> None:
         "-C -t numbers -e -s 'value=h b b' -q",
         "-C -t numbers -e -s value=q",
         "-C -t numbers -e -s 'value=h$'",
+        r"-C -t numbers -e -s value=iH -f '%o %k: %s|%o\n'",
+        r"-C -t numbers -e -s key=q -Z -f '%o %s %k\n'",
         "-C -t numbers -e -s value=I -s key=bb -J",
         "-C -t nope -e",
         "-C -t t -p 9 -e",
