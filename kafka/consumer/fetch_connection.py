@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from kafka.consumer.fetch_session import Wanted
     from kafka.net.connection import Connection
 
-__all__ = ["FetchSettings", "FetchConnection", "EpochCheck", "check_new_leader", "unchecked"]
+__all__ = ["FetchSettings", "FetchConnection", "EpochCheck", "InFlight", "check_new_leader", "unchecked"]
 
 log = logging.getLogger(__name__)
 
@@ -76,6 +76,18 @@ class FetchSettings(NamedTuple):
         )
 
 
+class InFlight:
+    """What the requests of a consumer that are under way may bring, all together."""
+
+    __slots__ = ("brokers", "size")
+
+    def __init__(self) -> None:
+        self.size = 0
+        """The bytes that they may bring."""
+        self.brokers = 0
+        """How many main connections have a request under way."""
+
+
 class FetchConnection:
     """The fetches of one connection."""
 
@@ -87,15 +99,16 @@ class FetchConnection:
         done: Callable[[FetchConnection, Mapping[TopicPartition, FetchTarget], Any, int], None],
         failed: Callable[[FetchConnection, KafkaError], None],
         doubted: Callable[[FetchTarget, EpochCheck], None],
+        in_flight: InFlight,
         *,
         main: bool,
     ) -> None:
+        from kafka.protocol.fetch import FetchRequest
+
         self.node_id = node_id
         self.failures = 0
         self.retry_at = 0.0
         self.asked_at = 0.0
-        self.reserved = 0
-        """How many bytes the request in flight may bring."""
         self.asked_in: object = None
         """The grouping of partitions by broker when it asked last."""
         self.session = FetchSession(enabled=main and settings.sessions)
@@ -106,13 +119,18 @@ class FetchConnection:
         self._done = done
         self._failed = failed
         self._log_checked = doubted
+        self._in_flight = in_flight
+        self._reserved = 0
+        self._wanted: Mapping[TopicPartition, Wanted] | None = None
         self._targets: dict[TopicPartition, FetchTarget] = {}
+        self._max_bytes = 0
+        self._request_type: Any = FetchRequest
         self._task: Task[object] | None = None
 
     @property
     def idle(self) -> bool:
         """Whether no request is under way."""
-        return self._task is None
+        return self._wanted is None
 
     def connect(self) -> None:
         """Begin to connect, while the positions are looked up."""
@@ -126,20 +144,46 @@ class FetchConnection:
         self, wanted: Mapping[TopicPartition, Wanted], targets: dict[TopicPartition, FetchTarget], max_bytes: int
     ) -> None:
         """Send a request for these partitions; `done` is called with the response, `failed` with an error."""
-        self._targets = targets
+        self._wanted, self._targets, self._max_bytes = wanted, targets, max_bytes
+        self._reserved = min(max_bytes, len(wanted) * self._settings.max_partition_bytes)
+        self._in_flight.size += self._reserved
+        self._in_flight.brokers += self.main
         for entry in targets.values():
             entry.cursor.connection = self
-        self._task = self._client.loop.spawn_logged(self._fetch(wanted, max_bytes), f"fetch from broker {self.node_id}")
+        if self._task is None:
+            self._task = self._client.loop.spawn_logged(self._fetch_repeatedly(), f"fetch from broker {self.node_id}")
+
+    async def _fetch_repeatedly(self) -> None:
+        """Fetch until `done` or `failed` returns without another call of `ask`.
+
+        The next request leaves in the pass that the response came in: in a task of its own it would leave in the next
+        one, for which another thread is woken where poll() returns with the records.
+        """
+        try:
+            while self._wanted is not None:
+                await self._fetch(self._wanted, self._max_bytes)
+        finally:
+            self._task = None
+            self._release()
+
+    def _release(self) -> dict[TopicPartition, FetchTarget]:
+        """Record that no request is under way, and return the partitions of the last one."""
+        asked, self._targets = self._targets, {}
+        if self._wanted is not None:
+            self._wanted = None
+            self._in_flight.size -= self._reserved
+            self._in_flight.brokers -= self.main
+        for entry in asked.values():
+            if entry.cursor.connection is self:
+                entry.cursor.connection = None
+        return asked
 
     async def _fetch(self, wanted: Mapping[TopicPartition, Wanted], max_bytes: int) -> None:
         try:
             try:
                 response, version = await self._exchange(wanted, max_bytes)
             finally:
-                asked, self._targets, self._task = self._targets, {}, None
-                for entry in asked.values():
-                    if entry.cursor.connection is self:
-                        entry.cursor.connection = None
+                asked = self._release()
         except KafkaError as error:
             self.session.failed()
             self._failed(self, error)
@@ -161,15 +205,13 @@ class FetchConnection:
 
     async def _exchange(self, wanted: Mapping[TopicPartition, Wanted], max_bytes: int) -> tuple[Any, int]:
         """Return the response and its version; None for the response if no partition was left to ask for."""
-        from kafka.protocol.fetch import FetchRequest
-
-        client, settings = self._client, self._settings
+        client, settings, kind = self._client, self._settings, self._request_type
         timeout = client.settings.request_timeout + settings.max_wait_ms / 1000
         deadline = client.loop.time() + timeout
         link = client.link(self.node_id, self._use)
         await client.open(link, deadline)
         assert link.versions is not None
-        version = best = link.versions.version_for(FetchRequest())
+        version = best = link.versions.version_for(kind())
         if version < _SESSIONS_SINCE:
             self.session.enabled = False
         if version >= _TOPIC_IDS_SINCE and any(entry.topic_id == NO_TOPIC_ID for entry in wanted.values()):
@@ -182,9 +224,7 @@ class FetchConnection:
                 return None, version
         outgoing = self.session.next(wanted)
         self.asked_at = client.loop.time()
-        request = self._request(
-            FetchRequest if version == best else FetchRequest[version], outgoing, max_bytes, version
-        )
+        request = self._request(kind if version == best else kind[version], outgoing, max_bytes, version)
         return await link.submit(request, timeout), version
 
     async def _checked(
@@ -203,12 +243,8 @@ class FetchConnection:
         return {partition: entry for partition, entry in wanted.items() if partition not in checks}
 
     def _request(self, kind: Any, outgoing: Outgoing, max_bytes: int, version: int) -> Any:
-        from kafka.protocol.fetch import FetchRequest
-
-        settings = self._settings
-        partition_type: Any = FetchRequest.FetchPartition
-        topic_type: Any = FetchRequest.FetchTopic
-        forgotten_type: Any = FetchRequest.ForgottenTopic
+        settings, names = self._settings, self._request_type
+        partition_type, topic_type, forgotten_type = names.FetchPartition, names.FetchTopic, names.ForgottenTopic
         has_epochs = version >= _LAST_EPOCH_SINCE
         topics: dict[tuple[str, Any], list[Any]] = {}
         for partition, entry in outgoing.wanted.items():
@@ -249,10 +285,8 @@ class FetchConnection:
         link = self._free_link() if outgoing is not None else None
         if outgoing is None or link is None:
             return
-        from kafka.protocol.fetch import FetchRequest
-
         self.session = FetchSession(enabled=False)
-        request = FetchRequest(
+        request = self._request_type(
             max_wait_ms=0,
             min_bytes=0,
             max_bytes=1,

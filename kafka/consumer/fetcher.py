@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka._runtime.timers import Backoff
 from kafka._text import printable
-from kafka.consumer.fetch_connection import EpochCheck, FetchConnection, FetchSettings
+from kafka.consumer.fetch_connection import EpochCheck, FetchConnection, FetchSettings, InFlight
 from kafka.consumer.fetch_response import (
     Action,
     FetchTarget,
@@ -91,6 +91,7 @@ class Fetcher:
         )
         self._replica_time = client.config.seconds("metadata_max_age_ms")
         self._connections: dict[int, tuple[FetchConnection, FetchConnection]] = {}
+        self._in_flight = InFlight()
         self._by_node: dict[int, list[AssignedPartition]] = {}
         self._grouped: Mapping[TopicPartition, AssignedPartition] | None = None
         self._metadata_key: object = None
@@ -229,7 +230,7 @@ class Fetcher:
         ]
         if not places:
             return
-        room = self._share(node_id, self._room())
+        room = self._share(self._room(), asks_again=not connection.main)
         if room <= 0:
             return
         wanted, asked = {}, {}
@@ -240,13 +241,18 @@ class Fetcher:
         if not wanted:
             return
         connection.asked_in = self._by_node
-        max_bytes = min(self._settings.max_bytes, room)
-        connection.reserved = min(max_bytes, len(wanted) * self._settings.max_partition_bytes)
-        connection.ask(wanted, asked, max_bytes)
+        connection.ask(wanted, asked, min(self._settings.max_bytes, room))
 
     def _connection(self, node_id: int, *, main: bool) -> FetchConnection:
         return FetchConnection(
-            self._client, node_id, self._settings, self._answered, self._connection_failed, self._log_checked, main=main
+            self._client,
+            node_id,
+            self._settings,
+            self._answered,
+            self._connection_failed,
+            self._log_checked,
+            self._in_flight,
+            main=main,
         )
 
     def _fetchable(self, state: AssignedPartition, cursor: Cursor, now: float) -> bool:
@@ -317,26 +323,21 @@ class Fetcher:
         self.starved = room <= 0
         return room
 
-    def _share(self, node_id: int, room: int) -> int:
-        """Return how many of these bytes a request to the broker may bring; 0 if it must wait for another response.
+    def _share(self, room: int, *, asks_again: bool) -> int:
+        """Return how many of these bytes a request to a broker may bring; 0 if it must wait for another response.
 
         The bytes that the requests in flight leave are divided among the brokers without one: a broker that has no new
-        records holds its request for fetch_max_wait_ms, and the others are asked meanwhile.
+        records holds its request for fetch_max_wait_ms, and the others are asked meanwhile. `asks_again` is whether the
+        broker has one on its main connection.
         """
         if room <= 0:
             return 0
-        idle = 1
-        for other, connections in self._connections.items():
-            for connection in connections:
-                if not connection.idle:
-                    room -= connection.reserved
-            if connections[0].idle and other != node_id and other in self._by_node:
-                idle += 1
-        idle += sum(other not in self._connections for other in self._by_node)
+        room -= self._in_flight.size
         if room <= 0:
             self._short = True
             return 0
-        return max(1, room // idle)
+        idle = len(self._by_node) - self._in_flight.brokers + asks_again
+        return max(1, room // max(1, idle))
 
     # On the loop: responses…
 
