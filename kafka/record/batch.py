@@ -10,8 +10,9 @@ from kafka.codec import DEFAULT_LIMIT, compressor, decompressor
 from kafka.errors import CorruptRecordError
 from kafka.record.batch_builder import FULL, BatchBuilder, SealedBatch
 from kafka.record.consumer_record import ConsumerRecord
-from kafka.record.crc32c import crc32c
+from kafka.record.crc32c import crc32c, fastest
 from kafka.record.header import (
+    CODEC_MASK,
     LOG_OVERHEAD,
     V2_ATTRIBUTES_AT,
     V2_CHECKED,
@@ -20,7 +21,6 @@ from kafka.record.header import (
     Buffer,
     corrupt,
     read_header,
-    scan,
 )
 from kafka.record.message_v0_v1 import LegacyBuilder, SealedMessages, read_messages, to_rows
 from kafka.record.record_decoder import SMALLEST_RECORD, decode_rows, record_ends
@@ -58,25 +58,26 @@ def open_batch(
     """
     if check_crc:
         check_batch(buffer, header)
-    start = header.position + V2_HEADER_SIZE
-    end = header.end
-    if header.codec:
-        unpack = decompressor(header.codec)
+    position, base_offset, length, _, _, _, attributes, _, _, _, _, _, _, count = header
+    start, end = position + V2_HEADER_SIZE, position + length + LOG_OVERHEAD
+    if codec := attributes & CODEC_MASK:
+        unpack = decompressor(codec)
         try:
             data = unpack(memoryview(buffer)[start:end], limit)
         except CorruptRecordError as err:
-            err.offset = header.base_offset
+            err.offset = base_offset
             raise
-        body = RecordsPayload(data, 0, len(data))
+        start, end = 0, len(data)
     elif isinstance(buffer, bytes):
-        body = _new(RecordsPayload, (buffer, start, end))
+        data = buffer
     else:
         # Slices of bytes are the keys and values themselves; slices of anything else would be copied twice.
         data = bytes(memoryview(buffer)[start:end])
-        body = RecordsPayload(data, 0, len(data))
-    size = body.end - body.start
-    if header.count * SMALLEST_RECORD > size or (size and not header.count):
-        raise corrupt(f"{header.count} records in {size} bytes", header.base_offset)
+        start, end = 0, len(data)
+    size = end - start
+    if count * SMALLEST_RECORD > size or (size and not count):
+        raise corrupt(f"{count} records in {size} bytes", base_offset)
+    body: RecordsPayload = _new(RecordsPayload, (data, start, end))
     return body
 
 
@@ -122,14 +123,19 @@ def verify_batches(buffer: Buffer, position: int, offset: int, verified_to: int,
     ScanResult(offset=7, leader_epoch=-1, verified_to=0)
     """
     epoch = -1
-    for header in scan(buffer, position):
-        if check_crcs and header.position >= verified_to:
-            check_crcs = header.magic < 2 or crc_matches(buffer, header)
+    view, checksum = memoryview(buffer), fastest()
+    # Small batches feel what is done for each: locals, not the properties of the header and `check_batch`.
+    while (header := read_header(buffer, position)) is not None:
+        _, base_offset, length, leader_epoch, magic, crc, _, last_delta, _, _, _, _, _, _ = header
+        end = position + length + LOG_OVERHEAD
+        if check_crcs and position >= verified_to:
+            check_crcs = magic < 2 or checksum(view[position + V2_ATTRIBUTES_AT : end], 0) == crc
             if check_crcs:
-                verified_to = header.end
-        last = header.last_offset
+                verified_to = end
+        last = base_offset + last_delta
         if last >= offset:
-            offset, epoch = last + 1, header.leader_epoch
+            offset, epoch = last + 1, leader_epoch
+        position = end
     return ScanResult(offset, epoch, verified_to)
 
 

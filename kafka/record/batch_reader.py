@@ -22,7 +22,7 @@ from kafka.codec import DEFAULT_LIMIT
 from kafka.errors import CorruptRecordError, KafkaError, RecordDeserializationError
 from kafka.record.batch import RecordsPayload, check_batch, control_type, open_batch, verify_batches
 from kafka.record.consumer_record import ConsumerRecord
-from kafka.record.header import BatchHeader, Buffer, corrupt, is_cut_off, read_header
+from kafka.record.header import CONTROL, LOG_OVERHEAD, BatchHeader, Buffer, corrupt, is_cut_off, read_header
 from kafka.record.message_v0_v1 import Nested, read_messages, to_rows
 from kafka.record.record_decoder import SHORTEST_RUN, decode_rows, decode_runs, record_ends, skip_rows
 from kafka.structs import TopicPartition
@@ -72,6 +72,7 @@ class RecordReader:
         "_record_type",
         "_nested",
         "_header",
+        "_following",
         # The records of the open batch that were not taken yet.
         "_data",
         "_at",
@@ -133,6 +134,7 @@ class RecordReader:
         self._record_type = record_type
         self._nested = Nested.SKIP if skip_double_compressed else Nested.KEEP
         self._header: BatchHeader | None = None
+        self._following = fetch_offset
         self._data = b""
         self._at = self._end = self._left = 0
         self._framed = False
@@ -212,7 +214,7 @@ class RecordReader:
             del rows[before:]
             raise
         if wanted == left:
-            self._close_batch(header)
+            self._close_batch()
             return
         self._at, self._left = at, left - (last - before)
         if not self._left:
@@ -227,8 +229,7 @@ class RecordReader:
         del self._messages[:wanted]
         self.next_offset = rows[-1].offset + 1
         if not self._messages:
-            assert self._header is not None
-            self._close_batch(self._header)
+            self._close_batch()
 
     def columns(self, *, at_least: int = 65_536, numpy: bool | None = None) -> Iterator[Columns]:
         """Yield all that is left as columns, ``at_least`` records at a time, or fewer that fill 8 MiB.
@@ -272,12 +273,12 @@ class RecordReader:
     def _snapshot(self) -> tuple[Any, ...]:
         """Return where the reader is, for :meth:`_restore`."""
         aborted = None if self._aborted is None else self._aborted.copy()
-        opened = self._data, self._at, self._end, self._left, self._framed
+        opened = self._data, self._at, self._end, self._left, self._framed, self._following
         return aborted, self._header, opened, self._position, self.next_offset, self._at_end
 
     def _restore(self, place: tuple[Any, ...]) -> None:
         self._aborted, self._header, opened, self._position, self.next_offset, self._at_end = place
-        self._data, self._at, self._end, self._left, self._framed = opened
+        self._data, self._at, self._end, self._left, self._framed, self._following = opened
         self._messages = []  # messages opened since; there were none then, or they would have been taken first
         self._failure = None
 
@@ -300,14 +301,14 @@ class RecordReader:
             batches.append(BatchRecords(self._data, self._at, self._end, self._left, header))
             count += self._left
             size += self._end - self._at
-            self._close_batch(header)
+            self._close_batch()
         self._find_next()
 
-    def _close_batch(self, header: BatchHeader) -> None:
+    def _close_batch(self) -> None:
         self._header = None
         self._data = b""
         self._left = 0
-        following = header.last_offset + 1
+        following = self._following
         if following > self.next_offset:  # noqa: PLR1730 - max() takes three times as long
             self.next_offset = following
 
@@ -341,33 +342,39 @@ class RecordReader:
 
     def _find_next(self) -> BatchHeader | None:
         """Move to the next batch that has records to deliver and return its header; None at the end."""
-        while self._header is None:
+        # Small batches feel what is done for each: locals, not the properties of the header.
+        found = self._header
+        while found is None:
             header = read_header(self._buffer, self._position)
             if header is None:
                 self._at_end = True
                 return None
+            position, base_offset, length, _, magic, _, attributes, last_delta, _, _, _, _, _, count = header
+            following = base_offset + last_delta + 1
+            has_records = following > self.next_offset and count != 0 and (magic < 2 or not attributes & CONTROL)
             try:
-                wanted = self._is_wanted(header)
+                wanted = (has_records and self._aborted is None) or self._is_wanted(header, has_records=has_records)
             except KafkaError:
                 self._header, self._position = header, header.end  # for `skip` to step over it
                 raise
             if wanted:
-                self._header = header
-            else:
-                self.next_offset = max(self.next_offset, header.last_offset + 1)
-            self._position = header.end
-        return self._header
+                self._header = found = header
+                self._following = following
+            elif following > self.next_offset:
+                self.next_offset = following
+            self._position = position + length + LOG_OVERHEAD
+        return found
 
-    def _is_wanted(self, header: BatchHeader) -> bool:
+    def _is_wanted(self, header: BatchHeader, *, has_records: bool) -> bool:
+        """Whether records of the batch are to be delivered; `has_records` is whether it has some from the offset on."""
         if self._aborted is not None and header.producer_id >= 0:
             # Damage may not look like an offset up to which transactions have begun, or like the end of one.
             self._check(header)
             if self._aborted.covers(header, self._unpack):
                 return False
-        if header.last_offset >= self.next_offset and header.count != 0 and not header.is_control:
-            return True
-        self._check(header)  # nor like a batch that need not be looked at
-        return False
+        if not has_records:
+            self._check(header)  # nor like a batch that need not be looked at
+        return has_records
 
     def _check(self, header: BatchHeader) -> None:
         """See that the header can be believed, before the batch is opened or instead of that."""
@@ -398,7 +405,7 @@ class RecordReader:
         wanted = [message for message in messages if message[0] >= self.next_offset]
         self._messages = to_rows(wanted, self.topic, self.partition, self._record_type)
         if not wanted:
-            self._close_batch(header)
+            self._close_batch()
 
     def _open_batch(self, header: BatchHeader) -> None:
         data, at, end = self._unpack(header)
@@ -409,7 +416,7 @@ class RecordReader:
         if left:
             self._data, self._at, self._end, self._left, self._framed = data, at, end, left, False
         else:
-            self._close_batch(header)
+            self._close_batch()
 
     # Damage, and what deserializers refuse
 
