@@ -45,6 +45,7 @@ log = logging.getLogger(__name__)
 
 SIDE: Final = "fetch-side"
 _TOPIC_IDS_SINCE: Final = 13
+_MAX_BYTES_SINCE: Final = 3
 _SESSIONS_SINCE: Final = 7
 _LAST_EPOCH_SINCE: Final = 12
 
@@ -121,6 +122,7 @@ class FetchConnection:
         self._log_checked = doubted
         self._in_flight = in_flight
         self._reserved = 0
+        self._turns: list[TopicPartition] = []  # those that were asked for longest ago first; for old brokers
         self._wanted: Mapping[TopicPartition, Wanted] | None = None
         self._targets: dict[TopicPartition, FetchTarget] = {}
         self._max_bytes = 0
@@ -222,10 +224,35 @@ class FetchConnection:
             wanted = await self._checked(link, wanted, timeout)
             if not wanted:
                 return None, version
+        max_wait_ms = settings.max_wait_ms if self.main else 0
+        if version < _MAX_BYTES_SINCE:
+            number = len(wanted)
+            wanted = self._limited(wanted, max_bytes)
+            max_wait_ms = -(-max_wait_ms * len(wanted) // number)  # all have had their turn when max_wait_ms are over
         outgoing = self.session.next(wanted)
         self.asked_at = client.loop.time()
-        request = self._request(kind if version == best else kind[version], outgoing, max_bytes, version)
+        request = self._request(kind if version == best else kind[version], outgoing, max_bytes, max_wait_ms, version)
         return await link.submit(request, timeout), version
+
+    def _limited(self, wanted: Mapping[TopicPartition, Wanted], max_bytes: int) -> Mapping[TopicPartition, Wanted]:
+        """Return as many partitions as `max_bytes` has room for, those first that were asked for longest ago.
+
+        Brokers before 0.10.1 know no limit for a response: it may have max_partition_fetch_bytes of each partition.
+        """
+        limit = self._settings.max_partition_bytes
+        most = max(1, max_bytes // limit)
+        known = set(self._turns)
+        turns = [partition for partition in self._turns if partition in wanted]
+        turns += [partition for partition in wanted if partition not in known]
+        self._turns = turns[most:] + turns[:most]
+        for partition in turns[most:]:
+            cursor = self._targets.pop(partition).cursor
+            if cursor.connection is self:
+                cursor.connection = None
+        self._in_flight.size -= self._reserved
+        self._reserved = len(turns[:most]) * limit
+        self._in_flight.size += self._reserved
+        return {partition: wanted[partition] for partition in turns[:most]}
 
     async def _checked(
         self, link: Connection, wanted: Mapping[TopicPartition, Wanted], timeout: float
@@ -242,7 +269,7 @@ class FetchConnection:
             self._log_checked(self._targets[partition], check)
         return {partition: entry for partition, entry in wanted.items() if partition not in checks}
 
-    def _request(self, kind: Any, outgoing: Outgoing, max_bytes: int, version: int) -> Any:
+    def _request(self, kind: Any, outgoing: Outgoing, max_bytes: int, max_wait_ms: int, version: int) -> Any:
         settings, names = self._settings, self._request_type
         partition_type, topic_type, forgotten_type = names.FetchPartition, names.FetchTopic, names.ForgottenTopic
         has_epochs = version >= _LAST_EPOCH_SINCE
@@ -261,7 +288,7 @@ class FetchConnection:
         for partition, topic_id in outgoing.forgotten:
             forgotten.setdefault((partition.topic, topic_id), []).append(partition.partition)
         return kind(
-            max_wait_ms=settings.max_wait_ms if self.main else 0,
+            max_wait_ms=max_wait_ms,
             min_bytes=settings.min_bytes,
             max_bytes=max_bytes,
             isolation_level=settings.isolation_level,

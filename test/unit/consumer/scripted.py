@@ -200,7 +200,8 @@ class Cluster:
             for topic in request.forgotten_topics_data:
                 for number in topic.partitions:
                     self._session.pop(TopicPartition(topic.topic, number), None)
-        places = self._session if request.max_wait_ms else {}
+        in_session = request.max_wait_ms and request.session_epoch >= 0
+        places = self._session if in_session else {}
         places.update(
             (TopicPartition(topic.topic, part.partition), part.fetch_offset)
             for topic in request.topics
@@ -222,7 +223,7 @@ class Cluster:
                 records=_batch(offset, new) if new else b"",
             )
             topics.append(reply.FetchableTopicResponse(topic=name, partitions=[data]))
-        return {"responses": topics, "session_id": 7 if request.max_wait_ms else 0}, any_data
+        return {"responses": topics, "session_id": 7 if in_session else 0}, any_data
 
     def _join(self, request: Any, code: int) -> Any:
         return {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -12,8 +14,9 @@ from kafka.consumer.fetch_session import Wanted
 from kafka.consumer.partition_state import AssignedPartition, Cursor
 from kafka.errors import NotLeaderForPartitionError, TopicAuthorizationFailedError, UnknownLeaderEpochError
 from kafka.protocol.offset import OffsetForLeaderEpochResponse
+from kafka.protocol.registry import ApiKey
 from kafka.structs import TopicPartition
-from test.unit.consumer.scripted import T0, T1, Cluster, MakeConsumer, read
+from test.unit.consumer.scripted import T0, T1, Cluster, MakeConsumer, read, rest
 
 EPOCHS = OffsetForLeaderEpochResponse
 
@@ -54,6 +57,68 @@ def test_a_request_has_the_settings_of_the_consumer(cluster: Cluster, make: Make
     assert (request.isolation_level, request.min_bytes, request.rack_id) == (1, 7, "r1")
     assert request.max_bytes == 5_000_000
     assert request.topics[0].partitions[0].partition_max_bytes == 100_000
+
+
+def asked_partitions(request: Any) -> list[int]:
+    return [part.partition for topic in request.topics for part in topic.partitions]
+
+
+@pytest.fixture
+def old_cluster(cluster: Cluster) -> Cluster:
+    """A broker before 0.10.1, with ten partitions: a response may have max_partition_fetch_bytes of each."""
+    cluster.topics["t"] = 10
+    cluster.broker.ranges[ApiKey.Fetch] = (0, 2)
+    return cluster
+
+
+TEN = [TopicPartition("t", number) for number in range(10)]
+
+
+def test_brokers_that_know_no_limit_are_asked_for_no_more_partitions_than_fit_into_the_memory(
+    old_cluster: Cluster, make: MakeConsumer
+) -> None:
+    for partition in TEN:
+        old_cluster.fill(3, partition)
+    consumer = make(fetch_buffer_memory=400_000, max_partition_fetch_bytes=100_000)
+    consumer.assign(TEN)
+    assert {(record.partition, record.offset) for record in read(consumer, 30)} == {
+        (number, offset) for number in range(10) for offset in range(3)
+    }
+    assert max(len(asked_partitions(request)) for request in old_cluster.asked("Fetch")) == 4
+
+
+def test_partitions_without_records_take_turns_at_brokers_that_know_no_limit(
+    old_cluster: Cluster, make: MakeConsumer
+) -> None:
+    consumer = make(fetch_buffer_memory=400_000, max_partition_fetch_bytes=100_000, fetch_max_wait_ms=500)
+    consumer.assign(TEN)
+    consumer.poll(timeout_ms=1000)
+    before = len(old_cluster.asked("Fetch"))
+    rest(consumer, 10)
+    turns = old_cluster.asked("Fetch")[before:]
+    assert 45 <= len(turns) <= 55  # the wait is divided, too: 200 ms each
+    assert Counter(number for request in turns for number in asked_partitions(request)).total() == 4 * len(turns)
+    for at in range(len(turns) - 2):
+        assert {number for request in turns[at : at + 3] for number in asked_partitions(request)} == set(range(10))
+
+
+def test_a_record_that_needs_more_than_the_memory_comes_from_brokers_that_know_no_limit(
+    old_cluster: Cluster, make: MakeConsumer
+) -> None:
+    old_cluster.fill(1, TEN[7])
+    consumer = make(fetch_buffer_memory=50_000, max_partition_fetch_bytes=100_000)
+    consumer.assign(TEN)
+    assert [record.partition for record in read(consumer, 1)] == [7]
+    assert {len(asked_partitions(request)) for request in old_cluster.asked("Fetch")} == {1}
+
+
+def test_the_next_request_has_left_when_poll_returns_the_records(cluster: Cluster, make: MakeConsumer) -> None:
+    cluster.fill(5)
+    consumer = make()
+    consumer.assign([T0])
+    while not consumer.poll(timeout_ms=1000):
+        pass
+    assert [request.topics[0].partitions[0].fetch_offset for request in cluster.asked("Fetch")] == [0, 5]
 
 
 def targets(**epochs: int) -> dict[TopicPartition, FetchTarget]:
