@@ -11,7 +11,7 @@ import logging
 import math
 import socket
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka._runtime.tasks import deferred
 from kafka.errors import (
@@ -153,17 +153,21 @@ class Connection(Channel):
     # Sending…
 
     def submit(
-        self, request: Request[ResponseT], timeout: float | None = None, newest: int | None = None
+        self,
+        request: Request[ResponseT],
+        timeout: float | None = None,
+        newest: int | None = None,
+        decode: Callable[[Any], Any] | None = None,
     ) -> Future[ResponseT]:
         """Queue a request, connecting first if needed; the future resolves to the response.
 
         `timeout` includes the time to connect; the default is request_timeout_ms. The request's version is the newest
-        that both sides have, `newest` at most.
+        that both sides have, `newest` at most. `decode` reads the reply if the type of the response is not to.
         """
         if self._closed is not None:
             return Future[ResponseT]().failure(self._closed)
         deadline = self._loop.time() + (self.context.settings.request_timeout if timeout is None else timeout)
-        future = self.pipeline.submit(request, deadline, newest)
+        future = self.pipeline.submit(request, deadline, newest, decode)
         self._arm(deadline)
         if self.ready:
             self._pump()

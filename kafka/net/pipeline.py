@@ -258,10 +258,17 @@ class Pipeline:
 
     # Writing…
 
-    def submit(self, request: Request[ResponseT], deadline: float, newest: int | None = None) -> Future[ResponseT]:
+    def submit(
+        self,
+        request: Request[ResponseT],
+        deadline: float,
+        newest: int | None = None,
+        decode: Decode | None = None,
+    ) -> Future[ResponseT]:
         """Queue a request; the future resolves to the response. Its version is `newest` at most."""
         entry = _Entry(request, Future(), deadline)
         entry.newest = newest
+        entry.decode = decode
         self._waiting.append(entry)
         return entry.future
 

@@ -126,7 +126,8 @@ class Sender:
         """Send batches without waiting for more records, as a call waits for them."""
         for batch in batches:
             batch.hurried = True
-        self._look_and_pump([batch.partition for batch in batches if not batch.partition.scheduled])
+        # Each partition once: flush() comes with all that wait, which may be hundreds for one.
+        self._look_and_pump(list(dict.fromkeys(b.partition for b in batches if not b.partition.scheduled)))
 
     def _look_and_pump(self, partitions: list[Partition]) -> None:
         """Queue partitions at their leaders' sinks, then send at once: that saves a pass of the loop."""
@@ -491,7 +492,8 @@ class Sender:
         """Send all batches that exist now, and wait until they are settled."""
         batches = [batch for batch in self.accumulator.unsettled() if not batch.is_done]
         self.hurry(*batches)
-        for batch in batches:
+        # Newest first: a partition settles its batches in order, so this wakes once per partition, not once per batch.
+        for batch in reversed(batches):
             if not batch.is_done:
                 await batch
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka._core.client import PRODUCE
 from kafka.errors import KafkaError, KafkaProtocolError, UnknownBrokerIdError, UnsupportedVersionError, for_code
+from kafka.producer.produce_request import OLDEST, TOPIC_IDS_SINCE, Written, read_reply, request_type
 from kafka.producer.producer_batch import Delivered, ProduceOutcome, ProducerBatch, classify
 from kafka.protocol.produce import ProduceRequest
 from kafka.protocol.types import Gathered
@@ -32,7 +33,6 @@ log = logging.getLogger(__name__)
 
 #: From this many bytes on, joining a batch's header and body costs more than one more piece for the socket.
 _WORTH_TWO_PIECES: Final = 8 << 10
-_TOPIC_IDS_SINCE: Final = 13
 
 #: Topics by the number of their id: to hash and compare ids themselves calls Python functions.
 _Names = dict[int, str]
@@ -189,43 +189,51 @@ class Sink:
             return
         self.in_flight += 1
         self._sender.sent(batches)
-        future = link.submit(request, self._sender.request_timeout)
+        decode = read_reply(request.API_VERSION) if request.API_VERSION >= OLDEST else None
+        future = link.submit(request, self._sender.request_timeout, decode=decode)
         future.add_both(partial(self._answered, batches, names, future))
 
-    def _request(self, link: Connection, batches: list[ProducerBatch]) -> tuple[ProduceRequest, _Names]:
+    def _request(self, link: Connection, batches: list[ProducerBatch]) -> tuple[Any, _Names]:
         """Return the request, and the names of its topics where the reply has their ids instead."""
-        # Of the version that will be sent: structs of no version are looked at field by field when they are encoded.
-        request_type = self._request_type(link)
-        topic_data, partition_data = request_type.TopicProduceData, request_type.PartitionProduceData
+        sender, topic_id = self._sender, self._client.cluster.topic_id
+        version = self._version(link)
+        transactional_id = None if sender.transactions is None else sender.transactions.producer.transactional_id
+        names: _Names = {}
+        if version < OLDEST:
+            return self._request_of_structs(version, batches, transactional_id), names
+        placed: list[Any] = []
+        for batch in batches:
+            partition = batch.partition
+            name = partition.topic.name
+            placed.append((name, partition.index, batch.sealed))
+            if version >= TOPIC_IDS_SINCE and (known := topic_id(name)) is not None:
+                names[known.int] = name
+        timeout_ms = int(sender.request_timeout * 1000)
+        return request_type(version)(placed, topic_id, sender.acks, timeout_ms, transactional_id), names
+
+    def _request_of_structs(
+        self, version: int, batches: list[ProducerBatch], transactional_id: str | None
+    ) -> ProduceRequest:
+        bound: Any = ProduceRequest[version]
         by_topic: dict[str, list[Any]] = {}
         for batch in batches:
             assert batch.sealed is not None
             partition = batch.partition
-            data = partition_data(index=partition.index, records=on_the_wire(batch.sealed))
+            data = bound.PartitionProduceData(index=partition.index, records=on_the_wire(batch.sealed))
             by_topic.setdefault(partition.topic.name, []).append(data)
-        names: _Names = {}
-        topics = []
-        for name, partitions in by_topic.items():
-            topic_id = self._client.cluster.topic_id(name) if request_type.API_VERSION >= _TOPIC_IDS_SINCE else None
-            if topic_id is None:
-                topics.append(topic_data(name=name, partition_data=partitions))
-            else:
-                topics.append(topic_data(topic_id=topic_id, partition_data=partitions))
-                names[topic_id.int] = name
-        transactions = self._sender.transactions
-        fields = {} if transactions is None else {"transactional_id": transactions.producer.transactional_id}
-        request = request_type(
-            acks=self._sender.acks, timeout_ms=int(self._sender.request_timeout * 1000), topic_data=topics, **fields
-        )
-        return request, names
+        topics = [bound.TopicProduceData(name=name, partition_data=data) for name, data in by_topic.items()]
+        fields = {} if transactional_id is None else {"transactional_id": transactional_id}
+        timeout_ms = int(self._sender.request_timeout * 1000)
+        request: ProduceRequest = bound(acks=self._sender.acks, timeout_ms=timeout_ms, topic_data=topics, **fields)
+        return request
 
-    def _request_type(self, link: Connection) -> Any:
-        """Return the class of requests in the version for this broker."""
+    def _version(self, link: Connection) -> int:
+        """Return the version of requests to this broker."""
         assert link.versions is not None, "the link is ready"
         version = link.versions.version_for(ProduceRequest)
         transactions = self._sender.transactions
         newest = None if transactions is None else transactions.newest_produce()
-        return ProduceRequest[version if newest is None else min(newest, version)]
+        return version if newest is None else min(newest, version)
 
     # Answers…
 
@@ -256,6 +264,9 @@ class Sink:
             self._sender.answered(batch, outcome, error, definite=not error.outcome_unknown)
 
     def _take_response(self, batches: list[ProducerBatch], names: _Names, response: Any) -> None:
+        if type(response) is Written:
+            self._take_written(batches, names, response)
+            return
         results = {}
         for topic in response.responses:
             name = names.get(topic.topic_id.int) if names else topic.name
@@ -264,13 +275,26 @@ class Sink:
         for batch in batches:
             result = results.get((batch.partition.topic.name, batch.partition.index))
             if result is None:
-                missing = KafkaProtocolError("the broker's reply leaves this partition out")
-                self._sender.answered(batch, ProduceOutcome.RETRY, missing, definite=False)
+                self._left_out(batch)
             elif not result.error_code:
                 delivered = Delivered(result.base_offset, result.log_append_time_ms)
                 self._sender.answered(batch, ProduceOutcome.DONE, delivered)
             else:
                 self._take_error(batch, result, response)
+
+    def _take_written(self, batches: list[ProducerBatch], names: _Names, written: Written) -> None:
+        name = written.topic if isinstance(written.topic, str) else names.get(written.topic)
+        for batch in batches:
+            partition = batch.partition
+            delivered = written.offsets.get(partition.index) if partition.topic.name == name else None
+            if delivered is None:
+                self._left_out(batch)
+            else:
+                self._sender.answered(batch, ProduceOutcome.DONE, delivered)
+
+    def _left_out(self, batch: ProducerBatch) -> None:
+        missing = KafkaProtocolError("the broker's reply leaves this partition out")
+        self._sender.answered(batch, ProduceOutcome.RETRY, missing, definite=False)
 
     def _take_error(self, batch: ProducerBatch, result: Any, response: Any) -> None:
         partition = batch.partition
