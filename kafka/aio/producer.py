@@ -30,7 +30,6 @@ from kafka.errors import (
     ProducerClosed,
     RecordTooLargeError,
 )
-from kafka.partitioner import murmur2
 from kafka.producer.arguments import Headers, checked_partition
 from kafka.producer.arguments import checked_config as checked_producer_config
 from kafka.producer.calls import ProducerCalls
@@ -213,8 +212,7 @@ class AIOKafkaProducer(Lifecycle):
         elif type(key) is bytes and self._hashes:
             state = self._topics.get(topic)
             if state is not None:
-                line = state.ordered
-                where = line[(murmur2(key) & 0x7FFFFFFF) % len(line)]
+                where = state.by_key[key]
                 with self._lock:
                     batch = where.open
                     if batch is not None:

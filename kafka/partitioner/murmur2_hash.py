@@ -6,7 +6,7 @@ from functools import lru_cache
 from struct import Struct
 from typing import Final
 
-__all__ = ["murmur2"]
+__all__ = ["murmur2", "murmur2_once"]
 
 # The constants of MurmurHash2, and the seed that org.apache.kafka.common.utils.Utils uses.
 _M: Final = 0x5BD1E995
@@ -28,10 +28,11 @@ def murmur2(data: bytes | bytearray | memoryview) -> int:
     """
     if len(data) <= _CACHED_LENGTH:
         return _cached(data if type(data) is bytes else bytes(data))
-    return _hash(data)
+    return murmur2_once(data)
 
 
-def _hash(data: bytes | bytearray | memoryview) -> int:
+def murmur2_once(data: bytes | bytearray | memoryview) -> int:
+    """The 32-bit hash, unsigned, which is not remembered: for callers that remember what they compute from it."""
     length = len(data)
     h = _SEED ^ length
     for k in _words(length >> 2)(data):
@@ -44,4 +45,4 @@ def _hash(data: bytes | bytearray | memoryview) -> int:
     return h ^ h >> 15
 
 
-_cached = lru_cache(maxsize=_CACHED_KEYS)(_hash)
+_cached = lru_cache(maxsize=_CACHED_KEYS)(murmur2_once)

@@ -42,6 +42,8 @@ class BuiltInPartitioner:
         To look at all partitions takes longer than to fill a batch where there are thousands, so a choice may be made
         from candidates that were found some choices ago.
         """
+        if len(topic.ordered) == 1:
+            return topic.ordered[0]
         now = self._now()
         candidates: _Candidates | None = topic.candidates
         if candidates is None or not candidates.hold(topic, self._cluster.topology, now):

@@ -21,7 +21,6 @@ from kafka._runtime.network_thread import ThreadDriver
 from kafka.config import Config, defaults
 from kafka.errors import AbortableTransactionError, KafkaError
 from kafka.legacy.private_names import ProducerNames
-from kafka.partitioner import murmur2
 from kafka.producer.arguments import (
     Headers,
     checked_config,
@@ -158,8 +157,7 @@ class KafkaProducer(ProducerNames):
                 elif type(key) is bytes and self._hashes:
                     state = self._topics.get(topic)
                     if state is not None:
-                        line = state.ordered
-                        where = line[(murmur2(key) & 0x7FFFFFFF) % len(line)]
+                        where = state.by_key[key]
                         now = int(self._time() * 1000)
                         with self._lock:
                             batch = where.open

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kafka.errors import IllegalStateError, RecordTooLargeError
 from kafka.producer.buffer_pool import BufferPool, Reservation, Share
-from kafka.producer.producer_batch import BatchOwner, Partition, ProducerBatch, Topic, taken_up
+from kafka.producer.producer_batch import BatchOwner, Partition, PartitionsByKey, ProducerBatch, Topic, taken_up
 from kafka.record.batch_builder import FULL, BatchBuilder, encode_headers, record_size
 from kafka.record.header import V2_HEADER_SIZE
 from kafka.record.message_v0_v1 import LegacyBuilder, message_size
@@ -563,6 +563,7 @@ class RecordAccumulator:
                 # New objects, not changed ones: send() reads them without the lock.
                 topic.partitions = {at: topic.partitions.get(at) or Partition(topic, at, self._owner) for at in known}
                 topic.ordered = [topic.partitions[at] for at in known]
+                topic.by_key = PartitionsByKey(topic.ordered)
                 topic.indexes = known
             self.topics[name] = topic
             return topic

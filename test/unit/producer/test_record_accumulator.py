@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from kafka.errors import ClientClosedError, IllegalStateError, RecordTooLargeError
 from kafka.future import Future
+from kafka.partitioner import Murmur2Partitioner
 from kafka.producer.buffer_pool import Reservation
 from kafka.producer.producer_batch import ProducerBatch
 from kafka.producer.record_accumulator import RecordAccumulator
@@ -320,3 +322,23 @@ def test_formats_before_kafka_0_11_fill_batches_too() -> None:
     assert place is not None
     assert place[0].builder.magic == 1
     assert filled.add(partition=0) == (place[0], 1)
+
+
+def test_the_partition_of_a_key_is_that_of_the_default_partitioner_also_when_it_is_remembered_and_after_growth():
+    accumulator = Filled().accumulator
+    rng = random.Random(7)
+    keys = [rng.randbytes(rng.choice((0, 1, 12, 128, 129, 5000))) for _ in range(500)]
+    for count in (1, 6, 7, 1000):
+        topic = accumulator.topic("events", range(count))
+        choose = Murmur2Partitioner().choose
+        for key in [*keys, *keys]:
+            assert topic.by_key[key].index == choose("events", key, topic.indexes, ())
+
+
+def test_the_keys_that_a_topic_remembers_are_bounded():
+    topic = Filled().accumulator.topic("events", range(3))
+    for number in range(20_000):
+        topic.by_key[b"%d" % number]
+    topic.by_key[b"k" * 1000]
+    assert len(topic.by_key) <= 4096
+    assert b"k" * 1000 not in topic.by_key
