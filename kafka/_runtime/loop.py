@@ -253,7 +253,8 @@ class Loop:
         pass does the rest.
         Returns False where another thread has claimed the loop: then there was no pass.
         """
-        self.check_usable()
+        if self._unusable is not None:
+            raise self._unusable
         if self._passing == get_ident():
             raise IllegalStateError("this blocks, so it cannot be called from a callback on the network loop")
         with self._lock:

@@ -116,6 +116,8 @@ def checked_timeout(timeout: Any, what: str) -> float | None:
     """Return seconds, None for no limit."""
     if timeout is None:
         return None
+    if type(timeout) is int:  # the look-up of Real costs more than all else here
+        return float(timeout)
     if isinstance(timeout, bool) or not isinstance(timeout, Real):
         raise TypeError(f"the timeout of {what} must be a number of seconds, not {timeout!r}")
     if math.isnan(timeout):

@@ -170,7 +170,7 @@ class ProducerCalls(Generic[FutureT]):
         if self._serializes:
             key_bytes, value_bytes = self._serialize(topic, key, value, headers)
         else:
-            key_bytes = key if type(key) is bytes else as_bytes(key, "key")
+            key_bytes = key if key is None or type(key) is bytes else as_bytes(key, "key")
             value_bytes = value if type(value) is bytes else as_bytes(value, "value")
         pairs = checked_headers(headers) if headers else None
         if pairs and self.accumulator.magic < 2:

@@ -65,7 +65,9 @@ class BatchesRequest:
         acks: int,
         timeout_ms: int,
         transactional_id: str | None = None,
+        names: dict[int, str] | None = None,
     ) -> None:
+        """`names` gets the topics whose ids stand in the request, by the numbers of these ids."""
         self._acks = acks
         # The buffers are taken now: a batch that is given up before the request leaves forgets its own.
         by_topic: dict[str, list[Placed]] = {}
@@ -81,7 +83,13 @@ class BatchesRequest:
                 pieces.append(_compact_text(name))
             else:
                 known = topic_id(name)
-                pieces.append(_NO_ID if known is None else known.bytes)
+                if known is None:
+                    pieces.append(_NO_ID)
+                else:
+                    number = known.int
+                    pieces.append(number.to_bytes(16, "big"))
+                    if names is not None:
+                        names[number] = name
             pieces.append(_uvarint(len(batches) + 1))
             for _, index, sealed in batches:
                 pieces += (_INDEX(index), _uvarint(sealed.size + 1), sealed.header, sealed.body, b"\0")

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafka._core.client import PRODUCE
 from kafka.errors import KafkaError, KafkaProtocolError, UnknownBrokerIdError, UnsupportedVersionError, for_code
-from kafka.producer.produce_request import OLDEST, TOPIC_IDS_SINCE, Written, read_reply, request_type
+from kafka.producer.produce_request import OLDEST, Written, read_reply, request_type
 from kafka.producer.producer_batch import Delivered, ProduceOutcome, ProducerBatch, classify
 from kafka.protocol.produce import ProduceRequest
 from kafka.protocol.types import Gathered
 from kafka.structs import BrokerMetadata
 
 if TYPE_CHECKING:
-    from kafka.future import Future
     from kafka.net.connection import Connection
     from kafka.producer.producer_batch import Partition
     from kafka.producer.sender import Sender
@@ -191,7 +190,7 @@ class Sink:
         self._sender.sent(batches)
         decode = read_reply(request.API_VERSION) if request.API_VERSION >= OLDEST else None
         future = link.submit(request, self._sender.request_timeout, decode=decode)
-        future.add_both(partial(self._answered, batches, names, future))
+        future.add_both(partial(self._answered, batches, names))
 
     def _request(self, link: Connection, batches: list[ProducerBatch]) -> tuple[Any, _Names]:
         """Return the request, and the names of its topics where the reply has their ids instead."""
@@ -204,12 +203,10 @@ class Sink:
         placed: list[Any] = []
         for batch in batches:
             partition = batch.partition
-            name = partition.topic.name
-            placed.append((name, partition.index, batch.sealed))
-            if version >= TOPIC_IDS_SINCE and (known := topic_id(name)) is not None:
-                names[known.int] = name
+            placed.append((partition.topic.name, partition.index, batch.sealed))
         timeout_ms = int(sender.request_timeout * 1000)
-        return request_type(version)(placed, topic_id, sender.acks, timeout_ms, transactional_id), names
+        request = request_type(version)(placed, topic_id, sender.acks, timeout_ms, transactional_id, names)
+        return request, names
 
     def _request_of_structs(
         self, version: int, batches: list[ProducerBatch], transactional_id: str | None
@@ -237,16 +234,18 @@ class Sink:
 
     # Answers…
 
-    def _answered(self, batches: list[ProducerBatch], names: _Names, future: Future[Any], _outcome: object) -> None:
+    def _answered(self, batches: list[ProducerBatch], names: _Names, reply: Any) -> None:
+        """Handle the outcome of a request: a reply, an error, or None where none is sent (acks=0)."""
         self.in_flight -= 1
-        error = future.exception
-        if error is not None:
-            self._failed(batches, error)
+        if type(reply) is Written:
+            self._take_written(batches, names, reply)
+        elif isinstance(reply, BaseException):
+            self._failed(batches, reply)
         elif self._sender.acks == 0:
             for batch in batches:
                 self._sender.answered(batch, ProduceOutcome.DONE, Delivered(-1, -1))
         else:
-            self._take_response(batches, names, future.value)
+            self._take_response(batches, names, reply)
         self._sender.request_done()
         if self.waiting:
             self.pump_soon()
@@ -264,9 +263,6 @@ class Sink:
             self._sender.answered(batch, outcome, error, definite=not error.outcome_unknown)
 
     def _take_response(self, batches: list[ProducerBatch], names: _Names, response: Any) -> None:
-        if type(response) is Written:
-            self._take_written(batches, names, response)
-            return
         results = {}
         for topic in response.responses:
             name = names.get(topic.topic_id.int) if names else topic.name
