@@ -8,28 +8,6 @@ from kafka.cli.grammar import COMMANDS, CONNECTION, CONSENT, LISTING, Argument, 
 
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "reference" / "commands.rst"
 
-# Why the tests of the documentation do not run the examples of a command; the command's own tests prepare these things.
-NOT_RUN = {
-    "groups remove-members": "needs a group with members",
-    "records decode": "needs the internal topics of Apache Kafka",
-    "brokers unregister": "needs a broker that has left the cluster",
-    "cluster voters-add": "needs a quorum of controllers",
-    "cluster voters-remove": "needs a quorum of controllers",
-    "tokens list": "needs a cluster with users",
-    "tokens create": "needs a cluster with users",
-    "tokens renew": "needs a cluster with users",
-    "tokens expire": "needs a cluster with users",
-    "partitions reassign-cancel": "needs a partition that moves",
-    "partitions move-dir": "needs a broker with several directories",
-    "transactions abort": "needs a transaction that hangs",
-    "logs dump": "reads the files of a broker",
-    "demo": "test/embedded/test_demo.py runs it",
-    "spark": "needs Spark; test/embedded/spark/test_jobs.py runs the jobs",
-}
-# Other examples that name a cluster need things on it; these commands do not.
-ON_ANY_CLUSTER = {"acls delete", "metrics delete", "users delete"}
-CLUSTER = (" -b localhost:9092", " -b b1:9093")
-
 
 def render() -> str:
     """Return the page."""
@@ -70,11 +48,6 @@ def _verb(name: str, verb: Verb, *, alone: bool) -> list[str]:
     if groups:
         lines += [f"Shared options: {', '.join(groups)}.", ""]
     if verb.examples:
-        command = f"{name} {verb.name}"
-        reason = NOT_RUN.get(name) or NOT_RUN.get(command)
-        if reason is None and command not in ON_ANY_CLUSTER and any(line.endswith(CLUSTER) for line in verb.examples):
-            reason = "needs a cluster that has what an example names"
-        lines += [f".. not-run: {reason}", ""] if reason else []
         lines += [".. code-block:: sh", "", *(f"    {example}" for example in verb.examples), ""]
     return lines
 

@@ -8,13 +8,15 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
+from typing import Any, TypeVar
 from unittest.mock import patch
+
+import pytest
 
 from kafka import KafkaConsumer
 from kafka.broker import Broker
@@ -30,6 +32,9 @@ _DIRECTIVE = re.compile(
 )
 _LANGUAGES = {"doctest": "pycon", "testsetup": "python", "testcleanup": "python"}
 _LITERAL = re.compile(r"^(?P<indent> *)(?!\.\. )\S?.*::\s*$")
+Test = TypeVar("Test", bound=Callable[..., object])
+# The blocks for which a test prepares what they need, and that test: see `runs`.
+PREPARED: dict[Block, str] = {}
 
 
 class EndOfExample(BaseException):
@@ -38,17 +43,13 @@ class EndOfExample(BaseException):
 
 @dataclass(frozen=True)
 class Block:
-    """A code block: `language` is None for a literal block, `hidden` is one that readers do not see.
-
-    `not_run` is the reason in a comment ``.. not-run: REASON`` before the block.
-    """
+    """A code block: `language` is None for a literal block, `hidden` is one that readers do not see."""
 
     page: Path
     line: int
     language: str | None
     text: str
     hidden: bool = False
-    not_run: str = ""
 
     @property
     def is_code(self) -> bool:
@@ -90,7 +91,6 @@ def blocks(page: Path) -> list[Block]:
                 at = end
             continue
         depth = len(match["indent"])
-        not_run = _reason_before(lines[: at - 1])
         body = []
         start = at
         while at < len(lines) and (not lines[at].strip() or _indent(lines[at]) > depth):
@@ -106,36 +106,33 @@ def blocks(page: Path) -> list[Block]:
                 language,
                 dedent("\n".join(body)).strip("\n") + "\n",
                 kind in {"testsetup", "testcleanup"},
-                not_run,
             )
         )
     return found
-
-
-def _reason_before(lines: list[str]) -> str:
-    """Return the reason of the comment with which these lines end."""
-    words: list[str] = []
-    for line in reversed(lines):
-        if not line.strip() and not words:
-            continue
-        match = re.match(r"^ *\.\. not-run: (.*)$", line)
-        if match is not None:
-            return " ".join([match[1], *reversed(words)])
-        if not line.startswith("   "):
-            break
-        words.append(line.strip())
-    return ""
 
 
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip(" "))
 
 
+def runs(*places: tuple[str, str]) -> Callable[[Test], Test]:
+    """Give a test, as `shown`, the blocks of pages that begin with some text, and count them as blocks that it runs."""
+    found = []
+    for page, beginning in places:
+        (block,) = (one for one in blocks(ROOT / page) if one.is_code and one.text.startswith(beginning))
+        found.append(block)
+
+    def mark(test: Test) -> Test:
+        PREPARED.update(dict.fromkeys(found, f"{test.__module__}::{test.__name__}"))
+        marked: Test = pytest.mark.parametrize("shown", [found], ids=[Path(places[0][0]).stem])(test)
+        return marked
+
+    return mark
+
+
 def python_blocks(page: Path) -> list[Block]:
     """Return what `run` executes of a page."""
-    return [
-        block for block in blocks(page) if block.language == "python" and not block.is_doctest and not block.not_run
-    ]
+    return [block for block in blocks(page) if block.language == "python" and not block.is_doctest]
 
 
 def run(page: Path, names: dict[str, Any], broker: Broker, scratch: str = "/tmp") -> int:

@@ -1,4 +1,4 @@
-"""Runs the shell blocks of a page, with two embedded brokers behind the addresses that pages name.
+"""Runs shell blocks, with embedded brokers behind the addresses that pages name.
 
 Commands of purekafka and pipes of these run in this process, which takes a fraction of the time; others run in bash.
 """
@@ -13,7 +13,7 @@ import signal
 import ssl
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,13 +27,19 @@ from .blocks import ROOT, Block
 
 CERTIFICATES = ROOT / "test" / "unit" / "net" / "certs"
 SHELL = {"sh", "console"}
-TIMEOUT_S = 100
+TIMEOUT_S = 400
+USERS = [("PLAIN", "ada", "ada-secret"), ("SCRAM-SHA-256", "ada", "ada-secret")]
 # Commands that run until somebody stops them: they are interrupted when they have printed their first line.
 _ENDLESS = re.compile(
     r"purekafka (broker\b(?!.* -- )|top(?!.* --count)|tail(?!.* --(no-follow|timeout))|.* --(follow|watch)\b)"
 )
 # Commands that ask at a terminal; the answer is yes.
-_ASKS = re.compile(r"purekafka (groups reset-offsets|records delete-before|partitions reassign(-| )apply)(?!.* --yes)")
+_ASKS = re.compile(
+    r"purekafka (groups reset-offsets|records delete-before|partitions reassign(-| )apply|cluster voters add)"
+    r"(?!.* --(yes|dry-run))"
+)
+# Commands that start Java, which a test run has already.
+_ALONE = re.compile(r"purekafka demo(?!.*--no-spark)")
 # Commands without anything for which a shell is needed but a pipe.
 _PLAIN = re.compile(r"purekafka (?!.* -- )[^<>$`|&;]*(\| *purekafka [^<>$`|&;]*)*")
 # Programs of the reader, in place of which stands what they would do first.
@@ -41,6 +47,8 @@ _STAND_INS = {
     "purekafka": f'exec "{sys.executable}" -m kafka "$@"',
     "npm": "exec purekafka topics describe orders",
     "go": "exec purekafka topics describe orders",
+    "python": f'exec "{sys.executable}" "$@"',
+    "vault": """echo 'org.apache.kafka.PlainLoginModule required username="ada" password="ada-secret";'""",
     "make": f'exec /usr/bin/make --dry-run -C "{ROOT}" "$@" > /dev/null',
 }
 # What an example takes for granted.
@@ -49,7 +57,10 @@ _BEFORE = {
     "purekafka metrics delete": "purekafka metrics set latency --metrics org.apache.kafka.producer. --interval 30000",
     "purekafka users delete": "purekafka users set-password ada --password @env:ADA_PASSWORD",
 }
+_COMMITTED = '{"events": {"0": 0, "1": 0, "2": 0}}'
 _FILES = {
+    "data/copy/offsets/0": 'v1\n{"batchWatermarkMs":0}\n' + _COMMITTED,
+    "data/copy/commits/0": 'v1\n{"nextBatchWatermarkMs":0}',
     "lines.txt": "first\nsecond\n",
     "secrets/ada": "ada-secret",
 }
@@ -80,12 +91,22 @@ def commands(block: Block) -> list[Command]:
 
 
 class Shell:
-    """A directory, an environment and two brokers: a plain one, and one with TLS and users."""
+    """A directory, an environment, and texts that are replaced in a command, such as the address of a page's broker.
 
-    def __init__(self, directory: Path, plain: Broker, secured: Broker) -> None:
+    `stdin` is what commands of this process read from standard input.
+    """
+
+    def __init__(self, directory: Path, bootstrap_servers: str, replaced: Mapping[str, str] | None = None) -> None:
         self._directory = directory
-        self._plain = plain.bootstrap_servers
-        self._secured = secured.bootstrap_servers
+        self.stdin = b""
+        self._replaced = {
+            "localhost:9092": bootstrap_servers,
+            "b1:9092": bootstrap_servers,
+            "/run/secrets": str(directory / "secrets"),
+            "/data/": f"{directory}/data/",
+            "/tmp/": f"{directory}/",
+            **(replaced or {}),
+        }
         programs = directory / "programs"
         programs.mkdir()
         for name, script in _STAND_INS.items():
@@ -93,28 +114,32 @@ class Shell:
             (programs / name).chmod(0o755)
         (directory / ".config" / "fish" / "completions").mkdir(parents=True)
         for name, text in _FILES.items():
-            (directory / name).parent.mkdir(exist_ok=True)
+            (directory / name).parent.mkdir(parents=True, exist_ok=True)
             (directory / name).write_text(text, encoding="utf-8")
-        self._environment = {
+        for name in ("benchmarks", "tools"):
+            (directory / name).symlink_to(ROOT / name)
+        self.environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("PUREKAFKA", "KAFKA"))},
             "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": os.pathsep.join((str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")]))),
             "HOME": str(directory),
             "XDG_CONFIG_HOME": str(directory),
-            "KAFKA_BOOTSTRAP_SERVERS": self._plain,
+            "KAFKA_BOOTSTRAP_SERVERS": bootstrap_servers,
             "ADA_PASSWORD": "ada-secret",
             "SSL_CERT_FILE": str(CERTIFICATES / "ca.pem"),
         }
 
-    def run(self, block: Block) -> int:
-        """Run the commands of a block; return how many there are."""
+    def run(self, block: Block, before: Callable[[str], None] | None = None) -> int:
+        """Run the commands of a block, each after `before` was called with it; return how many there are."""
         found = commands(block)
         for command in found:
             try:
+                if before is not None:
+                    before(command.text)
                 for beginning, preparation in _BEFORE.items():
                     if command.text.startswith(beginning):
                         self.run_line(preparation)
-                printed = self.run_line(command.text)
+                printed = self.run_line(command.text, self.stdin)
             except AssertionError as error:
                 raise AssertionError(f"{block.place}: {command.text}\n{error}") from None
             if command.shown:
@@ -122,28 +147,34 @@ class Shell:
                 assert printed == shown, block.place
         return len(found)
 
-    def run_line(self, line: str) -> str:
+    def run_line(self, line: str, stdin: bytes = b"") -> str:
         """Run a command; return what it printed, of an endless one the first line."""
         text = self._here(line)
         if _ENDLESS.match(text):
             return self._until_line(text)
-        return self._in_process(text) if _PLAIN.fullmatch(text) and not _ASKS.match(text) else self._to_end(text)
+        if _PLAIN.fullmatch(text) and not _ASKS.match(text) and not _ALONE.match(text):
+            return self._in_process(text, stdin)
+        return self._to_end(text)
+
+    def run_together(self, *found: Block) -> str:
+        """Run blocks as one script, whose lines may change the directory or the environment for the next."""
+        return self._to_end("\n".join(self._here(command.text) for block in found for command in commands(block)))
 
     def _here(self, text: str) -> str:
         """Return the command with the addresses and paths of this shell."""
-        text = re.sub(r"\b(localhost|b1):9092\b", self._plain, text)
-        text = re.sub(r"\bb1:9093\b", self._secured, text)
+        names = "|".join(map(re.escape, self._replaced))
+        text = re.sub(rf"(?<![\w.:-])({names})", lambda found: self._replaced[found[0]], text)
         text = re.sub(r"purekafka broker (?!.*--port)", "purekafka broker --port 0 ", text)
-        return text.replace("--port 9092", "--port 0").replace("/run/secrets", str(self._directory / "secrets"))
+        return text.replace("--port 9092", "--port 0")
 
     def _variables(self, text: str) -> dict[str, str]:
         """Return the environment: the address is in it, except for a command that takes it from a context."""
         hidden = {"KAFKA_BOOTSTRAP_SERVERS"} if "--context" in text else set()
-        return {name: value for name, value in self._environment.items() if name not in hidden}
+        return {name: value for name, value in self.environment.items() if name not in hidden}
 
-    def _in_process(self, text: str) -> str:
+    def _in_process(self, text: str, stdin: bytes) -> str:
         with patch.dict(os.environ, self._variables(text), clear=True), chdir(self._directory):
-            outcome = run(text)
+            outcome = run(text, stdin=stdin)
         assert outcome.code == 0, f"exit code {outcome.code}\n{outcome.out}{outcome.err}"
         return outcome.out
 
@@ -220,10 +251,9 @@ def shell(directory: Path) -> Iterator[Shell]:
     """Yield a shell whose brokers run until the end of the block."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(CERTIFICATES / "server.pem", CERTIFICATES / "server.key")
-    users = [("PLAIN", "ada", "ada-secret"), ("SCRAM-SHA-256", "ada", "ada-secret")]
     plain = start()
     try:
-        with Broker(topics={"events": 3}, ssl_context=context, sasl=users) as secured:
-            yield Shell(directory, plain, secured)
+        with Broker(topics={"events": 3}, ssl_context=context, sasl=USERS) as secured:
+            yield Shell(directory, plain.bootstrap_servers, {"b1:9093": secured.bootstrap_servers})
     finally:
         plain.close()

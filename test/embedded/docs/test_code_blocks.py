@@ -1,8 +1,9 @@
-"""Every code block of the documentation runs, or its page says in a comment why it does not.
+"""Every code block of the documentation runs.
 
 Python runs here and as doctests, pages about Spark in test/embedded/spark, shell blocks in a shell, and the files for
 containers against a broker that is started as they say. The examples of docs/reference/commands.rst are those of the
-command line's help, which test/embedded/cli runs.
+command line's help, which test/embedded/cli runs. Blocks that need more than a broker have tests that prepare it
+(`runs` marks them): in test_prepared_blocks.py, with Spark, and with Apache Kafka in test/real/docs.
 """
 
 from __future__ import annotations
@@ -21,7 +22,12 @@ import pytest
 from kafka.broker import Broker
 from test.embedded.cli.test_examples import examples
 
-from .blocks import ROOT, Block, blocks, pages, python_blocks, run
+# They enter their blocks into PREPARED.
+from test.embedded.spark import test_documentation as _on_spark  # noqa: F401
+from test.real.docs import test_blocks as _with_kafka  # noqa: F401
+
+from . import test_prepared_blocks as _prepared  # noqa: F401
+from .blocks import PREPARED, ROOT, Block, blocks, pages, python_blocks, run
 from .shell_blocks import SHELL, commands, shell
 
 # Pages whose Python needs a Spark session: test/embedded/spark/test_documentation.py runs it.
@@ -83,7 +89,7 @@ def shell_blocks(page: Path) -> list[Block]:
         block
         for block in blocks(page)
         if block.language in SHELL
-        and not block.not_run
+        and block not in PREPARED
         and not all(command.text in tested for command in commands(block))
     ]
 
@@ -134,8 +140,8 @@ def test_the_workflow_of_the_documentation_runs(tmp_path: Path) -> None:
 
 def kind(block: Block) -> str:
     """Return by what a block is run."""
-    if block.not_run:
-        return f"not run: {block.not_run}"
+    if block in PREPARED:
+        return f"prepared, in test/{PREPARED[block].split('.')[1]}"
     if block.is_doctest and block.page in DOCTESTED:
         return "as a doctest"
     if block.language == "python":
@@ -147,15 +153,12 @@ def kind(block: Block) -> str:
     return "by nothing"
 
 
-def test_every_code_block_runs_or_says_why_not() -> None:
-    """The number of code blocks is the number of those that run, and of those with a reason."""
+def test_every_code_block_runs() -> None:
     code = [block for page in pages() for block in blocks(page) if block.is_code or block.is_doctest]
-    kinds = Counter(kind(block) for block in code)
-    unrun = sum(count for name, count in kinds.items() if name.startswith("not run"))
-    print(f"{len(code)} code blocks: {len(code) - unrun} run, {unrun} say why they do not")
-    print("\n".join(f"{count:4} {name}" for name, count in sorted(kinds.items())))
-    assert not [block.place for block in code if kind(block) == "by nothing"]
-    assert sum(kinds.values()) == len(code)
+    unrun = [block.place for block in code if kind(block) == "by nothing"]
+    print(f"{len(code)} code blocks, of which {len(code) - len(unrun)} run")
+    print("\n".join(f"{count:4} {name}" for name, count in sorted(Counter(map(kind, code)).items())))
+    assert not unrun
 
 
 def test_every_block_says_what_it_is() -> None:

@@ -209,7 +209,7 @@ class Job:
             self.process = subprocess.Popen([sys.executable, "-m", "kafka", "spark", *words], stdout=out, stderr=out)
 
     @property
-    def format_partitions(self) -> str:
+    def shown(self) -> str:
         return self._log.read_text(errors="replace", encoding="utf-8")
 
     def reaches(self, *words: str) -> bool:
@@ -301,14 +301,14 @@ def run_until_stopped(log: Path, number: int, words: list[str], *shown: str) -> 
 
 
 @contextmanager
-def signalled(number: int, when: Path) -> Iterator[None]:
-    """Send this process a signal as soon as a file is there."""
+def signalled(number: int, *when: Path) -> Iterator[None]:
+    """Send this process a signal as soon as some files are there."""
     done = threading.Event()
     before = signal.signal(number, lambda *_: None)  # should the job not listen, the tests go on
 
     def send() -> None:
         deadline = time.monotonic() + PATIENCE
-        while not when.exists() and time.monotonic() < deadline:
+        while not all(path.exists() for path in when) and time.monotonic() < deadline:
             if done.wait(0.05):
                 return
         os.kill(os.getpid(), number)

@@ -1,0 +1,1 @@
+"""Code blocks of the documentation that need Apache Kafka, Java or pip."""
