@@ -99,6 +99,8 @@ class KafkaOffsetReader:
         names = subscription.topics or sorted({tp.topic for tp in subscription.partitions})
         request = self._metadata_request(names if pattern is None else None)
         response = self._client.ask(request, timeout_ms=self._timeout * 1000)
+        # It names the leaders. Without them the first lookup of offsets would fail and be repeated after a backoff.
+        self._client.cluster.update_metadata(response, whole=pattern is not None)
         found = set()
         for topic in response.topics:
             if pattern is not None and (topic.is_internal or pattern.search(topic.name) is None):
