@@ -81,12 +81,17 @@ class ConsumerOffsets(Lifecycle):
         return await self._placed(partitions)
 
     async def _placed(self, partitions: Collection[TopicPartition]) -> bool:
-        """Wait for positions, for request_timeout_ms."""
-        try:
-            for partition in partitions or self.assignment():
-                await self._face._position(partition, self.config["request_timeout_ms"])
-        except KafkaTimeoutError:
-            return False
+        """Wait for positions, for request_timeout_ms; a partition that a rebalance takes away meanwhile has none."""
+        states = {partition: self._subscription.get(partition) for partition in partitions or self.assignment()}
+        for partition, state in states.items():
+            try:
+                if self._subscription.partitions.get(partition) is state:
+                    await self._face._position(partition, self.config["request_timeout_ms"])
+            except KafkaTimeoutError:  # noqa: PERF203
+                return False
+            except IllegalStateError:
+                if self._subscription.partitions.get(partition) is state:
+                    raise
         return True
 
     def seek_to_timestamp(self, timestamp_ms: int, *partitions: TopicPartition) -> None:
@@ -97,15 +102,17 @@ class ConsumerOffsets(Lifecycle):
     async def seek_to_committed(
         self, *partitions: TopicPartition, timeout_ms: float | None = None
     ) -> dict[TopicPartition, int | None]:
-        """Go to the committed offsets of these partitions, or of all; return the offsets, None where there is none."""
+        """Go to the committed offsets of these partitions, or of all; return the offsets, None where there is none.
+
+        A partition that a rebalance takes away meanwhile is left alone.
+        """
         self._check_group("seek_to_committed()")
         wanted = checked_partitions(partitions) or list(self.assignment())
-        for partition in wanted:
-            self._subscription.get(partition)
+        states = {partition: self._subscription.get(partition) for partition in wanted}
         found = await self._face._committed(wanted, True, timeout_ms)
         offsets = {partition: None if entry is None else entry.offset for partition, entry in found.items()}
         for partition, offset in offsets.items():
-            if offset is not None:
+            if offset is not None and self._subscription.partitions.get(partition) is states[partition]:
                 self._face.seek(partition, found[partition])
         return offsets
 

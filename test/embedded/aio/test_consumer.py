@@ -709,6 +709,30 @@ def test_commits(run, broker):
     run(main())
 
 
+@pytest.mark.parametrize("call", ["seek_to_committed", "seek_to_beginning", "seek_to_end"])
+def test_a_partition_that_is_taken_away_during_a_seek_is_left_alone(run_once, broker, call):
+    fill(broker, 10)
+
+    async def main():
+        async with consumer(broker, group_id="g", enable_auto_commit=False) as reader:
+            reader.assign([T0, T1])
+            await reader.commit({T0: 3, T1: 2})
+            for _ in range(2):
+                await reader.getone(T0)
+            broker.delay("OffsetFetch" if call == "seek_to_committed" else "ListOffsets", 1)
+            seeking = asyncio.ensure_future(getattr(reader, call)())
+            for _ in range(3):
+                await asyncio.sleep(0)
+            assert not seeking.done()
+            reader.assign([T1])  # as a rebalance in the background does
+            found = await seeking
+            assert found == ({T0: 3, T1: 2} if call == "seek_to_committed" else True)
+            if call == "seek_to_committed":
+                assert await reader.position(T1) == 2
+
+    run_once(main())
+
+
 def test_automatic_commits_come_while_a_call_waits_and_at_the_end(run_once, broker):
     fill(broker, 10)
 
