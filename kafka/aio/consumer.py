@@ -7,10 +7,10 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from threading import get_ident
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar, cast, overload
 
 from kafka._core.client import Client, make_client
 from kafka.aio.arguments import SHARED_DEFAULTS, checked_config
@@ -22,6 +22,7 @@ from kafka.consumer.arguments import checked_limit, checked_partitions, checked_
 from kafka.consumer.subscription_state import Mode
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.errors import ConsumerStoppedError, IllegalStateError, KafkaTimeoutError, RecordTooLargeError
+from kafka.record.consumer_record import K, V
 from kafka.structs import ConsumerGroupMetadata, SubscriptionPattern, TopicPartition
 
 if TYPE_CHECKING:
@@ -31,10 +32,14 @@ if TYPE_CHECKING:
     from kafka.aio.client import AIOKafkaClient
     from kafka.aio.structs import ConsumerRecord
     from kafka.record.columns import Columns
+    from kafka.serializer.abstract import Deserializes
 
 __all__ = ["AIOKafkaConsumer"]
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+U = TypeVar("U")
 
 #: Defaults that aiokafka documents.
 DEFAULTS: Final[dict[str, Any]] = {
@@ -52,7 +57,7 @@ _PASSES_TO_SEND: Final = 4
 _inside_listener: contextvars.ContextVar[Any] = contextvars.ContextVar("kafka.aio listener", default=None)
 
 
-class AIOKafkaConsumer(ConsumerOffsets):
+class AIOKafkaConsumer(ConsumerOffsets, Generic[K, V]):
     """Reads records from a Kafka cluster.
 
     ::
@@ -80,6 +85,44 @@ class AIOKafkaConsumer(ConsumerOffsets):
     _kind = "consumer"
     _stopped_error = ConsumerStoppedError
 
+    @overload
+    def __init__(
+        self: AIOKafkaConsumer[bytes | None, bytes | None],
+        *topics: str,
+        loop: asyncio.AbstractEventLoop | None = None,
+        key_deserializer: None = None,
+        value_deserializer: None = None,
+        **configs: Any,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: AIOKafkaConsumer[bytes | None, T],
+        *topics: str,
+        loop: asyncio.AbstractEventLoop | None = None,
+        key_deserializer: None = None,
+        value_deserializer: Callable[[bytes], T] | Deserializes[T],
+        **configs: Any,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: AIOKafkaConsumer[T, bytes | None],
+        *topics: str,
+        loop: asyncio.AbstractEventLoop | None = None,
+        key_deserializer: Callable[[bytes], T] | Deserializes[T],
+        value_deserializer: None = None,
+        **configs: Any,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: AIOKafkaConsumer[T, U],
+        *topics: str,
+        loop: asyncio.AbstractEventLoop | None = None,
+        key_deserializer: Callable[[bytes], T] | Deserializes[T],
+        value_deserializer: Callable[[bytes], U] | Deserializes[U],
+        **configs: Any,
+    ) -> None: ...
+    @overload
+    def __init__(self, *topics: str, loop: asyncio.AbstractEventLoop | None = None, **configs: Any) -> None: ...
     def __init__(self, *topics: str, loop: asyncio.AbstractEventLoop | None = None, **configs: Any) -> None:
         super().__init__(loop)
         self._most_records: int | None = configs.pop("max_poll_records", None)
@@ -216,7 +259,7 @@ class AIOKafkaConsumer(ConsumerOffsets):
 
     # Reading…
 
-    async def getone(self, *partitions: TopicPartition) -> ConsumerRecord:
+    async def getone(self, *partitions: TopicPartition) -> ConsumerRecord[K, V]:
         """Return the next record, of some partitions if they are named; waits until there is one.
 
         Cancelled, it has taken none. Raises ConsumerStoppedError when the consumer is stopped.
@@ -227,12 +270,12 @@ class AIOKafkaConsumer(ConsumerOffsets):
         only = checked_partitions(partitions)
         await self._yield()
         found = await self._engine.one(only)
-        record: ConsumerRecord = next(iter(found.values()))[0]
+        record: ConsumerRecord[K, V] = next(iter(found.values()))[0]
         return record
 
     async def getmany(
         self, *partitions: TopicPartition, timeout_ms: float = 0, max_records: int | None = None
-    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+    ) -> dict[TopicPartition, list[ConsumerRecord[K, V]]]:
         """Return records by partition, of some partitions if they are named; waits for `timeout_ms` if there are none.
 
         Returns at most `max_records` (max_poll_records, 500 if that is None), and no more than can be decoded in some
@@ -244,20 +287,20 @@ class AIOKafkaConsumer(ConsumerOffsets):
         deadline = self._engine.deadline(checked_timeout(timeout_ms))
         await self._yield()
         try:
-            found: dict[TopicPartition, list[ConsumerRecord]] = await self._engine.many(limit, deadline, only)
+            found: dict[TopicPartition, list[ConsumerRecord[K, V]]] = await self._engine.many(limit, deadline, only)
         except ConsumerStoppedError:
             return {}
         return found
 
     async def poll(
         self, timeout_ms: float = 0, max_records: int | None = None, update_offsets: bool = True
-    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+    ) -> dict[TopicPartition, list[ConsumerRecord[K, V]]]:
         """Return records by partition, as `getmany`. With ``update_offsets=False`` the same records come again."""
         self._check_get("poll()")
         limit = self._most_records if max_records is None else checked_limit(max_records)
         deadline = self._engine.deadline(checked_timeout(timeout_ms))
         await self._yield()
-        found: dict[TopicPartition, list[ConsumerRecord]] = await self._engine.many(
+        found: dict[TopicPartition, list[ConsumerRecord[K, V]]] = await self._engine.many(
             limit, deadline, (), move_on=update_offsets
         )
         return found
@@ -280,7 +323,7 @@ class AIOKafkaConsumer(ConsumerOffsets):
             self._refuse()
         return self
 
-    async def __anext__(self) -> ConsumerRecord:
+    async def __anext__(self) -> ConsumerRecord[K, V]:
         # Hot: `_next` once more, with the look at the phase.
         if self._phase is Phase.STARTED and get_ident() == self._thread and self._aio_runs():
             engine = self._engine
@@ -299,7 +342,7 @@ class AIOKafkaConsumer(ConsumerOffsets):
         except ConsumerStoppedError:
             raise StopAsyncIteration from None
 
-    async def _next(self) -> ConsumerRecord:
+    async def _next(self) -> ConsumerRecord[K, V]:
         """Return the next record of any partition. Nothing is awaited between taking it and returning it."""
         engine, subscription = self._engine, self._subscription
         if subscription.mode is Mode.NONE:

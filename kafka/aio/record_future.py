@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafka.aio.structs import RecordMetadata
 from kafka.producer.asyncio_future import AsyncRecordFuture, AsyncSentRecords
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from typing_extensions import Self
 
 __all__ = ["AIORecordFuture", "AIOSentRecords", "record_metadata"]
 
@@ -31,6 +36,14 @@ class AIORecordFuture(AsyncRecordFuture):
 
     __slots__ = ()
 
+    if TYPE_CHECKING:
+
+        def result(self) -> RecordMetadata:  # type: ignore[override]  # as aiokafka's, it has the same fields and more
+            """See `asyncio.Future.result`."""
+
+        def __await__(self) -> Generator[Self, None, RecordMetadata]:  # type: ignore[override]
+            """Wait until the record is written or given up."""
+
     def _metadata(self, batch: object, index: int, outcome: object) -> Any:
         return record_metadata(batch, index, outcome, self._timestamp)
 
@@ -40,3 +53,8 @@ class AIOSentRecords(AsyncSentRecords):
 
     __slots__ = ()
     record_future = AIORecordFuture
+
+    if TYPE_CHECKING:
+
+        def __await__(self) -> Generator[Any, None, list[RecordMetadata]]:  # type: ignore[override]
+            """Wait until each record is written or given up."""

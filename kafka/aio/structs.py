@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kafka.record.consumer_record import ConsumerRecord as _PlainRecord
+from kafka.record.consumer_record import K, V
 from kafka.structs import BrokerMetadata, OffsetAndMetadata, OffsetAndTimestamp, PartitionMetadata, TopicPartition
 
 __all__ = [
@@ -34,7 +35,7 @@ class RecordMetadata(NamedTuple):
     """The first offset of the partition; None where the broker does not say it."""
 
 
-class ConsumerRecord(_PlainRecord):
+class ConsumerRecord(_PlainRecord[K, V]):
     """One record of a partition, to which an application may add attributes.
 
     >>> record = ConsumerRecord("events", 0, 17, 1700000000000, 0, None, b"hello")

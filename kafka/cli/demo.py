@@ -128,13 +128,15 @@ def _consume(servers: str, events: int, members: int) -> list[Tally]:
 
 def _member(servers: str, tally: Tally, complete: Callable[[], bool], done: threading.Event) -> None:
     started = time.perf_counter()
-    consumer = KafkaConsumer(TOPIC, bootstrap_servers=servers, group_id=GROUP, auto_offset_reset="earliest")
+    consumer = KafkaConsumer(
+        TOPIC, bootstrap_servers=servers, group_id=GROUP, auto_offset_reset="earliest", value_deserializer=json.loads
+    )
     try:
         while not done.is_set() and time.perf_counter() - started < PATIENCE_S:
             for records in consumer.poll(timeout_ms=100, max_records=5000).values():
                 if tally.first_after_s is None:
                     tally.first_after_s = time.perf_counter() - started
-                tally.numbers += [json.loads(record.value)["number"] for record in records]
+                tally.numbers += [record.value["number"] for record in records]
             if complete():
                 done.set()
     finally:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Collection, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
 from threading import get_ident
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, overload
 
 from kafka._runtime.application import ApplicationThread, complete
 from kafka.consumer.face import ConsumerFace
 from kafka.consumer.subscription_state import Mode
 from kafka.errors import IllegalStateError
 from kafka.legacy.private_names import ConsumerNames
+from kafka.record.consumer_record import ConsumerRecord, K, V
 from kafka.structs import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 
 if TYPE_CHECKING:
@@ -21,16 +22,17 @@ if TYPE_CHECKING:
 
     from kafka.consumer.engine import Engine
     from kafka.record.columns import Columns
-    from kafka.record.consumer_record import ConsumerRecord
+    from kafka.serializer.abstract import Deserializes
 
 __all__ = ["KafkaConsumer"]
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 _LONGEST_POLL_MS: Final = 24 * 3600 * 1000.0
 
 
-class KafkaConsumer(ConsumerNames, ConsumerFace):
+class KafkaConsumer(ConsumerNames, ConsumerFace, Generic[K, V]):
     """Reads records from a Kafka cluster.
 
     It reads the topics that it is made with; `subscribe` and `assign` change them. Iterate it for one record at a time,
@@ -56,9 +58,43 @@ class KafkaConsumer(ConsumerNames, ConsumerFace):
     DEFAULT_SESSION_TIMEOUT_MS_PRE_KIP_735: Final[int] = 30_000
     DEFAULT_SESSION_TIMEOUT_MS_0_9: Final[int] = DEFAULT_SESSION_TIMEOUT_MS_PRE_KIP_735
 
+    @overload
+    def __init__(
+        self: KafkaConsumer[bytes | None, bytes | None],
+        *topics: str,
+        key_deserializer: None = None,
+        value_deserializer: None = None,
+        **configs: Any,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: KafkaConsumer[bytes | None, T],
+        *topics: str,
+        key_deserializer: None = None,
+        value_deserializer: Callable[[bytes], T] | Deserializes[T],
+        **configs: Any,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: KafkaConsumer[T, bytes | None],
+        *topics: str,
+        key_deserializer: Callable[[bytes], T] | Deserializes[T],
+        value_deserializer: None = None,
+        **configs: Any,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: KafkaConsumer[T, U],
+        *topics: str,
+        key_deserializer: Callable[[bytes], T] | Deserializes[T],
+        value_deserializer: Callable[[bytes], U] | Deserializes[U],
+        **configs: Any,
+    ) -> None: ...
+    @overload
+    def __init__(self, *topics: str, **configs: Any) -> None: ...
     def __init__(self, *topics: str, **configs: Any) -> None:
         self._busy_thread = 0  # inside a call, 0 for none; a listener calls again from it
-        self._iteration: Iterator[ConsumerRecord] | None = None
+        self._iteration: Iterator[ConsumerRecord[K, V]] | None = None
         super().__init__(topics, configs)
         engine = self._engine = self._make_engine()
         try:
@@ -90,7 +126,7 @@ class KafkaConsumer(ConsumerNames, ConsumerFace):
 
     def poll(
         self, timeout_ms: float = 0, max_records: int | None = None, update_offsets: bool = True
-    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+    ) -> dict[TopicPartition, list[ConsumerRecord[K, V]]]:
         """Return records by partition, `max_records` (max_poll_records) in all at most.
 
         Waits for `timeout_ms` if there are none. With ``update_offsets=False`` the positions stay, and the same
@@ -100,7 +136,7 @@ class KafkaConsumer(ConsumerNames, ConsumerFace):
 
     def _poll_once(
         self, timeout_ms: float, max_records: int | None, update_offsets: bool = True
-    ) -> dict[TopicPartition, list[ConsumerRecord]]:
+    ) -> dict[TopicPartition, list[ConsumerRecord[K, V]]]:
         """Do what `poll` does; the method that some tracers replace."""
         engine = self._open()
         limit = self._limit(max_records)
@@ -119,14 +155,14 @@ class KafkaConsumer(ConsumerNames, ConsumerFace):
         deadline = self._poll_deadline(engine, timeout_ms)
         return self._complete(engine.poll_columns(at_least, deadline))
 
-    def __iter__(self) -> Iterator[ConsumerRecord]:
+    def __iter__(self) -> Iterator[ConsumerRecord[K, V]]:
         # A subclass or a tracer that replaced __next__ sees each record.
         return self._iterator() if type(self).__next__ is _OWN_NEXT else self
 
-    def __next__(self) -> ConsumerRecord:
+    def __next__(self) -> ConsumerRecord[K, V]:
         return next(self._iterator())
 
-    def _iterator(self) -> Iterator[ConsumerRecord]:
+    def _iterator(self) -> Iterator[ConsumerRecord[K, V]]:
         if self._busy_thread:
             self._check_thread()
         if self._iteration is None:
@@ -140,7 +176,7 @@ class KafkaConsumer(ConsumerNames, ConsumerFace):
         replaced = polls != (_OWN_POLL, _OWN_POLL_ONCE) or "poll" in vars(self)
         return replaced and kind.__next__ is _OWN_NEXT
 
-    def _polled_records(self) -> Iterator[ConsumerRecord]:
+    def _polled_records(self) -> Iterator[ConsumerRecord[K, V]]:
         """Yield the records of `poll`, one by one: positions follow the yielded records."""
         timeout_ms = min(self._iteration_timeout * 1000, _LONGEST_POLL_MS)
         try:
@@ -153,7 +189,7 @@ class KafkaConsumer(ConsumerNames, ConsumerFace):
         finally:
             self._iteration = None
 
-    def _records(self) -> Iterator[ConsumerRecord]:
+    def _records(self) -> Iterator[ConsumerRecord[K, V]]:
         subscription, timeout = self._subscription, self._iteration_timeout
         limit = self.config["max_poll_records"]
         try:

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, NoReturn
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    K = TypeVar("K", default=Any)
+    V = TypeVar("V", default=Any)
+else:
+    from typing import TypeVar
+
+    K = TypeVar("K")
+    V = TypeVar("V")
 
 
 def _refuse(*_args: object) -> NoReturn:
@@ -34,14 +45,8 @@ class NoHeaders(list[tuple[str, "bytes | None"]]):
 NO_HEADERS: Final = NoHeaders()
 
 
-class ConsumerRecord(NamedTuple):
-    """One record of a partition. A tuple, so it is immutable, cheap and compares by value.
-
-    >>> record = ConsumerRecord("events", 0, 17, 1700000000000, 0, None, b"hello")
-    >>> record.offset, record.value, record.headers
-    (17, b'hello', [])
-    """
-
+class _Fields(NamedTuple):
+    # A base class, because Python 3.10 has no named tuples that are generic.
     topic: str
     partition: int
     offset: int
@@ -64,3 +69,26 @@ class ConsumerRecord(NamedTuple):
     """The epoch of the leader that appended the batch; -1 where the format or the broker does not tell."""
     serialized_header_size: int = -1
     """Bytes in header keys and values together; -1 without headers."""
+
+
+class ConsumerRecord(_Fields, Generic[K, V]):
+    """One record of a partition. A tuple, so it is immutable, cheap and compares by value.
+
+    For type checkers it has two parameters, the types of the key and the value; ``ConsumerRecord`` alone has any.
+
+    >>> record: ConsumerRecord[None, bytes] = ConsumerRecord("events", 0, 17, 1700000000000, 0, None, b"hello")
+    >>> record.offset, record.value, record.headers
+    (17, b'hello', [])
+    """
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @property
+        def key(self) -> K:
+            """Bytes, or the result of the key deserializer."""
+
+        @property
+        def value(self) -> V:
+            """Bytes, or the result of the value deserializer. None is a tombstone."""

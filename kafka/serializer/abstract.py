@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 __all__ = ["Deserializer", "Headers", "Serializer"]
+
+T_co = TypeVar("T_co", covariant=True)
 
 Headers = Sequence[tuple[str, bytes | None]]
 """A record's headers, as serializers see them."""
@@ -45,3 +47,11 @@ class Deserializer(ABC):
 
     def close(self) -> None:  # noqa: B027 - optional to override
         """Called once when the client is closed."""
+
+
+class Deserializes(Protocol[T_co]):
+    """An object whose ``deserialize`` returns values of a type: for type checkers."""
+
+    def deserialize(self, *args: Any, **kwargs: Any) -> T_co:
+        """See `Deserializer.deserialize`."""
+        ...
