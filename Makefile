@@ -6,6 +6,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
+# Where it is set, each program that a test starts would compile the package again, and each worker the tests.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test test-quick test-unit test-embedded test-real test-matrix test-pythons test-spark-versions test-clients soak soak-chaos coverage check lint format types layers prose docs wheel wheel-pythons generated clean \
 	bench bench-protocol bench-records bench-produce bench-consume bench-latency bench-aio bench-spark
 
