@@ -53,6 +53,8 @@ class NodePlan:
     """Listener to the port that clients are told in place of its own: that of a proxy before it."""
     roles: str = "broker,controller"
     """What a node of a release without ZooKeeper is."""
+    dynamic_quorum: bool = False
+    """Whether the voters of the quorum are in the metadata log (KIP-853), and not in the properties."""
 
 
 def server_properties(
@@ -124,13 +126,17 @@ def _sizes(nodes: int) -> dict[str, str]:
 
 
 def _kraft(plan: NodePlan, everyone: Sequence[NodePlan]) -> dict[str, str]:
-    voters = ",".join(
-        f"{node.node_id}@127.0.0.1:{node.ports[CONTROLLER]}" for node in everyone if "controller" in node.roles
-    )
+    controllers = {
+        node.node_id: f"127.0.0.1:{node.ports[CONTROLLER]}" for node in everyone if "controller" in node.roles
+    }
+    if plan.dynamic_quorum:
+        quorum = {"controller.quorum.bootstrap.servers": ",".join(controllers.values())}
+    else:
+        quorum = {"controller.quorum.voters": ",".join(f"{node}@{at}" for node, at in controllers.items())}
     return {
         "process.roles": plan.roles,
         "node.id": str(plan.node_id),
-        "controller.quorum.voters": voters,
+        **quorum,
         "controller.listener.names": CONTROLLER,
         # A broker that is gone is noticed in 6 s instead of 9; in 3 s a busy machine loses brokers that run.
         "broker.heartbeat.interval.ms": "500",

@@ -45,7 +45,8 @@ live_clusters: list[KafkaCluster] = []
 class KafkaCluster:
     """Some nodes of one release, and ZooKeeper where that release needs it. A context manager.
 
-    Each node is a broker and a controller too, unless there are `controllers`: nodes that are nothing else.
+    Each node is a broker and a controller too, unless there are `controllers`: nodes that are nothing else. With
+    `dynamic_quorum` the first of them is the only voter, and the others follow it until they are added.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class KafkaCluster:
         nodes: int = 1,
         *,
         controllers: int = 0,
+        dynamic_quorum: bool = False,
         listeners: Sequence[str] = (INTERNAL,),
         properties: Mapping[str, str] | None = None,
         node_properties: Mapping[int, Mapping[str, str]] | None = None,
@@ -82,6 +84,7 @@ class KafkaCluster:
         self._plans: dict[int, NodePlan] = {}
         self._nodes = range(1, nodes + 1)
         self._controllers = range(nodes + 1, nodes + 1 + controllers)
+        self._dynamic_quorum = dynamic_quorum
         self._scratch: Scratch | None = None
 
     # Coming up
@@ -122,7 +125,7 @@ class KafkaCluster:
             roles = (
                 "controller" if node in self._controllers else "broker" if self._controllers else "broker,controller"
             )
-            self._plans[node] = NodePlan(node, str(home / "data"), taken, told, roles)
+            self._plans[node] = NodePlan(node, str(home / "data"), taken, told, roles, self._dynamic_quorum)
         modules = [kind.login_module for kind in self._security if kind.login_module]
         if modules and not self.release.jaas_properties:
             (self.root / "jaas.conf").write_text(jaas_text(modules), encoding="utf-8")
@@ -131,8 +134,12 @@ class KafkaCluster:
             self._broker_args += [f"-D{key}={value}" for key, value in kind.java.items()]
         if self.release.kraft:
             cluster_id = kraft_format.new_id()
-            for plan in self._plans.values():
-                kraft_format.format_node(self.release, plan, cluster_id)
+            for node, plan in self._plans.items():
+                if self._dynamic_quorum:
+                    voter = None if node not in self._controllers else node == self._controllers[0]
+                    kraft_format.format_dynamic(self.release, self._write_properties(node), cluster_id, voter=voter)
+                else:
+                    kraft_format.format_node(self.release, plan, cluster_id)
         else:
             self._zookeeper_port = ports.reserve()
 

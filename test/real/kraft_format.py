@@ -33,6 +33,15 @@ def format_node(release: Release, plan: NodePlan, cluster_id: str) -> None:
     )
 
 
+def format_dynamic(release: Release, properties: Path, cluster_id: str, *, voter: bool | None) -> None:
+    """Prepare the data directory of a node of a dynamic quorum with Kafka's tool: the voters are in the metadata log.
+
+    A controller is the only voter at first, or it follows the log until it is added; None is for a broker.
+    """
+    quorum = [] if voter is None else ["--standalone" if voter else "--no-initial-controllers"]
+    _storage_tool(release, "format", "-t", cluster_id, "-c", str(properties), *quorum)
+
+
 def _bootstrap_records(release: Release) -> Path:
     """The feature levels of a new cluster, as the release's own tool writes them."""
     recipe = hashlib.sha256(kafka_jars.classpath(release.version).encode()).hexdigest()[:8]
@@ -52,6 +61,10 @@ def _run_tool(release: Release, directory: Path) -> None:
     properties = server_properties(release, plan, [plan], listeners, host="127.0.0.1", zookeeper_port=None, extra={})
     path = directory / "server.properties"
     path.write_text(properties_text(properties), encoding="utf-8")
-    result = jvm.run(release.version, "kafka.tools.StorageTool", "format", "-t", new_id(), "-c", str(path))
+    _storage_tool(release, "format", "-t", new_id(), "-c", str(path))
+
+
+def _storage_tool(release: Release, *words: str) -> None:
+    result = jvm.run(release.version, "kafka.tools.StorageTool", *words)
     if result.returncode:
-        raise RuntimeError(f"kafka-storage format failed:\n{result.stdout}{result.stderr}")
+        raise RuntimeError(f"kafka-storage {words[0]} failed:\n{result.stdout}{result.stderr}")
