@@ -96,7 +96,7 @@ class CuttingProxy:
             order.remove()
         self._stopping = True
         self._waker.send(b"x")
-        self._thread.join(10)
+        self._thread.join(60)
         for flow in list(self._flows):
             self._end(flow)
         for listener in self._listeners.values():

@@ -19,7 +19,7 @@ def nothing_left() -> Iterator[None]:
     """
     before = set(threading.enumerate())
     yield
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while left := set(threading.enumerate()) - before:
         assert time.monotonic() < deadline, left
         time.sleep(0.005)

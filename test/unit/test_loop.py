@@ -589,7 +589,7 @@ def test_the_network_thread_goes_on_while_nobody_waits(driver):
 
     driver.start()
     driver.loop.spawn(work())
-    assert done.wait(10)
+    assert done.wait(60)
 
 
 def test_a_timer_set_by_a_waiting_thread_is_met_after_it_left(driver):
@@ -601,7 +601,7 @@ def test_a_timer_set_by_a_waiting_thread_is_met_after_it_left(driver):
 
     driver.start()
     driver.run(sets())
-    assert done.wait(10)
+    assert done.wait(60)
 
 
 def test_an_idle_network_thread_does_not_turn(driver):
@@ -649,11 +649,11 @@ def parked_thread(loop):
         yield parking, thread
     finally:
         parking.resume()
-        thread.join(10)
+        thread.join(60)
 
 
 def dozes(parking):
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not parking._dozing:
         assert time.monotonic() < deadline
     return True
@@ -666,7 +666,7 @@ def test_a_network_thread_that_dozes_is_not_woken_by_who_is_back_soon(monkeypatc
         parking.resume(may_doze=True)
         assert parking._gate.locked()
         parking.resume()
-        thread.join(10)
+        thread.join(60)
         assert not thread.is_alive()
 
 
@@ -676,7 +676,7 @@ def test_a_network_thread_wakes_by_itself_when_nobody_came_back(monkeypatch):
     with parked_thread(loop) as (parking, thread):
         assert dozes(parking)
         loop.claimed = False
-        thread.join(10)
+        thread.join(60)
         assert not thread.is_alive()
 
 
@@ -698,7 +698,7 @@ def test_a_deadline_that_a_claim_leaves_behind_ends_the_sleep_of_the_driver():
     loop.release()
     is_kept = fired.wait(10)
     loop.wakeup()  # on a busy machine this thread may have met both deadlines, and the driver still sleeps
-    driver.join(10)
+    driver.join(60)
     loop.close()
     assert is_kept
 
@@ -811,7 +811,7 @@ def test_a_callback_that_waits_costs_others_no_deadline_and_no_ctrl_c(driver):
     driver.start()
     entered, released = threading.Event(), threading.Event()
     driver.loop.call_soon(lambda: (entered.set(), released.wait(30)))
-    assert entered.wait(10)
+    assert entered.wait(60)
 
     async def never():
         await Future()
@@ -836,7 +836,7 @@ def test_close_from_a_callback_ends_the_thread():
 
     driver.start()
     driver.loop.call_soon(driver.close)
-    driver._thread.join(10)
+    driver._thread.join(60)
     assert not driver._thread.is_alive()
     coro = closes()
     with pytest.raises(ClientClosedError):
@@ -877,7 +877,7 @@ def test_close_resolves_a_call_that_another_thread_waits_in(driver):
     thread.start()
     assert started.wait(10)
     driver.close()
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()
     assert isinstance(errors[0], (Cancelled, ClientClosedError)), errors
     assert not driver._thread.is_alive()
@@ -889,7 +889,7 @@ def test_a_forgotten_driver_ends_its_thread():
     thread = driver._thread
     del driver
     gc.collect()
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()
 
 
@@ -930,7 +930,7 @@ def test_ctrl_c_ends_a_blocking_call_at_once(inline):
             driver.run(waits())
         assert time.monotonic() - began < 60  # a busy machine takes its time; unheard, it would wait for ever
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        assert ended.wait(5)
+        assert ended.wait(60)
     finally:
         timer.join()
         driver.close()
@@ -1114,9 +1114,9 @@ def test_a_thread_that_breaks_down_fails_what_it_was_doing(driver, caplog):
     done = threading.Event()
     task.add_both(lambda _: done.set())
     driver.loop.call_soon(sys.exit, 3)
-    assert done.wait(10)
+    assert done.wait(60)
     assert isinstance(task.exception, (Cancelled, ClientClosedError))
-    driver._thread.join(10)
+    driver._thread.join(60)
     assert closed == [True]
     assert "please report it" in caplog.text
     with pytest.raises(ClientClosedError, match="broke down"):
@@ -1136,7 +1136,7 @@ def test_callbacks_that_end_the_program_do_not_end_the_network_thread(driver, ca
         return 1
 
     assert driver.run(fine()) == 1
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while "SystemExit(3)" not in caplog.text:  # it is told after the pass
         assert time.monotonic() < deadline
         time.sleep(0.001)
@@ -1185,7 +1185,7 @@ def test_waiting_for_a_future_ends_when_the_driver_is_closed(driver):
     assert waiting.wait(10)
     driver.close()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     assert ended.is_set()
     assert not any(thread.is_alive() for thread in threads)
 
@@ -1204,7 +1204,7 @@ def test_try_turn_makes_one_pass_in_the_calling_thread(driver):
     driver.loop.claim()  # keeps the network thread out
     driver.loop.call_soon(lambda: names.append(threading.current_thread()))
     driver.loop.release()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not names and time.monotonic() < deadline:
         driver.try_turn()
     assert names

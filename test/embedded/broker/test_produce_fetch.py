@@ -245,7 +245,7 @@ def test_fetch_waits_for_enough_bytes(shared: Broker, client: Wire, topic: str) 
     client.socket.settimeout(0.05)
     with pytest.raises(TimeoutError):
         client.socket.recv(1)
-    client.socket.settimeout(10)
+    client.socket.settimeout(60)
     shared.append(topic, b"x" * 1000)
     _, reply = client.receive(FetchRequest[12].RESPONSE_TYPE)
     assert values(only(reply).records) == [b"x" * 100, b"x" * 1000]

@@ -14,7 +14,7 @@ from kafka.protocol.api import Request, Response
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-TIMEOUT = 10.0
+TIMEOUT = 60.0  # for what comes at once, if the machine is not busy
 
 
 class Wire:

@@ -218,7 +218,7 @@ def test_stop_ends_retries_when_its_time_is_up(
     producer = SimpleProducer(client, async_send=True, batch_send_every_n=1, async_retry_backoff_ms=1)
     producer.send_messages("events", b"x")
     producer.stop(timeout=0.2)
-    producer.thread.join(20)
+    producer.thread.join(60)
     assert not producer.thread.is_alive()
     assert "the producer was stopped" in caplog.text
 
@@ -244,7 +244,7 @@ def test_a_producer_that_is_collected_ends_its_thread(client: SimpleClient) -> N
     thread = producer.thread
     del producer
     gc.collect()
-    thread.join(20)
+    thread.join(60)
     assert not thread.is_alive()
 
 

@@ -45,7 +45,7 @@ def server() -> Iterator[HTTPServer]:
     yield made
     made.shutdown()
     made.server_close()
-    thread.join(10)
+    thread.join(60)
 
 
 def url(server: HTTPServer, path: str = "/") -> str:
@@ -167,7 +167,7 @@ def test_while_an_endpoint_drips_others_share_the_outcome_and_the_next_asks_agai
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(20)
+            thread.join(60)
         assert errors == [f"No answer from {slow.url} within 1 seconds"] * 4
         provider._url = url(server)
         server.answers.append((200, {}, b'{"access_token": "abc", "expires_in": 100}'))

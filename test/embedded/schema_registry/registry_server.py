@@ -47,7 +47,7 @@ class RegistryServer(ThreadingHTTPServer):
     def stop(self) -> None:
         self.shutdown()
         self.server_close()
-        self._thread.join(10)
+        self._thread.join(60)
 
 
 _NO_LEVEL = (404, {"error_code": 40408, "message": "Subject does not have subject-level compatibility configured"})

@@ -165,7 +165,7 @@ def test_workers_are_bounded_and_go_when_there_is_no_work():
     gate.set()
     threads = [thread for thread in threading.enumerate() if thread.name == "bounded"]
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     assert all(job.value == 1 for job in jobs)
     assert max(most) <= 2
 

@@ -175,7 +175,7 @@ def test_each_callback_runs_once_while_threads_add_and_one_settles():
         begin.wait(10)
         batch.settle(Delivered(0, -1))
         for thread in threads:
-            thread.join(10)
+            thread.join(60)
         assert sorted(ran) == [(number, offset) for number in range(3) for offset in range(50)]
 
 

@@ -312,7 +312,7 @@ def test_one_thread_asks_for_the_first_token_and_the_others_get_the_same():
     assert asked.wait(20)
     leave.set()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
     assert found == ["one"] * 5
     assert len(endpoint.requests) == 1
 
@@ -334,7 +334,7 @@ def test_a_call_that_another_thread_made_at_a_fork_is_made_again_in_the_child():
     if not child:
         os._exit(0 if not shared.under_way and shared.run(lambda: 42) == 42 else 1)
     leave.set()
-    thread.join(20)
+    thread.join(60)
     assert os.waitpid(child, 0)[1] == 0
 
 
