@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -109,7 +110,7 @@ def test_voters_are_added_and_removed_by_the_command_line(cluster: KafkaCluster)
 
 @pytest.mark.parametrize("at", ["broker", "controller"])
 def test_voters_are_added_and_removed_by_the_admin_client(at: str, cluster: KafkaCluster) -> None:
-    address = (
+    address: dict[str, Any] = (
         {"bootstrap_servers": cluster.bootstrap_servers}
         if at == "broker"
         else {"bootstrap_controllers": cluster.bootstrap(CONTROLLER)}
