@@ -32,7 +32,7 @@ def crc32c(data: Buffer, value: int = 0) -> int:
 
 @lru_cache(maxsize=1)
 def fastest() -> Crc:
-    """Return the function behind `crc32c`, for those who call it many times.
+    """Return the function behind `crc32c`, for a caller that needs it many times.
 
     >>> hex(fastest()(b"123456789", 0))
     '0xe3069283'
