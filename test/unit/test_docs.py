@@ -82,3 +82,17 @@ def test_every_public_name_is_in_the_reference(module_name: str) -> None:
     # Constants are described where they are used; a reference is for what can be called.
     missing = [name for name, value in values.items() if callable(value) and id(value) not in on_pages]
     assert not missing
+
+
+def test_the_addresses_of_the_project_are_those_of_the_package() -> None:
+    """The source and the documentation have one address each, which every page and template uses."""
+    addresses = set(re.findall(r'"(?:Documentation|Source)": "(\S+)"', (ROOT / "setup.py").read_text(encoding="utf-8")))
+    assert len(addresses) == 2
+    pages = [*ROOT.glob("*.rst"), *DOCS.rglob("*.rst"), *(ROOT / ".github").rglob("*.*"), ROOT / "setup.py"]
+    strange = {
+        f"{page.relative_to(ROOT)}: {link}"
+        for page in pages
+        for link in re.findall(r"https://[\w./-]*purekafka[\w./-]*", page.read_text(encoding="utf-8"))
+        if not link.startswith(tuple(addresses))
+    }
+    assert not strange

@@ -27,7 +27,7 @@ from .blocks import ROOT, Block
 
 CERTIFICATES = ROOT / "test" / "unit" / "net" / "certs"
 SHELL = {"sh", "console"}
-TIMEOUT_S = 400
+TIMEOUT_S = 800
 USERS = [("PLAIN", "ada", "ada-secret"), ("SCRAM-SHA-256", "ada", "ada-secret")]
 # Commands that run until somebody stops them: they are interrupted when they have printed their first line.
 _ENDLESS = re.compile(

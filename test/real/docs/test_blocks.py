@@ -35,7 +35,7 @@ from test.spark_runs.sessions import QUICK_JAVA
 COMMANDS = "docs/reference/commands.rst"
 GUIDE = "docs/command_line.rst"
 SPARK = "docs/spark.rst"
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(1800)
 
 
 # Apache Kafka.
