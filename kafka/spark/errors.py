@@ -14,6 +14,7 @@ from kafka.errors import KafkaConfigurationError, KafkaError, RecordFacts
 __all__ = [
     "CROSSED_ADVICE",
     "GROUP_ID_ADVICE",
+    "KEEP_TRACEBACK",
     "KafkaAvailableNowError",
     "KafkaDataLossError",
     "KafkaSparkOptionError",
@@ -27,7 +28,7 @@ __all__ = [
 F = TypeVar("F", bound=Callable[..., Any])
 
 #: Keep tracebacks where this variable is set in the environment of Spark's Python processes.
-_TRACEBACK: Final = "PUREKAFKA_TRACEBACK"
+KEEP_TRACEBACK: Final = "PUREKAFKA_TRACEBACK"
 #: Spark's own variable for its Python processes: report an exception without the traceback. Older releases ignore it.
 _HIDE: Final = "SPARK_HIDE_TRACEBACK"
 
@@ -144,7 +145,7 @@ def concise(method: F) -> F:
 
 def raise_concisely(error: KafkaError) -> NoReturn:
     """Raise an error of this library from here, without its traceback and its causes; see `concise`."""
-    if os.environ.get(_TRACEBACK):
+    if os.environ.get(KEEP_TRACEBACK):
         raise error
     if is_spark_process():
         os.environ[_HIDE] = "1"  # the process ends with this error

@@ -1,18 +1,23 @@
-"""A listener that tells how far queries are behind, and a function for foreachBatch. Need pyspark."""
+"""A listener that tells how far queries are behind, and functions for foreachBatch. Need pyspark."""
 
 from __future__ import annotations
 
 import logging
+import os
+import re
 from collections.abc import Callable
-from typing import Any
+from functools import wraps
+from typing import Any, Final
 
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
+from kafka.spark.errors import KEEP_TRACEBACK
 from kafka.spark.progress import lag
 from kafka.structs import TopicPartition
 
-__all__ = ["LagListener", "foreach_batch_writer"]
+__all__ = ["LagListener", "foreach_batch_writer", "without_java_stack"]
 
 
 log = logging.getLogger(__name__)
@@ -46,7 +51,51 @@ class LagListener(StreamingQueryListener):
         """A query ended."""
 
 
-def foreach_batch_writer(**options: str) -> Callable[[DataFrame, int], None]:
+Write = Callable[[DataFrame, int], None]
+
+_JAVA_FRAME: Final = re.compile(r"\s*(?:at \S+\(|\.\.\. \d+ more)")
+#: The exceptions that a stop causes in Java.
+_INTERRUPTIONS: Final = (
+    "java.lang.InterruptedException",
+    "java.io.InterruptedIOException",
+    "java.nio.channels.ClosedByInterruptException",
+)
+
+
+def without_java_stack(write: Write) -> Write:
+    """Decorate a function for foreachBatch: an error of Java reaches Spark with its messages and without its stacks.
+
+    When a query is stopped, Spark searches the text of its function's error for the exceptions that a stop causes. Its
+    regular expression takes stack for each character behind the words with which Py4J begins: on 2,000 of them
+    it raises StackOverflowError, which Java prints, and the stop is not recognized.
+
+    >>> @without_java_stack
+    ... def write(batch, batch_id):
+    ...     batch.write.format("noop").mode("append").save()
+    """
+
+    @wraps(write)
+    def called(frame: DataFrame, batch_id: int) -> None:
+        try:
+            write(frame, batch_id)
+        except Py4JJavaError as error:
+            if os.environ.get(KEEP_TRACEBACK):
+                raise
+            raise Py4JError(_brief(str(error))) from None
+
+    return called
+
+
+def _brief(text: str) -> str:
+    """Return the messages of an error of Java, and behind them, of one that a stop has caused, how Spark sees that."""
+    lines = [line for line in text.splitlines() if line.strip() and not _JAVA_FRAME.match(line)]
+    for name in _INTERRUPTIONS:
+        if name in text:
+            return "\n".join([*lines, f"py4j.protocol.Py4JJavaError: An error occurred while calling Java: {name}"])
+    return "\n".join(lines)
+
+
+def foreach_batch_writer(**options: str) -> Write:
     """Return a function for ``foreachBatch`` that writes to Kafka: for update mode, which Spark gives no Python sink.
 
     ::
@@ -56,6 +105,7 @@ def foreach_batch_writer(**options: str) -> Callable[[DataFrame, int], None]:
         ).start()
     """
 
+    @without_java_stack
     def write(frame: DataFrame, _batch_id: int) -> None:
         frame.write.format("purekafka").options(**options).mode("append").save()
 

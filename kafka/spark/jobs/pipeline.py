@@ -15,6 +15,7 @@ from pyspark.sql import functions as sql
 
 from kafka.errors import KafkaConfigurationError
 from kafka.spark.jobs.runner import start_patiently
+from kafka.spark.listeners import without_java_stack
 from kafka.spark.options import lower_keys, parse_flag
 
 if TYPE_CHECKING:
@@ -191,6 +192,7 @@ class Pipeline:
         return self._start(writer.outputMode("append"), "parquet")
 
     def _start_complete(self, result: DataFrame) -> Any:
+        @without_java_stack
         def write(frame: DataFrame, _batch_id: int) -> None:
             frame = frame.persist()
             try:

@@ -9,9 +9,11 @@ import traceback
 from collections.abc import Iterator
 
 import pytest
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 
 from kafka.errors import KafkaError, NoBrokersAvailable
 from kafka.spark.errors import KafkaDataLossError, cause_of, concise, raise_concisely
+from kafka.spark.listeners import without_java_stack
 
 
 @concise
@@ -134,3 +136,47 @@ SQL = "[PATH_ALREADY_EXISTS] Path file:/p already exists."
 )
 def test_the_cause_of_other_errors_is_one_line_too(text: str, cause: str) -> None:
     assert cause_of(RuntimeError(text)) == cause
+
+
+class JavaError(Py4JJavaError):  # type: ignore[misc]
+    """An error of Java with a text, which Py4J would ask Java for."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+
+STACK = "".join(f"\n\tat a.B.c{number}(D.scala:1)" for number in range(500)) + "\n\t... 12 more"
+
+
+def text_of_batch(text: str) -> str:
+    @without_java_stack
+    def write(_frame: object, _batch_id: int) -> None:
+        raise JavaError(text)
+
+    with pytest.raises(Py4JError) as caught:
+        write(None, 0)  # type: ignore[arg-type]
+    return "".join(traceback.format_exception(caught.value))
+
+
+def test_a_function_of_foreach_batch_reports_messages_of_java_and_no_stack() -> None:
+    text = text_of_batch(f"An error occurred while calling o1.save.\n: a.SparkException: Job 3 cancelled g{STACK}")
+    assert "\tat a.B" not in text
+    assert text.endswith("\n: a.SparkException: Job 3 cancelled g\n")
+    # Spark's regular expression begins with this, and overflows on what follows.
+    assert "py4j.protocol.Py4JJavaError: An error occurred while calling" not in text
+
+
+def test_spark_sees_a_stop_in_the_last_line_of_an_error_of_foreach_batch() -> None:
+    text = text_of_batch(f"An error occurred.\n: a.Failed: no\nCaused by: java.lang.InterruptedException{STACK}")
+    assert ": a.Failed: no\n" in text
+    begins = text.index("py4j.protocol.Py4JJavaError: An error occurred while calling")
+    assert len(text) - begins < 200
+    assert "java.lang.InterruptedException" in text[begins:]
+
+
+def test_the_stack_of_java_is_kept_where_the_environment_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PUREKAFKA_TRACEBACK", "1")
+    assert "\tat a.B" in text_of_batch(f"An error occurred.{STACK}")
