@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 OLD: Final = "2.6.13.Final"
 NEW: Final = "3.3.3"
 FETCH_TIMEOUT: Final = 600.0
-START_TIMEOUT: Final = 90.0
+START_TIMEOUT: Final = 240.0  # a busy machine needs a minute for the JVM
 _GOAL: Final = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
 _JAVA: Final = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 _INTERFACE: Final = "/apis/ccompat/v7"

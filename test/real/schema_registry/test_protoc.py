@@ -11,6 +11,8 @@ import pytest
 from kafka.schema_registry.proto_text import parse_proto
 from test.real.broker.peer_venvs import run_peer
 
+pytestmark = pytest.mark.timeout(900)  # the first test fetches protoc
+
 HERE = Path(__file__).parent
 #: Types of messages -> the fields that the parser leaves out, or that only say what holds without them.
 LEFT_OUT = {

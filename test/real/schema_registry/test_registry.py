@@ -84,6 +84,7 @@ VALUES: Final[dict[str, list[Any]]] = {
     ],
 }
 KINDS = pytest.mark.parametrize("kind", list(SCHEMAS))
+pytestmark = pytest.mark.timeout(900)  # the first test fetches the registry and confluent-kafka
 
 
 @pytest.fixture
