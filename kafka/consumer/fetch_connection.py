@@ -78,7 +78,7 @@ class FetchSettings(NamedTuple):
 
 
 class InFlight:
-    """What the requests of a consumer that are under way may bring, all together."""
+    """The requests of a consumer that are under way, and the bytes that they may bring together."""
 
     __slots__ = ("brokers", "size")
 
@@ -122,7 +122,7 @@ class FetchConnection:
         self._log_checked = doubted
         self._in_flight = in_flight
         self._reserved = 0
-        self._turns: list[TopicPartition] = []  # those that were asked for longest ago first; for old brokers
+        self._turns: list[TopicPartition] = []  # the one asked for longest ago is the first; for old brokers
         self._wanted: Mapping[TopicPartition, Wanted] | None = None
         self._targets: dict[TopicPartition, FetchTarget] = {}
         self._max_bytes = 0
@@ -158,7 +158,7 @@ class FetchConnection:
     async def _fetch_repeatedly(self) -> None:
         """Fetch until `done` or `failed` returns without another call of `ask`.
 
-        The next request leaves in the pass that the response came in: in a task of its own it would leave in the next
+        The next request leaves in the pass that the response came in: in a separate task it would leave in the next
         one, for which another thread is woken where poll() returns with the records.
         """
         try:
@@ -235,7 +235,7 @@ class FetchConnection:
         return await link.submit(request, timeout), version
 
     def _limited(self, wanted: Mapping[TopicPartition, Wanted], max_bytes: int) -> Mapping[TopicPartition, Wanted]:
-        """Return as many partitions as `max_bytes` has room for, those first that were asked for longest ago.
+        """Return as many partitions as `max_bytes` has room for, first the ones asked for longest ago.
 
         Brokers before 0.10.1 know no limit for a response: it may have max_partition_fetch_bytes of each partition.
         """
