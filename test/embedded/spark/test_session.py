@@ -19,7 +19,7 @@ from kafka.spark.progress import lag
 from kafka.structs import TopicPartition
 from test.spark_runs.sessions import finish
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore::ResourceWarning")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
 
 def fill(broker: Broker, count: int, first: int = 0) -> None:

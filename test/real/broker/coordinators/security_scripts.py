@@ -37,9 +37,9 @@ def acls(script: Script) -> None:
     anyone = (ANY, None, ANY, None, None, ANY, ANY)
 
     def found(*wanted: Any) -> None:
-        # Brokers learn of changes a little after the controller has made them.
-        script.until(here, lambda: DescribeAclsRequest[3](*wanted), lambda reply: bool(reply.resources))
+        script.ask(here, DescribeAclsRequest[3](*wanted))
 
+    # Brokers learn of changes a little after the controller has made them.
     script.wait(here, lambda: DescribeAclsRequest[3](*anyone), lambda reply: len(reply.resources) == 4)
     found(*anyone)
     found(TOPIC, "t", ANY, None, None, ANY, ANY)
