@@ -8,7 +8,6 @@ import re
 import ssl
 import threading
 import time
-from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection
@@ -31,6 +30,7 @@ GUIDE = "docs/command_line.rst"
 REGISTRY = "http://localhost:8081"
 DEADLINE_S = 30.0
 ORDER = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
+ORDER_PROTOBUF = 'syntax = "proto3"; package shop; message Order { int64 id = 1; }'
 ORDER_LINE = b'{"id": 1}\n'
 
 
@@ -218,18 +218,6 @@ def registry() -> Iterator[RegistryServer]:
     server.stop()
 
 
-def order_of_protobuf() -> bytes:
-    """Return what a registry has for ``package shop; message Order { int64 id = 1; }``."""
-    from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
-
-    file = FileDescriptorProto(name="default", package="shop", syntax="proto3")
-    message = file.message_type.add(name="Order")
-    message.field.add(
-        name="id", number=1, type=FieldDescriptorProto.TYPE_INT64, label=FieldDescriptorProto.LABEL_OPTIONAL
-    )
-    return file.SerializeToString()
-
-
 @runs((COMMANDS, "echo hello | purekafka produce"), (GUIDE, "purekafka consume orders --value-type avro"))
 def test_records_are_written_and_read_with_a_schema_registry(
     shown: list[Block], registry: RegistryServer, tmp_path: Path
@@ -244,8 +232,7 @@ def test_records_are_written_and_read_with_a_schema_registry(
 
         def before(command: str) -> None:
             if "protobuf" in command:
-                descriptor = b64encode(order_of_protobuf()).decode()
-                registry.add("orders-value", "// orders", "PROTOBUF", serialized=descriptor)
+                registry.add("orders-value", ORDER_PROTOBUF, "PROTOBUF")
 
         written, read = shown
         assert here.run(written) == 3
