@@ -178,7 +178,7 @@ def _topic(given: _Given) -> str:
 
 
 def _types(given: _Given, connection: Connection) -> tuple[dict[str, Any], dict[str, Callable[[bytes], str]]]:
-    """Return the functions of -s that print keys and values, and those of them that make JSON of Avro."""
+    """Return the functions of -s that print keys and values, and which of these functions make JSON of Avro."""
     types: dict[str, Any] = {"key": None, "value": None}
     avro: dict[str, Callable[[bytes], str]] = {}
     for word in given.every("s"):

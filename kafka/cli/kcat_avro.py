@@ -1,6 +1,6 @@
 """What kcat prints of Avro: the JSON of Avro's library for C, in text (-f) and in the objects of -J.
 
-The fields of -J and the words of the errors are those of kcat 1.7 with libserdes.
+The fields of -J and the words of the errors are the same as in kcat 1.7 with libserdes.
 """
 
 from __future__ import annotations

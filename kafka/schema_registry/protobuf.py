@@ -78,7 +78,7 @@ def _add_standard(pool: Any, name: str, known: set[str]) -> None:
 
 
 def _forget_missing(file: Any, known: set[str]) -> None:
-    """Drop the imports of files that nobody has: they declare options, which are not needed to read records.
+    """Drop the imports of files that are not known: they declare options, which are not needed to read records.
 
     If they declare types that are used, the error of the pool names these.
     """

@@ -175,11 +175,11 @@ class SchemaRegistry:
     # Subjects…
 
     def subjects(self, *, deleted: bool = False) -> list[str]:
-        """Return the names of all subjects; with `deleted` also those that are deleted, but not permanently."""
+        """Return the names of all subjects; with `deleted` also the deleted ones, unless permanently."""
         return [str(name) for name in self._request("GET", f"/subjects{_deleted(deleted)}", "subjects", wanted=list)]
 
     def versions(self, subject: str, *, deleted: bool = False) -> list[int]:
-        """Return the versions of a subject; with `deleted` also those that are deleted, but not permanently."""
+        """Return the versions of a subject; with `deleted` also the deleted ones, unless permanently."""
         path = f"{_path(subject)}/versions{_deleted(deleted)}"
         return [int(number) for number in self._request("GET", path, f"subject {subject!r}", wanted=list)]
 
