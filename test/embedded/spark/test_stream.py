@@ -13,7 +13,7 @@ from kafka.broker import Broker
 from kafka.producer import KafkaProducer
 from test.spark_runs.sessions import finish
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore::ResourceWarning")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
 
 def fill(broker: Broker, numbers: range, topic: str = "events") -> None:
