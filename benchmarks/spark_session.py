@@ -86,8 +86,14 @@ class Session:
         reader = self.spark.read.format(_FORMATS[side]).option("kafka.bootstrap.servers", self._bootstrap)
         return reader.option("subscribe", topic).load()
 
+    def stream_available_now(self, side: str) -> tuple[str, dict[str, float]]:
+        return self._available_now(side, None)
+
     def stream_add_batch(self, side: str) -> tuple[str, dict[str, float]]:
-        with self._query(side, spark.KEYED, spark.PER_BATCH, availableNow=True) as query:
+        return self._available_now(side, spark.PER_BATCH)
+
+    def _available_now(self, side: str, most: int | None) -> tuple[str, dict[str, float]]:
+        with self._query(side, spark.KEYED, most, availableNow=True) as query:
             query.awaitTermination()
             progress = [each for each in query.recentProgress if each["numInputRows"]]
         rows = sum(each["numInputRows"] for each in progress)
@@ -109,9 +115,10 @@ class Session:
         sizes = {each["numInputRows"] for each in progress[:wanted]}
         return str(sizes), {"p50_ms": float(took[len(took) // 2]), "p90_ms": float(took[int(len(took) * 0.9)])}
 
-    def _query(self, side: str, topic: str, most: int, **trigger: Any) -> Any:
+    def _query(self, side: str, topic: str, most: int | None, **trigger: Any) -> Any:
         reader = self.spark.readStream.format(_FORMATS[side]).option("kafka.bootstrap.servers", self._bootstrap)
-        rows = reader.options(subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger=str(most)).load()
+        limit = {} if most is None else {"maxOffsetsPerTrigger": str(most)}
+        rows = reader.options(subscribe=topic, startingOffsets="earliest", **limit).load()
         return _Running(rows.writeStream.format("noop").trigger(**trigger))
 
     # Writing…
