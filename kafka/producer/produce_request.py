@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OLDEST", "TOPIC_IDS_SINCE", "BatchesRequest", "Placed", "Written", "read_reply", "request_type"]
 
-#: The first version with compact lengths and tag buffers, of Kafka 2.4.
+#: The first version with compact lengths and tag buffers, of Kafka 2.8.
 OLDEST: Final = 9
 TOPIC_IDS_SINCE: Final = 13
 
