@@ -63,7 +63,7 @@ test-pythons: $(INSTALLED)  ## unit tests, examples and embedded tests on each s
 	$(BIN)/tox run -e $(PYTHONS)
 
 test-spark-versions: $(INSTALLED)  ## Spark 4.0, 4.1 and 4.2 in environments of their own, against the newest Apache Kafka
-	$(BIN)/pytest -m soak -rP test/real/spark/test_versions.py
+	$(BIN)/pytest -m soak -rP test/real/spark/test_versions.py test/real/docs/test_blocks.py
 
 test-clients: $(INSTALLED)  ## the current releases of seven other clients against the embedded broker
 	$(BIN)/pytest -m soak -rP -p no:randomly test/real/broker/test_clients.py

@@ -90,17 +90,18 @@ class Transcript:
         elif self._changed:
             self._changed = False
             self._learn_of_changes()
-        return self._exchange(request)
+        return self.exchange(request)
 
     def _learn_of_changes(self) -> None:
         """Wait until the broker, which learns of changes in order, knows of a topic made and deleted after them."""
         look = MetadataRequest[12](topics=[(ZERO_UUID, _BARRIER)], allow_auto_topic_creation=False)
-        self._exchange(CreateTopicsRequest[7](topics=[(_BARRIER, 1, 1, [], [])], timeout_ms=10_000))
+        self.exchange(CreateTopicsRequest[7](topics=[(_BARRIER, 1, 1, [], [])], timeout_ms=10_000))
         self.until(look, lambda reply: not reply.topics[0].error_code)
-        self._exchange(DeleteTopicsRequest[6](topics=[(_BARRIER, ZERO_UUID)], timeout_ms=10_000))
+        self.exchange(DeleteTopicsRequest[6](topics=[(_BARRIER, ZERO_UUID)], timeout_ms=10_000))
         self.until(look, lambda reply: bool(reply.topics[0].error_code))
 
-    def _exchange(self, request: Request) -> Any:
+    def exchange(self, request: Request) -> Any:
+        """Ask without writing it down and without waiting for earlier changes."""
         number = next(self._numbers)
         self._connection().sendall(request.frame(number, "differential"))
         answered, reply = type(request).RESPONSE_TYPE.unframe(self._frame())

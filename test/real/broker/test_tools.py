@@ -47,9 +47,9 @@ class Barrier:
     def wait(self) -> None:
         first = self.nodes[0]
         first.until(ListPartitionReassignmentsRequest[0](topics=None), lambda reply: not reply.topics)
-        first.quietly(CreateTopicsRequest[7](topics=[(BARRIER, 1, 1, [], [])], timeout_ms=10_000))
+        first.exchange(CreateTopicsRequest[7](topics=[(BARRIER, 1, 1, [], [])], timeout_ms=10_000))
         self._until(lambda topic: not topic.error_code)
-        first.quietly(DeleteTopicsRequest[6](topics=[(BARRIER, ZERO_UUID)], timeout_ms=10_000))
+        first.exchange(DeleteTopicsRequest[6](topics=[(BARRIER, ZERO_UUID)], timeout_ms=10_000))
         self._until(lambda topic: bool(topic.error_code))
 
     def _until(self, is_so: Callable[[Any], bool]) -> None:

@@ -188,7 +188,8 @@ def installer(wheels: Path, tmp_path: Path) -> Iterator[Callable[..., Shell]]:
             broker = stack.enter_context(Broker(topics={"events": 2}))
             here = Shell(tmp_path, broker.bootstrap_servers, replaced)
             venv.create(tmp_path / "empty", with_pip=True, symlinks=True)
-            for name in ("PYTHONPATH", "VIRTUAL_ENV"):
+            # Spark's are set in this process when a test before this one has used Spark.
+            for name in ("PYTHONPATH", "VIRTUAL_ENV", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
                 here.environment.pop(name, None)
             programs = tmp_path / "empty" / "bin"
             here.environment |= {
@@ -319,7 +320,7 @@ def _logged(child: Child, pattern: str) -> str:
     return found[1]
 
 
-@pytest.mark.slow
+@pytest.mark.soak  # downloads Arrow and numpy; make test-spark-versions runs it
 @runs(
     (SPARK, "FROM apache/spark"),
     (SPARK, "$ python3 -m venv packed"),

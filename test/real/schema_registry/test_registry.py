@@ -84,7 +84,16 @@ VALUES: Final[dict[str, list[Any]]] = {
     ],
 }
 KINDS = pytest.mark.parametrize("kind", list(SCHEMAS))
+PACKAGES = {"JSON": "jsonschema", "PROTOBUF": "google.protobuf"}
 pytestmark = pytest.mark.timeout(900)  # the first test fetches the registry and confluent-kafka
+
+
+@pytest.fixture(autouse=True)
+def packages(request: pytest.FixtureRequest) -> None:
+    """Skip what needs a package of the extra `registry` that is not installed."""
+    kind = getattr(request.node, "callspec", None) and request.node.callspec.params.get("kind")
+    if kind in PACKAGES:
+        pytest.importorskip(PACKAGES[kind], reason=f"{kind} needs a package: pip install 'purekafka[registry]'")
 
 
 @pytest.fixture
