@@ -128,7 +128,7 @@ def compile_format(
 
 
 def token_starts(text: str) -> list[int]:
-    """Return where the tokens of a %-format begin.
+    r"""Return where the tokens of a %-format begin.
 
     >>> token_starts(r"%o of %t\n")
     [0, 6]

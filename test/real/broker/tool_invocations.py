@@ -534,7 +534,7 @@ _CHANCE: Final = (
     (r"(127\.0\.0\.1)(\s+)\d{4,5}\b", r"\1\2<port>"),  # where a tool has columns for them
     # The console consumer adds up to five random digits; with five of them the name looks like an id.
     (r"console-consumer-\d+[ \t]*", "<group>  "),
-    (r"\b[0-9A-Za-z_-]{22}\b", "<id>"),
+    (r"(?<![0-9A-Za-z_-])[0-9A-Za-z_-]{22}(?![0-9A-Za-z_-])", "<id>"),  # may begin or end with a dash
     (r"\b1[5-9]\d{11}\b", "<time>"),
     (r"\[\d{4}-\d\d-\d\d .*?\]", "[<time>]"),
     (r"<address>\s+\(\d\)", "<address> (<node>)"),  # which node coordinates is up to hashes
