@@ -37,11 +37,11 @@ nitpick_ignore_regex = [
     ),
     ("py:.*", r"(pyarrow|pyspark|numpy)\..*|SparkSession|defaultdict"),
     # Parameters of types, and types of the core that appear in signatures which applications do not call.
-    ("py:class", r"(.*\.)?_?[A-Z]|[KVT]_co|(.*\.)?(Future|Response)T|Self"),
+    ("py:class", r"(.*\.)?_?[A-Z]|[KVT]_co|(.*\.)?(Future|Request|Response)T|Self"),
     ("py:.*", r"kafka\.(_core|_runtime|net)\..*"),
     (
         "py:class",
-        r"ApiVersions|Call|Clock|Config|Connection|ConnectionContext|Delivered|Environment|ProducerBatch|Registration|Release|Results",
+        r"ApiVersions|ApiVersionsResponse|Call|Clock|Config|Connection|ConnectionContext|Delivered|Deserializes|Environment|ProducerBatch|Registration|Release|Response|Results",
     ),
     ("py:(class|func|data)", r"(.*\.)?(SealedBatch|Deserialize|record_size|FULL)"),
     ("py:class", r"(.*\.)?(ApiTable|BinScheme|Cluster|HistogramWindow|LogEntry|Members|Order|Progress|Window)"),
