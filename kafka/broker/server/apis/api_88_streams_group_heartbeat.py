@@ -11,6 +11,7 @@ from kafka.broker.groups.service import coordinator, message_of, refusal
 from kafka.broker.groups.streams_group import StreamsAsk, StreamsMember
 from kafka.broker.groups.streams_topology import InternalTopic, Subtopology, Task, Topology
 from kafka.broker.server.api import BrokerResponseError, Call, Code, Operation, Resource
+from kafka.errors import InvalidRequestError
 from kafka.protocol.streams import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
 
 _FEATURE: Final = "streams.version"
@@ -127,12 +128,19 @@ def _subtopology(asked: StreamsGroupHeartbeatRequest.Subtopology) -> Subtopology
         repartitions,
         tuple(
             (
-                *(sources[at] for at in group.source_topics),
-                *(repartitions[at].name for at in group.repartition_source_topics),
+                *_chosen(sources, group.source_topics),
+                *_chosen([topic.name for topic in repartitions], group.repartition_source_topics),
             )
             for group in asked.copartition_groups
         ),
     )
+
+
+def _chosen(names: list[str], indexes: list[int]) -> list[str]:
+    """Return the topics of a copartition group, which names them by their places in the subtopology's lists."""
+    if any(not 0 <= at < len(names) for at in indexes):
+        raise InvalidRequestError(f"A copartition group has topics {indexes}, but the subtopology has {len(names)}.")
+    return [names[at] for at in indexes]
 
 
 def _internal(topics: Iterable[Any]) -> tuple[InternalTopic, ...]:

@@ -186,6 +186,13 @@ def test_topics_that_are_joined_have_equally_many_partitions(wire: Wire) -> None
     assert status.status_detail == "Following topics do not have the same number of partitions: [{in=2, three=3}]"
 
 
+@pytest.mark.parametrize("groups", [[([2], [], [])], [([-1], [], [])], [([0], [], [0])]])
+def test_joined_topics_that_the_subtopology_does_not_have_are_refused(wire: Wire, groups: Any) -> None:
+    reply = join(wire, "a", plan=topology("in", "three", copartition_groups=groups))
+    assert reply.error_code == Code.INVALID_REQUEST
+    assert "A copartition group has topics [" in reply.error_message
+
+
 def test_internal_topics_are_created(broker: Broker, wire: Wire) -> None:
     store = ("g-store-changelog", 0, 0, [("cleanup.policy", "compact")])
     parts = [
