@@ -9,7 +9,7 @@ INSTALLED := $(VENV)/.installed
 # Where it is set, each program that a test starts would compile the package again, and each worker the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-quick test-unit test-embedded test-real test-matrix test-pythons test-spark-versions test-clients soak soak-chaos coverage check lint format types layers prose docs wheel wheel-pythons generated clean \
+.PHONY: help demo test test-quick test-unit test-embedded test-real test-matrix test-pythons test-spark-versions test-clients test-registry soak soak-chaos coverage check lint format types layers prose docs wheel wheel-pythons generated clean \
 	bench bench-protocol bench-records bench-produce bench-consume bench-latency bench-aio bench-spark
 
 help:  ## show this list
@@ -64,6 +64,9 @@ test-pythons: $(INSTALLED)  ## unit tests, examples and embedded tests on each s
 
 test-spark-versions: $(INSTALLED)  ## Spark 4.0, 4.1 and 4.2 in environments of their own, against the newest Apache Kafka
 	$(BIN)/pytest -m soak -rP test/real/spark/test_versions.py test/real/docs/test_blocks.py
+
+test-registry: $(INSTALLED)  ## a real schema registry in two releases, Apache Kafka and the serializers of confluent-kafka
+	$(BIN)/pytest -m soak -rP test/real/schema_registry
 
 test-clients: $(INSTALLED)  ## the current releases of seven other clients against the embedded broker
 	$(BIN)/pytest -m soak -rP -p no:randomly test/real/broker/test_clients.py

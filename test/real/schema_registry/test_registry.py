@@ -85,7 +85,8 @@ VALUES: Final[dict[str, list[Any]]] = {
 }
 KINDS = pytest.mark.parametrize("kind", list(SCHEMAS))
 PACKAGES = {"JSON": "jsonschema", "PROTOBUF": "google.protobuf"}
-pytestmark = pytest.mark.timeout(900)  # the first test fetches the registry and confluent-kafka
+# The first test fetches the registry and confluent-kafka, some hundred megabytes: make test-registry.
+pytestmark = [pytest.mark.timeout(900), pytest.mark.soak]
 
 
 @pytest.fixture(autouse=True)
