@@ -89,16 +89,8 @@ class Transcript:
             self._changed = True
         elif self._changed:
             self._changed = False
-            self._learn_of_changes()
+            wait_for_changes([self])
         return self.exchange(request)
-
-    def _learn_of_changes(self) -> None:
-        """Wait until the broker, which learns of changes in order, knows of a topic made and deleted after them."""
-        look = MetadataRequest[12](topics=[(ZERO_UUID, _BARRIER)], allow_auto_topic_creation=False)
-        self.exchange(CreateTopicsRequest[7](topics=[(_BARRIER, 1, 1, [], [])], timeout_ms=10_000))
-        self.until(look, lambda reply: not reply.topics[0].error_code)
-        self.exchange(DeleteTopicsRequest[6](topics=[(_BARRIER, ZERO_UUID)], timeout_ms=10_000))
-        self.until(look, lambda reply: bool(reply.topics[0].error_code))
 
     def exchange(self, request: Request) -> Any:
         """Ask without writing it down and without waiting for earlier changes."""
@@ -265,3 +257,14 @@ def run(script: Script, address: tuple[str, int]) -> dict[str, Any]:
     finally:
         transcript.close()
     return transcript.said
+
+
+def wait_for_changes(nodes: list[Transcript]) -> None:
+    """Wait until all nodes know of all changes: they learn of them in order, and of a topic made now the last."""
+    first, look = nodes[0], MetadataRequest[12](topics=[(ZERO_UUID, _BARRIER)], allow_auto_topic_creation=False)
+    first.exchange(CreateTopicsRequest[7](topics=[(_BARRIER, 1, 1, [], [])], timeout_ms=10_000))
+    for node in nodes:
+        node.until(look, lambda reply: not reply.topics[0].error_code)
+    first.exchange(DeleteTopicsRequest[6](topics=[(_BARRIER, ZERO_UUID)], timeout_ms=10_000))
+    for node in nodes:
+        node.until(look, lambda reply: bool(reply.topics[0].error_code))

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from kafka.broker import Broker
-from kafka.protocol.admin import CreateTopicsRequest, DeleteTopicsRequest, ListPartitionReassignmentsRequest
-from kafka.protocol.fields import ZERO_UUID
-from kafka.protocol.metadata import MetadataRequest
+from kafka.protocol.admin import ListPartitionReassignmentsRequest
 from test.real.java_tools import Ended, JavaTools
 from test.real.kafka_process import KafkaCluster
 from test.real.releases import NEWEST
 
-from .sessions import Transcript
+from .sessions import Transcript, wait_for_changes
 from .tool_invocations import FILES, STEPS, Step, normalised, words_of
 
 NODES = 2
@@ -30,7 +27,6 @@ PROPERTIES = {
     "share.coordinator.state.topic.num.partitions": "2",
     "share.coordinator.state.topic.replication.factor": "1",
 }
-BARRIER = "barrier"
 
 
 class Barrier:
@@ -47,15 +43,7 @@ class Barrier:
     def wait(self) -> None:
         first = self.nodes[0]
         first.until(ListPartitionReassignmentsRequest[0](topics=None), lambda reply: not reply.topics)
-        first.exchange(CreateTopicsRequest[7](topics=[(BARRIER, 1, 1, [], [])], timeout_ms=10_000))
-        self._until(lambda topic: not topic.error_code)
-        first.exchange(DeleteTopicsRequest[6](topics=[(BARRIER, ZERO_UUID)], timeout_ms=10_000))
-        self._until(lambda topic: bool(topic.error_code))
-
-    def _until(self, is_so: Callable[[Any], bool]) -> None:
-        request = MetadataRequest[12](topics=[(ZERO_UUID, BARRIER)], allow_auto_topic_creation=False)
-        for node in self.nodes:
-            node.until(request, lambda reply: is_so(reply.topics[0]))
+        wait_for_changes(self.nodes)
 
 
 def run_all(tools: JavaTools, addresses: list[tuple[str, int]], log: Callable[[], Path], files: Path) -> list[Ended]:
