@@ -207,9 +207,10 @@ class RecordAccumulator:
                     reservation.record_size = 0
                     found = self._open(topic, partition, share.held, share, record)
             granted: list[Reservation] = []
-            if self.memory.leave(reservation) is share is not None:
-                granted = self.memory.give_back(share)
-                self._all_added(share)
+            emptied = self.memory.leave(reservation)
+            if emptied is not None:
+                granted = self.memory.give_back(emptied)
+                self._all_added(emptied)
         _wake_soon(self._owner, granted)
         return found
 
