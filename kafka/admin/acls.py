@@ -33,7 +33,6 @@ __all__ = [
 
 _PATTERNS_SINCE: Final = 1
 _USERS_SINCE: Final = 3
-_CLUSTER: Final = "kafka-cluster"
 
 
 class _Value:

@@ -57,7 +57,6 @@ DEFAULTS: Final[dict[str, Any]] = {**SHARED_DEFAULTS, "linger_ms": 0}
 _RENAMED: Final = {"max_batch_size": "batch_size"}
 # For how long send() may keep the event loop from its other tasks, in milliseconds.
 _SLICE_MS: Final = 1
-_FOREVER: Final = 10.0**9
 
 
 class MessageTooLargeError(RecordTooLargeError, MessageSizeTooLargeError):

@@ -53,7 +53,6 @@ log = logging.getLogger(__name__)
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 OnCommitted = Callable[..., object]
 
-_GROUPS_SINCE: Final = (0, 9)
 _KEPT_FOR_MEMBERS_SINCE: Final = (2, 1)
 _API_TIMEOUT_MS: Final = 60_000.0
 # Neither a rebalance nor close() waits for a deleted topic. The broker stores the other partitions of the commit.

@@ -54,7 +54,7 @@ T = TypeVar("T")
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 
-_OUT: Final = (UnknownMemberIdError, IllegalGenerationError, FencedMemberEpochError)
+_REMOVED: Final = (UnknownMemberIdError, IllegalGenerationError, FencedMemberEpochError)
 # Kafka stores offsets since 0.8.2, which has the request that finds a coordinator.
 _IN_KAFKA_SINCE: Final = (0, 8, 2)
 
@@ -88,7 +88,7 @@ class OffsetCommitter:
         self.on_committed: Callable[[Offsets], object] = lambda _offsets: None
         """Called on the loop after each commit that succeeded."""
         self.on_stored: Callable[[Mapping[TopicPartition, OffsetAndMetadata | None], OwnershipIds | None], object] = (
-            lambda _offsets, _stays: None
+            lambda _offsets, _ids: None
         )
         """Called on the loop with offsets that the group has stored, after a commit or a read."""
         self._retried: set[Future[Any]] = set()
@@ -225,7 +225,7 @@ class OffsetCommitter:
                 continue
             self._moved(error)
             error = self._on_refused(error, who)
-            if isinstance(error, _OUT):
+            if isinstance(error, _REMOVED):
                 raise CommitFailedError(
                     "the coordinator removed this consumer from the group, because poll() was not called within "
                     f"max_poll_interval_ms or no heartbeat came within the session's timeout: {error}"
@@ -360,9 +360,9 @@ class AutoCommitTask:
                 self._stored.pop(partition, None)
         found = {}
         for partition, offset in offsets.items():
-            number, stay, seen = self._stored.get(partition, (-1, -1, oldest))
+            stored, during, at = self._stored.get(partition, (-1, -1, oldest))
             # Another member may have replaced an offset that was stored in an earlier ownership.
-            if number != offset.offset or stay != _ownership_id(ids, partition) or seen <= oldest:
+            if stored != offset.offset or during != _ownership_id(ids, partition) or at <= oldest:
                 found[partition] = offset
         return found
 

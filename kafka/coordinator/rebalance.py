@@ -150,23 +150,23 @@ class Ownership:
 
     def __init__(self) -> None:
         self._numbers = count(1)
-        self._since: dict[TopicPartition, int] = {}
+        self._ids: dict[TopicPartition, int] = {}
 
     def replace(self, partitions: Iterable[TopicPartition]) -> None:
         """Own these partitions; one that was owned before keeps its id."""
-        self._since = {partition: self._since.get(partition) or next(self._numbers) for partition in sorted(partitions)}
+        self._ids = {partition: self._ids.get(partition) or next(self._numbers) for partition in sorted(partitions)}
 
     def held(self) -> set[TopicPartition]:
         """The partitions that the member owns."""
-        return set(self._since)
+        return set(self._ids)
 
     def ids(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the id of the present ownership of each; 0 for partitions that the member does not own."""
-        return {partition: self._since.get(partition, 0) for partition in partitions}
+        return {partition: self._ids.get(partition, 0) for partition in partitions}
 
     def ended(self, ids: OwnershipIds) -> list[TopicPartition]:
         """Return the partitions whose ownership with this id has ended."""
-        return [partition for partition, stay in ids.items() if not stay or self._since.get(partition) != stay]
+        return [partition for partition, number in ids.items() if not number or self._ids.get(partition) != number]
 
 
 class Assignments:

@@ -18,6 +18,7 @@ from kafka.client_async import KafkaClient
 from kafka.cluster import collect_hosts
 from kafka.errors import (
     BrokerResponseError,
+    Code,
     FailedPayloadsError,
     KafkaError,
     KafkaTimeoutError,
@@ -51,7 +52,9 @@ TopicName = str | bytes
 
 _NO_LEADER: Final = -1
 _LAST_WITH_ZOOKEEPER: Final = (0, 8, 2)  # later releases keep positions in Kafka alone, unless they are asked twice
-_COORDINATOR_ERRORS: Final = frozenset({14, 15, 16})
+_COORDINATOR_ERRORS: Final = frozenset(
+    {Code.COORDINATOR_LOAD_IN_PROGRESS, Code.COORDINATOR_NOT_AVAILABLE, Code.NOT_COORDINATOR}
+)
 _PAUSE: Final = 0.1  # between attempts, in seconds
 
 

@@ -305,11 +305,6 @@ class ProducerBatch(Future[None]):
         return f"<ProducerBatch {tp.topic}-{tp.partition} records={self.count} {self.outcome or state}>"
 
 
-_LOOKED_AT_PER_CHOICE: Final = 16
-# A broker that takes no data is noticed after this time at the latest, in seconds.
-_LONGEST_USE: Final = 0.1
-
-
 class Partition:
     """One partition of a topic, from the producer's side."""
 
