@@ -44,8 +44,11 @@ class Session:
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         self._compiled = tempfile.TemporaryDirectory(prefix="bench-spark-")
         os.environ["PYTHONPYCACHEPREFIX"] = self._compiled.name
+        here = str(Path(__file__).parent)
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (here, os.environ.get("PYTHONPATH"))))
         self._jars = connector_jars()
         configs = {
+            "spark.python.daemon.module": "python_daemon",
             "spark.driver.memory": "2g",
             "spark.log.level": "ERROR",
             "spark.jars": ",".join(map(str, self._jars)),

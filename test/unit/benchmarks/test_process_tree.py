@@ -84,3 +84,23 @@ def test_parents_and_own_times_are_read_from_proc() -> None:
     assert found is not None
     assert (found[0].pid, found[1]) == (os.getpid(), os.getppid())
     assert process_tree._stat(Path("/proc/0/stat")) is None
+
+
+SPARKS_DAEMON = """
+import runpy, signal, sys, types
+
+def manager():
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    print(signal.getsignal(signal.SIGHUP).name, signal.getsignal(signal.SIGCHLD).name)
+
+sys.modules["pyspark"] = package = types.ModuleType("pyspark")
+package.daemon = types.SimpleNamespace(manager=manager)
+runpy.run_module("benchmarks.python_daemon", run_name="__main__")
+"""
+
+
+def test_sparks_python_daemon_does_not_lose_the_time_of_workers() -> None:
+    root = Path(__file__).parents[3]
+    done = subprocess.run([sys.executable, "-c", SPARKS_DAEMON], cwd=root, capture_output=True, text=True, check=False)
+    assert done.stdout == "SIG_IGN SIG_DFL\n", done.stderr
