@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ import pytest
 
 from kafka import KafkaConsumer
 from kafka.structs import TopicPartition
+from test.real.chaos.asyncio_load import AsyncioLoad
 from test.real.chaos.conftest import Site
 from test.real.chaos.faults import Chaos, Fault, Tally
 from test.real.child import Child
@@ -44,11 +46,16 @@ def fresh(name: str) -> str:
 # Producing
 
 
-def test_producing(site: Site, seconds: float, rng: Random) -> None:
+@pytest.mark.parametrize("face", ["ours", "ours-asyncio"])
+def test_producing(site: Site, seconds: float, rng: Random, face: str) -> None:
     """Records that were acknowledged are in the log, once, in order, at their offsets; the failed ones are not."""
-    tally = Tally("produce, acks=all, idempotent")
+    tally = Tally(f"produce, acks=all, idempotent, {face}")
     topic = new_topic(site.cluster, fresh("produced"))
-    with Load(site.cluster, topic, NEVER, rate=RATE) as load:
+    faces: dict[str, Callable[[], Load | AsyncioLoad]] = {
+        "ours": lambda: Load(site.cluster, topic, NEVER, rate=RATE),
+        "ours-asyncio": lambda: AsyncioLoad(site.cluster, topic, rate=RATE),
+    }
+    with faces[face]() as load:
 
         def reached(mark: int) -> bool:
             numbers = range(mark, mark + PARTITIONS)
@@ -62,7 +69,7 @@ def test_producing(site: Site, seconds: float, rng: Random) -> None:
     tally.check()
 
 
-def _judge_log(logs: dict[int, list[int]], load: Load, tally: Tally) -> None:
+def _judge_log(logs: dict[int, list[int]], load: Load | AsyncioLoad, tally: Tally) -> None:
     unknown = 0
     for partition, log in logs.items():
         there = set(log)
