@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka.admin.calls import Calls
@@ -46,6 +47,14 @@ if TYPE_CHECKING:
 __all__ = ["Configs"]
 
 _DOCUMENTED_SINCE: Final = 3
+#: Settings of brokers that they list only where they are set (KIP-73, KIP-113).
+_LISTED_ONCE_SET: Final = frozenset(
+    {
+        "follower.replication.throttled.rate",
+        "leader.replication.throttled.rate",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+    }
+)
 
 ResourceKey = tuple[ConfigResourceType, str]
 I = TypeVar("I", bound=ItemResult)  # noqa: E741
@@ -420,10 +429,10 @@ class Configs(Calls):
         known = {(item.resource_type, item.resource_name): item.configs for item in found.resources}
         for resource in brokers:
             for name in resource.configs or ():
-                if name not in known[resource.key]:
-                    raise InvalidConfigurationError(
-                        f"broker {resource.name} has no setting {name!r}; raise_on_unknown=False sets it all the same"
-                    )
+                if name not in known[resource.key] and name not in _LISTED_ONCE_SET:
+                    near = get_close_matches(name, known[resource.key], n=1)
+                    hint = f": did you mean {near[0]!r}?" if near else ""
+                    raise InvalidConfigurationError(f"broker {resource.name} has no setting {name!r}{hint}")
 
     async def _own_configs(self, resources: list[ConfigResource], deadline: float) -> dict[Any, dict[str, ConfigEntry]]:
         """Return the settings that were set for the resources themselves."""

@@ -94,10 +94,17 @@ def test_a_broker_and_all_brokers_are_changed(admin: KafkaAdminClient):
 
 
 def test_a_setting_that_a_broker_does_not_have_is_refused(admin: KafkaAdminClient):
-    with pytest.raises(InvalidConfigurationError, match=r"broker 2 has no setting 'log\.retentoin\.ms'"):
+    hint = r"broker 2 has no setting 'log\.retentoin\.ms': did you mean 'log\.retention\.ms'\?"
+    with pytest.raises(InvalidConfigurationError, match=hint):
         admin.alter_configs([ConfigResource("broker", 2, {"log.retentoin.ms": 8000})])
     with pytest.raises(InvalidConfigurationError, match="topic 'events'"):
         admin.alter_configs([ConfigResource(*EVENTS, {"retentoin.ms": 8000})])
+
+
+def test_a_throttle_that_a_broker_lists_only_once_it_is_set_is_set(admin: KafkaAdminClient):
+    admin.alter_configs([ConfigResource("broker", 2, {"leader.replication.throttled.rate": 1000})])
+    found = admin.describe_configs([ConfigResource("broker", 2)], config_filter="dynamic")
+    assert found["broker"]["2"]["leader.replication.throttled.rate"].value == "1000"
 
 
 def test_validating_changes_nothing(admin: KafkaAdminClient):

@@ -90,7 +90,7 @@ def test_a_move_is_cancelled(shown: list[Block], kafka_cluster: KafkaCluster, tm
         sides = ("leader.replication.throttled", "follower.replication.throttled")
         throttle = [ConfigResource("TOPIC", "events", {f"{side}.replicas": "*" for side in sides})]
         throttle += [ConfigResource("BROKER", str(node), {f"{side}.rate": "1" for side in sides}) for node in (1, 2, 3)]
-        admin.alter_configs(throttle, raise_on_unknown=False)
+        admin.alter_configs(throttle)
 
         def move(_command: str) -> None:
             admin.alter_partition_reassignments({moved: [2, 3]})
