@@ -7,6 +7,7 @@ import logging
 import os
 import shlex
 import shutil
+import socket
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
@@ -334,6 +335,10 @@ def _surroundings(
         if master.startswith("local"):
             # Executors on other machines could not connect back to it.
             environment["SPARK_LOCAL_IP"] = "127.0.0.1"
+            if hasattr(socket, "AF_UNIX"):
+                # Since Spark 4.1. Over TCP each task in Python begins 40 ms late: Java writes a task in two parts, and
+                # the system holds the second back until the worker's machine has acknowledged the first.
+                chosen["spark.python.unix.domain.socket.enabled"] = "true"
     return chosen, environment
 
 

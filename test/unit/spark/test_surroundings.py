@@ -16,6 +16,7 @@ from kafka.errors import KafkaConfigurationError
 from kafka.spark import session
 
 SHUFFLE = "spark.sql.shuffle.partitions"
+UNIX_SOCKETS = "spark.python.unix.domain.socket.enabled"
 
 
 @pytest.mark.parametrize("master", ["local", "local[4]", "local[*]"])
@@ -29,6 +30,7 @@ def test_a_master_on_this_machine_has_the_address_of_this_machine_and_as_many_sh
     ):
         assert environment["SPARK_LOCAL_IP"] == "127.0.0.1"
         assert (chosen["spark.master"], int(chosen[SHUFFLE]) >= 2) == (master, True)
+        assert chosen[UNIX_SOCKETS] == "true"
 
 
 @pytest.mark.parametrize("master", ["spark://m:7077", "yarn", "k8s://https://m:443", "local-cluster[2,1,1024]"])
@@ -36,7 +38,7 @@ def test_a_cluster_can_connect_back_to_the_driver_and_shuffles_as_it_says_itself
     chosen, environment = session._surroundings(master, {}, {})
     assert chosen["spark.master"] == master
     assert SHUFFLE not in chosen
-    assert ("SPARK_LOCAL_IP" in environment) == master.startswith("local-cluster")
+    assert ("SPARK_LOCAL_IP" in environment, UNIX_SOCKETS in chosen) == (master.startswith("local-cluster"),) * 2
 
 
 def test_without_a_master_it_is_this_machine_unless_spark_has_a_configuration() -> None:
