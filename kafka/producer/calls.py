@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from kafka._text import counted
@@ -247,7 +248,7 @@ class ProducerCalls(Generic[FutureT]):
     ) -> RecordFutures[FutureT]:
         """Add values, or tuples ``(key, value[, headers[, partition[, timestamp_ms]]])``.
 
-        `send` is the method of a synchronous face for single records.
+        `send` is called for each record, where a subclass or a tracer has replaced the face's own.
         """
         if type(topic) is not str:
             check_topic(topic)
@@ -255,6 +256,8 @@ class ProducerCalls(Generic[FutureT]):
         timestamp = int(self._time() * 1000)
         if self.plain and not set(map(type, values)) - _BYTES:
             return await self._send_values(topic, values, timestamp)
+        if send is None and self.plain and self.hashes and _are_pairs(values):
+            return await self._send_pairs(topic, values, timestamp)
         futures = []
         add = send or self.send
         for record in values:
@@ -270,6 +273,21 @@ class ProducerCalls(Generic[FutureT]):
                 sent = add(topic, record, None)
             futures.append(sent if isinstance(sent, RecordFuture) else await sent)
         return self.sent_records.of(futures)
+
+    async def _send_pairs(
+        self, topic: str, pairs: list[tuple[bytes | None, bytes | None]], timestamp: int
+    ) -> RecordFutures[FutureT]:
+        places: list[tuple[ProducerBatch, int]] = []
+        while len(places) < len(pairs):
+            state = self._topics.get(topic)
+            if state is not None:
+                self.accumulator.extend_pairs(state, pairs, timestamp, places)
+            if len(places) < len(pairs):  # one that needs a new batch, or whose topic is not known yet
+                key, value = pairs[len(places)]
+                sent = self.send(topic, value, key, None, None, timestamp)
+                places.append((sent if isinstance(sent, RecordFuture) else await sent).place)
+        sizes = [(-1 if key is None else len(key), -1 if value is None else len(value)) for key, value in pairs]
+        return self.sent_records.at(places, lambda at: (timestamp, *sizes[at]))
 
     async def _send_values(self, topic: str, values: list[bytes | None], timestamp: int) -> RecordFutures[FutureT]:
         sizes = [-1 if value is None else len(value) for value in values]
@@ -579,3 +597,10 @@ def _logging_is_configured() -> bool:
             return True
         logger = logger.parent if logger.propagate else None
     return False
+
+
+def _are_pairs(records: list[Any]) -> bool:
+    """Whether all are tuples of key and value, which are bytes or None."""
+    if set(map(type, records)) != {tuple} or set(map(len, records)) != {2}:
+        return False
+    return not set(map(type, chain.from_iterable(records))) - _BYTES

@@ -85,6 +85,11 @@ class RecordFuture:
 
     # Looking…
 
+    @property
+    def place(self) -> tuple[ProducerBatch, int]:
+        """The batch that the record was added to, and its index there."""
+        return self._batch, self._index
+
     def _look(self) -> tuple[ProducerBatch, int, Any]:
         """Return the batch that the record is in now, its index there, and the outcome or None."""
         return self._batch.locate(self._index)
@@ -287,9 +292,15 @@ class RecordFutures(Sequence[FutureT]):
     def of(cls, futures: Sequence[FutureT]) -> Self:
         """Return the sequence of futures that exist already."""
         facts = [(future._timestamp, future._key_size, future._value_size, future._header_size) for future in futures]
-        sent = cls(facts.__getitem__)
-        for future in futures:
-            sent.add(future._batch, future._index, 1)
+        return cls.at([future.place for future in futures], facts.__getitem__)
+
+    @classmethod
+    def at(cls, places: list[tuple[ProducerBatch, int]], facts: Callable[[int], tuple[int, ...]]) -> Self:
+        """Return the sequence of records that are at these places."""
+        sent = cls(facts)
+        sent._spans = places
+        sent._count = len(places)
+        sent._firsts = list(range(sent._count))
         return sent
 
     def add(self, batch: ProducerBatch, index: int, count: int) -> None:
@@ -339,7 +350,10 @@ class RecordFutures(Sequence[FutureT]):
 
     def firsts(self) -> Iterator[FutureT]:
         """Return a future for each batch that has records of these."""
-        return (self[at] for at in self._firsts)
+        firsts: dict[ProducerBatch, int] = {}
+        for at, (batch, _) in zip(self._firsts, self._spans, strict=True):
+            firsts.setdefault(batch, at)
+        return (self[at] for at in firsts.values())
 
     def __repr__(self) -> str:
         done = sum(future.is_done for future in self)
@@ -358,7 +372,7 @@ class SentRecords(RecordFutures[FutureRecordMetadata]):
         if self._spans:
             core = self._spans[0][0].partition.owner
             deadline = None if timeout is None else core.now() + timeout
-            for batch, _ in self._spans:
+            for batch in self.batches():
                 batch.wait(None if deadline is None else max(0.0, deadline - core.now()))
         return [future.get(0) for future in self]
 

@@ -184,9 +184,9 @@ class KafkaProducer(ProducerNames):
     def send_many(self, topic: str, records: Iterable[Any]) -> SentRecords:
         """Send many records: values, or tuples ``(key, value[, headers[, partition[, timestamp_ms]]])``.
 
-        Values that are bytes and need no serializer cost a fraction of as many calls of `send()`. What `send()` raises
-        this raises too, and for such values also what the cluster answers about the topic, and `RecordTooLargeError`;
-        records before the one at fault are on their way then.
+        Bytes that need no serializer cost a fraction of as many calls of `send()`, as values or as pairs of key and
+        value. What `send()` raises this raises too, and for such values without keys also what the cluster answers
+        about the topic, and `RecordTooLargeError`; records before the one at fault are on their way then.
 
         >>> from kafka.broker import Broker
         >>> with Broker(topics=["events"]) as broker, KafkaProducer(bootstrap_servers=broker.bootstrap_servers) as p:
@@ -194,9 +194,11 @@ class KafkaProducer(ProducerNames):
         ...     [metadata.offset for metadata in sent.get(timeout=10)]
         [0, 1, 2]
         """
+        send = None
         if type(self).send is not _OWN_SEND or "send" in vars(self):  # a subclass or a tracer sees each record
             records = [each if isinstance(each, tuple) else (None, each) for each in checked_records(records)]
-        sent = complete(self._calls.send_many(topic, records, self.send))
+            send = self.send
+        sent = complete(self._calls.send_many(topic, records, send))
         assert isinstance(sent, SentRecords)
         return sent
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from itertools import islice
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -246,6 +247,34 @@ class RecordAccumulator:
                     return batch, first, taken
         place = self.add(topic, None, (timestamp, None, values[start], None))
         return None if place is None else (*place, 1)
+
+    def extend_pairs(
+        self,
+        topic: Topic,
+        pairs: list[tuple[bytes | None, bytes | None]],
+        timestamp: int,
+        places: list[tuple[ProducerBatch, int]],
+    ) -> None:
+        """Add pairs of key and value to open batches and their places to `places`, until one needs a new batch.
+
+        Begins with the first pair that has no place yet. A key goes where its hash says.
+        """
+        # Hot: `_append`, without its calls.
+        by_key, sticky, name = topic.by_key, self.sticky, topic.name
+        with self.lock:
+            self.check_admits()
+            for key, value in islice(pairs, len(places), None):
+                batch = sticky.get(name) if key is None else by_key[key].open
+                if batch is None:
+                    return
+                append, batch.append = batch.append, taken_up
+                try:
+                    index = append(timestamp, key, value)
+                finally:
+                    batch.append = append
+                if index == FULL:
+                    return
+                places.append((batch, index))
 
     def add_built(
         self,

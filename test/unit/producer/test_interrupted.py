@@ -54,7 +54,8 @@ class Filled:
         calls.sent_records, calls.record_future = SentRecords, FutureRecordMetadata
         calls._topics, calls._time = accumulator.topics, lambda: 1_700_000_000.0
         calls.plugins = Plugins(resolve("producer", {}))
-        calls.plain, calls._serialize, calls._place = True, calls.plugins.serialize, calls.plugins.place
+        calls.plain = calls.hashes = True
+        calls._serialize, calls._place = calls.plugins.serialize, calls.plugins.place
         calls._serializes, calls._places_keyless = False, True
         producer._core = core
         producer._accumulator = accumulator
@@ -190,9 +191,17 @@ def many(filled):
     filled.futures.update(zip(values, filled.producer.send_many("t", values), strict=True))
 
 
+def many_pairs(filled):
+    values = [b"%04d" % next(filled.numbers) + b"." * 90 for _ in range(12)]
+    pairs = [(None if number % 3 else b"k", value) for number, value in enumerate(values)]
+    filled.futures.update(zip(values, filled.producer.send_many("t", pairs), strict=True))
+
+
+@pytest.mark.parametrize("act", [many, many_pairs])
+@pytest.mark.parametrize("inner", ACTS)
 @pytest.mark.parametrize("prepare", ["nothing open", "a batch open", "another open"])
-def test_a_handler_that_sends_within_send_many_is_served_too(prepare):
-    for filled, _ in every_line(PREPARED[prepare], many, ACTS["plain"]):
+def test_a_handler_that_sends_within_send_many_is_served_too(prepare, inner, act):
+    for filled, _ in every_line(PREPARED[prepare], act, ACTS[inner]):
         filled.send()
         filled.check()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafka.errors import InvalidTopicError, RecordTooLargeError
 from test.unit.producer.memory_cluster import Cluster
 
 
@@ -28,6 +29,54 @@ def test_send_many_of_values_says_their_sizes(make_producer):
     values = [b"x" * (number % 7) if number % 5 else None for number in range(20_000)]
     found = producer.send_many("events", values).get(10)
     assert [each.serialized_value_size for each in found] == [-1 if value is None else len(value) for value in values]
+
+
+def test_send_many_places_pairs_as_send_does(make_producer):
+    pairs = [(b"key-%d" % (number % 40) if number % 3 else None, b"%05d" % number) for number in range(10_000)]
+    producer = make_producer(Cluster({"events": 7}))
+    many = producer.send_many("events", pairs).get(10)
+    sizes = [(-1 if key is None else len(key), len(value), -1) for key, value in pairs]
+    assert [
+        (each.serialized_key_size, each.serialized_value_size, each.serialized_header_size) for each in many
+    ] == sizes
+    with make_producer(Cluster({"events": 7})) as other:
+        single = [other.send("events", value, key=key) for key, value in pairs]
+        other.flush(10)
+    assert [each.partition for each, (key, _) in zip(many, pairs, strict=True) if key] == [
+        future.value.partition for future, (key, _) in zip(single, pairs, strict=True) if key
+    ]
+    # One after the other in each partition, and none left out.
+    offsets: dict[int, list[int]] = {}
+    for each in many:
+        offsets.setdefault(each.partition, []).append(each.offset)
+    assert all(found == list(range(len(found))) for found in offsets.values())
+    assert sum(map(len, offsets.values())) == len(pairs)
+
+
+def test_a_pair_that_is_too_large_fails_alone(make_producer):
+    producer = make_producer(Cluster({"events": 2}), max_request_size=5000)
+    sent = producer.send_many("events", [(b"k", b"small"), (b"k", b"x" * 6000), (None, b"x" * 6000), (b"k", b"small")])
+    producer.flush(10)
+    assert [type(future.exception) for future in sent] == [
+        type(None),
+        RecordTooLargeError,
+        RecordTooLargeError,
+        type(None),
+    ]
+
+
+def test_pairs_wait_for_memory_and_are_in_order(make_producer):
+    cluster = Cluster({"events": 1})
+    producer = make_producer(cluster, buffer_memory=20_000, batch_size=4000)
+    pairs = [(b"k", b"%04d" % number + b"." * 500) for number in range(200)]
+    found = producer.send_many("events", pairs).get(10)
+    assert [metadata.offset for metadata in found] == list(range(200))
+
+
+def test_pairs_to_a_topic_that_is_not_there_fail_each(make_producer):
+    producer = make_producer(Cluster({"events": 1}), max_block_ms=500)
+    sent = producer.send_many("a/b", [(b"k", b"v"), (None, b"v")])
+    assert [type(future.exception) for future in sent] == [InvalidTopicError, InvalidTopicError]
 
 
 def test_send_many_of_nothing_is_nothing(make_producer):
