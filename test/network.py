@@ -170,10 +170,12 @@ class Proxy:
         finally:
             for flow in flows:
                 flow.cancel()
-            await asyncio.gather(*flows, return_exceptions=True)
-            for each in (client, server):
-                if each is not None:
-                    self._close(each)
+            try:
+                await asyncio.gather(*flows, return_exceptions=True)
+            finally:  # the proxy may be closed while this ends because its client has gone
+                for each in (client, server):
+                    if each is not None:
+                        self._close(each)
 
     async def _receive(
         self, source: socket.socket, queue: asyncio.Queue[tuple[float, bytes]], delay: Callable[[], float]

@@ -312,7 +312,12 @@ def offsets_in_transactions(script: Script) -> None:
         lambda reply: reply.topics[0].partitions[0].error_code == 0,
     )
     who = (reply.producer_id, reply.producer_epoch)
-    script.ask(here, offset_commit("x4", "wg", who, "w", 9, member=(1, "nobody", None)))
+    # The offsets are stable before the coordinator has noted that the transaction has ended.
+    script.until(
+        here,
+        lambda: offset_commit("x4", "wg", who, "w", 9, member=(1, "nobody", None)),
+        lambda reply: reply.topics[0].partitions[0].error_code != CONCURRENT,
+    )
     script.ask(here, offset_commit("x4", "wg", who, "w", 9, member=(-1, "nobody", None)))
     member = full_join(script, here, "wg2", protocols=[("range", subscription("w"))])
     me, generation = member.member_id, member.generation_id
