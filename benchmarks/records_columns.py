@@ -16,8 +16,8 @@ def prepare(verb: str, kind: str, seed: int) -> tuple[Callable[[], object], int,
     """What to run, and how many records and bytes one run handles."""
     from kafka.record.batch_reader import RecordReader
 
-    if verb == "arrow":
-        return _from_arrow(kind, seed)
+    if verb in ("arrow", "plainarrow"):
+        return _from_arrow(kind, seed, plain=verb == "plainarrow")
     made = content(kind, seed, _RECORDS)
     fetched = made.fetched(writer(OURS, made)())
     numpy = verb == "columns"
@@ -32,11 +32,11 @@ def prepare(verb: str, kind: str, seed: int) -> tuple[Callable[[], object], int,
     return columns, made.count, made.size
 
 
-def _from_arrow(kind: str, seed: int) -> tuple[Callable[[], object], int, int]:
+def _from_arrow(kind: str, seed: int, *, plain: bool) -> tuple[Callable[[], object], int, int]:
     import pyarrow as pa
 
     from kafka.record.arrow_encoder import encode_arrow
-    from kafka.record.batch_builder import SealedBatch
+    from kafka.record.batch_builder import FULL, BatchBuilder, SealedBatch
     from kafka.record.batch_reader import RecordReader
 
     made = content(kind, seed, _RECORDS)
@@ -45,7 +45,15 @@ def _from_arrow(kind: str, seed: int) -> tuple[Callable[[], object], int, int]:
     keys = pa.array([key for _, key, _, _ in rows], pa.binary())
 
     def encode() -> list[SealedBatch]:  # header and body, which a sender writes one after the other
-        return [batch.seal() for batch in encode_arrow(values, keys, timestamps=NOW_MS, limit=BATCH_BYTES)]
+        if not plain:
+            return [batch.seal() for batch in encode_arrow(values, keys, timestamps=NOW_MS, limit=BATCH_BYTES)]
+        sealed, batch = [], BatchBuilder(BATCH_BYTES)
+        for key, value in zip(keys.to_pylist(), values.to_pylist(), strict=True):
+            if batch.append(NOW_MS, key, value) == FULL:
+                sealed.append(batch.seal())
+                batch = BatchBuilder(BATCH_BYTES)
+                batch.append(NOW_MS, key, value)
+        return [*sealed, batch.seal()]
 
     found = [row.value for batch in encode() for row in RecordReader(batch.data, "bench", 0, 0).take(1 << 30)]
     if found != values.to_pylist():

@@ -257,7 +257,7 @@ class RecordAccumulator:
     ) -> None:
         """Add pairs of key and value to open batches and their places to `places`, until one needs a new batch.
 
-        Begins with the first pair that has no place yet. A key goes where its hash says.
+        Begins with the first pair that `places` does not have. A key goes where its hash says.
         """
         # Hot: `_append`, without its calls.
         by_key, sticky, name = topic.by_key, self.sticky, topic.name
