@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from reprlib import Repr
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 from kafka.errors import IllegalArgumentError
 from kafka.structs import TopicPartition, check_topic
@@ -103,7 +103,7 @@ def checked_topics(topics: object, one: str) -> list[str]:
         raise TypeError(f"topics must be a list of names; for one topic, call {one}({_SHORT.repr(topics)})")
     if not isinstance(topics, Iterable):
         raise TypeError(f"topics must be a list of names, not {_SHORT.repr(topics)}")
-    found: list[Any] = list(topics)
+    found: list[str] = list(topics)
     for topic in found:
         check_topic(topic)
     return found

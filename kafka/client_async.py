@@ -37,10 +37,12 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from kafka.net.connection import Connection
+    from kafka.protocol.api import Request, Response
 
 __all__ = ["KafkaClient"]
 
 T = TypeVar("T")
+ResponseT = TypeVar("ResponseT", bound="Response")
 
 log = logging.getLogger(__name__)
 
@@ -83,8 +85,8 @@ class KafkaClient:
         self._loop = self.core.loop
         self._arrived: list[Any] = []
         self._polling = False
-        self._scheduled: dict[Callable[[], Any], tuple[Timer, Future[Any]]] = {}
-        self._overdue: list[Callable[[], Any]] = []
+        self._scheduled: dict[Callable[[], object], tuple[Timer, Future[Any]]] = {}
+        self._overdue: list[Callable[[], object]] = []
         self._delayed_tasks = True
         self.core.delivered = self._delivered
         if bootstrap and self.config["api_version"] is None:
@@ -182,7 +184,7 @@ class KafkaClient:
 
     # Sending…
 
-    def send(self, node_id: NodeId, request: Any, wakeup: bool = True) -> Future[Any]:
+    def send(self, node_id: NodeId, request: Request[ResponseT], wakeup: bool = True) -> Future[ResponseT]:
         """Send a request to a broker; the future resolves to the response.
 
         UnknownBrokerIdError if the broker is not known. Fails with NodeNotReadyError unless `ready` says so;
@@ -193,7 +195,7 @@ class KafkaClient:
         if self.cluster.broker_metadata(node_id) is None:
             raise UnknownBrokerIdError(f"no broker has the id {node_id!r}", node_id=node_id)
         if not self.maybe_connect(node_id, wakeup=False) or not self.connected(node_id):
-            return Future[Any]().failure(NodeNotReadyError(f"broker {node_id} is not ready"))
+            return Future[ResponseT]().failure(NodeNotReadyError(f"broker {node_id} is not ready"))
         future = send_if_connected(self.core.link(node_id), request)
         if wakeup:
             self.wakeup()
@@ -202,12 +204,12 @@ class KafkaClient:
     def submit(
         self,
         node_id: NodeId,
-        request: Any,
+        request: Request[ResponseT],
         *,
         use: str = "default",
         timeout: float | None = None,
         newest: int | None = None,
-    ) -> Future[Any]:
+    ) -> Future[ResponseT]:
         """Send a request to a broker, connecting first if need be; the future resolves to the response.
 
         Each `use` has a separate connection, so that a large response does not hold up others.
@@ -219,7 +221,9 @@ class KafkaClient:
             check_time("timeout", timeout, unit="seconds")
         return self.core.submit(node_id, request, use=use, timeout=timeout, newest=newest)
 
-    def ask(self, request: Any, node_id: NodeId | None = None, timeout_ms: float | None = None) -> Any:
+    def ask(
+        self, request: Request[ResponseT], node_id: NodeId | None = None, timeout_ms: float | None = None
+    ) -> ResponseT:
         """Send a request to the broker that serves it and wait for the response.
 
         That is the controller, a partition's leader, the coordinator of a group or a transaction, or any broker,
@@ -388,7 +392,7 @@ class KafkaClient:
 
     # Tasks…
 
-    def schedule(self, task: Callable[[], object], at: float) -> Future[Any]:
+    def schedule(self, task: Callable[[], T], at: float) -> Future[T]:
         """Call `task()` in the first poll after `at` (seconds since the epoch); the future is of its result.
 
         A task that is scheduled already gets the new time.
@@ -397,7 +401,7 @@ class KafkaClient:
         check_time("at", at, unit="seconds since the epoch", least=float("-inf"))
         self._loop.check_usable()
         self.unschedule(task)
-        future: Future[Any] = Future()
+        future: Future[T] = Future()
         delay = max(0.0, at - self.core.environment.clock.time())
         self._scheduled[task] = (self._loop.call_later(delay, self._due, task), future)
         return future

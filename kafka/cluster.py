@@ -14,7 +14,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 from uuid import UUID
 
 from kafka._arguments import check_callable, explain_key, explain_partition
@@ -25,6 +25,9 @@ from kafka.config import Config, collect_hosts, defaults, get_ip_port_afi, parse
 from kafka.errors import IllegalArgumentError, MetadataEmptyBrokerList, for_code
 from kafka.future import Future
 from kafka.structs import BrokerMetadata, PartitionMetadata, TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
 __all__ = ["ClusterMetadata", "NodeId", "collect_hosts", "get_ip_port_afi"]
 
@@ -62,7 +65,7 @@ class ClusterMetadata:
 
     DEFAULT_CONFIG: ClassVar[dict[str, Any]] = defaults("cluster")
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         from kafka.legacy.cluster_tables import fills_tables, use_tables
 
@@ -391,7 +394,7 @@ class ClusterMetadata:
     def _wants_everything(self) -> bool:
         return self._wants_all or None in self._held
 
-    def metadata_request(self) -> Any:
+    def metadata_request(self) -> MetadataRequest:
         """The request that the next update takes; the version is the connection's to choose."""
         from kafka.protocol.metadata import MetadataRequest
 
@@ -453,7 +456,9 @@ class ClusterMetadata:
 
     # Responses…
 
-    def update_metadata(self, metadata: Any, *, whole: bool | None = None, version: int | None = None) -> None:
+    def update_metadata(
+        self, metadata: MetadataResponse, *, whole: bool | None = None, version: int | None = None
+    ) -> None:
         """Take a MetadataResponse; `whole` if all topics had been asked for, `version` as it was then."""
         if not hasattr(metadata, "brokers"):
             raise TypeError(f"metadata must be a MetadataResponse, not {metadata!r:.200}")

@@ -7,7 +7,7 @@ milliseconds; `connect()` is called until connected; `send()` and `recv()` do no
 from __future__ import annotations
 
 import socket
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from kafka._arguments import check_host, check_port, check_request, check_time
 from kafka._runtime.network_thread import run_here
@@ -20,7 +20,12 @@ from kafka.net.settings import ConnectionContext, ConnectionSettings
 from kafka.net.states import ConnectionStates
 from kafka.protocol.negotiation import ApiVersions
 
+if TYPE_CHECKING:
+    from kafka.protocol.api import Request, Response
+
 __all__ = ["BrokerConnection", "ConnectionStates", "collect_hosts", "get_ip_port_afi"]
+
+ResponseT = TypeVar("ResponseT", bound="Response")
 
 DEFAULT_KAFKA_PORT: Final = 9092
 AFI_NAMES: Final = {
@@ -178,7 +183,9 @@ class BrokerConnection:
         """How many requests are under way."""
         return self.connection.in_flight_requests
 
-    def send(self, request: Any, blocking: bool = True, request_timeout_ms: float | None = None) -> Future[Any]:
+    def send(
+        self, request: Request[ResponseT], blocking: bool = True, request_timeout_ms: float | None = None
+    ) -> Future[ResponseT]:
         """Send a request; the future resolves to the response.
 
         The future fails at once with NodeNotReadyError, KafkaConnectionError or TooManyInFlightRequests if the
@@ -273,15 +280,17 @@ def can_send_more(connection: Connection) -> bool:
     return connection.in_flight_requests < connection.context.settings.max_in_flight
 
 
-def send_if_connected(connection: Connection, request: Any, timeout: float | None = None) -> Future[Any]:
+def send_if_connected(
+    connection: Connection, request: Request[ResponseT], timeout: float | None = None
+) -> Future[ResponseT]:
     """Send a request, or return a failed future if the connection cannot send it now."""
     if connection.is_opening:
-        return Future[Any]().failure(NodeNotReadyError(f"{connection} is still connecting"))
+        return Future[ResponseT]().failure(NodeNotReadyError(f"{connection} is still connecting"))
     if not connection.is_connected:
-        return Future[Any]().failure(KafkaConnectionError(f"{connection} is not connected"))
+        return Future[ResponseT]().failure(KafkaConnectionError(f"{connection} is not connected"))
     if not can_send_more(connection):
         error = TooManyInFlightRequests(f"{connection} has {connection.in_flight_requests} requests under way")
-        return Future[Any]().failure(error)
+        return Future[ResponseT]().failure(error)
     return connection.submit(request, timeout)
 
 

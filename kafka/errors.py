@@ -39,7 +39,7 @@ from kafka._text import printable
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kafka.structs import TopicPartition
+    from kafka.structs import OffsetAndMetadata, TopicPartition
 
 _E = TypeVar("_E", bound="KafkaError")
 
@@ -102,7 +102,7 @@ class KafkaError(RuntimeError):
         # Arguments may be unhashable (a dict of offsets); equal errors have equal classes, which is enough.
         return hash(type(self))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         # Not through __init__, whose signature a subclass may narrow.
         return _rebuild, (type(self), self.args, vars(self).copy())
 
@@ -183,7 +183,7 @@ class BrokerResponseError(KafkaError):
     description: ClassVar[str] = "A broker answered with an error code."
     """One sentence on what the code means."""
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         # Under -OO there are no docstrings; the code's name must do then.
         cls.description = cls.__doc__ or str(cls.message)
@@ -1334,7 +1334,7 @@ class UnrecognizedBrokerError(UnknownError):
 
     message = "UNRECOGNIZED"
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         if type(self) is UnrecognizedBrokerError:
             return super().__reduce__()
         # The class was made for the code and cannot be found by its name.
@@ -1566,7 +1566,7 @@ class NoOffsetForPartitionError(KafkaError):
 class LogTruncationError(RecordFacts):
     """The log was cut behind the consumer's position by a change of leader. ``divergent_offsets`` says where."""
 
-    divergent_offsets: Mapping[TopicPartition, Any] | None = None
+    divergent_offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None
 
 
 class TransactionAbortedError(KafkaError):

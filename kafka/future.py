@@ -22,7 +22,7 @@ import logging
 from collections.abc import Callable, Generator
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
 
 from kafka._runtime.callback_errors import raise_after_pass
 from kafka.errors import IllegalStateError
@@ -35,7 +35,7 @@ __all__ = ["Future"]
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Back = Callable[[Any], object]
+Back = Callable[..., object]
 
 
 class Future(Generic[T]):
@@ -149,15 +149,15 @@ class Future(Generic[T]):
 
     # Callbacks…
 
-    def add_callback(self, f: Callable[..., object], *args: Any, **kwargs: Any) -> Self:
+    def add_callback(self, f: Callable[..., object], *args: object, **kwargs: object) -> Self:
         """Call ``f(*args, value, **kwargs)`` on success."""
         return self._add((partial(f, *args, **kwargs) if args or kwargs else f, None))
 
-    def add_errback(self, f: Callable[..., object], *args: Any, **kwargs: Any) -> Self:
+    def add_errback(self, f: Callable[..., object], *args: object, **kwargs: object) -> Self:
         """Call ``f(*args, exception, **kwargs)`` on failure."""
         return self._add((None, partial(f, *args, **kwargs) if args or kwargs else f))
 
-    def add_both(self, f: Callable[..., object], *args: Any, **kwargs: Any) -> Self:
+    def add_both(self, f: Callable[..., object], *args: object, **kwargs: object) -> Self:
         """Call ``f(*args, value or exception, **kwargs)`` when it is done."""
         back = partial(f, *args, **kwargs) if args or kwargs else f
         return self._add((back, back))

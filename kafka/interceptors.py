@@ -135,7 +135,7 @@ class Interceptors:
                     log.exception("The interceptor %r could not be closed", one)
 
 
-def _method(thing: object, name: str) -> Callable[..., Any] | None:
+def _method(thing: object, name: str) -> Callable[..., object] | None:
     method = getattr(thing, name, None)
     if getattr(method, "__func__", None) in _INHERITED:
         return None

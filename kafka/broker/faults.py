@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from kafka.broker.server.call import Call
-    from kafka.protocol.api import Request
+    from kafka.protocol.api import Request, Response
 
 __all__ = ["CLOSE", "NO_REPLY", "Exchange", "Faults", "Order", "SeenRequest"]
 
@@ -83,7 +83,7 @@ def _code_named(name: str) -> int:
 class SeenRequest:
     """A request that arrived, as ``broker.requests`` lists it."""
 
-    request: Request[Any]
+    request: Request[Response]
     api_key: int
     version: int
     client_id: str | None
@@ -105,7 +105,7 @@ class SeenRequest:
 class Exchange:
     """A request and the reply that is about to be sent, as an interceptor receives them."""
 
-    request: Request[Any]
+    request: Request[Response]
     reply: Any
     call: Call
 

@@ -7,9 +7,24 @@ import importlib.util
 import sys
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafka.errors import CorruptRecordError, UnsupportedCodecError
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Unpacker(Protocol):
+        """Unpacks one member, as an object of `zlib.decompressobj` does."""
+
+        @property
+        def eof(self) -> bool: ...
+
+        @property
+        def unused_data(self) -> bytes: ...
+
+        def decompress(self, data: Bytes, max_length: int, /) -> bytes: ...
+
 
 Bytes = bytes | bytearray | memoryview
 Compress = Callable[[Bytes], bytes]
@@ -69,7 +84,9 @@ def bad(codec: int, why: object) -> CorruptRecordError:
 FIRST_SLICE: Final = 128
 
 
-def unpack_members(codec: int, data: Bytes, limit: int, unpacker: Callable[[], Any], padding: bytes = b"") -> bytes:
+def unpack_members(
+    codec: int, data: Bytes, limit: int, unpacker: Callable[[], Unpacker], padding: bytes = b""
+) -> bytes:
     """Unpack a stream of members with an interface like that of `zlib.decompressobj`, in time linear in both sizes.
 
     ``padding`` may follow the last member.

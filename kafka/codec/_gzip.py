@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import zlib
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafka.codec._common import CODEC_GZIP, Bytes, bad, unpack_members
+
+if TYPE_CHECKING:
+    from kafka.codec._common import Unpacker
 
 _GZIP_DEFAULT_LEVEL: Final = 6
 
@@ -24,5 +27,5 @@ def gzip_decompress(data: Bytes, limit: int) -> bytes:
         raise bad(CODEC_GZIP, err) from err
 
 
-def _new_unpacker() -> Any:
+def _new_unpacker() -> Unpacker:
     return zlib.decompressobj(31)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka.codec._common import CODEC_ZSTD, Bytes, bad, bounded, load, too_large, unpack_members
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 _ZSTD_DEFAULT_LEVEL: Final = 3
 ZSTD_MODULES: Final = ("compression.zstd", "backports.zstd", "zstandard")
@@ -56,7 +59,7 @@ def zstd_decompress(data: Bytes, limit: int) -> bytes:
         raise bad(CODEC_ZSTD, err) from err
 
 
-def _zstandard_frames(module: Any, data: Bytes, bound: int) -> bytes:
+def _zstandard_frames(module: ModuleType, data: Bytes, bound: int) -> bytes:
     # Frames of the Java client carry no content size and may follow each other, so its one-shot call, which
     # knows neither, does not serve.
     try:
@@ -83,7 +86,7 @@ def _zstandard_frames(module: Any, data: Bytes, bound: int) -> bytes:
     return b"".join(parts)
 
 
-def _frame_at_once(module: Any, view: memoryview) -> int:
+def _frame_at_once(module: ModuleType, view: memoryview) -> int:
     """Return how long the frame is, its checksum too, if all of it cannot unpack to more than 32 MiB; else 0."""
     at: int = module.frame_header_size(view)
     for _ in range(_MOST_BLOCKS):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final, NoReturn, Protocol
 
 from kafka.config.servers import parse_servers
 
@@ -114,7 +114,7 @@ class Number:
         """In words."""
         return _or_none(f"a number{_range(self.least, self.most)}{'' if self.finite else ' or inf'}", self.optional)
 
-    def __call__(self, value: object) -> Any:
+    def __call__(self, value: object) -> float | None:
         """The number."""
         if value is None and self.optional:
             return None
@@ -124,7 +124,7 @@ class Number:
             raise ValueError(value)
         return value
 
-    def parse(self, text: str) -> Any:
+    def parse(self, text: str) -> float | None:
         """From digits."""
         if self.optional and not text:
             return None
@@ -160,7 +160,7 @@ class Text:
         text = "a str" if self.empty else "a str that is not empty"
         return _or_none(f"{text}, of at most {_LONGEST_TEXT} bytes in UTF-8" if self.sent else text, self.optional)
 
-    def __call__(self, value: object) -> Any:
+    def __call__(self, value: object) -> str | None:
         """The text."""
         if value is None and self.optional:
             return None
@@ -171,7 +171,7 @@ class Text:
             raise ValueError(value)
         return value
 
-    def parse(self, text: str) -> Any:
+    def parse(self, text: str) -> str | None:
         """The text itself."""
         return self(text)
 
@@ -184,7 +184,7 @@ class Choice:
         names: Collection[str],
         *,
         optional: bool = False,
-        synonyms: Mapping[Any, object] | None = None,
+        synonyms: Mapping[object, object] | None = None,
         shown: str = "",
     ) -> None:
         self.names, self.optional, self.synonyms, self.shown = names, optional, synonyms or {}, shown
@@ -194,7 +194,7 @@ class Choice:
         """In words."""
         return self.shown or _or_none("one of " + ", ".join(repr(name) for name in self.names), self.optional)
 
-    def __call__(self, value: object) -> Any:
+    def __call__(self, value: object) -> object:
         """The name."""
         if value is None and self.optional:
             return None
@@ -206,7 +206,7 @@ class Choice:
                 return meant
         raise ValueError(value)
 
-    def parse(self, text: str) -> Any:
+    def parse(self, text: str) -> object:
         """The name; synonyms may be numbers."""
         if self.optional and text.lower() in {"", "none"}:
             return None
@@ -217,17 +217,17 @@ class Custom:
     """Anything that passes a test: callables, objects with certain methods."""
 
     def __init__(
-        self, accepts: str, test: Callable[[Any], bool], convert: Callable[[Any], object] | None = None
+        self, accepts: str, test: Callable[[object], bool], convert: Callable[[object], object] | None = None
     ) -> None:
         self.accepts, self.test, self.convert = accepts, test, convert
 
-    def __call__(self, value: object) -> Any:
+    def __call__(self, value: object) -> object:
         """The object."""
         if not self.test(value):
             raise ValueError(value)
         return value if self.convert is None else self.convert(value)
 
-    def parse(self, text: str) -> Any:
+    def parse(self, text: str) -> object:
         """Objects have no textual form, unless text itself is accepted."""
         return self(text)
 
@@ -235,10 +235,10 @@ class Custom:
 class Items:
     """A list of things, or one of them alone."""
 
-    def __init__(self, accepts: str, test: Callable[[Any], bool]) -> None:
+    def __init__(self, accepts: str, test: Callable[[object], bool]) -> None:
         self.accepts, self.test = accepts, test
 
-    def __call__(self, value: object) -> Any:
+    def __call__(self, value: object) -> tuple[object, ...]:
         """The list, as a tuple."""
         items = (value,) if self.test(value) else value
         if isinstance(items, (str, bytes)) or not isinstance(items, Iterable):
@@ -248,7 +248,7 @@ class Items:
             raise ValueError(value)
         return found
 
-    def parse(self, text: str) -> Any:
+    def parse(self, text: str) -> tuple[object, ...]:
         """From names separated by commas."""
         return self([item.strip() for item in text.split(",") if item.strip()])
 
@@ -264,15 +264,15 @@ class OneOf:
         """In words."""
         return ", or ".join(check.accepts for check in self.checks)
 
-    def __call__(self, value: object) -> Any:
+    def __call__(self, value: object) -> object:
         """The value, converted by the first check that accepts it."""
         return self._first(lambda check: check(value), value)
 
-    def parse(self, text: str) -> Any:
+    def parse(self, text: str) -> object:
         """The value, parsed by the first check that accepts the text."""
         return self._first(lambda check: check.parse(text), text)
 
-    def _first(self, call: Callable[[Check], object], value: object) -> Any:
+    def _first(self, call: Callable[[Check], object], value: object) -> object:
         for check in self.checks:
             try:
                 return call(check)
@@ -295,7 +295,7 @@ class Servers:
             self.optional,
         )
 
-    def __call__(self, value: object) -> Any:
+    def __call__(self, value: object) -> list[str] | None:
         """The addresses as a list of ``host:port``, which is also what programs read."""
         if value is None and self.optional:
             return None
@@ -304,7 +304,7 @@ class Servers:
             raise ValueError(value)
         return [str(server) for server in servers]
 
-    def parse(self, text: str) -> Any:
+    def parse(self, text: str) -> list[str] | None:
         """The addresses."""
         return self(text)
 
@@ -375,7 +375,7 @@ class SocketOptions:
 
     accepts = "a list of (level, option, value), level and option integers, the value an integer of 32 bits or bytes"
 
-    def __call__(self, value: object) -> Any:
+    def __call__(self, value: object) -> tuple[tuple[object, ...], ...]:
         """The list, as a tuple of tuples."""
         if not isinstance(value, (list, tuple)):
             raise ValueError(value)
@@ -387,6 +387,6 @@ class SocketOptions:
                 raise ValueError(value)
         return options
 
-    def parse(self, text: str) -> Any:
+    def parse(self, text: str) -> NoReturn:
         """Socket options have no textual form."""
         raise ValueError(text)

@@ -93,7 +93,7 @@ def _shown(option: Option, value: object) -> str:
     return "'***'" if option.secret and value is not None else repr(_without_passwords(value))
 
 
-def _without_passwords(value: Any) -> Any:
+def _without_passwords(value: Any) -> object:
     if isinstance(value, str):
         return without_passwords(value)
     if type(value) in {list, tuple, set, frozenset}:

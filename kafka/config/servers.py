@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from kafka._text import host_port
@@ -37,7 +37,7 @@ def parse_servers(given: object) -> tuple[ServerAddress, ...]:
     ServerAddress(host='b4', port=9096)
     """
     if isinstance(given, str):
-        items: list[Any] = given.split(",")
+        items: Sequence[object] = given.split(",")
     elif isinstance(given, (list, tuple, set, frozenset)):
         items = [given] if _is_pair(given) else [part for item in given for part in _split(item)]
     else:
@@ -46,7 +46,7 @@ def parse_servers(given: object) -> tuple[ServerAddress, ...]:
     return tuple(dict.fromkeys(addresses))
 
 
-def _split(item: object) -> list[Any]:
+def _split(item: object) -> Sequence[object]:
     return item.split(",") if isinstance(item, str) else [item]
 
 

@@ -43,6 +43,8 @@ from kafka.structs import BrokerMetadata, TopicPartition
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from kafka.protocol.api import Request, Response
+
 __all__ = ["SimpleClient"]
 
 log = logging.getLogger("kafka.client")
@@ -424,7 +426,7 @@ class SimpleClient(SimpleClientInternals):
         self,
         payloads: Iterable[object],
         api: object,
-        make: Callable[[int, list[Any]], object],
+        make: Callable[[int, list[Any]], Request[Response]],
         read: Callable[[Any], list[Any]] | None,
         oldest: bool = False,
     ) -> list[Any]:
@@ -456,7 +458,7 @@ class SimpleClient(SimpleClientInternals):
                 by_leader[int(leader.nodeId)].append(payload)
         return by_leader
 
-    def _submit(self, node_id: int, request: object) -> Future[Any]:
+    def _submit(self, node_id: int, request: Request[Response]) -> Future[Response]:
         try:
             return self.client.submit(node_id, request, timeout=self.timeout)
         except KafkaError as error:  # the broker has left

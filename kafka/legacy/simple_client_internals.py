@@ -11,6 +11,7 @@ from kafka.structs import BrokerMetadata
 
 if TYPE_CHECKING:
     from kafka.legacy.simple_client import SimpleClient
+    from kafka.protocol.api import Request, Response
 
 __all__ = ["HistoricConnection", "SimpleClientInternals"]
 
@@ -26,7 +27,7 @@ class HistoricConnection:
         self._node_id = node_id
         self._sent: list[tuple[Future[Any], Future[Any]]] = []
 
-    def send(self, request: object, *_: object, **__: Any) -> Future[Any]:
+    def send(self, request: Request[Response], *_: object, **__: Any) -> Future[Any]:
         """Send a request; the future is completed by who calls `recv`."""
         outcome: Future[Any] = Future()
         self._sent.append((self._client.client.submit(self._node_id, request, timeout=self._client.timeout), outcome))

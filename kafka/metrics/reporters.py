@@ -27,7 +27,7 @@ class AbstractMetricsReporter(ABC):
         """Called when a metric appears or is changed."""
 
     @abstractmethod
-    def metric_removal(self, metric: KafkaMetric) -> Any:
+    def metric_removal(self, metric: KafkaMetric) -> object:
         """Called when a metric goes."""
 
     @abstractmethod

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kafka._signature import arity
@@ -24,7 +24,7 @@ class _Callable(KeyPartitioner):
         super().__init__()
         self._function = function
 
-    def choose(self, topic: str | None, key: Any, all_partitions: Any, available: Any) -> int:
+    def choose(self, topic: str | None, key: Any, all_partitions: Sequence[int], available: Sequence[int]) -> int:
         return self._function(key, all_partitions, available)
 
 

@@ -38,7 +38,7 @@ class NoHeaders(list[tuple[str, "bytes | None"]]):
 
     append = extend = insert = __setitem__ = __iadd__ = _refuse
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return list, ()
 
 

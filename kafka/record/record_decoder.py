@@ -41,7 +41,7 @@ def _two_byte_table(even: Sequence[int], odd: Sequence[int] | None) -> list[list
     return rows
 
 
-_SIGNED_1: Final[list[Any]] = [-1 - (byte >> 1) if byte & 1 else byte >> 1 for byte in range(128)]
+_SIGNED_1: Final = [-1 - (byte >> 1) if byte & 1 else byte >> 1 for byte in range(128)]
 _UNSIGNED_1: Final[list[Any]] = [None if byte & 1 else byte >> 1 for byte in range(128)]
 _SIGNED_2: Final = _two_byte_table(range(8192), range(-1, -8193, -1))
 _UNSIGNED_2: Final = _two_byte_table(range(8192), None)
@@ -218,7 +218,7 @@ def decode_runs(
     header: BatchHeader,
     topic: str,
     partition: int,
-    rows: list[Any],
+    rows: list[ConsumerRecord],
     record_type: type[ConsumerRecord] = ConsumerRecord,
 ) -> int:
     """Append the records that are of one size from ``pos`` on, until there are ``last`` rows; return where they end.

@@ -19,7 +19,7 @@ from uuid import UUID
 
 __all__ = ["FORMS", "AvroCodec", "AvroError", "compile_avro"]
 
-Read = Callable[[bytes, int], tuple[Any, int]]
+Read = Callable[[bytes, int], tuple[object, int]]
 Write = Callable[[Any, bytearray], None]
 
 FORMS: Final = ("native", "json", "tagged", "short_tagged")
@@ -139,7 +139,7 @@ def _write_bytes(value: bytes, out: bytearray) -> None:
     out += value
 
 
-def _is_int(bits: int) -> Callable[[Any], bool]:
+def _is_int(bits: int) -> Callable[[object], bool]:
     low, high = -(1 << bits - 1), (1 << bits - 1) - 1
     return lambda value: isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
@@ -159,9 +159,9 @@ def _is_latin(value: object) -> bool:
 class _Logical(NamedTuple):
     """How a logical type turns the value that is encoded into one of Python, and back."""
 
-    of: Callable[[Any], Any]
+    of: Callable[[Any], object]
     to: Callable[[Any], Any]
-    accepts: Callable[[Any], bool]
+    accepts: Callable[[object], bool]
 
 
 def _instant(unit: timedelta, zone: timezone | None) -> _Logical:
@@ -308,7 +308,7 @@ class _Compiler:
         else:
             return codec
 
-        def read_value(data: bytes, at: int) -> tuple[Any, int]:
+        def read_value(data: bytes, at: int) -> tuple[object, int]:
             value, at = read(data, at)
             return logical.of(value), at
 
@@ -341,7 +341,7 @@ class _Compiler:
         symbols = list(schema["symbols"])
         numbers = {symbol: number for number, symbol in enumerate(symbols)}
 
-        def read(data: bytes, at: int) -> tuple[Any, int]:
+        def read(data: bytes, at: int) -> tuple[object, int]:
             number, at = read_long(data, at)
             if not 0 <= number < len(symbols):
                 raise AvroError(f"{number} is not a symbol of {codec.name}")
@@ -356,8 +356,8 @@ class _Compiler:
     def _array(self, items: AvroCodec) -> AvroCodec:
         codec = AvroCodec("array")
 
-        def read(data: bytes, at: int) -> tuple[Any, int]:
-            found: list[Any] = []
+        def read(data: bytes, at: int) -> tuple[object, int]:
+            found: list[object] = []
             count, at = _block(data, at, items)
             while count:
                 for _ in range(count):
@@ -381,8 +381,8 @@ class _Compiler:
     def _map(self, values: AvroCodec) -> AvroCodec:
         codec = AvroCodec("map")
 
-        def read(data: bytes, at: int) -> tuple[Any, int]:
-            found: dict[str, Any] = {}
+        def read(data: bytes, at: int) -> tuple[object, int]:
+            found: dict[str, object] = {}
             count, at = _block(data, at)
             while count:
                 for _ in range(count):
@@ -425,14 +425,14 @@ class _Compiler:
         tags = [part.name.rpartition(".")[2] if self._form == "short_tagged" else part.name for part in parts]
         codec = AvroCodec("union")
 
-        def read(data: bytes, at: int) -> tuple[Any, int]:
+        def read(data: bytes, at: int) -> tuple[object, int]:
             number, at = read_long(data, at)
             if not 0 <= number < len(parts):
                 raise AvroError(f"{number} is not a branch of a union of {len(parts)}")
             value, at = parts[number].read(data, at)
             return (value if not tagged or value is None else {tags[number]: value}), at
 
-        def chosen(value: object) -> tuple[int, Any] | None:
+        def chosen(value: object) -> tuple[int, object] | None:
             """Return the branch of a value; an object with the name of a branch chooses it."""
             if isinstance(value, Mapping) and len(value) == 1:
                 (name,) = value
@@ -465,8 +465,8 @@ class _Field(NamedTuple):
 
 
 def _record_reader(fields: list[_Field]) -> Read:
-    def read(data: bytes, at: int) -> tuple[Any, int]:
-        found: dict[str, Any] = {}
+    def read(data: bytes, at: int) -> tuple[object, int]:
+        found: dict[str, object] = {}
         for name, codec, _ in fields:
             found[name], at = codec.read(data, at)
         return found, at
@@ -491,7 +491,7 @@ def _record_writer(record: AvroCodec, fields: list[_Field]) -> Write:
     return write
 
 
-def _record_test(fields: list[_Field]) -> Callable[[Any], bool]:
+def _record_test(fields: list[_Field]) -> Callable[[object], bool]:
     def accepts(value: object) -> bool:
         return (
             isinstance(value, Mapping)
@@ -508,7 +508,7 @@ def _as_text(data: bytes, at: int) -> tuple[str, int]:
     return data.decode("latin-1"), at
 
 
-def _reader_of(size: int) -> Read:
+def _reader_of(size: int) -> Callable[[bytes, int], tuple[bytes, int]]:
     def read(data: bytes, at: int) -> tuple[bytes, int]:
         if size > len(data) - at:
             raise AvroError(f"{size} bytes are needed at byte {at}, and {len(data) - at} are left")
@@ -598,7 +598,7 @@ def _read_double(data: bytes, at: int) -> tuple[float, int]:
     return struct.unpack_from("<d", data, at)[0], at + 8
 
 
-_PRIMITIVES: Final[dict[str, tuple[Read, Write, Callable[[Any], bool]]]] = {
+_PRIMITIVES: Final[dict[str, tuple[Read, Write, Callable[[object], bool]]]] = {
     "null": (lambda _, at: (None, at), lambda *_: None, lambda value: value is None),
     "boolean": (_read_boolean, lambda value, out: out.append(value), lambda value: isinstance(value, bool)),
     "int": (read_long, write_long, _is_int(32)),

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka._signature import arity
 from kafka.errors import KafkaConfigurationError
+
+if TYPE_CHECKING:
+    from kafka.serializer.abstract import Headers
 
 __all__ = ["Bound", "bind_deserializer", "bind_serializer"]
 
@@ -22,12 +25,12 @@ class Bound(NamedTuple):
     plain: bool
     close: Callable[[], object] | None = None
 
-    def __call__(self, topic: str, headers: Any, data: Any) -> Any:
+    def __call__(self, topic: str, headers: Headers, data: Any) -> Any:
         """The same in one form, for where a branch does not matter."""
         return self.call(data) if self.plain else self.call(topic, headers, data)
 
 
-def bind_serializer(serializer: Any, option: str = "value_serializer") -> Bound | None:
+def bind_serializer(serializer: object, option: str = "value_serializer") -> Bound | None:
     """What to call for a serializer given as the option; None for None: the data is bytes already.
 
     >>> bind_serializer(str.encode)("events", [], "a")
@@ -36,7 +39,7 @@ def bind_serializer(serializer: Any, option: str = "value_serializer") -> Bound 
     return _bind(serializer, option, "serialize")
 
 
-def bind_deserializer(deserializer: Any, option: str = "value_deserializer") -> Bound | None:
+def bind_deserializer(deserializer: object, option: str = "value_deserializer") -> Bound | None:
     """What to call for a deserializer given as the option; None for None: bytes are what the user wants.
 
     >>> import json
@@ -46,7 +49,7 @@ def bind_deserializer(deserializer: Any, option: str = "value_deserializer") -> 
     return _bind(deserializer, option, "deserialize")
 
 
-def _bind(given: Any, option: str, method_name: str) -> Bound | None:
+def _bind(given: object, option: str, method_name: str) -> Bound | None:
     if given is None:
         return None
     method = getattr(given, method_name, None)

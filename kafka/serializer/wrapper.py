@@ -23,7 +23,7 @@ class SerializeWrapper(Serializer):
         super().__init__()
         self.fn = fn
 
-    def serialize(self, topic: str, headers: Headers, data: Any) -> Any:
+    def serialize(self, topic: str, headers: Headers, data: Any) -> bytes | None:
         """Call the callable."""
         return data if self.fn is None else self.fn(data)
 

@@ -30,6 +30,8 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from _typeshed import FileDescriptorLike
+
     from kafka.net.environment import Environment
 
 __all__ = ["FakeClock", "MemoryListener", "MemoryNetwork", "MemorySelector", "MemorySocket"]
@@ -170,7 +172,7 @@ class MemorySocket:
         self._error = 0
         self.peer: MemorySocket | None = None
         self.address: tuple[str, int] | None = None
-        self.options: list[tuple[Any, ...]] = []
+        self.options: list[tuple[object, ...]] = []
         self.closed = False
         self.accepted = False
         """Whether it is the server's end of the connection."""
@@ -357,7 +359,7 @@ class MemorySelector(selectors.BaseSelector):
                 self._network.clock.advance(timeout)
         return ready
 
-    def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
+    def get_map(self) -> Mapping[FileDescriptorLike, selectors.SelectorKey]:
         """Return what is watched."""
         return {key.fileobj: key for key in self._keys.values()}
 

@@ -15,12 +15,17 @@ an application, use the embedded broker (`kafka.broker`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka.errors import KafkaError
 from kafka.protocol.api import Request
 from kafka.protocol.registry import APIS, ApiKey, api_named
 from kafka.testing.memory import MemoryNetwork, MemorySocket
+
+if TYPE_CHECKING:
+    from kafka.protocol.api import Response
+    from kafka.protocol.headers import RequestHeader
+    from kafka.protocol.metadata import MetadataResponse
 
 __all__ = ["ScriptedBroker", "Session"]
 
@@ -42,7 +47,7 @@ class Session:
         self.sock = sock
         self.raw: Callable[[bytes, Session], Any] | None = None
         """When set, frames are bare SASL tokens."""
-        self.unanswered: list[tuple[Any, Any]] = []
+        self.unanswered: list[tuple[RequestHeader, Request[Response]]] = []
         """Headers and requests without an answer so far; `reply` answers one."""
         self._data = bytearray()
         sock.on_data = self._arrived
@@ -89,7 +94,7 @@ class Session:
         else:
             self.reply(header, request, answer)
 
-    def reply(self, header: Any, request: Any, answer: Any) -> None:
+    def reply(self, header: RequestHeader, request: Request[Response], answer: Any) -> None:
         """Answer a request: with the response's fields, a response, or bytes as they are."""
         if ApiKey.Produce == request.API_KEY and not request.expect_response():
             return
@@ -141,7 +146,7 @@ class ScriptedBroker:
         fixed = handler
         self.handlers[api_named(api).name] = handler if callable(handler) else lambda _request, _session: fixed
 
-    def node(self, node_id: int) -> Any:
+    def node(self, node_id: int) -> MetadataResponse.MetadataResponseBroker:
         """Return this broker's entry for the `brokers` of a MetadataResponse."""
         from kafka.protocol.metadata import MetadataResponse
 
@@ -160,7 +165,7 @@ class ScriptedBroker:
     def _connected(self, sock: MemorySocket) -> None:
         self.sessions.append(Session(self, sock))
 
-    def _api_versions(self, request: Any, session: Session) -> Any:
+    def _api_versions(self, request: Request[Response], session: Session) -> object:
         low, high = self.ranges.get(ApiKey.ApiVersions, (0, -1))
         version = type(request).API_VERSION
         if high < 0:
@@ -175,6 +180,6 @@ class ScriptedBroker:
         return {"api_keys": _entries(request, keys)}
 
 
-def _entries(request: Any, keys: list[dict[str, int]]) -> list[Any]:
+def _entries(request: Request[Response], keys: list[dict[str, int]]) -> list[object]:
     entry = type(request)._unbound.RESPONSE_TYPE.ApiVersion
     return [entry(**fields) for fields in keys]

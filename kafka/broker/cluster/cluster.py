@@ -103,8 +103,8 @@ class Cluster:
         self.on_configs_changed: list[Callable[[], None]] = []
         #: Called with the id of each group whose configuration was changed.
         self.on_group_configs_changed: list[Callable[[str], None]] = []
-        self._services: dict[type[Any], Any] = {}
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._services: dict[Callable[[Cluster], object], Any] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
         self._thread: ThreadPoolExecutor | None = None
         self._identity = self.store.table("cluster")
         if "id" not in self._identity:
@@ -118,10 +118,10 @@ class Cluster:
 
         One that has a ``close()`` is closed with the cluster.
         """
-        found = self._services.get(cls)  # type: ignore[call-overload]
+        found = self._services.get(cls)
         if found is None:
-            found = self._services[cls] = cls(self)  # type: ignore[index]
-        return found  # type: ignore[no-any-return]
+            found = self._services[cls] = cls(self)
+        return found
 
     def start_services(self, *, restored: bool = False) -> None:
         """Make the services that cannot wait to be asked for; all that have state where there may be some."""
@@ -134,14 +134,14 @@ class Cluster:
             module, _, cls = name.partition(":")
             self.service(getattr(import_module(module), cls))
 
-    def background(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    def background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run a coroutine beside the requests; it is cancelled when the cluster closes."""
         task = self.loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._background_done)
         return task
 
-    def _background_done(self, task: asyncio.Task[Any]) -> None:
+    def _background_done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             self.loop.call_exception_handler({"message": "the broker's background work failed", "exception": error})

@@ -166,7 +166,7 @@ def open_private(path: Path, mode: Literal["ab", "ab+", "wb"]) -> IO[bytes]:
     return open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))
 
 
-def _damage(path: Path, lines: list[bytes], entries: list[Any]) -> str:
+def _damage(path: Path, lines: list[bytes], entries: list[tuple[str, str, Any] | None]) -> str:
     number = entries.index(None)
     start = sum(len(line) + 1 for line in lines[:number])
     others = entries.count(None) - 1

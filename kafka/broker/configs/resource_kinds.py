@@ -7,8 +7,8 @@ words. The loggers of a broker, which are a kind too, are in ``loggers``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafka.broker.cluster.quorum import CONTROLLER_LISTENER
 from kafka.broker.cluster.topics import name_problem
@@ -338,7 +338,7 @@ def _facts(cluster: Cluster, node_id: int) -> dict[str, str | None]:
     node = cluster.nodes[node_id]
     protocol = node.listener.options.protocol
     address = f"{protocol}://{node.host}:{node.port}"
-    voters: Iterable[Any] = (cluster.nodes[number] for number in sorted(cluster.nodes))
+    voters = (cluster.nodes[number] for number in sorted(cluster.nodes))
     return {
         "advertised.listeners": address,
         "broker.id": str(node_id),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from kafka.broker.cluster.topics import NO_LEADER
 from kafka.broker.security.acls import Operation, Resource
@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from kafka.broker.cluster.topics import Partition
     from kafka.broker.fetching.sessions import RequestedPartition
     from kafka.broker.server.call import Call
-    from kafka.protocol.fetch import FetchRequest
+    from kafka.protocol.fetch import FetchRequest, FetchResponse
 
-__all__ = ["Reading", "find_partition", "read_all", "wait_for_bytes"]
+__all__ = ["ReadPartition", "Reading", "find_partition", "read_all", "wait_for_bytes"]
 
+#: A partition that a request names, and its part of the reply.
+ReadPartition: TypeAlias = "tuple[RequestedPartition, FetchResponse.PartitionData]"
 
 _IDS_FROM: Final = 13
 _WHOLE_FIRST_FROM: Final = 3
@@ -40,7 +42,7 @@ class Reading:
 
     def __init__(self, min_bytes: int) -> None:
         #: (requested, the reply's PartitionData) in the order of the request, but missing partitions come last.
-        self.data: list[tuple[RequestedPartition, Any]] = []
+        self.data: list[ReadPartition] = []
         self.size = 0
         #: How many bytes are enough: as many as the request asks for, but no more than a reply may have.
         self.min_bytes = min_bytes
@@ -73,7 +75,11 @@ def find_partition(call: Call, requested: RequestedPartition) -> tuple[Partition
 
 
 def read_all(
-    call: Call, request: FetchRequest, partitions: Iterable[RequestedPartition], *, only_news: bool = False
+    call: Call[FetchResponse],
+    request: FetchRequest,
+    partitions: Iterable[RequestedPartition],
+    *,
+    only_news: bool = False,
 ) -> Reading:
     """Read each partition in turn until the limit is reached; the others come back without records.
 
@@ -83,7 +89,7 @@ def read_all(
     left = request.max_bytes if whole_first else 2**31 - 1
     left = min(left, call.cluster.configs.broker_int("fetch.max.bytes"))
     reading = Reading(min(request.min_bytes, left))
-    missing: list[tuple[RequestedPartition, Any]] = []
+    missing: list[ReadPartition] = []
     only_news = only_news and call.cluster.authorizer is None
     for requested in partitions:
         if only_news and _is_quiet(call, requested):
@@ -127,11 +133,11 @@ def _is_quiet(call: Call, requested: RequestedPartition) -> bool:
 
 
 def _read(
-    call: Call,
+    call: Call[FetchResponse],
     request: FetchRequest,
     requested: RequestedPartition,
     partition: Partition,
-    data: Any,
+    data: FetchResponse.PartitionData,
     limit: int,
     whole_first: bool,
     reading: Reading,
@@ -154,7 +160,7 @@ def _read(
         data.error_code = code
         data.aborted_transactions = None
         if code in {Code.NOT_LEADER_OR_FOLLOWER, Code.FENCED_LEADER_EPOCH} and call.version >= _LEADER_FROM:
-            data.current_leader = (partition.leader, partition.leader_epoch)
+            data.current_leader = call.response.LeaderIdAndEpoch(partition.leader, partition.leader_epoch)
             reading.leaders.add(partition.leader)
         return 0
     data.high_watermark = log.high_watermark
@@ -169,11 +175,17 @@ def _read(
         data.preferred_read_replica = nearest
         reading.is_final = True
         return 0
-    return _read_records(request, requested, partition, data, limit, whole_first)
+    return _read_records(call, request, requested, partition, data, limit, whole_first)
 
 
 def _read_records(
-    request: FetchRequest, requested: RequestedPartition, partition: Partition, data: Any, limit: int, whole_first: bool
+    call: Call[FetchResponse],
+    request: FetchRequest,
+    requested: RequestedPartition,
+    partition: Partition,
+    data: FetchResponse.PartitionData,
+    limit: int,
+    whole_first: bool,
 ) -> int:
     log = partition.log
     committed = request.isolation_level == READ_COMMITTED
@@ -184,7 +196,8 @@ def _read_records(
     if committed:
         end = _end_of(partition, requested.offset, len(records), upper)
         data.aborted_transactions = [
-            (one.producer_id, one.first_offset) for one in log.producers.aborted_between(requested.offset, end)
+            call.response.AbortedTransaction(one.producer_id, one.first_offset)
+            for one in log.producers.aborted_between(requested.offset, end)
         ]
     else:
         data.aborted_transactions = None

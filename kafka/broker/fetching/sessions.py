@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from kafka.errors import Code
 
@@ -40,7 +40,7 @@ class SessionRefused(Exception):  # noqa: N818 - an outcome, which becomes a cod
         self.code = code
 
 
-Key = tuple[Any, int]
+Key: TypeAlias = "tuple[UUID | str, int]"
 """Topic (its name, or its id from v13 on) and partition."""
 
 
@@ -59,7 +59,7 @@ class RequestedPartition:
         "topic_id",
     )
 
-    def __init__(self, name: str, topic_id: UUID, part: Any) -> None:
+    def __init__(self, name: str, topic_id: UUID, part: FetchRequest.FetchPartition) -> None:
         self.name = name
         self.topic_id = topic_id
         self.index: int = part.partition
@@ -68,7 +68,7 @@ class RequestedPartition:
         self.sent_start = -1
         self.update(part)
 
-    def update(self, part: Any) -> None:
+    def update(self, part: FetchRequest.FetchPartition) -> None:
         """Take what a later request of the session says."""
         self.offset: int = part.fetch_offset
         self.max_bytes: int = part.partition_max_bytes

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from uuid import uuid4
 
 from kafka.broker.groups.classic_group import ClassicGroup
@@ -41,6 +41,8 @@ __all__ = ["Group", "GroupCoordinator"]
 _NO_SUCH_GROUP_FROM: Final = 9
 
 Group = ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup
+T = TypeVar("T")
+
 Tables = Callable[[str], MutableMapping[str, Any]]
 
 
@@ -525,8 +527,8 @@ class GroupCoordinator:
             group.resume()
 
 
-def _at_once(value: JoinResult | SyncResult) -> Answer[Any]:
-    answer: Answer[Any] = Answer()
+def _at_once(value: T) -> Answer[T]:
+    answer: Answer[T] = Answer()
     answer.set(value)
     return answer
 

@@ -13,7 +13,7 @@ also refuses expressions of more than 32,768 characters, and repetition that add
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 from unicodedata import category
 
@@ -102,14 +102,14 @@ class _Group:
 
     def __init__(self, flags: frozenset[str]) -> None:
         self.flags_outside = flags
-        self.alternatives: list[Any] = []
-        self.parts: list[Any] = []
+        self.alternatives: list[object] = []
+        self.parts: list[object] = []
 
     def next_alternative(self) -> None:
         self.alternatives.append(("cat", tuple(self.parts)) if len(self.parts) != 1 else self.parts[0])
         self.parts = []
 
-    def node(self) -> Any:
+    def node(self) -> object:
         self.next_alternative()
         return self.alternatives[0] if len(self.alternatives) == 1 else ("alt", tuple(self.alternatives))
 
@@ -123,7 +123,7 @@ class _Parser:
         #: Whether what was read last is a repetition, which cannot be repeated.
         self._repeated = False
 
-    def parse(self) -> Any:
+    def parse(self) -> object:
         groups = [_Group(self._flags)]
         while self._at < len(self._text):
             char = self._take()
@@ -167,7 +167,7 @@ class _Parser:
     def _literal(self, char: str) -> Chars:
         return Chars(((ord(char), ord(char)),), folds="i" in self._flags)
 
-    def _atom(self, char: str) -> list[Any]:
+    def _atom(self, char: str) -> Sequence[str | Chars]:
         if char == ".":
             return [Chars((), (), negated=True) if "s" in self._flags else Chars(((10, 10),), negated=True)]
         if char == "^":
@@ -180,7 +180,7 @@ class _Parser:
             return self._escape()
         return [self._literal(char)]
 
-    def _escape(self) -> list[Any]:
+    def _escape(self) -> Sequence[str | Chars]:
         char = self._take()
         if char == "Q":
             end = self._text.find("\\E", self._at)
@@ -423,7 +423,7 @@ class Pattern:
         self._classes: dict[str, tuple[bool, ...]] = {}
         self._begin: tuple[_Kernel, str] = (frozenset([automaton.start]), "start")
         #: (states, what was before) -> (class of the next character, whether it is a word's, a newline) -> the same.
-        self._moves: dict[tuple[_Kernel, str], dict[Any, tuple[_Kernel, str]]] = {}
+        self._moves: dict[tuple[_Kernel, str], dict[tuple[bool, ...], tuple[_Kernel, str]]] = {}
         self._cached = 0
 
     def fullmatch(self, text: str) -> bool:
@@ -442,7 +442,7 @@ class Pattern:
                 return False
         return 0 in self._reached(at, None)
 
-    def _remember(self, at: tuple[_Kernel, str]) -> dict[Any, tuple[_Kernel, str]]:
+    def _remember(self, at: tuple[_Kernel, str]) -> dict[tuple[bool, ...], tuple[_Kernel, str]]:
         self._cached += len(at[0])
         if self._cached > _MAX_CACHED:
             self._moves.clear()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
 
 from kafka.broker.cluster.coordinators import GROUP
@@ -22,12 +22,19 @@ if TYPE_CHECKING:
     from kafka.broker.cluster.cluster import Cluster
     from kafka.broker.server.call import Call
     from kafka.broker.server.node import Node
+    from kafka.protocol.share import ShareGroupDescribeResponse
+    from kafka.protocol.streams import StreamsGroupDescribeResponse
     from kafka.structs import TopicPartition
 
 __all__ = ["GroupService", "TopicsView", "coordinator", "describe_group", "message_of", "refusal", "when_answered"]
 
 T = TypeVar("T")
 G = TypeVar("G")
+R = TypeVar("R")
+#: The description of a group, in the response of its kind.
+DescribedT = TypeVar(
+    "DescribedT", "ShareGroupDescribeResponse.DescribedGroup", "StreamsGroupDescribeResponse.DescribedGroup"
+)
 
 
 class TopicsView:
@@ -162,16 +169,16 @@ def describe_group(
     group_id: str,
     find: Callable[[str], G],
     topics_of: Callable[[G], Iterable[str]],
-    describe: Callable[[G], Any],
+    describe: Callable[[G], DescribedT],
     *,
     hidden: str,
     with_operations: bool,
-) -> Any:
+) -> DescribedT:
     """Return the description of a group, or the error why this client may not have it from this node.
 
     `hidden` is the error message where the client may not describe one of the group's topics.
     """
-    make = call.response.DescribedGroup
+    make: type[DescribedT] = call.response.DescribedGroup
     if not group_id:
         return make(group_id=group_id, error_code=Code.INVALID_GROUP_ID)
     refused = refusal(call, group_id, Operation.DESCRIBE)
@@ -194,11 +201,11 @@ def message_of(error: BrokerResponseError) -> str:
     return str(error.args[0]) if error.args else type(error).description
 
 
-def when_answered(answer: Answer[T], make: Callable[[T], object]) -> Any:
+def when_answered(answer: Answer[T], make: Callable[[T], R]) -> R | asyncio.Future[R]:
     """Return the reply now if the answer is there, else a future of it."""
     if answer.is_set:
         return make(answer.value)
-    future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
 
     def arrived(value: T) -> None:
         if not future.done():  # the client may have gone away

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from kafka.broker.groups.epoch_group import JOIN, EpochGroup, EpochMember
 from kafka.broker.groups.interfaces import Timer
-from kafka.broker.groups.streams_topology import Task, Topology
+from kafka.broker.groups.streams_topology import PartitionCount, Task, Topology
 from kafka.errors import InvalidRequestError, StaleMemberEpochError
 
 __all__ = ["Status", "StreamsAsk", "StreamsGroup", "StreamsMember", "StreamsResult", "assign_tasks"]
@@ -302,7 +302,7 @@ class StreamsGroup(EpochGroup[StreamsMember]):
         member.rebalance = self._timers.call_later(member.rebalance_timeout, self.expel, member.member_id)
 
 
-def _problems(topology: Topology, count: Any) -> list[Status]:
+def _problems(topology: Topology, count: PartitionCount) -> list[Status]:
     missing = topology.missing_sources(count)
     if missing:
         return [Status(MISSING_SOURCE_TOPICS, f"Source topics {', '.join(missing)} are missing.")]

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from kafka.broker.cluster.clock import Timer
+    from kafka.broker.security.sasl import SaslSession
     from kafka.broker.server.node import Listener
 
 log = logging.getLogger("kafka.broker")
@@ -39,7 +40,7 @@ _SIZE: Final = struct.Struct(">i")
 ANONYMOUS: Final = "User:ANONYMOUS"
 
 Frame = bytes | bytearray
-Parts = list[Any]
+Parts = list[bytes]
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -58,7 +59,7 @@ class Connection(asyncio.BufferedProtocol):
         #: Set while SASL tokens come as bare frames (SaslHandshake v0): takes a frame, returns the bare reply.
         self.bare_frames: Callable[[Frame], bytes | None] | None = None
         #: The state of this connection's SASL exchange between its steps.
-        self.sasl_state: Any = None
+        self.sasl_state: SaslSession | None = None
         #: What ApiVersions told us about the client.
         self.software_name = "unknown"
         self.software_version = "unknown"
@@ -71,7 +72,7 @@ class Connection(asyncio.BufferedProtocol):
         self._waiting: deque[Frame] = deque()
         self._is_reading = True
         self._can_write = True
-        self._task: asyncio.Future[Any] | None = None
+        self._task: asyncio.Future[Parts | None] | None = None
         self._on_lost: list[Callable[[], None]] = []
         self._used_at = 0.0
         self._idle_timer: Timer | None = None

@@ -13,7 +13,7 @@ import struct
 from collections.abc import Awaitable
 from functools import cache
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from kafka.broker.faults import CLOSE, NO_REPLY, Exchange, SeenRequest
 from kafka.broker.server.apis import handler
@@ -30,9 +30,11 @@ if TYPE_CHECKING:
     from kafka.broker.cluster.cluster import Cluster
     from kafka.broker.faults import Order
     from kafka.broker.server.connection import Connection, Frame, Parts
+    from kafka.protocol.api import Response
 
 __all__ = ["error_reply"]
 
+ResponseT = TypeVar("ResponseT", bound="Response")
 
 #: Names in replies -> the names that the same thing has in requests.
 _SAME: Final = {
@@ -51,7 +53,7 @@ _CODES: Final = ("error_code", "partition_error_code")
 _EACH: Final = frozenset({"ElectLeaders"})
 
 
-def error_reply(request: Request[Any], code: int) -> Any:
+def error_reply(request: Request[ResponseT], code: int) -> ResponseT:
     """Return the reply to ``request`` that consists of this error.
 
     >>> from kafka.protocol.metadata import MetadataRequest
@@ -71,7 +73,7 @@ def error_reply(request: Request[Any], code: int) -> Any:
     return reply
 
 
-def _error_field(cls: Any, version: int) -> str | None:
+def _error_field(cls: type[Struct], version: int) -> str | None:
     for name in _CODES:
         field = cls._fields.get(name)
         if field is not None and version in field.versions:
@@ -226,7 +228,7 @@ class Dispatcher:
     # With orders of a test in force
 
     def _serve_with_orders(
-        self, call: Call, request: Request[Any], api_key: int
+        self, call: Call, request: Request[Response], api_key: int
     ) -> Awaitable[Parts | None] | Parts | None:
         orders = list(self._cluster.faults.matching(api_key, call.node.node_id))
         if not orders:
@@ -236,7 +238,7 @@ class Dispatcher:
             return None if reply is None else reply.frame_parts(call.header.correlation_id)
         return self._obey(call, request, api_key, orders)
 
-    async def _obey(self, call: Call, request: Request[Any], api_key: int, orders: list[Order]) -> Parts | None:
+    async def _obey(self, call: Call, request: Request[Response], api_key: int, orders: list[Order]) -> Parts | None:
         exchange = Exchange(request, None, call)
         for order in orders:
             if order.delay:
@@ -299,9 +301,9 @@ class Dispatcher:
 class _Classes(NamedTuple):
     """What belongs to one version of an API."""
 
-    request: Any
-    response: Any
-    header: Any
+    request: type[Request[Response]]
+    response: type[Response]
+    header: type[RequestHeader]
     has_tags: bool
 
 
@@ -312,7 +314,7 @@ def _classes(api_key: int, version: int) -> _Classes:
     return _Classes(request, request.RESPONSE_TYPE, RequestHeader[number], number > 1)
 
 
-def _read(frame: Frame, api_key: int, version: int, correlation_id: int) -> tuple[RequestHeader, Request[Any]]:
+def _read(frame: Frame, api_key: int, version: int, correlation_id: int) -> tuple[RequestHeader, Request[Response]]:
     """Read a request; a header without tags, as nearly all are, in a few steps.
 
     Bytes behind the last field of a request are ignored, as Kafka does: librdkafka 2.16 sends three behind Metadata 12
@@ -341,7 +343,7 @@ def _read(frame: Frame, api_key: int, version: int, correlation_id: int) -> tupl
     return header, classes.request.decode_prefix(frame, start=start)[0]
 
 
-def _read_slowly(frame: Frame, classes: _Classes) -> tuple[RequestHeader, Request[Any]]:
+def _read_slowly(frame: Frame, classes: _Classes) -> tuple[RequestHeader, Request[Response]]:
     """Read any header and the request behind it; raise KafkaProtocolError for what is not one."""
     header, start = classes.header.decode_prefix(frame)
     return header, classes.request.decode_prefix(frame, start=start)[0]
@@ -355,6 +357,6 @@ def _bare(connection: Connection, frame: Frame) -> Parts | None:
     return [len(reply).to_bytes(4, "big"), reply]
 
 
-async def _finish(reply: Awaitable[Any], correlation_id: int) -> Parts | None:
+async def _finish(reply: Awaitable[Response | None], correlation_id: int) -> Parts | None:
     finished = await reply
     return None if finished is None else finished.frame_parts(correlation_id)

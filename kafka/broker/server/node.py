@@ -254,7 +254,7 @@ class Listener:
         self.connections.discard(connection)
 
 
-def _close_if_not_taken(client: socket.socket, task: asyncio.Task[Any]) -> None:
+def _close_if_not_taken(client: socket.socket, task: asyncio.Task[None]) -> None:
     # A task that is cancelled before its first step runs none of its code, so nothing in it can close the socket.
     if task.cancelled():
         client.close()
@@ -277,7 +277,7 @@ class Node:
         self.stopped_ms = -1
         self.listener = Listener(self, options, port)
         #: What this node keeps for its connections, as the fetch sessions; gone when it stops.
-        self.memory: dict[Any, Any] = {}
+        self.memory: dict[object, Any] = {}
 
     @property
     def is_live(self) -> bool:

@@ -9,7 +9,7 @@ Not locked: it belongs to the broker's event loop.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -326,7 +326,7 @@ class Log:
             return max(0, len(segments) - 1)
         return max(0, bisect_right(segments, offset, key=lambda segment: segment.base_offset) - 1)
 
-    def batches_from(self, offset: int) -> Any:
+    def batches_from(self, offset: int) -> Iterator[tuple[Segment, int]]:
         """Yield (segment, entry number) of each batch from ``offset`` on."""
         for at in range(self._segment_number(offset), len(self.segments)):
             segment = self.segments[at]

@@ -14,7 +14,7 @@ import struct
 from array import array
 from bisect import bisect_left, bisect_right
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from kafka.record.header import BatchHeader, Buffer
 
@@ -231,7 +231,7 @@ class DiskSegment(Segment):
             _EPOCH.pack_into(head, _EPOCH_AT, leader_epoch)
         self._write_all([head, view[start + _PATCHED : end]])
 
-    def _write_all(self, parts: list[Any]) -> None:
+    def _write_all(self, parts: list[Buffer]) -> None:
         at, fd = self.size, self._open()
         for part in parts:
             rest = memoryview(part)

@@ -30,6 +30,7 @@ from kafka.record.log_append import assign_offsets, up_convert, validate_produce
 
 if TYPE_CHECKING:
     from kafka.broker.storage.log import LogConfig
+    from kafka.record.consumer_record import ConsumerRecord
     from kafka.structs import TopicPartition
 
 __all__ = ["Accepted", "Heavy", "Refused", "accept", "is_transactional"]
@@ -169,7 +170,7 @@ def _accept(
     return Accepted(data, header, NO_TIMESTAMP)
 
 
-def _rows_of(data: Buffer, header: BatchHeader, bounds: _Bounds) -> list[Any]:
+def _rows_of(data: Buffer, header: BatchHeader, bounds: _Bounds) -> list[ConsumerRecord]:
     """Return the records of a batch whose checksum is right: an error in them was made by the producer.
 
     It was not damaged on its way, and would be no better a second time: so it gets the error that is final.
@@ -192,7 +193,7 @@ def _codec(config: LogConfig) -> int | None:
     return 0 if config.compression == "uncompressed" else codec_id(config.compression)
 
 
-def _check_keys(rows: list[Any], config: LogConfig, tp: TopicPartition) -> None:
+def _check_keys(rows: list[ConsumerRecord], config: LogConfig, tp: TopicPartition) -> None:
     if not config.compacts:
         return
     keyless = [index for index, row in enumerate(rows) if row.key is None]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kafka.broker import Broker
+from kafka.broker import Broker, Exchange
 from kafka.broker.server.connection import Connection
 from kafka.protocol.fetch import FetchRequest
 from kafka.protocol.metadata import MetadataRequest
@@ -504,6 +504,27 @@ def test_read_committed_stops_at_open_transactions_and_lists_aborted_ones(
     assert [(one.producer_id, one.first_offset) for one in part.aborted_transactions] == [(5, 0)]
     assert [record.value for record in shared.records(topic, committed=True)] == [b"plain"]
     assert only(client.ask(fetch(topic, offset=3, isolation_level=1))).aborted_transactions == []
+
+
+def test_interceptors_see_messages_within_replies(shared: Broker, client: Wire, topic: str) -> None:
+    seen: list[Any] = []
+
+    def abort(cluster: Any) -> None:
+        partition = cluster.partition(topic, 0)
+        cluster.append(partition, batch(b"t", producer_id=5, producer_epoch=0, base_sequence=0, transactional=True))
+        cluster.append_marker(partition, 5, 0, committed=False)
+
+    def look(exchange: Exchange) -> None:
+        seen.append(only(exchange.reply))
+
+    shared.run(abort)
+    future = int(shared.clock.time() * 1000) + 10 * 3_600_000
+    with shared.intercept("Fetch", look), shared.intercept("Produce", look):
+        client.ask(fetch(topic, isolation_level=1))
+        client.ask(produce(batch(b"a", timestamp=future), topic))
+    fetched, produced = seen
+    assert [(one.producer_id, one.first_offset) for one in fetched.aborted_transactions] == [(5, 0)]
+    assert [error.batch_index for error in produced.record_errors] == [0]
 
 
 def test_readers_are_sent_to_the_replica_in_their_rack() -> None:

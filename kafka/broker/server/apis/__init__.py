@@ -15,11 +15,15 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from kafka.broker.server.call import Call
+    from kafka.protocol.api import Request, Response
 
 __all__ = ["handler", "served"]
 
-Handler = Callable[[Any, Any], Any]
+Handler: TypeAlias = "Callable[[Call, Request[Response]], Any]"
 
 
 @lru_cache(maxsize=1)

@@ -18,13 +18,17 @@ acks=0 gets no reply; where an error would be due the connection is closed, as K
 from __future__ import annotations
 
 import logging
-from typing import Any, Final, NamedTuple
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafka.broker.cluster.topics import Partition
 from kafka.broker.server.api import CLUSTER_NAME, Call, Code, Operation, Resource
 from kafka.broker.storage.validation import Accepted, Heavy, Refused, accept, is_transactional
 from kafka.errors import KafkaError
 from kafka.protocol.produce import ProduceRequest, ProduceResponse
+
+if TYPE_CHECKING:
+    from kafka.record.header import BatchHeader, Buffer
 
 logger = logging.getLogger("kafka.broker")
 
@@ -38,15 +42,17 @@ class _Append(NamedTuple):
     """The part of a request for one partition."""
 
     partition: Partition
-    records: Any
-    result: Any
+    records: Buffer | None
+    result: ProduceResponse.PartitionProduceResponse
 
 
 Checked = Accepted | Refused | None
 """A batch that was checked; None for one that takes too long to check on the event loop."""
 
 
-def handle(call: Call[ProduceResponse], request: ProduceRequest) -> Any:
+def handle(
+    call: Call[ProduceResponse], request: ProduceRequest
+) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
     """Append, partition by partition."""
     refused = _refuse_all(call, request)
     responses = []
@@ -198,7 +204,7 @@ def _append(call: Call[ProduceResponse], request: ProduceRequest, append: _Appen
     except Refused as refused:
         result.error_code = refused.code
         result.error_message = refused.message
-        result.record_errors = refused.records
+        result.record_errors = [call.response.BatchIndexAndErrorMessage(*each) for each in refused.records]
         if refused.by_log:
             result.log_start_offset = log.start_offset
         return
@@ -218,7 +224,9 @@ def _append(call: Call[ProduceResponse], request: ProduceRequest, append: _Appen
     partition.changed()
 
 
-def _check_producer(call: Call[ProduceResponse], request: ProduceRequest, partition: Partition, header: Any) -> None:
+def _check_producer(
+    call: Call[ProduceResponse], request: ProduceRequest, partition: Partition, header: BatchHeader
+) -> None:
     """Raise :class:`Refused` where this producer may not write here now."""
     if not header.is_transactional:
         if not (

@@ -17,10 +17,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Awaitable, Iterable
+from typing import TYPE_CHECKING, Final
 
-from kafka.broker.fetching.reading import Reading, read_all, wait_for_bytes
+from kafka.broker.fetching.reading import Reading, ReadPartition, read_all, wait_for_bytes
 from kafka.broker.fetching.sessions import (
     FINAL,
     INITIAL,
@@ -34,12 +34,15 @@ from kafka.broker.fetching.sessions import (
 from kafka.broker.server.api import Call
 from kafka.protocol.fetch import FetchRequest, FetchResponse
 
+if TYPE_CHECKING:
+    from uuid import UUID
+
 _SESSIONS_FROM: Final = 7
 _IDS_FROM: Final = 13
 _ENDPOINTS_FROM: Final = 16
 
 
-def handle(call: Call[FetchResponse], request: FetchRequest) -> Any:
+def handle(call: Call[FetchResponse], request: FetchRequest) -> FetchResponse | Awaitable[FetchResponse]:
     """Read, or wait for something to read."""
     sessions = _sessions(call)
     session: FetchSession | None = None
@@ -91,7 +94,7 @@ def _reply(
     reading: Reading,
 ) -> FetchResponse:
     session_id = 0
-    shown: Iterable[tuple[RequestedPartition, Any]] = reading.data
+    shown: Iterable[ReadPartition] = reading.data
     if session is not None:
         session_id = session.session_id if session.requested else 0
         shown = _news(session, reading)
@@ -106,10 +109,10 @@ def _reply(
     return reply
 
 
-def _by_topic(call: Call[FetchResponse], shown: Iterable[tuple[RequestedPartition, object]]) -> list[Any]:
+def _by_topic(call: Call[FetchResponse], shown: Iterable[ReadPartition]) -> list[FetchResponse.FetchableTopicResponse]:
     """Group partitions that follow each other by topic."""
-    topics: list[Any] = []
-    last: Any = None
+    topics: list[FetchResponse.FetchableTopicResponse] = []
+    last: UUID | str | None = None
     for requested, data in shown:
         key = requested.topic_id if call.version >= _IDS_FROM else requested.name
         if not topics or key != last:
@@ -121,11 +124,11 @@ def _by_topic(call: Call[FetchResponse], shown: Iterable[tuple[RequestedPartitio
     return topics
 
 
-def _news(session: FetchSession, reading: Reading) -> list[tuple[RequestedPartition, Any]]:
+def _news(session: FetchSession, reading: Reading) -> list[ReadPartition]:
     """Return what the client does not know yet; partitions with records go to the end of the session's order."""
     news = []
     for one, data in reading.data:
-        has_records = bool(len(data.records))
+        has_records = bool(data.records)
         if (
             has_records
             or data.error_code
@@ -144,7 +147,7 @@ def _news(session: FetchSession, reading: Reading) -> list[tuple[RequestedPartit
     return news
 
 
-def _remember(one: RequestedPartition, data: Any) -> None:
+def _remember(one: RequestedPartition, data: FetchResponse.PartitionData) -> None:
     # An error is repeated until it is gone, and then the partition is news (KAFKA-9835).
     one.sent_high_watermark = -1 if data.error_code else data.high_watermark
     one.sent_start = -1 if data.error_code else data.log_start_offset

@@ -13,7 +13,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Awaitable
+from typing import Final
 
 from kafka.broker.cluster.topics import Partition
 from kafka.broker.server.api import Call, Code, Operation, Resource
@@ -33,7 +34,9 @@ _READ_COMMITTED: Final = 1
 _UNKNOWN: Final = (-1, -1, -1)
 
 
-def handle(call: Call[ListOffsetsResponse], request: ListOffsetsRequest) -> Any:
+def handle(
+    call: Call[ListOffsetsResponse], request: ListOffsetsRequest
+) -> ListOffsetsResponse | Awaitable[ListOffsetsResponse]:
     """Find offsets."""
     reader = Reader()
     try:

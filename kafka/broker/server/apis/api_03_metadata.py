@@ -15,7 +15,7 @@ is there at once, where Kafka first answers LEADER_NOT_AVAILABLE.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafka.broker.cluster.coordinators import PARTITIONS
 from kafka.broker.cluster.creation import twin_of
@@ -64,7 +64,7 @@ def handle(call: Call[MetadataResponse], request: MetadataRequest) -> MetadataRe
 
 def _wanted(
     call: Call[MetadataResponse], asked: list[MetadataRequest.MetadataRequestTopic]
-) -> Iterable[tuple[str | None, Any]]:
+) -> Iterable[tuple[str | None, UUID]]:
     """Return name or id of each topic once; where there are ids Kafka goes by them alone."""
     ids = {one.topic_id: None for one in asked if one.topic_id != ZERO_UUID} if call.version >= _IDS_FROM else {}
     if ids:
@@ -78,7 +78,7 @@ def rack_if(call: Call[MetadataResponse], rack: str | None) -> tuple[str | None,
 
 
 def _find(
-    call: Call[MetadataResponse], request: MetadataRequest, name: str | None, topic_id: Any
+    call: Call[MetadataResponse], request: MetadataRequest, name: str | None, topic_id: UUID
 ) -> MetadataResponse.MetadataResponseTopic:
     cluster = call.cluster
     if name is None:

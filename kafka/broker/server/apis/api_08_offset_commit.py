@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kafka.broker.groups.offsets import NO_EXPIRY, CommittedOffset
 from kafka.broker.groups.service import coordinator, refusal
@@ -26,7 +26,7 @@ _IDS_FROM: Final = 10
 _FOR_THE_GROUP: Final = frozenset({Code.NONE, Code.OFFSET_METADATA_TOO_LARGE})
 
 #: One partition of the request on its way: where it is, what is committed, its code so far.
-_Row = tuple[TopicPartition, Any, int]
+_Row = tuple[TopicPartition, OffsetCommitRequest.OffsetCommitRequestPartition, int]
 
 
 def handle(call: Call[OffsetCommitResponse], request: OffsetCommitRequest) -> OffsetCommitResponse:

@@ -12,7 +12,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Awaitable
+from typing import Final
 
 from kafka.broker.groups.classic_member import JoinAsk, JoinResult
 from kafka.broker.groups.service import coordinator, refusal, when_answered
@@ -24,7 +25,9 @@ _NULL_NAME_FROM: Final = 7
 _SKIP_FROM: Final = 9
 
 
-def handle(call: Call[JoinGroupResponse], request: JoinGroupRequest) -> Any:
+def handle(
+    call: Call[JoinGroupResponse], request: JoinGroupRequest
+) -> JoinGroupResponse | Awaitable[JoinGroupResponse]:
     """Join; the reply comes when the rebalance has gathered everyone."""
     refused = refusal(call, request.group_id)
     if refused:

@@ -8,7 +8,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Awaitable
+from typing import Final
 
 from kafka.broker.groups.classic_member import SyncAsk, SyncResult
 from kafka.broker.groups.service import coordinator, refusal, when_answered
@@ -18,7 +19,9 @@ from kafka.protocol.group import SyncGroupRequest, SyncGroupResponse
 _PROTOCOL_FROM: Final = 5
 
 
-def handle(call: Call[SyncGroupResponse], request: SyncGroupRequest) -> Any:
+def handle(
+    call: Call[SyncGroupResponse], request: SyncGroupRequest
+) -> SyncGroupResponse | Awaitable[SyncGroupResponse]:
     """Synchronise; the reply comes when the leader has handed out the assignment."""
     refused = refusal(call, request.group_id)
     if not refused and call.version >= _PROTOCOL_FROM and None in (request.protocol_type, request.protocol_name):

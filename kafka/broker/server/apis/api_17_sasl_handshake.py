@@ -7,11 +7,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 from kafka.broker.security.service import Security, security
 from kafka.broker.server.api import BrokerResponseError, Call, Code
-from kafka.broker.server.connection import Connection
+from kafka.broker.server.connection import Connection, Frame
 from kafka.errors import IllegalSaslStateError, SaslAuthenticationFailedError
 from kafka.protocol.sasl import SaslHandshakeRequest, SaslHandshakeResponse
 
@@ -42,8 +42,8 @@ def _refuse_later(call: Call[SaslHandshakeResponse], error: BrokerResponseError)
     call.cluster.loop.call_soon(call.connection.refuse, f"SASL handshake failed: {error.args[0]}")
 
 
-def _bare(here: Security, connection: Connection) -> Callable[[Any], bytes | None]:
-    def take(frame: Any) -> bytes | None:
+def _bare(here: Security, connection: Connection) -> Callable[[Frame], bytes | None]:
+    def take(frame: Frame) -> bytes | None:
         try:
             step = here.session_of(connection).token(bytes(frame))
         except (SaslAuthenticationFailedError, IllegalSaslStateError) as error:

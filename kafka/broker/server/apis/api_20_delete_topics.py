@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, TypeAlias
+from typing import TypeAlias
 from uuid import UUID
 
 from kafka.broker.server.api import Call, Code, Operation, Resource
@@ -56,7 +56,7 @@ def _named_twice(call: Call[DeleteTopicsResponse], asked: list[_Asked]) -> dict[
 
 
 def _delete(
-    call: Call[DeleteTopicsResponse], name: str | None, topic_id: Any
+    call: Call[DeleteTopicsResponse], name: str | None, topic_id: UUID
 ) -> DeleteTopicsResponse.DeletableTopicResult:
     result = call.response.DeletableTopicResult(name=name, topic_id=topic_id)
     by_id = topic_id != ZERO_UUID

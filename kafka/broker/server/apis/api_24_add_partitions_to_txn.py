@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from kafka.broker.cluster.topics import INTERNAL_TOPICS
 from kafka.broker.server.api import CLUSTER_NAME, BrokerResponseError, Call, Code, Operation, Resource
@@ -41,7 +41,9 @@ def handle(call: Call[AddPartitionsToTxnResponse], request: AddPartitionsToTxnRe
     return call.response(error_code=0, results_by_transaction=results)
 
 
-def _results(topics: list[AddPartitionsToTxnRequest.AddPartitionsToTxnTopic], codes: _Codes) -> list[Any]:
+def _results(
+    topics: list[AddPartitionsToTxnRequest.AddPartitionsToTxnTopic], codes: _Codes
+) -> list[tuple[str, list[tuple[int, int]]]]:
     return [
         (topic.name, [(index, codes[TopicPartition(topic.name, index)]) for index in topic.partitions])
         for topic in topics

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from kafka.broker.security.acls import Filter, Pattern
 from kafka.broker.security.service import access_control, may_describe
@@ -14,10 +14,13 @@ from kafka.broker.server.api import Call, Code
 from kafka.errors import InvalidRequestError
 from kafka.protocol.acl import DescribeAclsRequest, DescribeAclsResponse
 
+if TYPE_CHECKING:
+    from kafka.protocol.acl import DeleteAclsRequest
+
 NO_AUTHORIZER = "No Authorizer is configured."
 
 
-def filter_of(version: int, asked: Any) -> Filter:
+def filter_of(version: int, asked: DescribeAclsRequest | DeleteAclsRequest.DeleteAclsFilter) -> Filter:
     """Return a request's filter; before v1 there were literal names only."""
     pattern = asked.pattern_type_filter if version >= 1 else Pattern.LITERAL
     return Filter(
@@ -40,7 +43,7 @@ def handle(call: Call[DescribeAclsResponse], request: DescribeAclsRequest) -> De
         return call.response(error_code=Code.SECURITY_DISABLED, error_message=message)
     if not may_describe(call):
         return call.response(error_code=Code.CLUSTER_AUTHORIZATION_FAILED, error_message=None)
-    resources: dict[tuple[int, str, int], list[Any]] = {}
+    resources: dict[tuple[int, str, int], list[tuple[str, str, int, int]]] = {}
     try:
         for each in access.find(filter_of(call.version, request)):
             if call.version < 1 and each.pattern_type != Pattern.LITERAL:

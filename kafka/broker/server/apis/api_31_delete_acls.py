@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kafka.broker.security.acls import AccessControl
 from kafka.broker.security.service import access_control, may_alter
 from kafka.broker.server.api import Call, Code
@@ -20,7 +18,7 @@ def handle(call: Call[DeleteAclsResponse], request: DeleteAclsRequest) -> Delete
     """Remove what each filter means."""
     access = access_control(call)
     if access is None:
-        refused: Any = (Code.SECURITY_DISABLED, NO_AUTHORIZER, [])
+        refused: tuple[int, str, list[object]] = (Code.SECURITY_DISABLED, NO_AUTHORIZER, [])
         return call.response(filter_results=[refused for _ in request.filters])
     if not may_alter(call):
         return call.response(filter_results=[(Code.CLUSTER_AUTHORIZATION_FAILED, None, []) for _ in request.filters])

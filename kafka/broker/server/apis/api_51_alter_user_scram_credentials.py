@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
 from kafka.broker.security.credentials import MECHANISMS, derive
 from kafka.broker.security.service import may_alter, security
@@ -15,6 +16,9 @@ from kafka.errors import (
     UnsupportedSaslMechanismError,
 )
 from kafka.protocol.users import AlterUserScramCredentialsRequest, AlterUserScramCredentialsResponse
+
+_Deletion: TypeAlias = AlterUserScramCredentialsRequest.ScramCredentialDeletion
+_Upsertion: TypeAlias = AlterUserScramCredentialsRequest.ScramCredentialUpsertion
 
 #: As Kafka has it: RFC 5802's minimum, and a bound on what a client would have to hash.
 _ITERATIONS: Final = range(4096, 16385)
@@ -52,27 +56,27 @@ def _result(user: str, error: BrokerResponseError | None) -> tuple[str, int, str
     return (user, 0, None) if error is None else (user, error.code, str(error.args[0]))
 
 
-def _note(failed: dict[str, BrokerResponseError], user: str, check: Any, *args: Any) -> None:
+def _note(failed: dict[str, BrokerResponseError], user: str, check: Callable[..., None], *args: object) -> None:
     try:
         check(*args)
     except BrokerResponseError as error:
         failed.setdefault(user, error)
 
 
-def _check_name(change: Any) -> None:
+def _check_name(change: _Deletion | _Upsertion) -> None:
     if not change.name:
         raise UnacceptableCredentialError("Username must not be empty")
     if change.mechanism not in MECHANISMS:
         raise UnsupportedSaslMechanismError("Unknown SCRAM mechanism")
 
 
-def _check_deletion(call: Call[AlterUserScramCredentialsResponse], change: Any) -> None:
+def _check_deletion(call: Call[AlterUserScramCredentialsResponse], change: _Deletion) -> None:
     _check_name(change)
     if security(call).credentials.get(change.mechanism, change.name) is None:
         raise ResourceNotFoundError("Attempt to delete a user credential that does not exist")
 
 
-def _check_upsertion(change: Any) -> None:
+def _check_upsertion(change: _Upsertion) -> None:
     _check_name(change)
     if change.iterations < _ITERATIONS.start:
         raise UnacceptableCredentialError("Too few iterations")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from kafka.broker.groups.epoch_group import JOIN, LEAVE
 from kafka.broker.groups.service import coordinator, message_of, refusal
@@ -143,7 +143,7 @@ def _chosen(names: list[str], indexes: list[int]) -> list[str]:
     return [names[at] for at in indexes]
 
 
-def _internal(topics: Iterable[Any]) -> tuple[InternalTopic, ...]:
+def _internal(topics: Iterable[StreamsGroupHeartbeatRequest.TopicInfo]) -> tuple[InternalTopic, ...]:
     return tuple(
         InternalTopic(
             topic.name,

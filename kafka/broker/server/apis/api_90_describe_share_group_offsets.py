@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 from uuid import UUID
 
 from kafka.broker.groups.service import coordinator, refusal
@@ -44,7 +43,9 @@ def _group(
     return reply
 
 
-def _named(call: Call[DescribeShareGroupOffsetsResponse], group_id: str, name: str, partitions: Iterable[int]) -> Any:
+def _named(
+    call: Call[DescribeShareGroupOffsetsResponse], group_id: str, name: str, partitions: Iterable[int]
+) -> DescribeShareGroupOffsetsResponse.DescribeShareGroupOffsetsResponseTopic:
     topic = call.cluster.topic(name)
     return _topic(call, group_id, name, ZERO_UUID if topic is None else topic.id, partitions)
 
