@@ -18,7 +18,7 @@ from collections import namedtuple
 from collections.abc import Iterable, Iterator
 from queue import Empty, Full, Queue
 from threading import Thread
-from typing import Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from kafka.errors import KafkaError
 from kafka.legacy.simple_client import SimpleClient
@@ -29,6 +29,9 @@ from kafka.legacy.simple_consumer import (
     Consumer,
     SimpleConsumer,
 )
+
+if TYPE_CHECKING:
+    from kafka.legacy.payloads import OffsetAndMessage
 
 __all__ = ["Events", "MultiProcessConsumer"]
 
@@ -65,7 +68,7 @@ class MultiProcessConsumer(Consumer):
         **simple_consumer_options: Any,
     ) -> None:
         super().__init__(client, group, topic, partitions, auto_commit, auto_commit_every_n, auto_commit_every_t)
-        self.queue: Queue[tuple[int, Any]] = Queue(_QUEUE_SIZE)
+        self.queue: Queue[tuple[int, OffsetAndMessage | KafkaError]] = Queue(_QUEUE_SIZE)
         self.processes: list[subprocess.Popen[bytes]] = []
         self._stopping = False
         own = sorted(self.offsets)
