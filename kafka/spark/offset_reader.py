@@ -34,6 +34,7 @@ from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
     from kafka import KafkaAdminClient
+    from kafka.protocol.metadata import MetadataRequest
 
 __all__ = ["KafkaOffsetReader", "patient_client", "planner"]
 
@@ -116,7 +117,7 @@ class KafkaOffsetReader:
             )
         return found & subscription.partitions
 
-    def _metadata_request(self, topics: Sequence[str] | None) -> Any:
+    def _metadata_request(self, topics: Sequence[str] | None) -> MetadataRequest:
         from kafka.protocol.metadata import MetadataRequest
 
         wanted = None if topics is None else [{"name": name} for name in topics]
