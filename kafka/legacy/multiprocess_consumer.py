@@ -106,7 +106,7 @@ class MultiProcessConsumer(Consumer):
                 if found[0] == -1:
                     return
 
-    def _take(self, block: bool, timeout: float | None) -> Any:
+    def _take(self, block: bool, timeout: float | None) -> OffsetAndMessage | tuple[int, OffsetAndMessage] | None:
         try:
             partition, message = self.queue.get(block, timeout)
         except Empty:

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
     from kafka.legacy.payloads import OfPartition
     from kafka.protocol.api import Request, Response
-    from kafka.protocol.commit import OffsetFetchRequest
     from kafka.protocol.metadata import MetadataResponse
 
     class _Result(OfPartition, Protocol):
@@ -520,9 +519,9 @@ class SimpleClient(SimpleClientInternals):
 
     def _ask_coordinator(
         self,
-        request: OffsetCommitRequest | OffsetFetchRequest,
+        request: Request[ResponseT],
         wanted: list[OfPartition],
-        read: Callable[[Any], list[R]],
+        read: Callable[[ResponseT], list[R]],
         fail_on_error: bool,
         callback: Callback,
     ) -> list[Any]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from kafka.client_async import KafkaClient
-    from kafka.protocol.api import Request
+    from kafka.protocol.api import Request, Response
 
 __all__ = ["HistoricConnection", "SimpleClientInternals"]
 
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
         def _send_to_leaders(
             self,
             payloads: Iterable[object],
-            api: type[Request[Any]] | None,
+            api: type[Request[Response]] | None,
             make: Callable[[int, list[Any]], Any],
             read: Decoder,
         ) -> list[Any]: ...

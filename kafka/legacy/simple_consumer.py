@@ -342,7 +342,9 @@ class SimpleConsumer(Consumer):
             self._auto_commit()
         return found
 
-    def _take(self, block: bool | int, timeout: float | None, partition_info: bool | None = None) -> Any:
+    def _take(
+        self, block: bool | int, timeout: float | None, partition_info: bool | None = None
+    ) -> OffsetAndMessage | tuple[int, OffsetAndMessage] | None:
         """Take a message from the queue, which is filled first if need be; its position becomes that after it."""
         deadline = None if timeout is None else time.monotonic() + timeout
         wait = 0.0  # at first: of two leaders, one may have messages and the other none to wait for

@@ -268,7 +268,7 @@ def synchronized(func: Callable[..., object]) -> Callable[..., Any]:
     """Run a method while its object's ``_lock`` is held."""
 
     @functools.wraps(func)
-    def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def wrapper(self: Any, *args: object, **kwargs: object) -> object:
         with self._lock:
             return func(self, *args, **kwargs)
 

@@ -132,15 +132,16 @@ def _decode_array(wire: WireField, reader: Reader, where: str) -> list[object] |
     return [_at(_decode_field, element, reader, f"{where}[{index}]") for index in range(count)]
 
 
-def _sized(wire: WireField) -> Any:
+def _sized(wire: WireField) -> types._Sized:
     if wire.is_array:
         return types.Array(types.Int8, compact=wire.compact, nullable=wire.nullable)
-    return wire.element(compact=wire.compact, nullable=wire.nullable)
+    sized: types._Sized = wire.element(compact=wire.compact, nullable=wire.nullable)
+    return sized
 
 
 def _wire_type(wire: WireField) -> types.AbstractType:
     if wire.element in (types.String, types.Bytes, types.Records):
-        return _sized(wire)  # type: ignore[no-any-return]
+        return _sized(wire)
     return wire.element()  # type: ignore[no-any-return]
 
 
@@ -196,7 +197,7 @@ def _encode_field(wire: WireField, value: object, where: str) -> bytes:
 def _encode_array(wire: WireField, items: object, where: str) -> bytes:
     sized = _sized(wire)
     if items is None:
-        return sized._encode_length(None)  # type: ignore[no-any-return]
+        return sized._encode_length(None)
     items = types.as_sequence(items)
     element = element_as_field(wire)
     parts = [sized._encode_length(len(items))]
