@@ -6,7 +6,8 @@ aiokafka up to 0.8 derives its cluster from ours and overrides `update_metadata`
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Any
 
 from kafka.structs import BrokerMetadata, TopicPartition
 
@@ -34,41 +35,43 @@ class _Tables:
     _brokers: dict[Any, BrokerMetadata] = {}  # noqa: RUF012 - replaced as a whole by who fills it
     _partitions: dict[str, dict[int, Any]] = {}  # noqa: RUF012
     _broker_partitions: dict[Any, set[TopicPartition]] = {}  # noqa: RUF012
-    controller: Any = None
-    internal_topics: Any = frozenset()
-    unauthorized_topics: Any = frozenset()
+    controller: BrokerMetadata | None = None
+    internal_topics: Collection[str] = frozenset()
+    unauthorized_topics: Collection[str] = frozenset()
 
-    def brokers(self: Any) -> set[BrokerMetadata]:
+    if TYPE_CHECKING:
+
+        def bootstrap_brokers(self) -> Iterable[BrokerMetadata]: ...
+
+    def brokers(self) -> set[BrokerMetadata]:
         """Return all brokers, or the bootstrap servers before there are any."""
         return set(self._brokers.values()) or set(self.bootstrap_brokers())
 
-    def broker_metadata(self: Any, broker_id: Any) -> BrokerMetadata | None:
+    def broker_metadata(self, broker_id: Any) -> BrokerMetadata | None:
         """Return a broker."""
         bootstrap = {broker.nodeId: broker for broker in self.bootstrap_brokers()}
-        found: BrokerMetadata | None = self._brokers.get(broker_id) or bootstrap.get(broker_id)
-        return found
+        return self._brokers.get(broker_id) or bootstrap.get(broker_id)
 
-    def topics(self: Any, exclude_internal_topics: bool = True) -> set[str]:
+    def topics(self, exclude_internal_topics: bool = True) -> set[str]:
         """Return the topics."""
         topics = set(self._partitions)
         return topics - set(self.internal_topics) if exclude_internal_topics else topics
 
-    def partitions_for_topic(self: Any, topic: str) -> set[int] | None:
+    def partitions_for_topic(self, topic: str) -> set[int] | None:
         """Return the partitions of a topic."""
         return set(self._partitions[topic]) if topic in self._partitions else None
 
-    def available_partitions_for_topic(self: Any, topic: str) -> set[int] | None:
+    def available_partitions_for_topic(self, topic: str) -> set[int] | None:
         """Return the partitions of a topic that have a leader."""
         if topic not in self._partitions:
             return None
         return {number for number, found in self._partitions[topic].items() if found.leader != -1}
 
-    def leader_for_partition(self: Any, partition: TopicPartition) -> int | None:
+    def leader_for_partition(self, partition: TopicPartition) -> int | None:
         """Return the leader of a partition; -1 if it has none, None if it is not known."""
         found = self._partitions.get(partition.topic, {}).get(partition.partition)
         return None if found is None else int(found.leader)
 
-    def partitions_for_broker(self: Any, broker_id: int) -> set[TopicPartition] | None:
+    def partitions_for_broker(self, broker_id: int) -> set[TopicPartition] | None:
         """Return the partitions that a broker leads."""
-        found: set[TopicPartition] | None = self._broker_partitions.get(broker_id)
-        return found
+        return self._broker_partitions.get(broker_id)

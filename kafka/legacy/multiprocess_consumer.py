@@ -18,7 +18,7 @@ from collections import namedtuple
 from collections.abc import Iterable, Iterator
 from queue import Empty, Full, Queue
 from threading import Thread
-from typing import Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from kafka.errors import KafkaError
 from kafka.legacy.simple_client import SimpleClient
@@ -29,6 +29,9 @@ from kafka.legacy.simple_consumer import (
     Consumer,
     SimpleConsumer,
 )
+
+if TYPE_CHECKING:
+    from kafka.legacy.payloads import OffsetAndMessage
 
 __all__ = ["Events", "MultiProcessConsumer"]
 
@@ -65,7 +68,7 @@ class MultiProcessConsumer(Consumer):
         **simple_consumer_options: Any,
     ) -> None:
         super().__init__(client, group, topic, partitions, auto_commit, auto_commit_every_n, auto_commit_every_t)
-        self.queue: Queue[tuple[int, Any]] = Queue(_QUEUE_SIZE)
+        self.queue: Queue[tuple[int, OffsetAndMessage | KafkaError]] = Queue(_QUEUE_SIZE)
         self.processes: list[subprocess.Popen[bytes]] = []
         self._stopping = False
         own = sorted(self.offsets)
@@ -103,7 +106,7 @@ class MultiProcessConsumer(Consumer):
                 if found[0] == -1:
                     return
 
-    def _take(self, block: bool, timeout: float | None) -> Any:
+    def _take(self, block: bool, timeout: float | None) -> OffsetAndMessage | tuple[int, OffsetAndMessage] | None:
         try:
             partition, message = self.queue.get(block, timeout)
         except Empty:

@@ -8,8 +8,8 @@ takes the version, and the messages are converted to the format that the version
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from kafka.codec import CODEC_NONE
 from kafka.errors import KafkaProtocolError
@@ -38,10 +38,17 @@ from kafka.protocol.produce import ProduceRequest
 from kafka.record import MemoryRecords, MemoryRecordsBuilder
 
 if TYPE_CHECKING:
+    from kafka.legacy.payloads import OfPartition
+    from kafka.protocol.api import Request, Response
     from kafka.protocol.commit import OffsetCommitResponse, OffsetFetchResponse
     from kafka.protocol.fetch import FetchResponse
+    from kafka.protocol.fields import Buffer
     from kafka.protocol.offset import ListOffsetsResponse
     from kafka.protocol.produce import ProduceResponse
+
+
+P = TypeVar("P", bound="OfPartition")
+T = TypeVar("T")
 
 __all__ = [
     "NEWEST",
@@ -60,7 +67,7 @@ __all__ = [
 ]
 
 # The newest version of each request that is used here: later ones have topic ids or several groups.
-NEWEST: Final[dict[Any, int]] = {
+NEWEST: Final[Mapping[type[Request[Response]], int]] = {
     ProduceRequest: 9,
     FetchRequest: 11,
     ListOffsetsRequest: 1,
@@ -72,9 +79,9 @@ _CODEC_MASK: Final = 0x07
 _NO_LIMIT: Final = 2**31 - 1
 
 
-def _by_topic(payloads: Iterable[Any], entry: Callable[[Any], Any]) -> list[tuple[str, list[Any]]]:
+def _by_topic(payloads: Iterable[P], entry: Callable[[P], T]) -> list[tuple[str, list[T]]]:
     """Group payloads as requests are: by topic, then one entry for each partition."""
-    topics: dict[str, dict[int, Any]] = {}
+    topics: dict[str, dict[int, T]] = {}
     for payload in payloads:
         partitions = topics.setdefault(payload.topic, {})
         if payload.partition in partitions:
@@ -96,7 +103,7 @@ def produce_request(version: int, payloads: Iterable[ProduceRequestPayload], ack
     return ProduceRequest[version](None, acks, timeout, topics)
 
 
-def _message_set(messages: Iterable[Any]) -> list[Any]:
+def _message_set(messages: Iterable[Message]) -> list[Message]:
     """Return messages for one request: brokers take several, or one that is compressed."""
     given = list(messages)
     if len(given) == 1 or not any(each.attributes & _CODEC_MASK for each in given):
@@ -105,7 +112,7 @@ def _message_set(messages: Iterable[Any]) -> list[Any]:
     return create_message_set([(value, key) for key, value in pairs], codec)
 
 
-def _record_batch(messages: Iterable[object]) -> bytes:
+def _record_batch(messages: Iterable[Message]) -> bytes:
     """Encode messages as one batch, which is what a partition of a request may hold since version 3."""
     codec, pairs = _expanded(messages)
     builder = MemoryRecordsBuilder(2, codec, _NO_LIMIT)
@@ -116,7 +123,7 @@ def _record_batch(messages: Iterable[object]) -> bytes:
     return bytes(builder.buffer())
 
 
-def _expanded(messages: Iterable[Any]) -> tuple[int, list[tuple[bytes | None, bytes | None]]]:
+def _expanded(messages: Iterable[Message]) -> tuple[int, list[tuple[bytes | None, bytes | None]]]:
     """Return the codec of messages and their keys and values, with those within compressed ones."""
     codec = CODEC_NONE
     pairs: list[tuple[bytes | None, bytes | None]] = []
@@ -126,7 +133,7 @@ def _expanded(messages: Iterable[Any]) -> tuple[int, list[tuple[bytes | None, by
     return codec, pairs
 
 
-def _contents(given: Any) -> Iterator[tuple[bytes | None, bytes | None]]:
+def _contents(given: Message) -> Iterator[tuple[bytes | None, bytes | None]]:
     if not given.attributes & _CODEC_MASK:
         yield given.key, given.value
         return
@@ -179,7 +186,7 @@ def fetch_responses(response: FetchResponse) -> list[FetchResponsePayload]:
     ]
 
 
-def _messages(records: Any) -> list[OffsetAndMessage]:
+def _messages(records: Buffer | None) -> list[OffsetAndMessage]:
     if not records:
         return []
     found = []
@@ -196,14 +203,14 @@ def _messages(records: Any) -> list[OffsetAndMessage]:
 # Offsets
 
 
-def offset_request(version: int, payloads: Iterable[OffsetRequestPayload]) -> Any:
+def offset_request(version: int, payloads: Iterable[OffsetRequestPayload]) -> ListOffsetsRequest:
     """Make a request for the offsets before a time; version 1 has one offset for each partition at most."""
     if version == 0:
         return KafkaProtocol.encode_offset_request(payloads)
     return ListOffsetsRequest[version](-1, _by_topic(payloads, lambda p: (p.partition, p.time)))
 
 
-def offset_responses(response: Any) -> list[OffsetResponsePayload]:
+def offset_responses(response: ListOffsetsResponse) -> list[OffsetResponsePayload]:
     """Return a payload for each partition."""
     return [
         OffsetResponsePayload(topic.name, found.partition_index, found.error_code, _offsets(found))

@@ -6,7 +6,18 @@ Programs import them from ``kafka.structs`` or ``kafka.common``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class OfPartition(Protocol):
+        """What a payload, and what a response says about one, begins with."""
+
+        @property
+        def topic(self) -> str: ...  # noqa: D102
+        @property
+        def partition(self) -> int: ...  # noqa: D102
 
 
 class RetryOptions(NamedTuple):
@@ -78,7 +89,7 @@ class FetchResponsePayload(NamedTuple):
     partition: int
     error: int
     highwaterMark: int  # noqa: N815 - the historic spelling
-    messages: Sequence[Any]
+    messages: Sequence[OffsetAndMessage]
 
 
 class OffsetRequestPayload(NamedTuple):

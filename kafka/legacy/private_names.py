@@ -6,10 +6,71 @@ They are not part of the interface. Each stands for the object that has the same
 from __future__ import annotations
 
 import warnings
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kafka.errors import IllegalGenerationError, UnknownMemberIdError
 from kafka.structs import MemberState
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    from kafka.errors import KafkaError
+
+    # `KafkaProducer`, `KafkaConsumer` and the coordinators, which a module below their packages cannot import.
+
+    class _Producer(Protocol):
+        _core: Any
+        _calls: Any
+        config: Any
+
+        @property
+        def _metadata(self) -> Any: ...
+        def partitions_for(self, topic: str, timeout: float | None = ...) -> set[int]: ...
+
+    class _Consumer(Protocol):
+        _engine: Any
+
+    class _Generation(Protocol):
+        @property
+        def generation_id(self) -> int: ...
+        @property
+        def member_id(self) -> str: ...
+        @property
+        def protocol(self) -> str | None: ...
+
+    class _State(Protocol):
+        @property
+        def historic(self) -> str: ...
+
+    class _Coordinator(Protocol):
+        @property
+        def coordinator_id(self) -> int | None: ...
+        @property
+        def client(self) -> Any: ...
+        @property
+        def generation(self) -> _Generation: ...
+        @property
+        def heartbeat(self) -> Any: ...
+        @property
+        def loop(self) -> Any: ...
+        @property
+        def rejoining(self) -> bool: ...
+        @property
+        def state(self) -> _State: ...
+        def coordinator_unknown(self) -> bool: ...
+        def ensure_active_group(self, timeout_ms: float | None) -> bool: ...
+        def ensure_coordinator_known(self, timeout_ms: float | None) -> bool: ...
+        def heartbeat_refused(self, error: KafkaError, generation: Any) -> None: ...
+        def need_rejoin(self) -> bool: ...
+        def polled(self) -> None: ...
+        def request_rejoin(self, reason: str) -> None: ...
+        def take_error(self) -> KafkaError | None: ...
+
+    class _ConsumerCoordinator(Protocol):
+        auto_commit: Any
+        client: Any
+        subscription: Any
+
 
 __all__ = ["ConsumerCoordinatorNames", "ConsumerNames", "CoordinatorNames", "ProducerNames"]
 
@@ -31,39 +92,39 @@ _NEVER_CALLED: Final = frozenset(
 
 
 class ProducerNames:
-    """Names that `KafkaProducer` inherits. ``self`` is one, which a module below kafka.producer cannot name."""
+    """Names that `KafkaProducer` inherits."""
 
     __slots__ = ()
 
     @property
-    def _metadata(self: Any) -> Any:
+    def _metadata(self: _Producer) -> Any:
         """The cluster's metadata; ``_metadata.controller`` is a broker with its host and port."""
         return self._core.client.cluster
 
     @property
-    def _client(self: Any) -> Any:
+    def _client(self: _Producer) -> Any:
         return self._core.client
 
     @property
-    def _sender(self: Any) -> Any:
+    def _sender(self: _Producer) -> Any:
         return self._core.sender
 
     @property
-    def _closed(self: Any) -> bool:
+    def _closed(self: _Producer) -> bool:
         return bool(self._calls.closed)
 
     @property
-    def _metrics(self: Any) -> Any:
+    def _metrics(self: _Producer) -> Any:
         return self._calls.metrics
 
-    def _serialize(self: Any, f: Any, topic: str, data: Any) -> Any:
+    def _serialize(self, f: Any, topic: str, data: Any) -> Any:
         """Serialize a key or a value with a serializer of either kind."""
         if f is None:
             return data
         return f.serialize(topic, data) if hasattr(f, "serialize") else f(data)
 
     def _partition(
-        self: Any,
+        self: _Producer,
         topic: str,
         partition: int | None,
         key: Any,
@@ -80,10 +141,9 @@ class ProducerNames:
         choose = bind_partitioner(self.config["partitioner"] or DefaultPartitioner())
         return choose(topic, key, serialized_key, value, serialized_value, self._metadata)
 
-    def _wait_on_metadata(self: Any, topic: str, max_wait: float) -> set[int]:
+    def _wait_on_metadata(self: _Producer, topic: str, max_wait: float) -> set[int]:
         """Return the partitions of a topic; waits for ``max_wait`` seconds at most."""
-        found: set[int] = self.partitions_for(topic, max_wait)
-        return found
+        return self.partitions_for(topic, max_wait)
 
 
 class ConsumerNames:
@@ -92,27 +152,27 @@ class ConsumerNames:
     __slots__ = ()
 
     @property
-    def _client(self: Any) -> Any:
+    def _client(self: _Consumer) -> Any:
         return self._engine.client
 
     @property
-    def _fetcher(self: Any) -> Any:
+    def _fetcher(self: _Consumer) -> Any:
         return self._engine.fetcher
 
     @property
-    def _coordinator(self: Any) -> Any:
+    def _coordinator(self: _Consumer) -> Any:
         """The member of the group; None without a group."""
         return self._engine.membership
 
     @property
-    def _closed(self: Any) -> bool:
+    def _closed(self: _Consumer) -> bool:
         return self._engine is None or bool(self._engine.closed)
 
 
 class CoordinatorNames:
     """Names that `BaseCoordinator` inherits, from the releases 1.4 to 2.2."""
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         for name in sorted(_NEVER_CALLED & vars(cls).keys()):
             warnings.warn(
@@ -124,68 +184,68 @@ class CoordinatorNames:
             )
 
     @property
-    def _client(self: Any) -> Any:
+    def _client(self: _Coordinator) -> Any:
         return self.client
 
     @property
-    def _generation(self: Any) -> Any:
+    def _generation(self: _Coordinator) -> _Generation:
         """The generation with its id, the id of the member, and the protocol."""
         return self.generation
 
     @property
-    def member_id(self: Any) -> str:
+    def member_id(self: _Coordinator) -> str:
         """The id of the member in the group; empty without one."""
-        return str(self.generation.member_id)
+        return self.generation.member_id
 
-    def generation_if_stable(self: Any) -> Any:
+    def generation_if_stable(self: _Coordinator) -> _Generation | None:
         """Return the generation; None while the group rebalances, and outside of it."""
         return self.generation if self.state.historic == MemberState.STABLE else None
 
     @property
-    def rejoin_needed(self: Any) -> bool:
+    def rejoin_needed(self: _Coordinator) -> bool:
         """Whether the member joins the group again; a program that sets it to True makes it do so."""
         return bool(self.need_rejoin())
 
     @rejoin_needed.setter
-    def rejoin_needed(self: Any, needed: bool) -> None:
+    def rejoin_needed(self: _Coordinator, needed: bool) -> None:
         if needed:
             self.request_rejoin("the application asked for it")
 
     @property
-    def rejoining(self: Any) -> bool:
+    def rejoining(self: _Coordinator) -> bool:
         """Whether a rebalance is under way."""
-        return bool(self.state.historic == MemberState.REBALANCING)
+        return self.state.historic == MemberState.REBALANCING
 
-    def rebalance_in_progress(self: Any) -> bool:
+    def rebalance_in_progress(self: _Coordinator) -> bool:
         """Whether a rebalance is under way."""
-        return bool(self.rejoining)
+        return self.rejoining
 
-    def coordinator(self: Any) -> int | None:
+    def coordinator(self: _Coordinator) -> int | None:
         """Return the id of the coordinator; None while it is unknown."""
         return None if self.coordinator_unknown() else self.coordinator_id
 
-    def ensure_coordinator_ready(self: Any, timeout_ms: float | None = None) -> bool:
+    def ensure_coordinator_ready(self: _Coordinator, timeout_ms: float | None = None) -> bool:
         """Wait until the coordinator is known and connected; False after the timeout."""
-        return bool(self.ensure_coordinator_known(timeout_ms))
+        return self.ensure_coordinator_known(timeout_ms)
 
-    def join_group(self: Any, timeout_ms: float | None = None) -> bool:
+    def join_group(self: _Coordinator, timeout_ms: float | None = None) -> bool:
         """Wait until this is a member with an assignment; False after the timeout."""
-        return bool(self.ensure_active_group(timeout_ms))
+        return self.ensure_active_group(timeout_ms)
 
-    def reset_generation(self: Any, member_id: str = "") -> None:
+    def reset_generation(self: _Coordinator, member_id: str = "") -> None:
         """Forget the generation, as if the coordinator had removed the member, and join again; an id is kept."""
         kind = IllegalGenerationError if member_id else UnknownMemberIdError
         lost = kind("the application reset the generation")
         self.loop.call_soon(self.heartbeat_refused, lost, self.generation)
 
-    def poll_heartbeat(self: Any) -> None:
+    def poll_heartbeat(self: _Coordinator) -> None:
         """Record that the application works, as poll() does; raises an error that ended the membership."""
         self.polled()
         error = self.take_error()
         if error is not None:
             raise error
 
-    def time_to_next_heartbeat(self: Any) -> float:
+    def time_to_next_heartbeat(self: _Coordinator) -> float:
         """Seconds until the next heartbeat is due."""
         return float(self.heartbeat.time_to_next_heartbeat())
 
@@ -194,13 +254,13 @@ class ConsumerCoordinatorNames:
     """Names that `ConsumerCoordinator` inherits."""
 
     @property
-    def _subscription(self: Any) -> Any:
+    def _subscription(self: _ConsumerCoordinator) -> Any:
         return self.subscription
 
     @property
-    def _cluster(self: Any) -> Any:
+    def _cluster(self: _ConsumerCoordinator) -> Any:
         return self.client.cluster
 
     @property
-    def _auto_commit_task(self: Any) -> Any:
+    def _auto_commit_task(self: _ConsumerCoordinator) -> Any:
         return self.auto_commit

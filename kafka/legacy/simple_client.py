@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kafka.client_async import KafkaClient
 from kafka.cluster import collect_hosts
@@ -41,13 +41,26 @@ from kafka.protocol.produce import ProduceRequest
 from kafka.structs import BrokerMetadata, TopicPartition
 
 if TYPE_CHECKING:
+    from typing import Protocol
+
     from typing_extensions import Self
 
+    from kafka.legacy.payloads import OfPartition
     from kafka.protocol.api import Request, Response
+    from kafka.protocol.metadata import MetadataResponse
+
+    class _Result(OfPartition, Protocol):
+        @property
+        def error(self) -> int: ...
+
 
 __all__ = ["SimpleClient"]
 
 log = logging.getLogger("kafka.client")
+
+P = TypeVar("P", bound="OfPartition")
+R = TypeVar("R", bound="_Result")
+ResponseT = TypeVar("ResponseT", bound="Response")
 
 Callback = Callable[[Any], Any] | None
 TopicName = str | bytes
@@ -92,7 +105,12 @@ class SimpleClient(SimpleClientInternals):
         self.load_metadata_for_topics()
 
     def _set_up(
-        self, hosts: Any, client_id: str | bytes, timeout: float, correlation_id: int, configs: dict[str, Any]
+        self,
+        hosts: str | Iterable[str],
+        client_id: str | bytes,
+        timeout: float,
+        correlation_id: int,
+        configs: dict[str, Any],
     ) -> None:
         self.client_id = client_id
         self.timeout = timeout
@@ -206,14 +224,14 @@ class SimpleClient(SimpleClientInternals):
         self.topics_to_brokers.clear()
         self.topic_partitions.clear()
 
-    def load_metadata_for_topics(self, *topics: TopicName, **kwargs: Any) -> Any:
+    def load_metadata_for_topics(self, *topics: TopicName, **kwargs: object) -> MetadataResponse:
         """Ask for the partitions and leaders of topics, or of all topics, and return the response.
 
         For topics that are named, UnknownTopicOrPartitionError and LeaderNotAvailableError are raised; the latter
         not with ``ignore_leadernotavailable=True``.
         """
         names = [_name(topic) for topic in topics]
-        response = self.send_metadata_request(names)
+        response: MetadataResponse = self.send_metadata_request(names)
         self.brokers.update({b.node_id: BrokerMetadata(b.node_id, b.host, b.port) for b in response.brokers})
         if names:
             self.reset_topic_metadata(*names)
@@ -408,7 +426,7 @@ class SimpleClient(SimpleClientInternals):
             except (NoBrokersAvailable, KafkaTimeoutError) as error:
                 raise KafkaUnavailableError(f"All servers failed to process request: {error}") from error
 
-    def _version(self, request: Any, oldest: bool = False) -> int:
+    def _version(self, request: type[Request[Response]] | None, oldest: bool = False) -> int:
         """Return the version of a request to use; 0 for one that a subclass encodes itself."""
         if request is None:
             return 0
@@ -425,17 +443,17 @@ class SimpleClient(SimpleClientInternals):
     def _send_to_leaders(
         self,
         payloads: Iterable[object],
-        api: object,
-        make: Callable[[int, list[Any]], Request[Response]],
-        read: Callable[[Any], list[Any]] | None,
+        api: type[Request[Response]] | None,
+        make: Callable[[int, list[Any]], Request[ResponseT]],
+        read: Callable[[ResponseT], list[R]] | None,
         oldest: bool = False,
-    ) -> list[Any]:
+    ) -> list[R | FailedPayloadsError]:
         """Send each payload to its partition's leader, to all leaders at once, and return the responses in order."""
         wanted = _with_names(payloads)
-        results: dict[tuple[str, int], Any] = {}
+        results: dict[tuple[str, int], R | FailedPayloadsError] = {}
         with self._lock:
             by_leader = self._by_leader(wanted, results)
-            sent: list[tuple[Future[Any], list[Any]]] = []
+            sent: list[tuple[Future[ResponseT], list[OfPartition]]] = []
             for node_id, own in by_leader.items():
                 request = make(self._version(api, oldest), own)
                 sent.append((self._submit(node_id, request), own))
@@ -447,8 +465,10 @@ class SimpleClient(SimpleClientInternals):
             return [failed for failed in results.values() if isinstance(failed, FailedPayloadsError)]
         return [results[payload.topic, payload.partition] for payload in wanted]
 
-    def _by_leader(self, wanted: list[Any], results: dict[tuple[str, int], Any]) -> dict[int, list[Any]]:
-        by_leader: dict[int, list[Any]] = defaultdict(list)
+    def _by_leader(
+        self, wanted: list[P], results: dict[tuple[str, int], R | FailedPayloadsError]
+    ) -> dict[int, list[P]]:
+        by_leader: dict[int, list[P]] = defaultdict(list)
         for payload in wanted:
             try:
                 leader = self._leader(payload.topic, payload.partition)
@@ -458,13 +478,13 @@ class SimpleClient(SimpleClientInternals):
                 by_leader[int(leader.nodeId)].append(payload)
         return by_leader
 
-    def _submit(self, node_id: int, request: Request[Response]) -> Future[Response]:
+    def _submit(self, node_id: int, request: Request[ResponseT]) -> Future[ResponseT]:
         try:
             return self.client.submit(node_id, request, timeout=self.timeout)
         except KafkaError as error:  # the broker has left
-            return Future[Any]().failure(error)
+            return Future[ResponseT]().failure(error)
 
-    def _wait(self, future: Future[Any], deadline: float) -> None:
+    def _wait(self, future: Future[ResponseT], deadline: float) -> None:
         while not future.is_done:
             remaining = deadline - time.monotonic()
             if remaining <= 0:
@@ -473,14 +493,14 @@ class SimpleClient(SimpleClientInternals):
 
     def _take(
         self,
-        future: Future[Any],
-        own: list[Any],
-        read: Callable[[Any], list[Any]] | None,
-        results: dict[tuple[str, int], Any],
+        future: Future[ResponseT],
+        own: Iterable[OfPartition],
+        read: Callable[[ResponseT], list[R]] | None,
+        results: dict[tuple[str, int], R | FailedPayloadsError],
     ) -> None:
         """Put what a broker answered, or why it did not, into the results."""
         if future.succeeded():
-            for response in read(future.value) if read is not None else ():
+            for response in read(future.result()) if read is not None else ():
                 results[response.topic, response.partition] = response
                 error = for_code(response.error)
                 if error.invalid_metadata:
@@ -499,9 +519,9 @@ class SimpleClient(SimpleClientInternals):
 
     def _ask_coordinator(
         self,
-        request: Any,
-        wanted: list[Any],
-        read: Callable[[Any], list[Any]],
+        request: Request[ResponseT],
+        wanted: list[OfPartition],
+        read: Callable[[ResponseT], list[R]],
         fail_on_error: bool,
         callback: Callback,
     ) -> list[Any]:
@@ -522,7 +542,7 @@ class SimpleClient(SimpleClientInternals):
         return self._results(in_order, fail_on_error, callback)
 
     @staticmethod
-    def _results(responses: list[Any], fail_on_error: bool, callback: Callback) -> list[Any]:
+    def _results(responses: Sequence[object], fail_on_error: bool, callback: Callback) -> list[Any]:
         if fail_on_error:
             for response in responses:
                 check_error(response)
@@ -552,7 +572,7 @@ def _with_names(payloads: Iterable[Any]) -> list[Any]:
     return [p._replace(topic=_name(p.topic)) if isinstance(p.topic, bytes) else p for p in payloads]
 
 
-def _failed(payload: Any, cause: BaseException) -> FailedPayloadsError:
+def _failed(payload: OfPartition, cause: BaseException) -> FailedPayloadsError:
     error = FailedPayloadsError(payload, f"{payload.topic} partition {payload.partition}: {cause}")
     error.__cause__ = cause
     return error

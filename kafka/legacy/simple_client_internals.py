@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafka.errors import GroupCoordinatorNotAvailableError, KafkaConnectionError, KafkaError, for_code
@@ -10,24 +10,26 @@ from kafka.future import Future
 from kafka.structs import BrokerMetadata
 
 if TYPE_CHECKING:
-    from kafka.legacy.simple_client import SimpleClient
+    from contextlib import AbstractContextManager
+
+    from kafka.client_async import KafkaClient
     from kafka.protocol.api import Request, Response
 
 __all__ = ["HistoricConnection", "SimpleClientInternals"]
 
 Encoder = Callable[..., Any]
-Decoder = Callable[[Any], Any] | None
+Decoder = Callable[[Any], list[Any]] | None
 
 
 class HistoricConnection:
     """A connection as 1.x had it: `recv` returns responses with their futures, which the caller completes."""
 
-    def __init__(self, client: SimpleClient, node_id: int) -> None:
+    def __init__(self, client: SimpleClientInternals, node_id: int) -> None:
         self._client = client
         self._node_id = node_id
         self._sent: list[tuple[Future[Any], Future[Any]]] = []
 
-    def send(self, request: Request[Response], *_: object, **__: Any) -> Future[Any]:
+    def send(self, request: Request[Response], *_: object, **__: object) -> Future[Any]:
         """Send a request; the future is completed by who calls `recv`."""
         outcome: Future[Any] = Future()
         self._sent.append((self._client.client.submit(self._node_id, request, timeout=self._client.timeout), outcome))
@@ -45,7 +47,33 @@ class HistoricConnection:
         return [(inner.value, outcome) for inner, outcome in arrived if inner.succeeded()]
 
 
-class SimpleClientInternals:
+if TYPE_CHECKING:
+
+    class _Client:
+        """The names of `SimpleClient`."""
+
+        brokers: Mapping[int, BrokerMetadata]
+        timeout: float
+
+        @property
+        def client(self) -> KafkaClient: ...
+        def send_consumer_metadata_request(self, payloads: str, fail_on_error: bool) -> list[Any]: ...
+        def _any_node(self) -> int | str | None: ...
+        def _asking(self) -> AbstractContextManager[None]: ...
+        def _leader(self, topic: str, partition: int) -> BrokerMetadata: ...
+        def _send_to_leaders(
+            self,
+            payloads: Iterable[object],
+            api: type[Request[Response]] | None,
+            make: Callable[[int, list[Any]], Any],
+            read: Decoder,
+        ) -> list[Any]: ...
+
+else:
+    _Client = object
+
+
+class SimpleClientInternals(_Client):
     """What `SimpleClient` inherits."""
 
     @staticmethod
@@ -54,11 +82,10 @@ class SimpleClientInternals:
 
         check_error(resp)
 
-    def _get_leader_for_partition(self: Any, topic: str, partition: int) -> BrokerMetadata:
-        found: BrokerMetadata = self._leader(topic, partition)
-        return found
+    def _get_leader_for_partition(self, topic: str, partition: int) -> BrokerMetadata:
+        return self._leader(topic, partition)
 
-    def _get_coordinator_for_group(self: Any, group: str) -> BrokerMetadata:
+    def _get_coordinator_for_group(self, group: str) -> BrokerMetadata:
         """Return the coordinator of a group; an error if the brokers do not have one yet."""
         response = self.send_consumer_metadata_request(group, fail_on_error=False)
         found = response[0] if isinstance(response, list) else response  # a subclass may return one
@@ -68,7 +95,7 @@ class SimpleClientInternals:
             raise GroupCoordinatorNotAvailableError(f"group {group}")
         return BrokerMetadata(found.nodeId, found.host, found.port)
 
-    def _get_conn(self: Any, host: str, port: int, afi: int = 0) -> HistoricConnection:  # noqa: ARG002 - as it was
+    def _get_conn(self, host: str, port: int, afi: int = 0) -> HistoricConnection:  # noqa: ARG002 - as it was
         """Return a connection to a broker by its address."""
         for broker in (*self.brokers.values(), *self.client.cluster.brokers()):
             if (broker.host, broker.port) == (host, port):
@@ -76,23 +103,20 @@ class SimpleClientInternals:
         raise KafkaConnectionError(f"no broker has the address {host}:{port}")
 
     def _send_broker_unaware_request(
-        self: Any, payloads: Iterable[object], encoder_fn: Encoder, decoder_fn: Callable[[Any], object]
+        self, payloads: Iterable[object], encoder_fn: Encoder, decoder_fn: Callable[[Any], object]
     ) -> Any:
         """Send one request to any broker and decode the response."""
         with self._asking():
             return decoder_fn(self.client.ask(encoder_fn(payloads=payloads), self._any_node()))
 
     def _send_broker_aware_request(
-        self: Any, payloads: Iterable[object], encoder_fn: Encoder, decoder_fn: Decoder
+        self, payloads: Iterable[object], encoder_fn: Encoder, decoder_fn: Decoder
     ) -> list[Any]:
         """Send payloads to the leaders of their partitions, in requests that the caller encodes."""
-        found: list[Any] = self._send_to_leaders(
-            payloads, None, lambda _version, own: encoder_fn(payloads=own), decoder_fn
-        )
-        return found
+        return self._send_to_leaders(payloads, None, lambda _version, own: encoder_fn(payloads=own), decoder_fn)
 
     def _send_consumer_aware_request(
-        self: Any, group: str, payloads: Iterable[Any], encoder_fn: Encoder, decoder_fn: Callable[[Any], Any]
+        self, group: str, payloads: Iterable[Any], encoder_fn: Encoder, decoder_fn: Callable[[Any], Any]
     ) -> list[Any]:
         """Send payloads to the coordinator of a group, in a request that the caller encodes."""
         coordinator = self._get_coordinator_for_group(group)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from threading import RLock
 from types import TracebackType
 from typing import Any, Final
@@ -181,7 +181,7 @@ class Consumer:
 class _Weakly:
     """Calls a method of an object as long as there is one, so that a timer does not keep it."""
 
-    def __init__(self, method: Any) -> None:
+    def __init__(self, method: Callable[[], object]) -> None:
         self._method = WeakMethod(method)
 
     def __call__(self) -> None:
@@ -342,7 +342,9 @@ class SimpleConsumer(Consumer):
             self._auto_commit()
         return found
 
-    def _take(self, block: bool | int, timeout: float | None, partition_info: bool | None = None) -> Any:
+    def _take(
+        self, block: bool | int, timeout: float | None, partition_info: bool | None = None
+    ) -> OffsetAndMessage | tuple[int, OffsetAndMessage] | None:
         """Take a message from the queue, which is filled first if need be; its position becomes that after it."""
         deadline = None if timeout is None else time.monotonic() + timeout
         wait = 0.0  # at first: of two leaders, one may have messages and the other none to wait for

@@ -29,7 +29,7 @@ from kafka.errors import (
     for_code,
 )
 from kafka.legacy import warn_deprecated
-from kafka.legacy.payloads import ProduceRequestPayload, RetryOptions
+from kafka.legacy.payloads import Message, ProduceRequestPayload, ProduceResponsePayload, RetryOptions
 from kafka.legacy.simple_client import SimpleClient
 from kafka.partitioner import HashedPartitioner
 from kafka.protocol.legacy import ALL_CODECS, create_message_set
@@ -297,12 +297,14 @@ class _Sender:
             again += self._again(response, groups)
         return again
 
-    def _messages(self, group: list[_Queued]) -> Iterator[Any]:
+    def _messages(self, group: list[_Queued]) -> Iterator[Message]:
         """Make messages; with a codec, one for each run of messages with the same key."""
         for key, run in groupby(group, lambda queued: queued.key):
             yield from create_message_set([(q.value, q.key) for q in run], self._codec, key, self._compresslevel)
 
-    def _again(self, response: Any, groups: dict[tuple[str, int], list[_Queued]]) -> list[_Queued]:
+    def _again(
+        self, response: ProduceResponsePayload | FailedPayloadsError, groups: dict[tuple[str, int], list[_Queued]]
+    ) -> list[_Queued]:
         """Return the messages of a failed response that are to be sent again; give up the others."""
         if isinstance(response, FailedPayloadsError):
             error = response.__cause__ or response

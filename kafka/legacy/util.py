@@ -9,12 +9,16 @@ import struct
 import time
 from collections.abc import Callable, Iterable
 from threading import Event, Thread, current_thread
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weakref import WeakMethod as WeakMethod_
 from zlib import crc32 as _unsigned_crc32
 
 from kafka.errors import BufferUnderflowError, KafkaTimeoutError
 from kafka.structs import check_topic
+
+if TYPE_CHECKING:
+    from kafka.legacy.payloads import OfPartition
+
 
 __all__ = [
     "MAX_INT",
@@ -34,6 +38,8 @@ __all__ = [
     "try_method_on_system_exit",
     "write_int_string",
 ]
+
+P = TypeVar("P", bound="OfPartition")
 
 log = logging.getLogger("kafka.util")
 
@@ -87,14 +93,14 @@ def relative_unpack(fmt: str, data: bytes, cur: int) -> tuple[tuple[Any, ...], i
     return struct.unpack(fmt, data[cur : cur + size]), cur + size
 
 
-def group_by_topic_and_partition(tuples: Iterable[Any]) -> dict[str, dict[int, Any]]:
+def group_by_topic_and_partition(tuples: Iterable[P]) -> dict[str, dict[int, P]]:
     """Return payloads by topic and partition; each partition may have one.
 
     >>> from kafka.structs import TopicPartition
     >>> group_by_topic_and_partition([TopicPartition("events", 0)])
     {'events': {0: TopicPartition(topic='events', partition=0)}}
     """
-    grouped: dict[str, dict[int, Any]] = {}
+    grouped: dict[str, dict[int, P]] = {}
     for each in tuples:
         partitions = grouped.setdefault(each.topic, {})
         if each.partition in partitions:
@@ -125,7 +131,7 @@ class WeakMethod:
         self.method = WeakMethod_(object_dot_method)
         self._hash = hash(object_dot_method)
 
-    def __call__(self, *args: object, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         """Call the method."""
         method = self.method()
         if method is None:
@@ -151,7 +157,7 @@ class ReentrantTimer:
     >>> timer.stop()
     """
 
-    def __init__(self, t: float, fn: Callable[..., object], *args: object, **kwargs: Any) -> None:
+    def __init__(self, t: float, fn: Callable[..., object], *args: object, **kwargs: object) -> None:
         if t <= 0:
             raise ValueError(f"Invalid timeout value {t!r}: it is in ms, greater than 0")
         if not callable(fn):
@@ -187,7 +193,7 @@ class ReentrantTimer:
 
 
 def _call_every(
-    ended: Event, interval: float, fn: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, Any]
+    ended: Event, interval: float, fn: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]
 ) -> None:
     while not ended.wait(interval):
         try:
@@ -196,7 +202,7 @@ def _call_every(
             log.exception("The timer's function failed; it is called again after %g s", interval)
 
 
-def try_method_on_system_exit(obj: object, method: str, *args: object, **kwargs: Any) -> None:
+def try_method_on_system_exit(obj: object, method: str, *args: object, **kwargs: object) -> None:
     """Call a method of an object when the interpreter exits, unless the object is gone."""
     import atexit
     import weakref
@@ -262,7 +268,7 @@ def synchronized(func: Callable[..., object]) -> Callable[..., Any]:
     """Run a method while its object's ``_lock`` is held."""
 
     @functools.wraps(func)
-    def wrapper(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def wrapper(self: Any, *args: object, **kwargs: object) -> object:
         with self._lock:
             return func(self, *args, **kwargs)
 

@@ -5,7 +5,7 @@ Schemas and plain objects made of generated messages use the names that fields h
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from io import BytesIO
 from typing import Any
 
@@ -19,7 +19,7 @@ from kafka.protocol.types import Schema
 # Classes that state a schema
 
 
-def init_by_schema(struct: Struct, schema: Schema, args: tuple[object, ...], kwargs: dict[str, Any]) -> None:
+def init_by_schema(struct: Struct, schema: Schema, args: tuple[object, ...], kwargs: Mapping[str, object]) -> None:
     """Set the fields of an instance; fields that are not given are None."""
     if len(args) > len(schema.names):
         raise UnknownFieldError(
@@ -83,9 +83,9 @@ class _Nullable(types.AbstractType):
         self._schema = schema
         self._marker = marker
 
-    def encode(self, value: Any) -> bytes:
+    def encode(self, value: object) -> bytes:
         if value is None:
-            return types.Int8.encode(self._marker)  # type: ignore[no-any-return]
+            return types.Int8.encode(self._marker)
         return b"\x01" + self._schema.encode(value)
 
     def decode(self, data: types.Readable) -> Any:
@@ -120,7 +120,7 @@ def to_object(message: Struct) -> dict[str, Any]:
     return dict(_pairs(cls, message))
 
 
-def _pairs(cls: StructMeta, message: Struct) -> Iterator[tuple[str, Any]]:
+def _pairs(cls: StructMeta, message: Struct) -> Iterator[tuple[str, object]]:
     names = _old_names(cls)
     for name in cls._wire_names():
         value = getattr(message, name)
@@ -130,7 +130,7 @@ def _pairs(cls: StructMeta, message: Struct) -> Iterator[tuple[str, Any]]:
         yield names.get(name, name), _plain(value)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, Struct):
         return to_object(value)
     if isinstance(value, (list, tuple)):
@@ -138,12 +138,12 @@ def _plain(value: Any) -> Any:
     return bytes(value) if isinstance(value, memoryview) else value
 
 
-def _by_name(schema: Schema, values: Any) -> dict[str, Any]:
+def _by_name(schema: Schema, values: Iterable[Any]) -> dict[str, object]:
     named = zip(schema.names, schema.fields, values, strict=True)
     return {name: _from_schema(wire_type, value) for name, wire_type, value in named}
 
 
-def _from_schema(wire_type: Any, value: Any) -> Any:
+def _from_schema(wire_type: object, value: Any) -> object:
     if isinstance(wire_type, Schema):
         return _by_name(wire_type, value)
     if isinstance(wire_type, types.Array) and value is not None:

@@ -60,7 +60,7 @@ def _split(message: str) -> tuple[str, str]:
     return api, message[len(api) :]
 
 
-def _new_partitions(given: object) -> Any:
+def _new_partitions(given: object) -> object:
     """``(topic, (count, [[1, 2], [2, 3]]))``: count and replicas were a pair."""
     if not isinstance(given, (tuple, list)) or len(given) != 2 or not isinstance(given[1], (tuple, list)):
         return given
@@ -69,6 +69,6 @@ def _new_partitions(given: object) -> Any:
 
 
 #: Struct in a list of a message -> converts a historic tuple to a current one, and returns anything else unchanged.
-OLD_TUPLES: Final[Mapping[str, Callable[[Any], Any]]] = {
+OLD_TUPLES: Final[Mapping[str, Callable[[object], object]]] = {
     "CreatePartitionsRequest.CreatePartitionsTopic": _new_partitions,
 }

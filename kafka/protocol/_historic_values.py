@@ -117,7 +117,7 @@ class RequestHeader(metaclass=_AliasMeta):
     _stands_for: Any = headers.RequestHeader[1]
 
     def __new__(
-        cls, request: Any = None, correlation_id: int = 0, client_id: str | None = "kafka-python", **fields: Any
+        cls, request: Any = None, correlation_id: int = 0, client_id: str | None = "kafka-python", **fields: object
     ) -> Any:
         """Make the header of a request."""
         if request is not None:
@@ -136,7 +136,7 @@ class RequestHeaderV2(metaclass=_AliasMeta):
         correlation_id: int = 0,
         client_id: str | None = "kafka-python",
         tags: dict[int, bytes] | None = None,
-        **fields: Any,
+        **fields: object,
     ) -> Any:
         """Make the header of a request."""
         if request is not None:

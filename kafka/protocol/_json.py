@@ -14,10 +14,10 @@ from kafka.errors import KafkaProtocolError
 from kafka.protocol import types
 from kafka.protocol.codec.interpreter import as_struct
 from kafka.protocol.codec.layout import WireField, element_as_field, layout_of
-from kafka.protocol.struct import StructMeta, describe
+from kafka.protocol.struct import Struct, StructMeta, describe
 
 
-def to_json(message: Any, version: int) -> dict[str, Any]:
+def to_json(message: Struct, version: int) -> dict[str, Any]:
     """Return a message, or a part of one, as plain data."""
     return _struct_to_json(type(message)._unbound._of_version(version), message)
 

@@ -47,11 +47,11 @@ class _Counterpart:
         self._there = there
 
     @overload
-    def __get__(self, instance: Request[ResponseT_co], owner: Any = None) -> type[ResponseT_co]: ...
+    def __get__(self, instance: Request[ResponseT_co], owner: object = None) -> type[ResponseT_co]: ...
     @overload
     def __get__(self, instance: None, owner: type[Request[ResponseT_co]]) -> type[ResponseT_co]: ...
     @overload
-    def __get__(self, instance: Any, owner: Any = None) -> Any: ...
+    def __get__(self, instance: object, owner: object = None) -> Any: ...
     def __get__(self, instance: object, owner: object = None) -> Any:
         cls: StructMeta = type(instance) if instance is not None else owner  # type: ignore[assignment]
         found = cls.__dict__.get("_counterpart")  # kept with the class: each request that is sent asks for this
@@ -59,11 +59,13 @@ class _Counterpart:
             found = cls._counterpart = self._find(cls)
         return found
 
-    def _find(self, cls: StructMeta) -> Any:
+    def _find(self, cls: StructMeta) -> StructMeta:
         import sys
 
         name = cls._unbound.__name__
-        other = getattr(sys.modules[cls.__module__], name.removesuffix(self._here) + self._there, None)
+        other: StructMeta | None = getattr(
+            sys.modules[cls.__module__], name.removesuffix(self._here) + self._there, None
+        )
         if other is None:
             raise AttributeError(f"{name} has no {self._there.lower()}")
         return other if cls._version is None else other._of_version(cls._version)
@@ -141,7 +143,7 @@ class Request(Struct, Generic[ResponseT_co]):
         return b"".join(self.frame_parts(correlation_id, client_id, version))
 
     @staticmethod
-    def unframe(data: Buffer) -> tuple[RequestHeader, Request[Any]]:
+    def unframe(data: Buffer) -> tuple[RequestHeader, Request[Response]]:
         """Read a framed request (without its size), as a broker does: the header says what it is."""
         from kafka.protocol.codec.interpreter import decode_prefix
         from kafka.protocol.headers import RequestHeader
@@ -151,7 +153,7 @@ class Request(Struct, Generic[ResponseT_co]):
             raise KafkaProtocolError(f"a request needs at least {_HEADER.size} bytes, not {len(data)}")
         api_key, version = _HEADER.unpack_from(data)[:2]
         cls = request_class(api_key)[version]
-        header_class: Any = RequestHeader[cls.header_version()]
+        header_class: type[RequestHeader] = RequestHeader[cls.header_version()]
         header, used = decode_prefix(header_class, data)
         return header, cls.decode(data, start=used)
 
@@ -237,7 +239,7 @@ def has_wrong_id(api_key: int | None, correlation_id: int) -> bool:
 
 
 @lru_cache(maxsize=512)
-def reply_decoder(response: Any, version: int) -> Callable[[Any], Any]:
+def reply_decoder(response: type[Response], version: int) -> Callable[[Buffer], Any]:
     """Return the function that reads a framed response (without its size) in one version: ``unframe``, prepared.
 
     The frame still has its correlation id, which matched it to a request.

@@ -107,17 +107,17 @@ class Field:
 
     def __init__(
         self,
-        of: Any,
+        of: type | str | Array,
         versions: str,
         nullable: str,
-        default: Any,
+        default: object,
         ignorable: bool,
         tag: int | None,
         flexible: bool,
         secret: bool,
         spec_name: str | None,
     ) -> None:
-        self.type = of
+        self.type: Any = of
         self.versions = VersionRange.parse(versions)
         self.nullable = VersionRange.parse(nullable)
         self.explicit_default = default is not _UNSET
@@ -163,7 +163,7 @@ class Field:
             return []
         return self.type() if version is None else self.type[version]()
 
-    def is_default(self, value: Any) -> bool:
+    def is_default(self, value: object) -> bool:
         """Whether writing the field can be left out without losing anything."""
         if self.default is MAKE_EMPTY:
             return bool(value in ([], ())) if self.is_array else bool(value == self.type())
@@ -176,7 +176,7 @@ class Field:
 #: The default of lists (an empty one) and structs (one of defaults), which cannot be shared.
 MAKE_EMPTY: Final = object()
 
-_ZEROS: Final[dict[Any, Any]] = {
+_ZEROS: Final[Mapping[type, object]] = {
     types.Boolean: False,
     types.Float64: 0.0,
     types.String: "",
@@ -186,7 +186,7 @@ _ZEROS: Final[dict[Any, Any]] = {
 }
 
 
-def _implied_default(of: Any, nullable: bool) -> Any:
+def _implied_default(of: type | str | Array, nullable: bool) -> object:
     if of is types.Records and nullable:
         return None
     if isinstance(of, (Array, str)) or not issubclass(of, types.AbstractType):
@@ -195,11 +195,11 @@ def _implied_default(of: Any, nullable: bool) -> Any:
 
 
 def field(
-    of: Any,
+    of: type | str | Array,
     versions: str,
     *,
     nullable: str = "none",
-    default: Any = _UNSET,
+    default: object = _UNSET,
     ignorable: bool = False,
     tag: int | None = None,
     flexible: bool = True,

@@ -10,8 +10,8 @@ Payloads are the tuples of ``kafka.structs``; requests and responses are the cur
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, TypeVar
 
 from kafka.codec import CODEC_GZIP, CODEC_NONE, CODEC_SNAPPY, gzip_encode, snappy_encode
 from kafka.errors import KafkaProtocolError, UnsupportedCodecError
@@ -53,6 +53,8 @@ __all__ = [
 
 ATTRIBUTE_CODEC_MASK: Final = 0x03
 ALL_CODECS: Final = (CODEC_NONE, CODEC_GZIP, CODEC_SNAPPY)
+
+_T = TypeVar("_T")
 
 Content = str | bytes | None
 Pairs = Iterable[tuple[Content, Content]]
@@ -111,7 +113,7 @@ def _encode_set(payloads: Pairs) -> bytes:
     return message.MessageSet.encode(messages, prepend_size=False)
 
 
-def _encode(given: Any) -> bytes:
+def _encode(given: Message) -> bytes:
     return message.Message(given.value, given.key, given.magic, given.attributes).encode()
 
 
@@ -245,9 +247,9 @@ class KafkaProtocol:
         return [OffsetFetchResponsePayload(topic, *values) for topic, values in _partitions(response.topics)]
 
 
-def _by_topic(payloads: Iterable[Any], entry: Any) -> list[tuple[Any, list[Any]]]:
+def _by_topic(payloads: Iterable[Any], entry: Callable[[Any], _T]) -> list[tuple[str, list[_T]]]:
     """Group payloads as requests are: by topic, then one entry for each partition."""
-    topics: dict[Any, dict[int, Any]] = {}
+    topics: dict[str, dict[int, _T]] = {}
     for payload in payloads:
         partitions = topics.setdefault(payload.topic, {})
         if payload.partition in partitions:
@@ -256,5 +258,5 @@ def _by_topic(payloads: Iterable[Any], entry: Any) -> list[tuple[Any, list[Any]]
     return [(topic, list(partitions.values())) for topic, partitions in topics.items()]
 
 
-def _partitions(topics: Any) -> Iterator[tuple[str, Any]]:
+def _partitions(topics: Iterable[tuple[str, Iterable[_T]]]) -> Iterator[tuple[str, _T]]:
     return ((topic, partition) for topic, partitions in topics for partition in partitions)

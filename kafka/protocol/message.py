@@ -170,13 +170,14 @@ class MessageSet(AbstractType):
         The messages are encoded already, or instances of :class:`Message`. A file is taken for a set with its size.
         """
         if hasattr(items, "read"):
-            raw: bytes = items.read(Int32.decode(items))
+            source: Any = items
+            raw: bytes = source.read(Int32.decode(source))
         else:
             raw = b"".join([cls._encode_item(offset, message) for offset, message in items])
         return Bytes.encode(raw) if prepend_size else raw
 
     @classmethod
-    def _encode_item(cls, offset: int, message: Any) -> bytes:
+    def _encode_item(cls, offset: int, message: object) -> bytes:
         return cls.ITEM.encode((offset, message.encode() if isinstance(message, Message) else message))
 
     @classmethod

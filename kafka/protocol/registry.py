@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from enum import IntEnum
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafka.errors import IllegalArgumentError, UnsupportedVersionError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from kafka.protocol.api import Request, Response
 
 
 class Api(NamedTuple):
@@ -29,14 +31,16 @@ class Api(NamedTuple):
     listeners: str
 
     @property
-    def request(self) -> Any:
+    def request(self) -> type[Request[Response]]:
         """The request class."""
-        return getattr(import_module(f"kafka.protocol.{self.module}"), f"{self.name}Request")
+        found: type[Request[Response]] = getattr(import_module(f"kafka.protocol.{self.module}"), f"{self.name}Request")
+        return found
 
     @property
-    def response(self) -> Any:
+    def response(self) -> type[Response]:
         """The response class."""
-        return getattr(import_module(f"kafka.protocol.{self.module}"), f"{self.name}Response")
+        found: type[Response] = getattr(import_module(f"kafka.protocol.{self.module}"), f"{self.name}Response")
+        return found
 
 
 # begin of the generated table
@@ -262,7 +266,7 @@ def api_named(name: str) -> Api:
     return found
 
 
-def request_class(api_key: int) -> Any:
+def request_class(api_key: int) -> type[Request[Response]]:
     """Return the request class of an API key."""
     if api_key not in APIS:
         raise UnsupportedVersionError(f"there is no API with key {api_key}")

@@ -54,13 +54,13 @@ class UnsupportedField:
     def __get__(self, instance: object, owner: type) -> Any:
         return self if instance is None else self._field.fresh_default(None)
 
-    def __set__(self, instance: object, value: object) -> None:
+    def __set__(self, instance: Struct, value: object) -> None:
         if not self._field.ignorable and not self._field.is_default(value):
             raise cannot_carry(type(instance), self._field, value)
 
 
 def _alias(official: str) -> property:
-    def get(struct: object) -> Any:
+    def get(struct: object) -> object:
         return getattr(struct, official)
 
     def put(struct: object, value: object) -> None:
@@ -80,7 +80,7 @@ class Tagged:
     def __init__(self, field: Field) -> None:
         self._field = field
 
-    def __get__(self, struct: Any, owner: type) -> Any:
+    def __get__(self, struct: Struct | None, owner: type) -> Any:
         if struct is None:
             return self
         name = self._field.name
@@ -92,7 +92,7 @@ class Tagged:
             self.__set__(struct, value)
         return value
 
-    def __set__(self, struct: Any, value: Any) -> None:
+    def __set__(self, struct: Struct, value: object) -> None:
         if struct._tagged is None:
             struct._tagged = {}
         struct._tagged[self._field.name] = value
@@ -106,14 +106,14 @@ class _NoTags:
     def __get__(self, struct: object, owner: type) -> None:
         return None
 
-    def __set__(self, struct: object, value: object) -> None:
+    def __set__(self, struct: Struct, value: object) -> None:
         if value is not None:
             raise KafkaProtocolError(f"{describe(type(struct))} has no tagged fields: it is not a flexible version")
 
 
-def check_encodable(struct: object, cls: object) -> None:
+def check_encodable(struct: object, cls: StructMeta) -> None:
     """Raise where an instance of another version, or of none, holds what the version of ``cls`` cannot carry."""
-    held_by: Any = type(struct)
+    held_by: type = type(struct)
     for field in _fields_without_a_place(held_by, cls):
         value = getattr(struct, field.name)
         if not field.is_default(value):
@@ -121,7 +121,7 @@ def check_encodable(struct: object, cls: object) -> None:
 
 
 @lru_cache(maxsize=4096)
-def _fields_without_a_place(held_by: Any, cls: Any) -> tuple[Field, ...]:
+def _fields_without_a_place(held_by: type, cls: StructMeta) -> tuple[Field, ...]:
     """Return the fields of one class that the version of another cannot carry, and may not drop."""
     if held_by is cls:
         return ()
@@ -133,7 +133,7 @@ def _fields_without_a_place(held_by: Any, cls: Any) -> tuple[Field, ...]:
     )
 
 
-def cannot_carry(cls: Any, field: Field, value: Any) -> KafkaProtocolError:
+def cannot_carry(cls: StructMeta, field: Field, value: object) -> KafkaProtocolError:
     """Return the error for a value that a version cannot carry."""
     shown = "..." if field.secret else types.shown(value)
     return UnsupportedFieldError(
@@ -144,11 +144,11 @@ def cannot_carry(cls: Any, field: Field, value: Any) -> KafkaProtocolError:
     )
 
 
-def describe(cls: Any) -> str:
+def describe(cls: StructMeta) -> str:
     """Name a class and its version for a person, as ``FetchRequest[4].FetchTopic``."""
     if cls._version is None:
-        return str(cls._label)
-    message, dot, rest = str(cls._label).partition(".")
+        return cls._label
+    message, dot, rest = cls._label.partition(".")
     return f"{message}[{cls._version}]{dot}{rest}"
 
 
@@ -180,10 +180,12 @@ class StructMeta(type):
     _codecs: dict[int, Codec]
     _names: tuple[str, ...]
     _counterpart: StructMeta
-    encode: Any
-    decode: Any
+    encode: Callable[..., bytes]
+    decode: Callable[..., Any]
 
-    def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **_options: Any) -> StructMeta:
+    def __new__(
+        mcls, name: str, bases: tuple[type, ...], namespace: dict[str, object], **_options: object
+    ) -> StructMeta:
         """Make the class: its fields become slots."""
         fields = {key: value for key, value in namespace.items() if isinstance(value, Field)}
         for key, definition in fields.items():
@@ -205,7 +207,7 @@ class StructMeta(type):
         cls,
         name: str,
         bases: tuple[type, ...],
-        namespace: dict[str, Any],
+        namespace: dict[str, object],
         *,
         api_key: int | None = None,
         record_type: int | None = None,
@@ -284,7 +286,7 @@ class StructMeta(type):
 
     def _bind(cls, version: int) -> StructMeta:
         flexible = version in cls._flexible
-        namespace: dict[str, Any] = {
+        namespace: dict[str, object] = {
             "__slots__": (),
             "__module__": cls.__module__,
             "__doc__": cls.__doc__,
@@ -372,7 +374,7 @@ class Struct(metaclass=StructMeta):
     API_VERSION: ClassVar[int]
     SCHEMA: ClassVar[Any] = _SchemaOfFields()
 
-    def __init__(self, *args: object, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         # Runs once per class: the compiled initialiser takes this one's place.
         cls = type(self)
         if cls._schema is not None:
@@ -438,8 +440,8 @@ class Struct(metaclass=StructMeta):
 
     @unknown_tags.setter
     def unknown_tags(self, tags: Mapping[int, bytes] | None) -> None:
-        kept: dict[str | int, Any] = {k: v for k, v in (self._tagged or {}).items() if isinstance(k, str)}
-        unknown: dict[str | int, Any] = dict((tags or {}).items())
+        kept: dict[str | int, object] = {k: v for k, v in (self._tagged or {}).items() if isinstance(k, str)}
+        unknown: dict[str | int, object] = dict((tags or {}).items())
         self._tagged = {**kept, **unknown} or None
 
     # As a value
@@ -489,7 +491,7 @@ class Struct(metaclass=StructMeta):
             raise AttributeError(f"{describe(cls)}.{name} was never set")
         raise AttributeError(f"{describe(cls)} has no field {name!r}; it has {', '.join(cls._wire_names())}")
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         cls = type(self)
         names = cls._wire_names()
         state = {name: getattr(self, name) for name in names}
@@ -538,8 +540,10 @@ def _need_version(cls: StructMeta) -> int:
     return cls._version
 
 
-def _rebuild(cls: StructMeta, version: int | None, state: dict[str, Any], unknown_tags: object) -> Any:
-    made = (cls if version is None or cls._schema is not None else cls._of_version(version))(**state)
+def _rebuild(
+    cls: StructMeta, version: int | None, state: Mapping[str, object], unknown_tags: Mapping[int, bytes] | None
+) -> Struct:
+    made: Struct = (cls if version is None or cls._schema is not None else cls._of_version(version))(**state)
     if unknown_tags:
         made.unknown_tags = unknown_tags
     return made

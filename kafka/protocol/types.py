@@ -19,9 +19,12 @@ import struct
 import uuid
 from collections.abc import Callable, Sequence
 from io import BytesIO
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
 from kafka.errors import KafkaProtocolError
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 #: Strings are limited to what an INT16 length can say, in the compact form too, as the brokers have it.
 MAX_STRING_BYTES = 0x7FFF
@@ -98,7 +101,7 @@ class AbstractType:
 class _PrimitiveMeta(type):
     """Lets the class ``Int32`` be used as a type: ``Int32.encode(5)`` as well as ``Int32().encode(5)``."""
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __call__(cls, *args: object, **kwargs: object) -> Any:
         if not args and not kwargs:
             found = cls.__dict__.get("_instance")
             if found is None:
@@ -108,14 +111,14 @@ class _PrimitiveMeta(type):
         return super().__call__(*args, **kwargs)
 
 
-class _bothmethod:  # noqa: N801 - used as a decorator
+class _bothmethod(Generic[_P, _R]):  # noqa: N801 - used as a decorator
     """A method that also works on the class, where it acts on the class's only instance."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[Concatenate[Any, _P], _R]) -> None:
         self._function = function
         self.__doc__ = function.__doc__
 
-    def __get__(self, instance: Any, owner: Any) -> Callable[..., Any]:
+    def __get__(self, instance: object, owner: type) -> Callable[_P, _R]:
         return self._function.__get__(owner() if instance is None else instance, owner)  # type: ignore[no-any-return]
 
 
@@ -126,7 +129,7 @@ class _FixedWidth(AbstractType, metaclass=_PrimitiveMeta):
     _kind: ClassVar[type | tuple[type, ...]] = int
 
     @_bothmethod
-    def encode(self, value: Any) -> bytes:
+    def encode(self, value: object) -> bytes:
         """Return the big-endian bytes."""
         by_index = self._kind is int and hasattr(value, "__index__")  # numpy's integers, for example
         if isinstance(value, bool) or not (by_index or isinstance(value, self._kind)):
@@ -220,7 +223,7 @@ class Boolean(AbstractType, metaclass=_PrimitiveMeta):
     FORMAT: ClassVar[str] = "?"
 
     @_bothmethod
-    def encode(self, value: Any) -> bytes:
+    def encode(self, value: object) -> bytes:
         """Return one byte."""
         if value not in (True, False):
             raise KafkaProtocolError(f"takes True or False, not {shown(value)}")
@@ -236,7 +239,7 @@ class Uuid(AbstractType, metaclass=_PrimitiveMeta):
     """16 bytes, shown as ``uuid.UUID``."""
 
     @_bothmethod
-    def encode(self, value: Any) -> bytes:
+    def encode(self, value: object) -> bytes:
         """Return the 16 bytes."""
         if not isinstance(value, uuid.UUID):
             raise KafkaProtocolError(f"takes a uuid.UUID, not {shown(value)}")
@@ -257,7 +260,7 @@ class UnsignedVarInt32(AbstractType, metaclass=_PrimitiveMeta):
     _BITS: ClassVar[int] = 32
 
     @_bothmethod
-    def encode(self, value: Any) -> bytes:
+    def encode(self, value: object) -> bytes:
         """Return one to five bytes."""
         if not isinstance(value, int) or not 0 <= value < 1 << self._BITS:
             raise KafkaProtocolError(f"takes a number from 0 to 2**{self._BITS}-1, not {shown(value)}")
@@ -296,7 +299,7 @@ class VarInt32(AbstractType, metaclass=_PrimitiveMeta):
     _UNSIGNED: ClassVar[AbstractType] = UnsignedVarInt32()
 
     @_bothmethod
-    def encode(self, value: Any) -> bytes:
+    def encode(self, value: object) -> bytes:
         """Return one to five (or ten) bytes."""
         half = 1 << (self._BITS - 1)
         if not isinstance(value, int) or not -half <= value < half:
@@ -397,7 +400,7 @@ class Bytes(_Sized, metaclass=_PrimitiveMeta):
     """Bytes with an INT32 (or compact) length in front."""
 
     @_bothmethod
-    def encode(self, value: Any) -> bytes:
+    def encode(self, value: object) -> bytes:
         """Return length and bytes."""
         if value is None:
             return self._encode_length(None)
@@ -428,7 +431,7 @@ class Records(Bytes):
     """Record batches: bytes on the wire, a ``memoryview`` into the received frame once decoded."""
 
     @_bothmethod
-    def encode(self, value: Any) -> bytes:
+    def encode(self, value: object) -> bytes:
         """Return length and bytes; a list is taken as the ``(offset, message)`` pairs of the oldest formats."""
         if isinstance(value, (list, tuple)):
             from kafka.protocol.message import MessageSet
@@ -436,7 +439,7 @@ class Records(Bytes):
             value = MessageSet.encode(value, prepend_size=False)
         elif isinstance(value, Gathered):
             value = bytes(value)
-        return super().encode(value)  # type: ignore[no-any-return]
+        return super().encode(value)
 
 
 class Array(_Sized):
@@ -454,7 +457,7 @@ class Array(_Sized):
         else:
             (self.array_of,) = of
 
-    def encode(self, items: Any) -> bytes:
+    def encode(self, items: object) -> bytes:
         """Return count and elements."""
         if items is None:
             return self._encode_length(None)
@@ -482,7 +485,7 @@ def _instance(wire_type: Any) -> AbstractType:
     return wire_type() if isinstance(wire_type, type) else wire_type  # type: ignore[no-any-return]
 
 
-def as_sequence(value: Any) -> Sequence[Any]:
+def as_sequence(value: object) -> Sequence[Any]:
     """Return ``value`` as a list, or raise an error if it is not a sequence; text and bytes are not."""
     if isinstance(value, (list, tuple)):
         return value
@@ -537,7 +540,7 @@ class Schema(AbstractType):
         self.names: tuple[str, ...] = tuple(name for name, _ in fields)
         self.fields: tuple[Any, ...] = tuple(wire_type for _, wire_type in fields)
 
-    def encode(self, item: Any) -> bytes:
+    def encode(self, item: object) -> bytes:
         """Return the values' wire forms, joined."""
         values = tuple(as_sequence(item))
         if len(values) != len(self.fields):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import struct
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from kafka.errors import KafkaProtocolError
 from kafka.protocol.codec.interpreter import decode_prefix
@@ -61,7 +61,7 @@ class LogEntry(NamedTuple):
     value: Struct | None
 
 
-def _record_types(module: ModuleType) -> dict[int, tuple[Any, Any]]:
+def _record_types(module: ModuleType) -> dict[int, tuple[type[Struct], type[Struct]]]:
     found = {}
     for name in module.__all__:
         if name.endswith("Key"):

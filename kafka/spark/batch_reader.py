@@ -18,6 +18,8 @@ from kafka.spark.offset_ranges import OffsetRange
 from kafka.spark.options import SourceOptions
 
 if TYPE_CHECKING:
+    from pyspark.sql.datasource import Filter
+
     from kafka.spark.fetcher import ReadSettings
 
 __all__ = ["FilteredBatchReader", "KafkaBatchReader", "KafkaPartition", "RangeReader", "batch_reader", "warn_once"]
@@ -92,7 +94,7 @@ class KafkaBatchReader(RangeReader, DataSourceReader):
 class FilteredBatchReader(KafkaBatchReader):
     """Reads what there is between two bounds, and not what the query's filters leave out. Needs Spark 4.1."""
 
-    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         """Take what filters say of topics, partitions, offsets and times; Spark applies all of them once more."""
         found = (condition_of(each) for each in filters)
         self.conditions = tuple(each for each in found if each is not None)

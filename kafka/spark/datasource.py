@@ -5,7 +5,7 @@ Several processes of Spark create the source in turn, so nothing that one of the
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, DataSourceWriter
 from pyspark.sql.types import (
@@ -23,6 +23,9 @@ from pyspark.sql.types import (
 from kafka.spark.batch_reader import batch_reader, warn_once
 from kafka.spark.errors import KafkaSparkOptionError, concise
 from kafka.spark.options import SinkOptions, SourceOptions
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import DataSourceStreamWriter
 
 __all__ = ["KafkaDataSource", "chosen_columns", "source_schema"]
 
@@ -68,7 +71,7 @@ class KafkaDataSource(DataSource):
         return KafkaBatchWriter(SinkOptions.parse(self.options), schema)
 
     @concise
-    def streamWriter(self, schema: StructType, overwrite: bool) -> Any:  # noqa: ARG002 - complete mode appends
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: ARG002 - complete mode appends
         """Return the writer of a streaming query."""
         from kafka.spark.writers import stream_writer
 

@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Callable
 from functools import cache, wraps
-from typing import Any, Final, NoReturn, TypeVar, cast
+from typing import Final, NoReturn, TypeVar, cast
 
 from kafka.errors import KafkaConfigurationError, KafkaError, RecordFacts
 
@@ -25,7 +25,7 @@ __all__ = [
     "raise_concisely",
 ]
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., object])
 
 #: Keep tracebacks where this variable is set in the environment of Spark's Python processes.
 KEEP_TRACEBACK: Final = "PUREKAFKA_TRACEBACK"
@@ -134,7 +134,7 @@ def concise(method: F) -> F:
     """
 
     @wraps(method)
-    def called(*args: object, **kwargs: Any) -> Any:
+    def called(*args: object, **kwargs: object) -> object:
         try:
             return method(*args, **kwargs)
         except KafkaError as error:

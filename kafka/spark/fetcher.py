@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka import KafkaClient
 from kafka.config import Config, resolve
@@ -20,6 +20,18 @@ from kafka.spark.offset_ranges import OffsetRange
 from kafka.spark.planning import DataLoss
 from kafka.spark.range_position import FetchErrorHandler, RangePosition, timed_out
 from kafka.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    from kafka.protocol.fetch import FetchResponse
+
+    class Clock(Protocol):
+        """A machine's clock, as the module ``time`` has it."""
+
+        def monotonic(self) -> float: ...
+        def time(self) -> float: ...
+
 
 __all__ = ["Found", "ReadSettings", "Replies", "TaskClient", "TaskClock", "read_ranges"]
 
@@ -42,12 +54,12 @@ class Replies:
         if "max_partition_fetch_bytes" in config.given:
             self.partition_bytes = config["max_partition_fetch_bytes"]
 
-    def take(self, response: Any, ranges: list[RangePosition], began: float) -> Found:
+    def take(self, response: FetchResponse, ranges: list[RangePosition], began: float) -> Found:
         """Return readers of what a reply brought; ``began`` is when the task began to wait for it."""
         missing = {each.tp: each for each in ranges}
         found: Found = []
         empty: list[RangePosition] = []
-        for topic in response.topics:
+        for topic in response.responses:
             for part in topic.partitions:
                 each = missing.pop(TopicPartition(topic.topic, part.partition_index), None)
                 if each is None:  # the task has not asked for it, or it comes twice
@@ -68,7 +80,9 @@ class Replies:
                 self._troubles.failed(each, None, began)
         return found
 
-    def _open(self, each: RangePosition, part: Any, found: Found, empty: list[RangePosition]) -> None:
+    def _open(
+        self, each: RangePosition, part: FetchResponse.PartitionData, found: Found, empty: list[RangePosition]
+    ) -> None:
         """Find a reader of a reply's records, and move the range on to where they end."""
         position = each.position
         buffer = bytes(part.records or b"")
@@ -123,19 +137,17 @@ class TaskClock:
     True
     """
 
-    def __init__(self, base: Any = time) -> None:
+    def __init__(self, base: Clock = time) -> None:
         self.base = base
         self._left_out = 0.0
 
     def monotonic(self) -> float:
         """Return seconds since an arbitrary point."""
-        now: float = self.base.monotonic()
-        return now - self._left_out
+        return self.base.monotonic() - self._left_out
 
     def time(self) -> float:
         """Return seconds since the epoch; nothing of them is left out."""
-        now: float = self.base.time()
-        return now
+        return self.base.time()
 
     def leave_out(self, seconds: float) -> None:
         """Leave out the time that has just passed."""
@@ -256,7 +268,7 @@ class _Reading:
         return found
 
     def _fetch(self, node: int, ranges: list[RangePosition]) -> Future[Any]:
-        topics: dict[str, list[Any]] = {}
+        topics: dict[str, list[FetchRequest.FetchPartition]] = {}
         part = FetchRequest.FetchPartition
         topic = FetchRequest.FetchTopic
         for each in ranges:

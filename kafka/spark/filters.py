@@ -128,7 +128,7 @@ def _answer(kind: str, given: Any, value: object) -> bool | None:
 
 
 def _bounds(
-    conditions: Iterable[Condition], column: str, number: Callable[[Any], int | None]
+    conditions: Iterable[Condition], column: str, number: Callable[[object], int | None]
 ) -> tuple[int | None, int | None]:
     """Return the least number that passes, and the one behind the last; None where there is no such bound."""
     low: int | None = None
@@ -142,7 +142,7 @@ def _bounds(
     return low, high
 
 
-def _interval(condition: Condition, number: Callable[[Any], int | None]) -> tuple[int | None, int | None]:
+def _interval(condition: Condition, number: Callable[[object], int | None]) -> tuple[int | None, int | None]:
     kind = condition.kind
     if kind == "In":
         # A null among them lets nothing pass that the others do not.

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame
@@ -16,6 +16,9 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 from kafka.spark.errors import KEEP_TRACEBACK
 from kafka.spark.progress import lag
 from kafka.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.listener import QueryProgressEvent
 
 __all__ = ["LagListener", "foreach_batch_writer", "without_java_stack"]
 
@@ -37,7 +40,7 @@ class LagListener(StreamingQueryListener):
     def onQueryStarted(self, event: object) -> None:
         """A query began; it has no lag yet."""
 
-    def onQueryProgress(self, event: Any) -> None:
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
         """A batch is done: call the function."""
         progress = event.progress
         found = lag(progress)

@@ -164,7 +164,9 @@ class KafkaStreamReader(RangeReader, DataSourceStreamReader):
     # Planning…
 
     @concise
-    def partitions(self, start: Mapping[str, Mapping[str, int]], end: Mapping[str, Mapping[str, int]]) -> Any:
+    def partitions(
+        self, start: Mapping[str, Mapping[str, int]], end: Mapping[str, Mapping[str, int]]
+    ) -> list[KafkaPartition]:
         """Return the tasks of a micro-batch."""
         begin, until = from_nested(start), from_nested(end)
         if self._target is not None:

@@ -34,6 +34,7 @@ from kafka.structs import TopicPartition
 
 if TYPE_CHECKING:
     from kafka import KafkaAdminClient
+    from kafka.protocol.metadata import MetadataRequest
 
 __all__ = ["KafkaOffsetReader", "patient_client", "planner"]
 
@@ -103,6 +104,8 @@ class KafkaOffsetReader:
         self._client.cluster.update_metadata(response, whole=pattern is not None)
         found = set()
         for topic in response.topics:
+            if topic.name is None:  # only where topics are asked for by their ids
+                continue
             if pattern is not None and (topic.is_internal or pattern.search(topic.name) is None):
                 continue
             if topic.error_code:
@@ -116,7 +119,7 @@ class KafkaOffsetReader:
             )
         return found & subscription.partitions
 
-    def _metadata_request(self, topics: Sequence[str] | None) -> Any:
+    def _metadata_request(self, topics: Sequence[str] | None) -> MetadataRequest:
         from kafka.protocol.metadata import MetadataRequest
 
         wanted = None if topics is None else [{"name": name} for name in topics]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafka import KafkaClient
 from kafka.errors import (
@@ -26,6 +26,9 @@ from kafka.spark.offset_ranges import OffsetRange
 from kafka.spark.offsets import EARLIEST, LATEST
 from kafka.spark.planning import DataLoss
 from kafka.structs import TopicPartition
+
+if TYPE_CHECKING:
+    from kafka.protocol.fetch import FetchResponse
 
 __all__ = ["FetchErrorHandler", "RangePosition", "timed_out"]
 
@@ -192,7 +195,7 @@ class FetchErrorHandler:
 
     # Lost records…
 
-    def check_start(self, each: RangePosition, part: Any) -> None:
+    def check_start(self, each: RangePosition, part: FetchResponse.PartitionData) -> None:
         """Records before the log's start are gone; a reply may say so without an error."""
         if part.log_start_offset > each.position:
             self._lost(each, min(part.log_start_offset, each.end))

@@ -15,7 +15,16 @@ from kafka.errors import IllegalArgumentError
 from kafka.spark.client_cache import ClientCache, prepare_worker
 
 if TYPE_CHECKING:
+    from typing import Protocol
+
     from kafka.spark.options import SinkOptions
+    from kafka.structs import TopicPartition
+
+    class _Sent(Protocol):
+        @property
+        def is_done(self) -> bool: ...
+        def counts(self) -> Mapping[TopicPartition, int]: ...
+
 
 __all__ = ["RowSender", "batches_of_rows", "write"]
 
@@ -96,7 +105,7 @@ class RowSender:
     def __init__(self, producer: KafkaProducer, topic: str | None) -> None:
         self._producer = producer
         self._topic = topic
-        self._sent: list[Any] = []
+        self._sent: list[_Sent] = []
         """The records that are not acknowledged yet."""
         self._counts: Counter[str] = Counter()
         self._held: list[Any] = []

@@ -221,7 +221,7 @@ def _is_same_interpreter(one: str, other: str) -> bool:
 #: The sessions that were given the source. Given it again, Spark would log that it replaces it.
 _registered: WeakSet[SparkSession] = WeakSet()
 #: The methods that the shim has replaced: the class, the name of the method, and the original method.
-_shimmed: list[tuple[type, str, Any]] = []
+_shimmed: list[tuple[type, str, Callable[..., object]]] = []
 
 
 def _install_shim() -> None:
@@ -240,8 +240,8 @@ def _append_by_default(writer: Any) -> Any:
 def _note_modes(module: str, name: str) -> None:
     """Make a writer remember its mode, which Spark does not expose."""
 
-    def noting(original: Callable[..., object]) -> Callable[..., Any]:
-        def mode(self: Any, saveMode: str | None) -> Any:  # noqa: N803 - its name there
+    def noting(original: Callable[..., object]) -> Callable[..., object]:
+        def mode(self: object, saveMode: str | None) -> object:  # noqa: N803 - its name there
             setattr(self, _MODE, saveMode or getattr(self, _MODE, None))
             return original(self, saveMode)
 
@@ -251,8 +251,8 @@ def _note_modes(module: str, name: str) -> None:
 
 
 def _map_format(module: str, name: str, after: Callable[[Any], object]) -> None:
-    def mapping(original: Callable[..., object]) -> Callable[..., Any]:
-        def format(self: Any, source: str) -> Any:  # noqa: A001 - its name there
+    def mapping(original: Callable[..., object]) -> Callable[..., object]:
+        def format(self: object, source: str) -> object:  # noqa: A001 - its name there
             if str(source).lower() == _OFFICIAL:
                 return after(original(self, _OWN))
             return original(self, source)
@@ -262,7 +262,9 @@ def _map_format(module: str, name: str, after: Callable[[Any], object]) -> None:
     _patch(module, name, "format", mapping)
 
 
-def _patch(module: str, name: str, method: str, around: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+def _patch(
+    module: str, name: str, method: str, around: Callable[[Callable[..., object]], Callable[..., object]]
+) -> None:
     """Put a function around a method of a class, once, where there is that class."""
     try:
         cls = getattr(import_module(module), name)

@@ -25,7 +25,7 @@ from kafka.protocol.fields import MAKE_EMPTY, Field
 from kafka.protocol.struct import Struct, UnknownFieldError, describe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from kafka.protocol.fields import Buffer
     from kafka.protocol.struct import StructMeta
@@ -38,11 +38,11 @@ class Codec(NamedTuple):
     """Encodes and decodes one message in one version."""
 
     #: ``encode(message, parts)`` appends the wire form to ``parts``; on an error ``parts`` is as it was.
-    encode: Callable[[Any, list[bytes]], None]
+    encode: Callable[[object, list[bytes]], None]
     #: ``decode(data, *, start=0)`` reads one message that fills ``data`` from ``start`` to its end.
     decode: Callable[..., Any]
     #: ``decode_prefix(data, start)`` reads one message that more bytes may follow; it returns the message and its end.
-    decode_prefix: Callable[[Any, int], tuple[Any, int]]
+    decode_prefix: Callable[[Buffer, int], tuple[Any, int]]
 
 
 def compile_codec(cls: StructMeta) -> Codec:  # noqa: C901 - five small functions that share what is compiled
@@ -62,7 +62,7 @@ def compile_codec(cls: StructMeta) -> Codec:  # noqa: C901 - five small function
             del parts[before:]
             parts.append(interpreter.encode(cls, message))
 
-    def encode(self: Any, version: int | None = None) -> bytes:
+    def encode(self: Struct, version: int | None = None) -> bytes:
         if version is not None and version != cls._version:
             return Struct.encode(self, version)
         parts: list[bytes] = []
@@ -91,7 +91,7 @@ def compile_codec(cls: StructMeta) -> Codec:  # noqa: C901 - five small function
         if data.__class__ is not bytes and not (views and data.__class__ is bytearray):
             data = _as_bytes(data)
         try:
-            return straight_decode(data, start, len(data))  # type: ignore[no-any-return]
+            return straight_decode(data, start, len(data))
         except CODEC_ERRORS:
             return interpreter.decode_prefix(cls, data, start)
 
@@ -151,12 +151,12 @@ def _init_field(source: Source, cls: StructMeta, field: Field) -> None:
     source.line(f"self.{name} = {name}")
 
 
-def _nested_class(cls: Any, field: Field) -> StructMeta:
+def _nested_class(cls: StructMeta, field: Field) -> StructMeta:
     nested: StructMeta = field.element
     return nested if cls._version is None else nested._of_version(cls._version)
 
 
-def _maker(field: Field) -> Callable[[StructMeta, Any], Any]:
+def _maker(field: Field) -> Callable[[StructMeta, object], object]:
     """Return what makes the value of a field out of tuples."""
     if not field.is_array:
         return _struct
@@ -164,7 +164,7 @@ def _maker(field: Field) -> Callable[[StructMeta, Any], Any]:
     return _structs if reshape is None else lambda cls, items: _structs(cls, [*map(reshape, types.as_sequence(items))])
 
 
-def _structs(cls: StructMeta, items: object) -> list[Any]:
+def _structs(cls: StructMeta, items: object) -> list[object]:
     # Of what class an item is asks the encoder.
     return [
         item if isinstance(item, Struct) else interpreter.as_struct(cls, item, describe(cls))
@@ -172,13 +172,13 @@ def _structs(cls: StructMeta, items: object) -> list[Any]:
     ]
 
 
-def _struct(cls: StructMeta, item: object) -> Any:
+def _struct(cls: StructMeta, item: object) -> object:
     if isinstance(item, Struct):
         return item  # of what class is asked when it is written
     return interpreter.as_struct(cls, item, describe(cls))
 
 
-def _init_more(struct_: Any, given: dict[str, Any]) -> None:
+def _init_more(struct_: Struct, given: Mapping[str, Any]) -> None:
     """Take keyword arguments that are no field of this version: old names, and fields it does not carry."""
     cls = type(struct_)
     for name, value in given.items():
@@ -196,7 +196,7 @@ def _init_more(struct_: Any, given: dict[str, Any]) -> None:
         setattr(struct_, official, value)
 
 
-def _spellings(cls: Any) -> Iterator[str]:
+def _spellings(cls: StructMeta) -> Iterator[str]:
     old = {official: alias for alias, official in cls._aliases.items()}
     for name in cls._wire_names():
         yield f"{name} (once {old[name]})" if name in old else name

@@ -27,6 +27,7 @@ from kafka.protocol.struct import describe
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kafka.protocol.fields import Buffer
     from kafka.protocol.struct import StructMeta
 
 
@@ -68,7 +69,7 @@ class DecoderSource(Source):
         self._after.clear()
 
 
-def compile_decoder(cls: StructMeta) -> Callable[..., Any]:
+def compile_decoder(cls: StructMeta) -> Callable[[Buffer, int, int], tuple[Any, int]]:
     """Return `decode(data, start, end)` for a bound class: the message, and the position behind it."""
     source = DecoderSource(views=has_records(layout_of(cls)))
     if source.views:
@@ -97,7 +98,7 @@ def _decode_fields(source: DecoderSource, layout: Layout, target: str) -> None:
         source.line(f"if {tags}: p = read_tags({source.constant('TAGS', known)}, {target}, data, p, {tags}, end)")
 
 
-def _compile_tag_decoder(cls: StructMeta, wire: WireField) -> Callable[..., Any]:
+def _compile_tag_decoder(cls: StructMeta, wire: WireField) -> Callable[[bytes, int, int], tuple[object, int]]:
     # A separate part: bytes in messages without records, so no view is ever taken of it.
     source = DecoderSource(views=True)
     _decode_field(source, wire, "v")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafka.protocol import types
 from kafka.protocol.codec.layout import FIXED_FORMATS, Layout, WireField, element_as_field, layout_of, null_marker
@@ -77,7 +77,7 @@ def _encode_struct(source: EncoderSource, layout: Layout, value: str) -> None:
     source.raw(f"({write} if {tags} else b'\\0')")
 
 
-def _compile_tag_encoder(layout: Layout) -> Callable[[Any], bytes]:
+def _compile_tag_encoder(layout: Layout) -> Callable[[dict[str | int, object]], bytes]:
     """Make the function that writes a tag buffer which holds something; fields at their default are left out."""
     source = EncoderSource()
     source.line("known = []")

@@ -7,14 +7,17 @@ right but unusual (a tuple where a struct is expected, bytes for text), to do it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from kafka.errors import KafkaProtocolError
 from kafka.protocol import types
 from kafka.protocol.codec.layout import Layout, WireField, element_as_field, element_min_size, layout_of, null_marker
 from kafka.protocol.fields import Buffer
 from kafka.protocol.struct import Struct, StructMeta, check_encodable, describe
+
+T = TypeVar("T")
+W = TypeVar("W")
 
 
 class Reader:
@@ -57,14 +60,16 @@ def decode_prefix(cls: StructMeta, data: Buffer, start: int = 0) -> tuple[Any, i
     return _decode_struct(layout_of(cls), reader, describe(cls)), reader.position
 
 
-def _decode_struct(layout: Layout, reader: Reader, where: str) -> Any:
+def _decode_struct(layout: Layout, reader: Reader, where: str) -> Struct:
     new: Any = object.__new__
-    struct = new(layout.cls)
+    struct: Struct = new(layout.cls)
     for wire in layout.plain:
         setattr(struct, wire.name, _at(_decode_field, wire, reader, f"{where}.{wire.name}"))
     if layout.flexible:
         struct._tagged = None
-        tags = _at(lambda _w, r, _p: types.TaggedFields.decode(r), None, reader, f"{where}.tagged_fields")
+        tags: dict[Any, bytes] = _at(
+            lambda _w, r, _p: types.TaggedFields.decode(r), None, reader, f"{where}.tagged_fields"
+        )
         for wire in layout.tagged:
             raw = tags.pop(wire.field.tag, None)
             if raw is not None:
@@ -74,7 +79,7 @@ def _decode_struct(layout: Layout, reader: Reader, where: str) -> Any:
     return struct
 
 
-def _decode_tagged(wire: WireField, raw: bytes, where: str) -> Any:
+def _decode_tagged(wire: WireField, raw: bytes, where: str) -> object:
     reader = Reader(raw)
     value = _at(_decode_field, wire, reader, where)
     if reader.left:
@@ -82,7 +87,7 @@ def _decode_tagged(wire: WireField, raw: bytes, where: str) -> Any:
     return value
 
 
-def _at(decoder: Any, wire: WireField | None, reader: Reader, where: str) -> Any:
+def _at(decoder: Callable[[W, Reader, str], T], wire: W, reader: Reader, where: str) -> T:
     """Run a decoder; its error gets the place, once."""
     try:
         return decoder(wire, reader, where)
@@ -99,7 +104,7 @@ def _misfit(where: str, what: str) -> KafkaProtocolError:
     return KafkaProtocolError(where + what, message_name=name, field=field or None, version=int(version))
 
 
-def _decode_field(wire: WireField, reader: Reader, where: str) -> Any:
+def _decode_field(wire: WireField, reader: Reader, where: str) -> object:
     if wire.is_array:
         return _decode_array(wire, reader, where)
     if wire.is_struct:
@@ -116,7 +121,7 @@ def _decode_field(wire: WireField, reader: Reader, where: str) -> Any:
     return _wire_type(wire).decode(reader)
 
 
-def _decode_array(wire: WireField, reader: Reader, where: str) -> Any:
+def _decode_array(wire: WireField, reader: Reader, where: str) -> list[object] | None:
     count = _sized(wire)._decode_length(reader)
     if count is None:
         return None
@@ -127,15 +132,16 @@ def _decode_array(wire: WireField, reader: Reader, where: str) -> Any:
     return [_at(_decode_field, element, reader, f"{where}[{index}]") for index in range(count)]
 
 
-def _sized(wire: WireField) -> Any:
+def _sized(wire: WireField) -> types._Sized:
     if wire.is_array:
         return types.Array(types.Int8, compact=wire.compact, nullable=wire.nullable)
-    return wire.element(compact=wire.compact, nullable=wire.nullable)
+    sized: types._Sized = wire.element(compact=wire.compact, nullable=wire.nullable)
+    return sized
 
 
 def _wire_type(wire: WireField) -> types.AbstractType:
     if wire.element in (types.String, types.Bytes, types.Records):
-        return _sized(wire)  # type: ignore[no-any-return]
+        return _sized(wire)
     return wire.element()  # type: ignore[no-any-return]
 
 
@@ -144,14 +150,14 @@ def encode(cls: StructMeta, message: object) -> bytes:
     return _encode_struct(layout_of(cls), message, describe(cls))
 
 
-def _encode_struct(layout: Layout, struct: Any, where: str) -> bytes:
-    struct = as_struct(layout.cls, struct, where)
+def _encode_struct(layout: Layout, given: object, where: str) -> bytes:
+    struct: Struct = as_struct(layout.cls, given, where)
     check_encodable(struct, layout.cls)
     if struct.unknown_tags and not layout.flexible:
         raise _misfit(where, " has no tagged fields: it is not a flexible version")
     parts = [_encode_named(wire, struct, where) for wire in layout.plain]
     if layout.flexible:
-        tags = struct.unknown_tags
+        tags: dict[Any, bytes] = struct.unknown_tags
         for wire in layout.tagged:
             if not wire.field.is_default(getattr(struct, wire.name)):
                 tags[wire.field.tag] = _encode_named(wire, struct, where)
@@ -161,7 +167,7 @@ def _encode_struct(layout: Layout, struct: Any, where: str) -> bytes:
 
 def _tagged(tags: dict[int, bytes], where: str) -> bytes:
     try:
-        return types.TaggedFields.encode(tags)  # type: ignore[no-any-return]
+        return types.TaggedFields.encode(tags)
     except KafkaProtocolError as error:
         raise _misfit(f"{where}.tagged_fields", f" {error}") from None
 
@@ -183,7 +189,7 @@ def _encode_field(wire: WireField, value: object, where: str) -> bytes:
         if not wire.nullable:
             return _encode_struct(layout_of(wire.element), value, where)
         if value is None:
-            return types.Int8.encode(null_marker(wire))  # type: ignore[no-any-return]
+            return types.Int8.encode(null_marker(wire))
         return b"\x01" + _encode_struct(layout_of(wire.element), value, where)
     return _wire_type(wire).encode(value)
 
@@ -191,7 +197,7 @@ def _encode_field(wire: WireField, value: object, where: str) -> bytes:
 def _encode_array(wire: WireField, items: object, where: str) -> bytes:
     sized = _sized(wire)
     if items is None:
-        return sized._encode_length(None)  # type: ignore[no-any-return]
+        return sized._encode_length(None)
     items = types.as_sequence(items)
     element = element_as_field(wire)
     parts = [sized._encode_length(len(items))]
@@ -224,7 +230,7 @@ def as_struct(cls: StructMeta, value: object, where: str) -> Any:
     raise KafkaProtocolError(f"{where} takes a {cls.__name__}, not {types.shown(value)}")
 
 
-def _from_tuple(cls: StructMeta, value: Any) -> Any:
+def _from_tuple(cls: StructMeta, value: Sequence[Any]) -> Any:
     if cls._version is None:
         raise KafkaProtocolError(
             f"{cls._label} cannot take {types.shown(value)}: the order of a tuple depends on the version, so use "

@@ -5,7 +5,6 @@ from __future__ import annotations
 import linecache
 import struct
 import uuid
-from collections.abc import Callable
 from functools import cache, lru_cache
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
@@ -16,7 +15,7 @@ from kafka.protocol.struct import Struct, check_encodable
 from kafka.protocol.types import Gathered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from kafka.protocol.struct import StructMeta
 
@@ -51,7 +50,7 @@ _uvarint: Final[Callable[[int], bytes]] = lru_cache(maxsize=4096)(types.Unsigned
 def _text_prefix(length: int) -> bytes:
     if length > types.MAX_STRING_BYTES + 1:
         raise Malformed
-    return types.UnsignedVarInt32.encode(length)  # type: ignore[no-any-return]
+    return types.UnsignedVarInt32.encode(length)
 
 
 def _long_uvarint(data: bytes, position: int, first: int) -> tuple[int, int]:
@@ -68,7 +67,7 @@ def _long_uvarint(data: bytes, position: int, first: int) -> tuple[int, int]:
     raise Malformed
 
 
-def _blob(value: object) -> Any:
+def _blob(value: object) -> bytearray | memoryview | Gathered:
     """Return bytes-like data whose ``len`` is its size in bytes."""
     if isinstance(value, bytearray | Gathered):
         return value
@@ -77,7 +76,7 @@ def _blob(value: object) -> Any:
     raise Malformed
 
 
-def _sequence(value: object) -> list[Any]:
+def _sequence(value: object) -> list[object]:
     try:
         return list(types.as_sequence(value))
     except KafkaProtocolError:  # the interpreter says it with the field's name
@@ -88,16 +87,16 @@ def _sequence(value: object) -> list[Any]:
 SHORT_LIST: Final = 32
 
 
-def _ints(values: Any, code: str) -> bytes:
+def _ints(values: Sequence[int], code: str) -> bytes:
     return struct.pack(f">{len(values)}{code}", *values)
 
 
-def _unpack_ints(data: bytes, position: int, count: int, code: str) -> tuple[Any, ...]:
+def _unpack_ints(data: bytes, position: int, count: int, code: str) -> tuple[int, ...]:
     return struct.unpack_from(f">{count}{code}", data, position)
 
 
 @cache
-def short_unpackers(code: str) -> list[Callable[..., Any]]:
+def short_unpackers(code: str) -> list[Callable[..., tuple[int, ...]]]:
     return [struct.Struct(f">{count}{code}").unpack_from for count in range(SHORT_LIST)]
 
 
@@ -120,13 +119,18 @@ _uuid_of: Final = lru_cache(maxsize=4096)(lambda raw: uuid.UUID(bytes=raw))
 
 
 def _read_tags(
-    known: dict[int, tuple[str, Callable[..., Any]]], target: Any, data: bytes, position: int, count: int, end: int
+    known: Mapping[int, tuple[str, Callable[[bytes, int, int], tuple[object, int]]]],
+    target: Struct,
+    data: bytes,
+    position: int,
+    count: int,
+    end: int,
 ) -> int:
     """Read a tag buffer that is not empty; ``count`` is its first byte."""
     if count > 127:
         count, position = _long_uvarint(data, position, count)
     previous = -1
-    tagged: dict[str | int, Any] = {}
+    tagged: dict[str | int, object] = {}
     for _ in range(count):
         tag, position = _any_uvarint(data, position)
         size, position = _any_uvarint(data, position)
@@ -172,7 +176,7 @@ def _check_other_version(value: object, cls: StructMeta) -> None:
         raise Malformed
 
 
-RUNTIME: Final[dict[str, Any]] = {
+RUNTIME: Final[Mapping[str, object]] = {
     "Malformed": Malformed,
     "UV": _UVARINT,
     "BOOL": _BOOL,

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafka.errors import KafkaConfigurationError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 __all__ = ["Result", "count_by_window", "reason_not_to", "table"]
 
@@ -77,7 +80,7 @@ def count_by_window(servers: str, topic: str, directory: Path) -> Result:
 
 
 @contextmanager
-def _session() -> Iterator[Any]:
+def _session() -> Iterator[SparkSession]:
     from kafka.spark.session import end_session, local_session
 
     spark = local_session("purekafka demo", configs=_CONFIGS)

@@ -19,7 +19,9 @@ from kafka.spark.listeners import without_java_stack
 from kafka.spark.options import lower_keys, parse_flag
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 __all__ = ["AVAILABLE_NOW", "Pipeline", "parse_trigger"]
 
@@ -102,7 +104,7 @@ class Pipeline:
         if twice:
             raise KafkaConfigurationError(f"The result would have two columns of the name {twice[0]!r}")
 
-    def start(self, spark: SparkSession) -> list[Any]:
+    def start(self, spark: SparkSession) -> list[StreamingQuery]:
         """Start the queries and return them."""
         self.check()
         events = self._events(spark)
@@ -182,16 +184,16 @@ class Pipeline:
 
     # Writing…
 
-    def _start_topic(self, name: str, result: DataFrame, topic: str) -> Any:
+    def _start_topic(self, name: str, result: DataFrame, topic: str) -> StreamingQuery:
         writer = self._rows_for_topic(result).writeStream.format("purekafka").options(**self._sink_options(topic))
         return self._start(writer.outputMode("append"), name)
 
-    def _start_parquet(self, result: DataFrame) -> Any:
+    def _start_parquet(self, result: DataFrame) -> StreamingQuery:
         dated = result.withColumn("date", sql.to_date("window_start"))
         writer = dated.writeStream.format("parquet").option("path", self.parquet).partitionBy("date")
         return self._start(writer.outputMode("append"), "parquet")
 
-    def _start_complete(self, result: DataFrame) -> Any:
+    def _start_complete(self, result: DataFrame) -> StreamingQuery:
         @without_java_stack
         def write(frame: DataFrame, _batch_id: int) -> None:
             frame = frame.persist()
@@ -206,10 +208,10 @@ class Pipeline:
 
         return self._start(result.writeStream.foreachBatch(write).outputMode("complete"), "result")
 
-    def _start_dead_letters(self, events: DataFrame) -> Any:
+    def _start_dead_letters(self, events: DataFrame) -> StreamingQuery:
         assert self.dead_letter is not None
 
-        def header(name: str) -> Any:
+        def header(name: str) -> Column:
             return sql.struct(sql.lit(name).alias("key"), sql.col(name).cast("string").cast("binary").alias("value"))
 
         origin = sql.array(header("topic"), header("partition"), header("offset"))
@@ -225,6 +227,6 @@ class Pipeline:
     def _sink_options(self, topic: str) -> dict[str, str]:
         return {**self.kafka, **self.sink_options, "kafka.bootstrap.servers": self.servers, "topic": topic}
 
-    def _start(self, writer: Any, name: str) -> Any:
+    def _start(self, writer: DataStreamWriter, name: str) -> StreamingQuery:
         writer = writer.option("checkpointLocation", f"{self.checkpoint.rstrip('/')}/{name}").queryName(name)
         return start_patiently(writer.trigger(**parse_trigger(self.trigger)).start)

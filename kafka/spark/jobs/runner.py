@@ -10,11 +10,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO
 
 from kafka.errors import KafkaError
 from kafka.spark.errors import cause_of
 from kafka.spark.progress import lag
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
 
 __all__ = ["QueryFailedError", "Progress", "asked_to_stop", "describe", "start_patiently", "watch"]
 
@@ -40,7 +43,7 @@ class QueryFailedError(KafkaError):
     """A query ended with an error of Spark's, which is the ``__cause__``."""
 
 
-def start_patiently(start: Callable[[], Any]) -> Any:
+def start_patiently(start: Callable[[], StreamingQuery]) -> StreamingQuery:
     """Start a query and return it when it has its process, for which Spark waits ten seconds.
 
     On a busy machine, and with several queries at once, that may be too short. Nothing has been read or written then,
@@ -77,7 +80,7 @@ class Progress(NamedTuple):
 
 
 def watch(
-    queries: Sequence[Any],
+    queries: Sequence[StreamingQuery],
     out: TextIO | None = None,
     asked: threading.Event | None = None,
     hold: Path | None = None,
@@ -132,11 +135,11 @@ def _has_lost_java(error: Exception) -> bool:
     return isinstance(error, (Py4JError, ConnectionError, EOFError))
 
 
-def _has_failed(queries: Sequence[Any]) -> bool:
+def _has_failed(queries: Sequence[StreamingQuery]) -> bool:
     return any(not query.isActive and query.exception() is not None for query in queries)
 
 
-def _show(query: Any, shown: dict[str, int], seen: dict[str, Progress], out: TextIO) -> None:
+def _show(query: StreamingQuery, shown: dict[str, int], seen: dict[str, Progress], out: TextIO) -> None:
     for progress in query.recentProgress:
         batch = progress["batchId"]
         if batch <= shown.get(query.id, -1):
@@ -191,7 +194,7 @@ def asked_to_stop() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def _stop(queries: Sequence[Any], out: TextIO, hold: Path | None) -> None:
+def _stop(queries: Sequence[StreamingQuery], out: TextIO, hold: Path | None) -> None:
     """Stop each between two batches: the current batch is then done and recorded, and is not repeated."""
     if hold is not None:
         hold.touch()
@@ -216,7 +219,7 @@ def _stop(queries: Sequence[Any], out: TextIO, hold: Path | None) -> None:
             threading.Event().wait(0.02)
 
 
-def _is_within_a_batch(query: Any, quiet_since: dict[str, float], now: float, quiet: float) -> bool:
+def _is_within_a_batch(query: StreamingQuery, quiet_since: dict[str, float], now: float, quiet: float) -> bool:
     """Whether a query has something in hand, or may have in an instant."""
     if not query.isActive:
         return False
