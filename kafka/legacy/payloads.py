@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class OfPartition(Protocol):
-        """What a payload, and what a response says about one, begins with."""
+        """The first fields of payloads, and of the parts of responses that answer them."""
 
         @property
         def topic(self) -> str: ...  # noqa: D102
