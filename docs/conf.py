@@ -35,19 +35,23 @@ nitpick_ignore_regex = [
         "py:.*",
         r"(abc|_?asyncio|collections|selectors|concurrent|datetime|enum|os|pathlib|random|socket|ssl|threading|typing|uuid|weakref)\..*",
     ),
-    ("py:.*", r"(pyarrow|pyspark|numpy)\..*|SparkSession|defaultdict"),
+    (
+        "py:.*",
+        r"(pyarrow|pyspark|numpy)\..*|DataSourceStreamWriter|QueryProgressEvent|SparkSession|StreamingQuery|StructType",
+    ),
+    ("py:.*", r"FileDescriptorLike|Path|defaultdict"),
     # Parameters of types, and types of the core that appear in signatures which applications do not call.
     ("py:class", r"(.*\.)?_?[A-Z]|[KVT]_co|(.*\.)?(Future|Request|Response)T|Self"),
     ("py:.*", r"kafka\.(_core|_runtime|net)\..*"),
     (
         "py:class",
-        r"ApiVersions|ApiVersionsResponse|Call|Clock|Config|Connection|ConnectionContext|Delivered|Deserializes|Environment|ProducerBatch|Registration|Release|Response|Results",
+        r"ApiVersions|ApiVersionsResponse|Call|Clock|Config|Connection|ConnectionContext|Delivered|Deserializes|Environment|ProducerBatch|Registration|Release|RequestHeader|Response|Results|TopicName",
     ),
     ("py:(class|func|data)", r"(.*\.)?(SealedBatch|Deserialize|record_size|FULL)"),
     ("py:class", r"(.*\.)?(ApiTable|BinScheme|Cluster|HistogramWindow|LogEntry|Members|Order|Progress|Window)"),
     ("py:.*", r"(.*\.)?(record_size|FULL|SealedBatch|Deserialize)"),
     (
         "py:class",
-        r"(.*\.)?(ConsumerProtocolMember(Assignment|Metadata)|NodeId|datetime|array|BatchHeader|Api|Struct|Results|Commits|ConsumerRecord|Request|Buffer|Headers|Lifecycle|MetadataEntries|RecordBatchBuilder|BatchedRecord|SealedBatch|Deserialize)",
+        r"(.*\.)?(ConsumerProtocolMember(Assignment|Metadata)|NodeId|datetime|array|BatchHeader|Api|Struct|Results|Commits|ConsumerRecord|Request|Buffer|Headers|Lifecycle|MetadataEntries|MetadataResponse\.MetadataResponseBroker|RecordBatchBuilder|BatchedRecord|SealedBatch|Deserialize)",
     ),
 ]
