@@ -50,7 +50,7 @@ class DescribedLogDirs(list[BrokerLogDirs]):
 
     __slots__ = ("failed", "log_dirs")
 
-    def __init__(self, responses: Mapping[int, Any]) -> None:
+    def __init__(self, responses: Mapping[int, DescribeLogDirsResponse | KafkaError]) -> None:
         answers = {broker: one for broker, one in responses.items() if not isinstance(one, KafkaError)}
         super().__init__(
             BrokerLogDirs(broker=broker, log_dirs=[_log_dir(entry) for entry in response.results])
@@ -59,7 +59,9 @@ class DescribedLogDirs(list[BrokerLogDirs]):
         self.failed: dict[int, KafkaError] = {
             broker: one for broker, one in responses.items() if isinstance(one, KafkaError)
         }
-        self.log_dirs: list[Any] = [entry for response in answers.values() for entry in response.results]
+        self.log_dirs: list[DescribeLogDirsResponse.DescribeLogDirsResult] = [
+            entry for response in answers.values() for entry in response.results
+        ]
 
     @property
     def ok(self) -> bool:
@@ -117,7 +119,9 @@ class LogDirs(Calls):
             raise_first(found.failed.values(), found)
         return found
 
-    async def _log_dirs_of(self, deadline: float, wanted: Mapping[int, list[TopicPartition] | None]) -> dict[int, Any]:
+    async def _log_dirs_of(
+        self, deadline: float, wanted: Mapping[int, list[TopicPartition] | None]
+    ) -> dict[int, DescribeLogDirsResponse | KafkaError]:
         kind = DescribeLogDirsRequest
         await self._core.require(deadline, kind.API_KEY, 0, "describe_log_dirs()", "1.0")
 
