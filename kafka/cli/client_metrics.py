@@ -64,7 +64,7 @@ def _missing(name: str) -> CommandError:
 def _set(arguments: Namespace) -> int:
     from kafka.admin import ConfigResource
 
-    changes: dict[str, Any] = {}
+    changes: dict[str, object] = {}
     if arguments.metrics:
         changes["metrics"] = ",".join(arguments.metrics)
     if arguments.interval is not None:

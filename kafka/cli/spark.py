@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka.cli.arguments import VALUES, pairs
 from kafka.cli.grammar import Argument, Noun, Verb
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from kafka.spark.offset_ranges import OffsetRange
     from kafka.spark.offset_reader import KafkaOffsetReader
     from kafka.spark.options import SourceOptions
+
+T = TypeVar("T")
 
 _STARTS = {"startingoffsets", "startingtimestamp", "startingoffsetsbytimestamp"}
 _RATE_COLUMNS = "{:<30} {:>14} {:>14} {:>10}"
@@ -256,7 +258,7 @@ def _watched(arguments: argparse.Namespace, start: Callable[[Any, dict[str, str]
     return 0
 
 
-def _on_spark(arguments: argparse.Namespace, work: Callable[[Any], object]) -> Any:
+def _on_spark(arguments: argparse.Namespace, work: Callable[[Any], T]) -> T:
     """Do something with a session; an error of Spark ends the job with its cause in one line."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
