@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
     from kafka.consumer import KafkaConsumer
+    from kafka.producer import RecordMetadata
     from kafka.record import ConsumerRecord
     from kafka.structs import TopicPartition
 
@@ -185,7 +186,7 @@ def _verifiable_producer(arguments: Namespace) -> int:
         _event("startup_complete")
         begun = time.monotonic()
 
-        def acknowledged(metadata: Any, key: str | None, value: str) -> None:
+        def acknowledged(metadata: RecordMetadata, key: str | None, value: str) -> None:
             nonlocal acked
             acked += 1
             place = {"offset": metadata.offset, "topic": metadata.topic, "partition": metadata.partition}

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from kafka.spark.jobs.runner import Progress
     from kafka.spark.offset_ranges import OffsetRange
     from kafka.spark.offset_reader import KafkaOffsetReader
     from kafka.spark.options import SourceOptions
@@ -248,7 +249,7 @@ def _watched(arguments: argparse.Namespace, start: Callable[[Any, dict[str, str]
 
     from kafka.spark.jobs.runner import asked_to_stop, watch
 
-    def run_until_asked(spark: object) -> Any:
+    def run_until_asked(spark: object) -> Progress:
         # From the first query on: a query that is stopped ends between two batches.
         with TemporaryDirectory(prefix="purekafka-") as directory, asked_to_stop() as asked:
             hold = Path(directory, "hold")
