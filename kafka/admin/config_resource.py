@@ -314,9 +314,7 @@ class DescribeConfigsResult(dict[str, dict[str, dict[str, ConfigEntry]]]):
 
     __slots__ = ("_filtered", "replies", "resources")
 
-    def __init__(
-        self, resources: Results[DescribedResource], replies: list[DescribeConfigsResponse], *, filtered: bool
-    ) -> None:
+    def __init__(self, resources: Results[DescribedResource], replies: list[Any], *, filtered: bool) -> None:
         super().__init__()
         for resource in resources:
             if resource.ok:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from kafka.admin.calls import Calls
 from kafka.admin.partitions import as_partitions, by_topic
 from kafka.admin.results import ItemResult, Result, error_of, raise_first
 from kafka.errors import KafkaError, NoError
-from kafka.protocol.admin import AlterReplicaLogDirsRequest, DescribeLogDirsRequest
+from kafka.protocol.admin import AlterReplicaLogDirsRequest, DescribeLogDirsRequest, DescribeLogDirsResponse
 from kafka.structs import TopicPartition, TopicPartitionReplica
-
-if TYPE_CHECKING:
-    from kafka.protocol.admin import DescribeLogDirsResponse
 
 __all__ = ["BrokerLogDirs", "DescribedLogDirs", "LogDir", "LogDirs", "ReplicaLogDir"]
 
